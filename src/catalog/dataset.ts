@@ -1,0 +1,67 @@
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+
+/**
+ * What ingestion does with a value that does not fit its column's declaration (it does not parse, is an undeclared
+ * category, or is NULL where NULL may not occur): store NULL, store a declared value, or refuse the whole file.
+ * Numbers outside the bounds are not misfits: they are clamped.
+ */
+export type MisfitRule =
+  | { readonly kind: 'null' }
+  | { readonly kind: 'replace'; readonly value: bigint | number | boolean | string }
+  | { readonly kind: 'refuse' }
+
+interface ColumnFacts {
+  readonly name: string
+  /** Whether NULL may occur once the file is ingested. */
+  readonly nullable: boolean
+  readonly misfit: MisfitRule
+}
+
+/** A number on a public grid: value = index * step. A replacement value is a grid index (bigint). */
+export interface NumericColumn extends ColumnFacts {
+  readonly type: 'integer' | 'number'
+  /** The grid's step in units of 1e-9; a multiple of 1e9 for `integer`. */
+  readonly stepNano: bigint
+  /** Bounds as grid indexes, within +-2^53. */
+  readonly lowerIndex: bigint
+  readonly upperIndex: bigint
+}
+
+/** A replacement value is a boolean. */
+export interface BooleanColumn extends ColumnFacts {
+  readonly type: 'boolean'
+}
+
+/** One of a declared list. A replacement value is an index into `categories` (number). */
+export interface CategoryColumn extends ColumnFacts {
+  readonly type: 'category'
+  readonly categories: readonly string[]
+}
+
+/** Free text: it can be filtered on, never grouped by. A replacement value is a string. */
+export interface StringColumn extends ColumnFacts {
+  readonly type: 'string'
+}
+
+export type Column = NumericColumn | BooleanColumn | CategoryColumn | StringColumn
+
+/** A file below the data folder. */
+export interface Source {
+  readonly path: string
+  readonly format: 'csv' | 'parquet'
+}
+
+/** The public facts of a registered dataset. Nothing here depends on data that its neighbours relation protects. */
+export interface Dataset {
+  readonly id: string
+  readonly title: string
+  /** Names this content and these declarations: another file or another declaration is another version. */
+  readonly version: string
+  readonly source: Source
+  readonly columns: readonly Column[]
+  readonly privacyUnit: PrivacyUnit
+  readonly neighbours: Neighbours
+  /** The public number of rows under `change-one`; under `add-remove` it is private, and absent. */
+  readonly rows?: number
+  readonly synthetic: boolean
+}

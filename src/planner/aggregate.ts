@@ -1,0 +1,68 @@
+/**
+ * The closed language between planner and engines: what to compute, in exact integers. Identifiers come from the
+ * catalog; values are only ever bound as parameters. Numbers are grid indexes, categories are indexes into the
+ * declared list, so every dialect prints the same meaning.
+ */
+export interface Aggregate {
+  readonly where?: Predicate
+  /** Cells are the cross product of the keys' domains in row-major order (last key fastest); no keys: one cell. */
+  readonly groupBy: readonly GroupKey[]
+  readonly statistics: readonly Statistic[]
+  /** How rows are bounded to privacy units before they are counted. One row each for now. */
+  readonly bounding: { readonly kind: 'one-row-each' }
+}
+
+/**
+ * One integer per cell.
+ * `count`: rows in the cell; with `column`, only those where it is not NULL.
+ * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL.
+ */
+export type Statistic =
+  | { readonly kind: 'count'; readonly column?: string }
+  | { readonly kind: 'affine-sum'; readonly column: string; readonly factor: bigint; readonly offset: bigint }
+
+/**
+ * How a row falls into a declared domain. A row outside every bin is in no cell. `nullCell`: a last cell holds the
+ * rows where the column is NULL (without it they are in no cell).
+ */
+export type GroupKey =
+  | { readonly kind: 'category'; readonly column: string; readonly size: number; readonly nullCell: boolean }
+  /** false, then true. */
+  | { readonly kind: 'boolean'; readonly column: string; readonly nullCell: boolean }
+  /** Bin i holds edges[i] <= index < edges[i + 1]; strictly increasing grid indexes. */
+  | {
+      readonly kind: 'bins'
+      readonly column: string
+      readonly edges: readonly bigint[]
+      readonly nullCell: boolean
+    }
+
+/** The number of cells one key spans. */
+export function groupKeySize(key: GroupKey): number {
+  const nulls = key.nullCell ? 1 : 0
+  switch (key.kind) {
+    case 'category':
+      return key.size + nulls
+    case 'boolean':
+      return 2 + nulls
+    case 'bins':
+      return key.edges.length - 1 + nulls
+  }
+}
+
+/** Two-valued: a comparison with NULL is false, and its negation true. */
+export type Predicate =
+  | { readonly kind: 'and' | 'or'; readonly predicates: readonly Predicate[] }
+  | { readonly kind: 'not'; readonly predicate: Predicate }
+  | { readonly kind: 'is-null'; readonly column: string }
+  /** Both ends included; an absent end is open; lower > upper is empty. */
+  | {
+      readonly kind: 'index-between'
+      readonly column: string
+      readonly lower?: bigint
+      readonly upper?: bigint
+    }
+  | { readonly kind: 'index-in'; readonly column: string; readonly indexes: readonly bigint[] }
+  | { readonly kind: 'category-in'; readonly column: string; readonly indexes: readonly number[] }
+  | { readonly kind: 'boolean-is'; readonly column: string; readonly value: boolean }
+  | { readonly kind: 'string-in'; readonly column: string; readonly values: readonly string[] }

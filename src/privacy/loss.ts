@@ -1,0 +1,110 @@
+import { decimalFromNumber, numberFromDecimal } from './decimal.ts'
+import { refuseField } from './refusal.ts'
+
+declare const unit: unique symbol
+
+/** Epsilon as an exact integer number of 1e-9. */
+export type EpsilonNano = bigint & { readonly [unit]: 'epsilon nano' }
+
+/** Delta as an exact integer number of 1e-18. */
+export type DeltaAtto = bigint & { readonly [unit]: 'delta atto' }
+
+/** What a release may reveal, or a budget may spend: (epsilon, delta), exact. */
+export interface PrivacyLoss {
+  readonly epsilonNano: EpsilonNano
+  readonly deltaAtto: DeltaAtto
+}
+
+export const EPSILON_FRACTION_DIGITS = 9
+export const DELTA_FRACTION_DIGITS = 18
+
+/** One whole epsilon, in nano-epsilons. */
+export const ONE_EPSILON_NANO = 1_000_000_000n
+/** A delta of one, in its unit of 1e-18. */
+export const ONE_DELTA_ATTO = 1_000_000_000_000_000_000n
+
+/** The largest epsilon of one query: beyond it the word privacy no longer applies. */
+export const MAX_QUERY_EPSILON = 1_000
+/** The largest epsilon a budget may hold; its count of nano-epsilons still is an exact double. */
+export const MAX_BUDGET_EPSILON = 1_000_000
+
+/** No loss at all. */
+export const NO_LOSS: PrivacyLoss = { epsilonNano: 0n as EpsilonNano, deltaAtto: 0n as DeltaAtto }
+
+/**
+ * Brand a count of nano-epsilons.
+ * @throws RangeError below 0.
+ */
+export function epsilonNano(count: bigint): EpsilonNano {
+  if (count < 0n) throw new RangeError('epsilon is not negative')
+  return count as EpsilonNano
+}
+
+/**
+ * Brand a count of 1e-18 of delta.
+ * @throws RangeError below 0 or above 1.
+ */
+export function deltaAtto(count: bigint): DeltaAtto {
+  if (count < 0n || count > ONE_DELTA_ATTO) throw new RangeError('delta lies within 0 and 1')
+  return count as DeltaAtto
+}
+
+/**
+ * The exact epsilon that a number on the wire stands for: above 0, at most `largest`, at most 9 fractional digits.
+ * @throws Refusal naming `field`, never rounding.
+ */
+export function epsilonFromWire(value: number, field: string, largest = MAX_QUERY_EPSILON): EpsilonNano {
+  if (!(value > 0)) throw refuseField('invalid-request', field, 'must be greater than 0')
+  if (value > largest) throw refuseField('invalid-request', field, `must be at most ${largest}`)
+  const count = decimalFromNumber(value, EPSILON_FRACTION_DIGITS)
+  if (count === undefined) {
+    throw refuseField(
+      'invalid-request',
+      field,
+      'must have at most 9 fractional digits (it is never rounded for you)',
+    )
+  }
+  return epsilonNano(count)
+}
+
+/**
+ * The exact delta that a number on the wire stands for: at least 0, below 1, at most 18 fractional digits.
+ * @throws Refusal naming `field`, never rounding.
+ */
+export function deltaFromWire(value: number, field: string): DeltaAtto {
+  if (!(value >= 0 && value < 1))
+    throw refuseField('invalid-request', field, 'must be at least 0 and below 1')
+  const count = decimalFromNumber(value, DELTA_FRACTION_DIGITS)
+  if (count === undefined) {
+    throw refuseField(
+      'invalid-request',
+      field,
+      'must have at most 18 fractional digits (it is never rounded for you)',
+    )
+  }
+  return deltaAtto(count)
+}
+
+/** Basic composition: losses add up, exactly. Delta saturates at 1, where it says nothing any more. */
+export function addLoss(a: PrivacyLoss, b: PrivacyLoss): PrivacyLoss {
+  const delta = a.deltaAtto + b.deltaAtto
+  return {
+    epsilonNano: epsilonNano(a.epsilonNano + b.epsilonNano),
+    deltaAtto: deltaAtto(delta > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : delta),
+  }
+}
+
+/** Epsilon as a number people read. */
+export function epsilonNumber(value: EpsilonNano): number {
+  return numberFromDecimal(value, EPSILON_FRACTION_DIGITS)
+}
+
+/** Delta as a number people read. */
+export function deltaNumber(value: DeltaAtto): number {
+  return numberFromDecimal(value, DELTA_FRACTION_DIGITS)
+}
+
+/** A loss as the pair of numbers people read. */
+export function lossNumbers(loss: PrivacyLoss): { epsilon: number; delta: number } {
+  return { epsilon: epsilonNumber(loss.epsilonNano), delta: deltaNumber(loss.deltaAtto) }
+}

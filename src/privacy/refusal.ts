@@ -1,0 +1,60 @@
+/**
+ * Every reason for which Sotto turns a request away. The codes are part of the public interface: each has a
+ * status and a title in `src/problem.ts` and an entry in `docs/problems.md`.
+ */
+export type RefusalCode =
+  | 'invalid-request'
+  | 'malformed-json'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not-found'
+  | 'unknown-dataset'
+  | 'unknown-release'
+  | 'dataset-exists'
+  | 'budget-account-exists'
+  | 'source-refused'
+  | 'source-unreadable'
+  | 'source-does-not-fit'
+  | 'unsupported-privacy-unit'
+  | 'query-does-not-fit'
+  | 'mechanism-not-applicable'
+  | 'budget-insufficient'
+  | 'idempotency-key-reused'
+  | 'query-in-flight'
+
+/** One rule that one field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
+export interface FieldError {
+  readonly field: string
+  readonly rule: string
+}
+
+/** Public, machine-readable facts that go with a refusal, such as the cap and what was spent. */
+export type RefusalFacts = Readonly<Record<string, string | number | Readonly<Record<string, number>>>>
+
+/**
+ * A request turned away for a reason that depends only on the request, on public facts and on the ledger, never on
+ * data. It costs nothing, and its text may be shown to the caller as it stands.
+ */
+export class Refusal extends Error {
+  readonly code: RefusalCode
+  readonly errors: readonly FieldError[]
+  readonly facts: RefusalFacts
+
+  constructor(
+    code: RefusalCode,
+    detail: string,
+    errors: readonly FieldError[] = [],
+    facts: RefusalFacts = {},
+  ) {
+    super(detail)
+    this.name = 'Refusal'
+    this.code = code
+    this.errors = errors
+    this.facts = facts
+  }
+}
+
+/** A refusal that one field caused: the rule is both the detail and the field's error. */
+export function refuseField(code: RefusalCode, field: string, rule: string): Refusal {
+  return new Refusal(code, `${field}: ${rule}`, [{ field, rule }])
+}
