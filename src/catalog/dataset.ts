@@ -65,3 +65,8 @@ export interface Dataset {
   readonly rows?: number
   readonly synthetic: boolean
 }
+
+/** The dataset's column of exactly that name, where it has one. */
+export function columnNamed(dataset: Dataset, name: string): Column | undefined {
+  return dataset.columns.find((column) => column.name === name)
+}

@@ -94,6 +94,22 @@ export function addLoss(a: PrivacyLoss, b: PrivacyLoss): PrivacyLoss {
   }
 }
 
+/**
+ * What is left of `whole` after `part`, exactly.
+ * @throws RangeError where `part` is larger in epsilon or in delta.
+ */
+export function subtractLoss(whole: PrivacyLoss, part: PrivacyLoss): PrivacyLoss {
+  return {
+    epsilonNano: epsilonNano(whole.epsilonNano - part.epsilonNano),
+    deltaAtto: deltaAtto(whole.deltaAtto - part.deltaAtto),
+  }
+}
+
+/** Whether `part` is at most `whole`, in epsilon and in delta. */
+export function coversLoss(whole: PrivacyLoss, part: PrivacyLoss): boolean {
+  return part.epsilonNano <= whole.epsilonNano && part.deltaAtto <= whole.deltaAtto
+}
+
 /** Epsilon as a number people read. */
 export function epsilonNumber(value: EpsilonNano): number {
   return numberFromDecimal(value, EPSILON_FRACTION_DIGITS)

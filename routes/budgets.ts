@@ -1,0 +1,126 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { budget, grantRequest } from '../schemas/budget.ts'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { ledgerPage, ledgerQuery } from '../schemas/ledger.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import { describeBudget } from '../src/answer.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import type { Budget, Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
+import { deltaFromWire, epsilonFromWire, lossNumbers, MAX_BUDGET_EPSILON, NO_LOSS } from '../src/privacy/loss.ts'
+import { Refusal, refuseField } from '../src/privacy/refusal.ts'
+import { accessFor, principalOf } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface BudgetsOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly ledger: Ledger
+}
+
+/** What a dataset may reveal, what it has revealed, and who made it so. */
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { keyRing, catalog, ledger }) => {
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+  const custodian = accessFor(keyRing, 'custodian')
+
+  app.get(
+    '/v1/datasets/:dataset/budget',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'Cap, spent and remaining',
+        security: everyone.security,
+        params: datasetParameters,
+        response: { 200: budget, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      return describeBudget(requireBudget(await ledger.budget(dataset.id), dataset.id))
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/grants',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'Raise a cap',
+        description: 'Kept in the ledger with the reason, and never taken back.',
+        security: custodian.security,
+        params: datasetParameters,
+        body: grantRequest,
+        response: { 200: budget, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { epsilon, delta, reason } = request.body
+      if (epsilon === 0 && delta === 0) throw refuseField('invalid-request', 'epsilon', 'or delta must be greater than 0')
+      const amount = {
+        epsilonNano:
+          epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+        deltaAtto: deltaFromWire(delta, 'delta'),
+      }
+      try {
+        const raised = await ledger.grant(dataset.id, amount, principalOf(request).name, reason)
+        return describeBudget(requireBudget(raised, dataset.id))
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error
+        throw new Refusal('invalid-request', `A cap holds at most epsilon ${MAX_BUDGET_EPSILON} and a delta below 1.`, [
+          { field: epsilon === 0 ? 'delta' : 'epsilon', rule: 'must not raise the cap beyond what a budget may hold' },
+        ])
+      }
+    },
+  )
+
+  const ledgerReaders = accessFor(keyRing, 'analyst', 'auditor', 'custodian')
+  app.get(
+    '/v1/datasets/:dataset/ledger',
+    {
+      onRequest: ledgerReaders.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'Everything that happened to the budget',
+        description: 'Newest first. Auditors and custodians see every entry, an analyst sees their own.',
+        security: ledgerReaders.security,
+        params: datasetParameters,
+        querystring: ledgerQuery,
+        response: { 200: ledgerPage, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { limit, before } = request.query
+      const { name, role } = principalOf(request)
+      const entries = await ledger.entries(dataset.id, {
+        limit,
+        ...(before === undefined ? {} : { beforeSequence: before }),
+        ...(role === 'analyst' ? { principal: name } : {}),
+      })
+      const oldest = entries.at(-1)
+      const more = entries.length === limit && oldest !== undefined && oldest.sequence > 1
+      return { entries: entries.map(describeEntry), ...(more ? { next: oldest.sequence } : {}) }
+    },
+  )
+}
+
+function requireBudget(budgetFound: Budget | undefined, id: string): Budget {
+  if (budgetFound === undefined) throw new Refusal('unknown-dataset', `The dataset ${id} has no budget.`)
+  return budgetFound
+}
+
+function describeEntry({ sequence, kind, at, principal, chargeId, loss, reason, hash }: LedgerEntry) {
+  return {
+    sequence,
+    kind,
+    at,
+    principal,
+    ...(chargeId === undefined ? {} : { release: chargeId }),
+    ...(loss === undefined ? {} : { amount: lossNumbers(loss) }),
+    ...(reason === undefined ? {} : { reason }),
+    hash,
+  }
+}

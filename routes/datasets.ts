@@ -1,0 +1,107 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { dataset, datasetList, datasetParameters, registration } from '../schemas/dataset.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import type { Registry } from '../src/register.ts'
+import { accessFor, principalOf } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface DatasetsOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly registry: Registry
+}
+
+/** Datasets' public facts, registration and withdrawal. */
+export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (app, { keyRing, catalog, registry }) => {
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+  const custodian = accessFor(keyRing, 'custodian')
+
+  app.get(
+    '/v1/datasets',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        summary: 'The datasets there are',
+        security: everyone.security,
+        response: { 200: datasetList, ...problemResponses },
+      },
+    },
+    async () => ({ datasets: catalog.list().map(publicFacts) }),
+  )
+
+  app.get(
+    '/v1/datasets/:dataset',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        summary: "A dataset's public facts",
+        security: everyone.security,
+        params: datasetParameters,
+        response: { 200: dataset, ...problemResponses },
+      },
+    },
+    async (request) => publicFacts(requireDataset(catalog, request.params.dataset)),
+  )
+
+  app.post(
+    '/v1/datasets',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        summary: 'Register a dataset',
+        description:
+          'Ingests a CSV or Parquet file below the data folder, checks every value into its declared type, and opens ' +
+          'the budget. The same registration again changes nothing.',
+        security: custodian.security,
+        body: registration,
+        response: {
+          200: dataset.describe('It was registered before, just so.'),
+          201: dataset.describe('It is registered.'),
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { entry, created } = await registry.register(request.body, principalOf(request).name)
+      return reply.code(created ? 201 : 200).send(publicFacts(entry))
+    },
+  )
+
+  app.delete(
+    '/v1/datasets/:dataset',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        summary: 'Withdraw a dataset',
+        description:
+          'Removes the ingested rows. What was spent stays spent: whatever is registered under the id again goes on ' +
+          'with the same budget.',
+        security: custodian.security,
+        params: z.strictObject({
+          dataset: datasetParameters.shape.dataset.meta({ description: 'The dataset.', example: 'census-small' }),
+        }),
+        response: { 204: z.undefined().describe('It is withdrawn.'), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      await registry.withdraw(request.params.dataset)
+      return reply.code(204).send()
+    },
+  )
+}
+
+function publicFacts({ declaration, dataset: { version, rows }, registeredAt }: CatalogEntry) {
+  return {
+    ...declaration,
+    version,
+    ...(rows === undefined ? {} : { rows }),
+    registeredAt,
+  }
+}

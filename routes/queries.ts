@@ -1,0 +1,127 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { answer as answerSchema, preview as previewSchema } from '../schemas/answer.ts'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import { query } from '../schemas/query.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import { type AnswerDependencies, answer, preview } from '../src/answer.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import { accessFor, principalOf } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface QueriesOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly answering: AnswerDependencies
+}
+
+/** The release of the query that the OpenAPI document gives as its example, asked by the first analyst. */
+const EXAMPLE_RELEASE = '00000000000000000000000000000000'
+
+const releaseParameters = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
+    .meta({ description: 'The `id` of an answer.', example: EXAMPLE_RELEASE }),
+})
+
+const storedAnswer = { description: 'The answer.', content: { 'application/json': { schema: answerSchema } } }
+
+/** Sends the stored bytes as they are. */
+function sendStored(reply: FastifyReply, body: string): FastifyReply {
+  return reply.type('application/json').send(body)
+}
+
+const idempotencyHeaders = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
+    .optional()
+    .describe(
+      'Names this question. Left out, the question names itself, and a repeat replays the release, free. For a fresh ' +
+        'draw of the same question send a new key.',
+    ),
+})
+
+/** Queries, their price beforehand, and releases that were paid for. */
+export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, { keyRing, catalog, answering }) => {
+  const analyst = accessFor(keyRing, 'analyst')
+
+  app.post(
+    '/v1/datasets/:dataset/queries',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'Answer a query',
+        description:
+          'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent, and a ' +
+          'repeat of the question replays it byte for byte at no cost (`Idempotent-Replayed: true`).',
+        security: analyst.security,
+        params: datasetParameters,
+        headers: idempotencyHeaders,
+        body: query,
+        response: { 200: storedAnswer, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const idempotencyKey = request.headers['idempotency-key']
+      const { body, replayed } = await answer(answering, {
+        principal: principalOf(request).name,
+        dataset,
+        query: request.body,
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      })
+      if (replayed) reply.header('idempotent-replayed', 'true')
+      return sendStored(reply, body)
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/queries/preview',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'What a query would cost, and how far off its answer could be',
+        description: 'Touches no data and costs nothing.',
+        security: analyst.security,
+        params: datasetParameters,
+        body: query,
+        response: { 200: previewSchema, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const budget = await answering.ledger.budget(dataset.id)
+      if (budget === undefined) throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      return preview({ dataset, query: request.body }, answering.limits, budget)
+    },
+  )
+
+  app.get(
+    '/v1/releases/:id',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'A paid release, again',
+        description: 'The bytes that were sent the first time. The example is the release of the example query.',
+        security: analyst.security,
+        params: releaseParameters,
+        response: { 200: storedAnswer, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const release = await answering.ledger.release(request.params.id)
+      if (release === undefined || release.principal !== principalOf(request).name) {
+        throw new Refusal('unknown-release', 'There is no release of yours with this id.')
+      }
+      return sendStored(reply, release.answer)
+    },
+  )
+}

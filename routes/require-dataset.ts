@@ -1,0 +1,12 @@
+import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+
+/**
+ * The catalog's entry of that id.
+ * @throws Refusal `unknown-dataset`
+ */
+export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
+  const entry = catalog.get(id)
+  if (entry === undefined) throw new Refusal('unknown-dataset', `There is no dataset ${id}; GET /v1/datasets lists them.`)
+  return entry
+}

@@ -1,0 +1,154 @@
+import { z } from 'zod'
+import { budgetRequest } from './budget.ts'
+
+/** A dataset's id, as it stands in paths. */
+export const datasetId = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be 1 to 63 lower-case letters, digits and "-", starting with a letter')
+
+/** The path parameter of everything below /v1/datasets/{dataset}. */
+export const datasetParameters = z.strictObject({
+  dataset: datasetId.meta({ description: 'The dataset.', example: 'census' }),
+})
+
+/** A column's name. */
+export const columnName = z
+  .string()
+  .regex(
+    /^[A-Za-z_][A-Za-z0-9_ ]{0,62}$/,
+    'must be 1 to 63 letters, digits, "_" and spaces, starting with a letter or "_"',
+  )
+
+const columnFacts = {
+  name: columnName,
+  nullable: z.boolean().default(false).describe('Whether NULL may occur.'),
+  onMisfit: z
+    .union(
+      [
+        z.enum(['null', 'refuse']),
+        z.strictObject({ replaceWith: z.union([z.number(), z.boolean(), z.string().max(1_000)]) }),
+      ],
+      'must be "null", "refuse" or {"replaceWith": value}',
+    )
+    .optional()
+    .describe(
+      'What ingestion does with a value that does not fit the declaration: store NULL, refuse the whole file, or ' +
+        'store a declared value. Left out: "null" where the column is nullable, "refuse" elsewhere. Numbers outside ' +
+        'the bounds are not misfits: they are clamped.',
+    ),
+}
+
+const bounds = {
+  lower: z.number().describe('Values below are clamped to it; a multiple of step.'),
+  upper: z.number().describe('Values above are clamped to it; a multiple of step.'),
+}
+
+const integerColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('integer'),
+    ...bounds,
+    step: z.number().default(1).describe('The grid: values are rounded to its nearest multiple. A whole number.'),
+  })
+  .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
+
+const numberColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('number'),
+    ...bounds,
+    step: z.number().describe('The grid: values are rounded to its nearest multiple. At most 9 fractional digits.'),
+  })
+  .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
+
+const booleanColumn = z
+  .strictObject({ ...columnFacts, type: z.literal('boolean') })
+  .meta({ id: 'BooleanColumn', description: 'true or false.' })
+
+const categoryColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('category'),
+    categories: z.array(z.string().max(200)).min(1).max(10_000).readonly(),
+  })
+  .meta({ id: 'CategoryColumn', description: 'One of a declared list of texts.' })
+
+const stringColumn = z
+  .strictObject({ ...columnFacts, type: z.literal('string') })
+  .meta({ id: 'StringColumn', description: 'Free text: it can be filtered on, never grouped by.' })
+
+const column = z.discriminatedUnion('type', [
+  integerColumn,
+  numberColumn,
+  booleanColumn,
+  categoryColumn,
+  stringColumn,
+])
+
+const declaration = {
+  id: datasetId,
+  title: z.string().min(1).max(200),
+  source: z.strictObject({
+    path: z.string().min(1).max(500).describe('Relative to the data folder.'),
+    format: z.enum(['csv', 'parquet']),
+  }),
+  columns: z.array(column).min(1).max(200).readonly(),
+  privacyUnit: z
+    .discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('row') }),
+      z.strictObject({
+        kind: z.literal('person'),
+        column: columnName,
+        maxRows: z.int().min(1).max(1_000_000),
+      }),
+    ])
+    .describe('What one person can contribute. "row": one row each. "person" is refused by this version.'),
+  neighbours: z
+    .enum(['add-remove', 'change-one'])
+    .describe(
+      'add-remove: a person more or fewer, the number of rows is private. change-one: a person replaced by another, ' +
+        'the number of rows is public.',
+    ),
+  synthetic: z.boolean().default(false).describe('Whether the data are made up, and protect nobody.'),
+}
+
+/** The registration that Swagger UI offers: the demo's file again, under the other kind of neighbours. */
+const registrationExample = {
+  id: 'census-small',
+  title: 'Synthetic census, three columns, number of people public',
+  source: { path: 'census.parquet', format: 'parquet' },
+  columns: [
+    { name: 'Sex', type: 'category', categories: ['M', 'F'] },
+    { name: 'Age', type: 'integer', lower: 0, upper: 120 },
+    { name: 'Earnings', type: 'integer', lower: 0, upper: 10_000_000, step: 1000 },
+  ],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'change-one',
+  budget: { epsilon: 5, delta: 1e-6 },
+  synthetic: true,
+}
+
+/** POST /v1/datasets */
+export const registration = z
+  .strictObject({ ...declaration, budget: budgetRequest })
+  .meta({ id: 'Registration', examples: [registrationExample] })
+
+/** A dataset's public facts. */
+export const dataset = z
+  .strictObject({
+    ...declaration,
+    version: z.string().describe('Names the file and the declaration together.'),
+    rows: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('The number of rows, where it is public: under change-one neighbours.'),
+    registeredAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Dataset', description: "A dataset's public facts." })
+
+/** GET /v1/datasets */
+export const datasetList = z.strictObject({ datasets: z.array(dataset).readonly() }).meta({ id: 'DatasetList' })
+
+export type Registration = z.output<typeof registration>

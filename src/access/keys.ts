@@ -1,0 +1,109 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { mkdir, open, rename } from 'node:fs/promises'
+import path from 'node:path'
+import { type Principal, ROLES, type Role } from './principal.ts'
+
+/**
+ * Finds out whose key was presented.
+ *
+ * Keys are 256 random bits, so a plain SHA-256 is enough to store them by: there is nothing to guess. The digest that
+ * was presented is compared with every stored one in constant time, so the time taken tells nothing about either.
+ */
+export interface KeyRing {
+  /** The principal a key belongs to; `undefined` for any other text. */
+  principalOf(key: string): Principal | undefined
+}
+
+interface StoredKey extends Principal {
+  /** SHA-256 of the key, hexadecimal. */
+  readonly sha256: string
+}
+
+const KEY_PREFIX = 'sotto_'
+
+/** Open the key ring of a data folder; `undefined` where it has none yet. */
+export function openKeyRing(dataDirectory: string): KeyRing | undefined {
+  const stored = readKeys(dataDirectory)
+  if (stored === undefined) return undefined
+  const digests = stored.map((key) => ({ principal: key, digest: Buffer.from(key.sha256, 'hex') }))
+  return {
+    principalOf(key) {
+      const presented = digestOf(key)
+      let found: Principal | undefined
+      for (const { principal, digest } of digests) {
+        if (timingSafeEqual(presented, digest)) found = { name: principal.name, role: principal.role }
+      }
+      return found
+    },
+  }
+}
+
+/**
+ * Make a key for a new principal and add its digest to the data folder's key ring.
+ *
+ * @returns the key, which is stored nowhere else.
+ * @throws RangeError for a name that is taken or has other characters than lower-case letters, digits and "-".
+ */
+export async function createKey(dataDirectory: string, principal: Principal): Promise<string> {
+  if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
+    throw new RangeError('a name is 1 to 63 lower-case letters, digits and "-", starting with a letter')
+  }
+  const stored = readKeys(dataDirectory) ?? []
+  if (stored.some((key) => key.name === principal.name)) throw new RangeError(`the name ${principal.name} is taken`)
+  const key = KEY_PREFIX + randomBytes(32).toString('base64url')
+  const entry: StoredKey = { name: principal.name, role: principal.role, sha256: digestOf(key).toString('hex') }
+  await writePrivately(keyRingFile(dataDirectory), `${JSON.stringify([...stored, entry], null, 2)}\n`)
+  return key
+}
+
+/**
+ * The first start's keys: one analyst and one custodian, each written to `<role>.key` in the data folder, readable by
+ * the owner alone. Does nothing where the folder has a key ring.
+ */
+export async function createFirstKeys(dataDirectory: string): Promise<void> {
+  if (readKeys(dataDirectory) !== undefined) return
+  for (const role of ['analyst', 'custodian'] as const satisfies readonly Role[]) {
+    const key = await createKey(dataDirectory, { name: role, role })
+    await writePrivately(path.join(dataDirectory, `${role}.key`), `${key}\n`)
+  }
+}
+
+function readKeys(dataDirectory: string): readonly StoredKey[] | undefined {
+  let text: string
+  try {
+    text = readFileSync(keyRingFile(dataDirectory), 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  const keys = JSON.parse(text) as readonly StoredKey[]
+  for (const key of keys) {
+    if (!ROLES.includes(key.role) || !/^[0-9a-f]{64}$/.test(key.sha256)) {
+      throw new Error(`${keyRingFile(dataDirectory)} is damaged: an entry has no known role or no SHA-256 digest`)
+    }
+  }
+  return keys
+}
+
+function keyRingFile(dataDirectory: string): string {
+  return path.join(dataDirectory, 'keys.json')
+}
+
+function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest()
+}
+
+async function writePrivately(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  const partial = `${file}.partial`
+  const handle = await open(partial, 'w', 0o600)
+  try {
+    await handle.chmod(0o600)
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(partial, file)
+}

@@ -1,0 +1,73 @@
+import fastifySwagger from '@fastify/swagger'
+import fastifySwaggerUi from '@fastify/swagger-ui'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { budgetsRoutes } from '../routes/budgets.ts'
+import { datasetsRoutes } from '../routes/datasets.ts'
+import { openApiOptions } from '../routes/openapi.ts'
+import { operationRoutes } from '../routes/operation.ts'
+import { queriesRoutes } from '../routes/queries.ts'
+import type { KeyRing } from './access/keys.ts'
+import type { AnswerDependencies } from './answer.ts'
+import type { Catalog } from './catalog/catalog.ts'
+import { parseJsonBody } from './json.ts'
+import { createMetrics } from './metrics.ts'
+import { sendNotFound, sendProblem } from './problem.ts'
+import type { Registry } from './register.ts'
+
+/** Everything the service is made of, opened by `server.ts`. */
+export interface AppDependencies {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly registry: Registry
+  readonly answering: AnswerDependencies
+  readonly logger: FastifyBaseLogger
+  /** How long a request may take before its caller gets a 503; what was charged goes on and is stored. */
+  readonly handlerTimeoutMs: number
+}
+
+/** The largest body: a predicate with the longest lists fits well. */
+export const BODY_LIMIT_BYTES = 64 * 1024
+
+/** The whole HTTP service, not yet listening. */
+export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
+  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs } = dependencies
+  const app = fastify({
+    loggerInstance: logger,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: 30_000,
+    connectionTimeout: 60_000,
+    handlerTimeout: handlerTimeoutMs,
+    return503OnClosing: true,
+  }).withTypeProvider<ZodTypeProvider>()
+
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request, body) =>
+    parseJsonBody(String(body)),
+  )
+  app.setErrorHandler(sendProblem)
+  app.setNotFoundHandler(sendNotFound)
+  app.decorateRequest('principal', null)
+
+  const metrics = createMetrics()
+  app.addHook('onResponse', async (request, reply) => metrics.observe(request, reply))
+
+  let stopping = false
+  app.addHook('preClose', async () => {
+    stopping = true
+  })
+  const ready = async () => !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
+
+  await app.register(fastifySwagger, openApiOptions)
+  await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
+  await app.register(operationRoutes, { ready, metrics: metrics.text })
+  await app.register(datasetsRoutes, { keyRing, catalog, registry })
+  await app.register(budgetsRoutes, { keyRing, catalog, ledger: answering.ledger })
+  await app.register(queriesRoutes, { keyRing, catalog, answering })
+  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/yaml').send(app.swagger({ yaml: true })),
+  )
+  return app
+}

@@ -1,0 +1,189 @@
+import { decimalFromNumber } from '../privacy/decimal.ts'
+import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import { type FieldError, Refusal } from '../privacy/refusal.ts'
+import type { Column, Dataset, MisfitRule, NumericColumn, Source } from './dataset.ts'
+
+/** The digits after the point that bounds and steps may have. */
+const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
+const ONE_NANO = 10n ** BigInt(GRID_FRACTION_DIGITS)
+/** Grid indexes stay exact in doubles, and 10^22 rows of them in a 128-bit sum. */
+const LARGEST_INDEX = 2n ** 53n
+
+/** What ingestion does with a value that does not fit, as a custodian writes it. */
+export type MisfitDeclaration = 'null' | 'refuse' | { readonly replaceWith: number | boolean | string }
+
+interface ColumnDeclarationFacts {
+  readonly name: string
+  readonly nullable: boolean
+  /** Left out: `null` where NULL may occur, `refuse` elsewhere. */
+  readonly onMisfit?: MisfitDeclaration | undefined
+}
+
+interface NumericColumnDeclaration extends ColumnDeclarationFacts {
+  readonly lower: number
+  readonly upper: number
+  readonly step: number
+}
+
+/** One column as a custodian declares it. */
+export type ColumnDeclaration =
+  | (NumericColumnDeclaration & { readonly type: 'integer' })
+  | (NumericColumnDeclaration & { readonly type: 'number' })
+  | (ColumnDeclarationFacts & { readonly type: 'boolean' })
+  | (ColumnDeclarationFacts & { readonly type: 'category'; readonly categories: readonly string[] })
+  | (ColumnDeclarationFacts & { readonly type: 'string' })
+
+/** What one person can contribute, as a custodian declares it. */
+export type PrivacyUnitDeclaration =
+  | { readonly kind: 'row' }
+  | { readonly kind: 'person'; readonly column: string; readonly maxRows: number }
+
+/** A dataset's public facts as a custodian declares them. */
+export interface DatasetDeclaration {
+  readonly id: string
+  readonly title: string
+  readonly source: Source
+  readonly columns: readonly ColumnDeclaration[]
+  readonly privacyUnit: PrivacyUnitDeclaration
+  readonly neighbours: Neighbours
+  readonly synthetic: boolean
+}
+
+/**
+ * The dataset that a declaration describes, its numbers turned into exact grid indexes.
+ *
+ * @param version names the content and the declaration together
+ * @param rows the public number of rows; left out under `add-remove`, where it is private
+ * @throws Refusal listing every field that breaks a rule.
+ */
+export function declareDataset(declaration: DatasetDeclaration, version: string, rows?: number): Dataset {
+  const columns = declareColumns(declaration)
+  return {
+    id: declaration.id,
+    title: declaration.title,
+    version,
+    source: declaration.source,
+    columns,
+    privacyUnit: { kind: 'row' },
+    neighbours: declaration.neighbours,
+    synthetic: declaration.synthetic,
+    ...(rows === undefined || declaration.neighbours === 'add-remove' ? {} : { rows }),
+  }
+}
+
+/**
+ * The columns that a declaration describes.
+ * @throws Refusal listing every field that breaks a rule.
+ */
+export function declareColumns(declaration: DatasetDeclaration): readonly Column[] {
+  if (declaration.privacyUnit.kind === 'person') {
+    throw new Refusal(
+      'unsupported-privacy-unit',
+      'A privacy unit of several rows per person needs contributions to be bounded, which this version does not do. ' +
+        'Register a file with one row per person and the privacy unit {"kind": "row"}.',
+      [{ field: 'privacyUnit.kind', rule: 'must be "row"' }],
+    )
+  }
+  const errors: FieldError[] = []
+  const columns = declaration.columns.map((column, position) => {
+    const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
+    // DuckDB compares identifiers without regard to case, so two such columns would be one.
+    const first = declaration.columns.findIndex((other) => other.name.toLowerCase() === column.name.toLowerCase())
+    if (first !== position) report('name', 'must differ from every other column, in more than upper and lower case')
+    return declareColumn(column, report)
+  })
+  if (errors.length > 0) throw new Refusal('invalid-request', 'The declaration breaks a rule.', errors)
+  return columns
+}
+
+type Report = (field: string, rule: string) => void
+
+function declareColumn(declared: ColumnDeclaration, report: Report): Column {
+  const facts = { name: declared.name, nullable: declared.nullable }
+  switch (declared.type) {
+    case 'integer':
+    case 'number': {
+      const grid = declareGrid(declared, report)
+      return { ...facts, ...grid, misfit: misfitRule(declared, report, (value) => gridIndex(value, grid)) }
+    }
+    case 'boolean': {
+      const parse = (value: unknown): Parsed<boolean> =>
+        typeof value === 'boolean' ? { value } : { rule: 'must be true or false' }
+      return { ...facts, type: 'boolean', misfit: misfitRule(declared, report, parse) }
+    }
+    case 'category': {
+      if (new Set(declared.categories).size !== declared.categories.length) {
+        report('categories', 'must not name a category twice')
+      }
+      const parse = (value: unknown): Parsed<number> => {
+        const index = declared.categories.indexOf(String(value))
+        return index === -1 ? { rule: 'must be one of the declared categories' } : { value: index }
+      }
+      const misfit = misfitRule(declared, report, parse)
+      return { ...facts, type: 'category', categories: declared.categories, misfit }
+    }
+    case 'string': {
+      const parse = (value: unknown): Parsed<string> =>
+        typeof value === 'string' ? { value } : { rule: 'must be a text' }
+      return { ...facts, type: 'string', misfit: misfitRule(declared, report, parse) }
+    }
+  }
+}
+
+/** A replacement in its stored form, or the rule it breaks. */
+type Parsed<Value> = { readonly value: Value } | { readonly rule: string }
+
+function misfitRule(
+  declared: ColumnDeclaration,
+  report: Report,
+  parse: (value: unknown) => Parsed<bigint | number | boolean | string>,
+): MisfitRule {
+  const rule = declared.onMisfit ?? (declared.nullable ? 'null' : 'refuse')
+  if (rule === 'refuse') return { kind: 'refuse' }
+  if (rule === 'null') {
+    if (!declared.nullable) report('onMisfit', 'can be "null" only where the column is nullable')
+    return { kind: 'null' }
+  }
+  const parsed = parse(rule.replaceWith)
+  if ('value' in parsed) return { kind: 'replace', value: parsed.value }
+  report('onMisfit.replaceWith', parsed.rule)
+  return { kind: 'refuse' }
+}
+
+type Grid = Pick<NumericColumn, 'type' | 'stepNano' | 'lowerIndex' | 'upperIndex'>
+
+function declareGrid(declared: Extract<ColumnDeclaration, NumericColumnDeclaration>, report: Report): Grid {
+  const step = decimalFromNumber(declared.step, GRID_FRACTION_DIGITS)
+  const stepNano = step === undefined || step <= 0n ? ONE_NANO : step
+  if (step !== stepNano) report('step', 'must be greater than 0, with at most 9 fractional digits')
+  if (declared.type === 'integer' && stepNano % ONE_NANO !== 0n) {
+    report('step', 'must be a whole number for an integer column')
+  }
+  const bound = (name: 'lower' | 'upper') => {
+    const value = decimalFromNumber(declared[name], GRID_FRACTION_DIGITS)
+    if (value === undefined) report(name, 'must have at most 9 fractional digits')
+    else if (value % stepNano !== 0n) report(name, 'must be a multiple of step')
+    const index = (value ?? 0n) / stepNano
+    if (index > LARGEST_INDEX || index < -LARGEST_INDEX) report(name, 'must be within 2^53 steps of 0')
+    return index
+  }
+  const grid: Grid = {
+    type: declared.type,
+    stepNano,
+    lowerIndex: bound('lower'),
+    upperIndex: bound('upper'),
+  }
+  if (declared.lower >= declared.upper) report('upper', 'must be greater than lower')
+  return grid
+}
+
+function gridIndex(value: unknown, grid: Grid): Parsed<bigint> {
+  if (typeof value !== 'number') return { rule: 'must be a number' }
+  const nano = decimalFromNumber(value, GRID_FRACTION_DIGITS)
+  if (nano === undefined || nano % grid.stepNano !== 0n) return { rule: 'must be a multiple of step' }
+  const index = nano / grid.stepNano
+  return index < grid.lowerIndex || index > grid.upperIndex
+    ? { rule: 'must lie within lower and upper' }
+    : { value: index }
+}

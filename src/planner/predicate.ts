@@ -1,0 +1,180 @@
+import type { QueryPredicate } from '../../schemas/query.ts'
+import { type Column, columnNamed, type Dataset, type NumericColumn } from '../catalog/dataset.ts'
+import { decimalFromNumber } from '../privacy/decimal.ts'
+import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import type { Predicate } from './aggregate.ts'
+
+type Literal = number | string | boolean
+type Comparison = Extract<QueryPredicate, { value: unknown }>
+
+/**
+ * A query's predicate in the language of aggregates: numbers become grid indexes, categories become indexes into the
+ * declared list, and a column is always one of the dataset's own.
+ *
+ * @param field where the predicate stands in the request, for refusals
+ * @throws Refusal `query-does-not-fit` for an unknown column or category, a value of another type than the column's,
+ * or an operator the column's type does not have.
+ */
+export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field: string): Predicate {
+  switch (predicate.op) {
+    case 'and':
+    case 'or':
+      return {
+        kind: predicate.op,
+        predicates: predicate.predicates.map((part, position) =>
+          planPredicate(part, dataset, `${field}.predicates.${position}`),
+        ),
+      }
+    case 'not':
+      return { kind: 'not', predicate: planPredicate(predicate.predicate, dataset, `${field}.predicate`) }
+    case 'isNull':
+      return { kind: 'is-null', column: requireColumn(dataset, predicate.column, `${field}.column`).name }
+    case 'between': {
+      const column = requireColumn(dataset, predicate.column, `${field}.column`)
+      if (!isNumeric(column)) throw refuseField('query-does-not-fit', `${field}.op`, 'between needs a numeric column')
+      return {
+        kind: 'index-between',
+        column: column.name,
+        lower: indexAtLeast(column, nanoOf(predicate.lower, `${field}.lower`)),
+        upper: indexAtMost(column, nanoOf(predicate.upper, `${field}.upper`)),
+      }
+    }
+    case 'in': {
+      const column = requireColumn(dataset, predicate.column, `${field}.column`)
+      return planMembership(column, predicate.values, (position) => `${field}.values.${position}`)
+    }
+    case '=':
+    case '!=':
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      return planComparison(predicate, requireColumn(dataset, predicate.column, `${field}.column`), field)
+  }
+}
+
+/**
+ * The dataset's column of that name.
+ * @throws Refusal `query-does-not-fit` naming `field` and the columns there are.
+ */
+export function requireColumn(dataset: Dataset, name: string, field: string): Column {
+  const column = columnNamed(dataset, name)
+  if (column !== undefined) return column
+  const names = dataset.columns.map((known) => known.name).join(', ')
+  throw refuseField('query-does-not-fit', field, `the dataset has no column "${name}"; it has ${names}`)
+}
+
+/** Whether a column holds numbers on a grid. */
+export function isNumeric(column: Column): column is NumericColumn {
+  return column.type === 'integer' || column.type === 'number'
+}
+
+function planComparison(comparison: Comparison, column: Column, field: string): Predicate {
+  const equals = () => planMembership(column, [comparison.value], () => `${field}.value`)
+  switch (comparison.op) {
+    case '=':
+      return equals()
+    case '!=':
+      // "Different from" says that there is a value: a row without one is not counted.
+      return {
+        kind: 'and',
+        predicates: [
+          { kind: 'not', predicate: { kind: 'is-null', column: column.name } },
+          { kind: 'not', predicate: equals() },
+        ],
+      }
+    case '<':
+    case '<=':
+    case '>':
+    case '>=': {
+      if (!isNumeric(column)) {
+        throw refuseField('query-does-not-fit', `${field}.op`, `"${comparison.op}" needs a numeric column`)
+      }
+      if (typeof comparison.value !== 'number') throw wrongType(column, `${field}.value`)
+      const nano = nanoOf(comparison.value, `${field}.value`)
+      switch (comparison.op) {
+        case '<':
+          return { kind: 'index-between', column: column.name, upper: indexAtLeast(column, nano) - 1n }
+        case '<=':
+          return { kind: 'index-between', column: column.name, upper: indexAtMost(column, nano) }
+        case '>':
+          return { kind: 'index-between', column: column.name, lower: indexAtMost(column, nano) + 1n }
+        case '>=':
+          return { kind: 'index-between', column: column.name, lower: indexAtLeast(column, nano) }
+      }
+    }
+  }
+}
+
+function planMembership(column: Column, values: readonly Literal[], field: (position: number) => string): Predicate {
+  const parse = <T>(type: 'number' | 'string' | 'boolean', read: (value: never, where: string) => T) =>
+    values.map((value, position) => {
+      if (typeof value !== type) throw wrongType(column, field(position))
+      return read(value as never, field(position))
+    })
+  switch (column.type) {
+    case 'integer':
+    case 'number':
+      return {
+        kind: 'index-in',
+        column: column.name,
+        indexes: parse('number', (value: number, where) => exactIndex(column, value, where)),
+      }
+    case 'category':
+      return {
+        kind: 'category-in',
+        column: column.name,
+        indexes: parse('string', (value: string, where) => {
+          const index = column.categories.indexOf(value)
+          if (index !== -1) return index
+          throw refuseField('query-does-not-fit', where, `"${value}" is not a declared category of ${column.name}`)
+        }),
+      }
+    case 'boolean': {
+      const wanted = new Set(parse('boolean', (value: boolean) => value))
+      const predicates = [...wanted].map((value) => ({ kind: 'boolean-is', column: column.name, value }) as const)
+      return predicates.length === 1 && predicates[0] !== undefined ? predicates[0] : { kind: 'or', predicates }
+    }
+    case 'string':
+      return { kind: 'string-in', column: column.name, values: parse('string', (value: string) => value) }
+  }
+}
+
+function wrongType(column: Column, field: string) {
+  const expected = {
+    integer: 'a number',
+    number: 'a number',
+    category: 'a text',
+    string: 'a text',
+    boolean: 'true or false',
+  }[column.type]
+  return refuseField('query-does-not-fit', field, `must be ${expected}, for ${column.name} is of type ${column.type}`)
+}
+
+function nanoOf(value: number, field: string): bigint {
+  const nano = decimalFromNumber(value, 9)
+  if (nano === undefined) throw refuseField('query-does-not-fit', field, 'must have at most 9 fractional digits')
+  return nano
+}
+
+function exactIndex(column: NumericColumn, value: number, field: string): bigint {
+  const nano = nanoOf(value, field)
+  if (nano % column.stepNano === 0n) return withinReach(column, nano / column.stepNano)
+  throw refuseField('query-does-not-fit', field, `is not on the grid of ${column.name}, so no row can have it`)
+}
+
+/** The least index whose value is at least this. */
+export function indexAtLeast(column: NumericColumn, nano: bigint): bigint {
+  return withinReach(column, divideRoundingUp(nano, column.stepNano))
+}
+
+function indexAtMost(column: NumericColumn, nano: bigint): bigint {
+  return withinReach(column, divideRoundingDown(nano, column.stepNano))
+}
+
+/** One step beyond the bounds means the same as any number of steps, and always fits the engine's integers. */
+function withinReach(column: NumericColumn, index: bigint): bigint {
+  if (index < column.lowerIndex) return column.lowerIndex - 1n
+  return index > column.upperIndex ? column.upperIndex + 1n : index
+}

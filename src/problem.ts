@@ -1,0 +1,170 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { AnswerFailure } from './answer.ts'
+import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from './privacy/refusal.ts'
+
+/** The codes of what went wrong on our side or in HTTP itself; with {@link RefusalCode} they are all there are. */
+type FailureCode =
+  | 'query-failed'
+  | 'internal-error'
+  | 'unavailable'
+  | 'method-or-path-unknown'
+  | 'body-too-large'
+  | 'media-type-unsupported'
+  | 'http-error'
+
+export type ProblemCode = RefusalCode | FailureCode
+
+/** Every problem there is: its HTTP status and its title. `docs/problems.md` explains each. */
+export const PROBLEMS = {
+  'invalid-request': { status: 400, title: 'The request breaks a rule' },
+  'malformed-json': { status: 400, title: 'The body is not the JSON that is asked for' },
+  unauthenticated: { status: 401, title: 'A valid API key is needed' },
+  forbidden: { status: 403, title: 'The key has another role' },
+  'not-found': { status: 404, title: 'There is no such thing' },
+  'unknown-dataset': { status: 404, title: 'There is no such dataset' },
+  'unknown-release': { status: 404, title: 'There is no such release of yours' },
+  'dataset-exists': { status: 409, title: 'The dataset exists' },
+  'budget-account-exists': { status: 409, title: 'The id has a budget from before' },
+  'source-refused': { status: 422, title: 'The source file is refused' },
+  'source-unreadable': { status: 422, title: 'The source file cannot be read' },
+  'source-does-not-fit': { status: 422, title: 'The source file does not fit the declaration' },
+  'unsupported-privacy-unit': { status: 422, title: 'The privacy unit is not supported' },
+  'query-does-not-fit': { status: 422, title: 'The query does not fit the dataset' },
+  'mechanism-not-applicable': { status: 422, title: 'The mechanism does not apply' },
+  'budget-insufficient': { status: 403, title: 'The budget does not suffice' },
+  'idempotency-key-reused': { status: 422, title: 'The key belongs to another request' },
+  'query-in-flight': { status: 409, title: 'The same question is being answered' },
+  'query-failed': { status: 500, title: 'The query could not be completed' },
+  'internal-error': { status: 500, title: 'Something failed on our side' },
+  unavailable: { status: 503, title: 'The service cannot answer now' },
+  'method-or-path-unknown': { status: 404, title: 'There is nothing here' },
+  'body-too-large': { status: 413, title: 'The body is too large' },
+  'media-type-unsupported': { status: 415, title: 'The body must be JSON' },
+  'http-error': { status: 400, title: 'The request is not one this service can read' },
+} as const satisfies Record<ProblemCode, { status: number; title: string }>
+
+/** A problem document (RFC 9457). */
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly code: ProblemCode
+  readonly detail: string
+  readonly errors?: readonly FieldError[]
+  readonly requestId: string
+  readonly [fact: string]: unknown
+}
+
+interface ProblemParts {
+  readonly code: ProblemCode
+  readonly detail: string
+  readonly status?: number
+  readonly errors?: readonly FieldError[]
+  readonly facts?: RefusalFacts
+}
+
+/** Fastify's error handler: every refusal and every error becomes a problem document, and failures say nothing. */
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const parts = problemParts(error)
+  const { status, title } = { ...PROBLEMS[parts.code], ...(parts.status === undefined ? {} : { status: parts.status }) }
+  logProblem(error, parts.code, request)
+  const problem: Problem = {
+    type: `urn:sotto:problem:${parts.code}`,
+    title,
+    status,
+    code: parts.code,
+    detail: parts.detail,
+    ...(parts.errors === undefined || parts.errors.length === 0 ? {} : { errors: parts.errors }),
+    ...parts.facts,
+    requestId: request.id,
+  }
+  const retryAfter = parts.facts?.['retryAfterSeconds']
+  if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter)
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="sotto"')
+  return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
+}
+
+/** Fastify's handler for paths that do not exist. */
+export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendProblem(new PathUnknown(request.method, request.url.split('?')[0] ?? ''), request, reply)
+}
+
+class PathUnknown extends Error {
+  constructor(method: string, path: string) {
+    super(`${method} ${path} is not a call of this service; /docs lists them.`)
+  }
+}
+
+function problemParts(error: unknown): ProblemParts {
+  if (error instanceof Refusal) {
+    return { code: error.code, detail: error.message, errors: error.errors, facts: error.facts }
+  }
+  if (error instanceof AnswerFailure) {
+    return {
+      code: 'query-failed',
+      detail:
+        'The query was charged and could not be completed. Ask again with the same Idempotency-Key, or the same ' +
+        'body without one: it is answered under the same charge.',
+      facts: { chargeId: error.chargeId },
+    }
+  }
+  if (error instanceof PathUnknown) return { code: 'method-or-path-unknown', detail: error.message }
+  if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
+  if (isFastifyError(error)) return frameworkParts(error)
+  return { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
+}
+
+function validationParts(error: FastifyError & { validation: readonly ValidationIssue[] }): ProblemParts {
+  const errors = error.validation.flatMap(fieldErrors)
+  const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
+  return { code: 'invalid-request', detail, errors }
+}
+
+interface ValidationIssue {
+  readonly instancePath: string
+  readonly message?: string | undefined
+  readonly params?: { readonly keys?: unknown } | undefined
+}
+
+function fieldErrors({ instancePath, message, params }: ValidationIssue): readonly FieldError[] {
+  const path = instancePath.split('/').filter(Boolean)
+  if (Array.isArray(params?.keys)) {
+    return params.keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a field of this request' }))
+  }
+  return [{ field: path.length === 0 ? 'body' : path.join('.'), rule: message ?? 'is not valid' }]
+}
+
+function isFastifyError(error: unknown): error is FastifyError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_')
+}
+
+function frameworkParts(error: FastifyError): ProblemParts {
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return { code: 'body-too-large', detail: 'The body is larger than 64 KiB.' }
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return { code: 'media-type-unsupported', detail: 'Send the body as application/json.' }
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return { code: 'malformed-json', detail: 'The body is empty; a JSON object is needed.' }
+    case 'FST_ERR_HANDLER_TIMEOUT':
+      return { code: 'unavailable', detail: 'The request took too long. Asking again is free where it was charged.' }
+    default: {
+      const status = error.statusCode ?? 500
+      return status < 500
+        ? { code: 'http-error', status, detail: error.message }
+        : { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
+    }
+  }
+}
+
+/** Refusals are the caller's business; of failures the log keeps the class, and the stack only where no data were read. */
+function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
+  if (error instanceof AnswerFailure) {
+    request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
+  } else if (code === 'internal-error') {
+    request.log.error({ code, err: error }, 'request failed')
+  } else {
+    request.log.info({ code }, 'request refused')
+  }
+}

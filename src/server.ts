@@ -1,0 +1,111 @@
+import { access, mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import closeWithGrace from 'close-with-grace'
+import { type Logger, pino } from 'pino'
+import { createFirstKeys, openKeyRing } from './access/keys.ts'
+import { buildApp } from './app.ts'
+import { openCatalog } from './catalog/catalog.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
+import { censusRegistration, writeCensus } from './demo.ts'
+import { openDuckDbEngine } from './engines/duckdb.ts'
+import { openSqliteLedger } from './ledger/sqlite.ts'
+import { systemEntropy } from './mechanisms/entropy.ts'
+import { createRegistry } from './register.ts'
+import { printWelcome } from './welcome.ts'
+
+/** A service that listens. */
+export interface Service {
+  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  readonly url: string
+  /** Turns readiness, lets requests under way finish, then closes engine and ledger. */
+  close(): Promise<void>
+}
+
+/**
+ * Open the stores, register the demo where it is wanted, build the app and listen.
+ * @throws where a store cannot be opened, such as a ledger that another process holds.
+ */
+export async function startService(config: Config, logger: Logger): Promise<Service> {
+  await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
+  const ledger = await openSqliteLedger({ path: config.ledgerFile })
+  const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'))
+  const engine = openDuckDbEngine({
+    files: catalog.rowsFile,
+    connectionsPerDataset: config.queryConnections,
+    threads: config.queryThreads,
+    memoryLimit: config.queryMemory,
+    queryTimeoutMs: config.queryTimeoutMs,
+    temporaryDirectory: path.join(config.dataDirectory, 'temporary'),
+  })
+  const closeStores = async () => {
+    await engine.close()
+    await ledger.close()
+  }
+  try {
+    for (const { dataset } of catalog.list()) await engine.open(dataset)
+    const registry = createRegistry({ catalog, engine, ledger, dataDirectory: config.dataDirectory })
+    await createFirstKeys(config.dataDirectory)
+    const keyRing = openKeyRing(config.dataDirectory)
+    if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
+
+    if (config.demo && (await ledger.budget(censusRegistration.id)) === undefined) {
+      const file = path.join(config.dataDirectory, censusRegistration.source.path)
+      if (!(await exists(file))) await writeCensus(file)
+      await registry.register(censusRegistration, 'sotto')
+    }
+
+    const app = await buildApp({
+      keyRing,
+      catalog,
+      registry,
+      answering: {
+        engine,
+        ledger,
+        noiseSource: systemEntropy(),
+        limits: { maxCells: config.maxCells },
+        leaseMs: config.queryTimeoutMs + 10_000,
+      },
+      logger,
+      handlerTimeoutMs: config.queryTimeoutMs + 15_000,
+    })
+    app.addHook('onClose', closeStores)
+    const url = await app.listen({ host: config.host, port: config.port, listenTextResolver: () => 'listening' })
+    return { url, close: () => app.close() }
+  } catch (error) {
+    await closeStores()
+    throw error
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Run until a signal asks to stop, then drain and close. */
+async function main(): Promise<void> {
+  const config = readConfig(process.env)
+  const logger = pino({ level: config.logLevel })
+  const service = await startService(config, logger)
+  await printWelcome(service.url, config.dataDirectory)
+  closeWithGrace({ delay: config.shutdownMs, logger }, async ({ signal, err }) => {
+    if (err !== undefined) logger.fatal({ err }, 'stopping after an error')
+    else logger.info({ signal }, 'stopping')
+    await service.close()
+  })
+}
+
+if (import.meta.main) {
+  try {
+    await main()
+  } catch (error) {
+    console.error(error instanceof ConfigError ? error.message : `Sotto did not start: ${describe(error)}`)
+    process.exit(1)
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,21 @@
+import path from 'node:path'
+
+/**
+ * What a start prints for the person at the terminal: a query to paste and where Swagger UI is. The key is read from
+ * its file by the pasted command, so that it stands in no log and no history.
+ */
+export async function printWelcome(url: string, dataDirectory: string): Promise<void> {
+  const keyFile = path.relative(process.cwd(), path.join(dataDirectory, 'analyst.key'))
+  const query = JSON.stringify({ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 })
+  console.log(
+    [
+      '',
+      `Sotto answers at ${url}. A first query, ready to paste:`,
+      '',
+      `  curl -s ${url}/v1/datasets/census/queries -H "Authorization: Bearer $(cat ${keyFile})" -H 'Content-Type: application/json' -d '${query}'`,
+      '',
+      `Swagger UI: ${url}/docs`,
+      '',
+    ].join('\n'),
+  )
+}

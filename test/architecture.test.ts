@@ -1,0 +1,122 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = path.resolve(import.meta.dirname, '..')
+
+/** What each room may import of ours; `type` after a room allows type-only imports. The design's table. */
+const ALLOWED: Record<string, readonly string[]> = {
+  'src/privacy': [],
+  schemas: ['src/privacy'],
+  'src/mechanisms': ['src/privacy'],
+  'src/catalog': ['src/privacy'],
+  'src/ledger': ['src/privacy'],
+  'src/access': ['src/privacy'],
+  'src/planner': ['src/catalog', 'src/mechanisms', 'src/privacy', 'schemas type'],
+  'src/engines': ['src/privacy', 'src/catalog', 'src/planner type'],
+  routes: [
+    'schemas',
+    'src/catalog',
+    'src/planner',
+    'src/ledger',
+    'src/access',
+    'src/privacy',
+    'src/answer.ts',
+    'src/register.ts type',
+  ],
+  'src/answer.ts': ['src/planner', 'src/engines', 'src/mechanisms', 'src/ledger', 'src/privacy', 'src/catalog type'],
+  'src/register.ts': ['src/catalog', 'src/engines', 'src/ledger', 'src/privacy'],
+  'src/demo.ts': ['src/engines', 'src/register.ts type'],
+  'src/config.ts': [],
+  'src/create-key.ts': ['src/access', 'src/config.ts'],
+  'src/json.ts': ['src/privacy'],
+  'src/metrics.ts': [],
+  'src/welcome.ts': [],
+  'src/problem.ts': ['src/privacy', 'src/answer.ts'],
+}
+
+/** May import everything. */
+const COMPOSITION = ['src/app.ts', 'src/server.ts']
+
+const MAY_IMPORT_FASTIFY = ['routes', 'src/app.ts', 'src/server.ts', 'src/problem.ts']
+
+const FORBIDDEN_FOLDERS = ['utils', 'helpers', 'common', 'lib', 'services', 'controllers', 'models', 'types']
+
+interface Import {
+  readonly from: string
+  readonly specifier: string
+  readonly typeOnly: boolean
+}
+
+const files = ['src', 'routes', 'schemas'].flatMap((folder) =>
+  readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `${folder}/${name}`),
+)
+
+/** `src/privacy/loss.ts` -> `src/privacy`; `routes/queries.ts` -> `routes`; `src/app.ts` stays. */
+function roomOf(file: string): string {
+  const [top = '', second = '', third] = file.split('/')
+  if (top !== 'src') return top
+  return third === undefined ? file : `src/${second}`
+}
+
+function importsOf(file: string): readonly Import[] {
+  const text = readFileSync(path.join(root, file), 'utf8')
+  return [...text.matchAll(/^(?:import|export)\s([^;]*?)\sfrom\s'([^']+)'/gm)].map(([, clause = '', specifier = '']) => {
+    const named = clause.match(/^\{([^}]*)\}$/)?.[1]?.split(',').map((name) => name.trim()).filter(Boolean)
+    const typeOnly = clause.startsWith('type ') || (named?.every((name) => name.startsWith('type ')) ?? false)
+    return { from: file, specifier, typeOnly }
+  })
+}
+
+const imports = files.flatMap(importsOf)
+
+/** The project's file an import leads to; `undefined` for a package. */
+function targetOf({ from, specifier }: Import): string | undefined {
+  if (!specifier.startsWith('.')) return undefined
+  return path.relative(root, path.resolve(root, path.dirname(from), specifier))
+}
+
+test('the rooms and their imports were found', () => {
+  expect(files.length).toBeGreaterThan(40)
+  expect(imports.length).toBeGreaterThan(150)
+  for (const room of Object.keys(ALLOWED)) expect(files.some((file) => roomOf(file) === room), room).toBe(true)
+})
+
+test('every room imports only what it may', () => {
+  const breaches = imports.filter((found) => {
+    const target = targetOf(found)
+    const room = roomOf(found.from)
+    if (target === undefined || COMPOSITION.includes(room) || roomOf(target) === room) return false
+    const allowed = ALLOWED[room]
+    if (allowed === undefined) return true
+    const targetRoom = roomOf(target)
+    return !(allowed.includes(targetRoom) || (found.typeOnly && allowed.includes(`${targetRoom} type`)))
+  })
+  expect(breaches).toEqual([])
+})
+
+test('Fastify appears only where HTTP is spoken', () => {
+  const breaches = imports.filter(
+    ({ from, specifier }) => /^@?fastify/.test(specifier) && !MAY_IMPORT_FASTIFY.includes(roomOf(from)),
+  )
+  expect(breaches).toEqual([])
+})
+
+test('no folder or file has a name that says nothing', () => {
+  const breaches = files.filter(
+    (file) =>
+      file.split('/').some((part) => FORBIDDEN_FOLDERS.includes(part.replace(/\.ts$/, ''))) ||
+      file.endsWith('/index.ts'),
+  )
+  expect(breaches).toEqual([])
+})
+
+test('noise comes from the operating system, never from Math.random or a seed', () => {
+  const offenders = files.filter((file) => {
+    const text = readFileSync(path.join(root, file), 'utf8')
+    return /Math\.random/.test(text) || (/from 'seedrandom'/.test(text) && file !== 'src/demo.ts')
+  })
+  expect(offenders).toEqual([])
+})

@@ -1,0 +1,35 @@
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { ConfigError, environmentSchema, readConfig } from '../src/config.ts'
+
+test('everything is optional', () => {
+  expect(readConfig({ PATH: '/bin' })).toMatchObject({
+    host: '127.0.0.1',
+    port: 8080,
+    dataDirectory: path.resolve('data'),
+    ledgerFile: path.resolve('data/ledger.sqlite'),
+    demo: true,
+  })
+})
+
+test.each([
+  ['SOTTO_PORT', '80a', 'must be a whole number'],
+  ['SOTTO_PORT', '65536', '65535'],
+  ['SOTTO_PORT', '', 'must be a whole number'],
+  ['SOTTO_LOG_LEVEL', 'loud', 'info'],
+  ['SOTTO_DEMO', 'yes', 'true'],
+  ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
+  ['SOTTO_LEDGER_URL', 'postgres://ledger', 'no other ledger'],
+  ['SOTTO_PROT', '8080', 'not a variable Sotto knows'],
+])('%s=%s stops the start, with its name and the rule', (name, value, rule) => {
+  const read = () => readConfig({ [name]: value })
+  expect(read).toThrow(ConfigError)
+  expect(read).toThrow(name)
+  expect(read).toThrow(rule)
+})
+
+test('every variable says what it is for', () => {
+  for (const [name, schema] of Object.entries(environmentSchema.shape)) {
+    expect(schema.description, name).toMatch(/\.$/)
+  }
+})
