@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { type ColumnDeclaration, type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+
+const declaration = (column: ColumnDeclaration, ...others: readonly ColumnDeclaration[]): DatasetDeclaration => ({
+  id: 'people',
+  title: 'People',
+  source: { path: 'people.csv', format: 'csv' },
+  columns: [column, ...others],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'add-remove',
+  synthetic: true,
+})
+
+const price: ColumnDeclaration = {
+  name: 'Price',
+  type: 'number',
+  lower: -1.5,
+  upper: 1000.25,
+  step: 0.05,
+  nullable: false,
+}
+
+function errorsOf(declared: DatasetDeclaration) {
+  try {
+    declareDataset(declared, 'v1')
+  } catch (error) {
+    if (error instanceof Refusal) return error.errors
+    throw error
+  }
+  return []
+}
+
+test('bounds become exact grid indexes', () => {
+  const [column] = declareDataset(declaration(price), 'v1').columns
+  expect(column).toEqual({
+    name: 'Price',
+    nullable: false,
+    misfit: { kind: 'refuse' },
+    type: 'number',
+    stepNano: 50_000_000n,
+    lowerIndex: -30n,
+    upperIndex: 20_005n,
+  })
+})
+
+test.each([
+  ['a bound off the grid', { upper: 1000.26 }, 'columns.0.upper', 'multiple of step'],
+  ['a step of 0', { step: 0 }, 'columns.0.step', 'greater than 0'],
+  ['a negative step', { step: -0.05 }, 'columns.0.step', 'greater than 0'],
+  ['a step with ten decimals', { step: 0.0000000001 }, 'columns.0.step', '9 fractional digits'],
+  ['bounds the wrong way round', { lower: 1, upper: 0 }, 'columns.0.upper', 'greater than lower'],
+  ['equal bounds', { lower: 1, upper: 1 }, 'columns.0.upper', 'greater than lower'],
+  ['bounds beyond exact integers', { upper: 1e16, step: 1, lower: 0 }, 'columns.0.upper', '2^53 steps'],
+  ['NULL where there is none', { onMisfit: 'null' as const }, 'columns.0.onMisfit', 'nullable'],
+  ['a replacement out of bounds', { onMisfit: { replaceWith: 2000 } }, 'columns.0.onMisfit.replaceWith', 'within'],
+  ['a replacement of another type', { onMisfit: { replaceWith: '7' } }, 'columns.0.onMisfit.replaceWith', 'number'],
+])('%s is refused with its field and rule', (_what, change, field, rule) => {
+  const errors = errorsOf(declaration({ ...price, ...change }))
+  expect(errors).toContainEqual({ field, rule: expect.stringContaining(rule) })
+})
+
+test('an integer column has a whole step', () => {
+  const column: ColumnDeclaration = { name: 'Age', type: 'integer', lower: 0, upper: 100, step: 0.5, nullable: false }
+  expect(errorsOf(declaration(column))).toContainEqual({ field: 'columns.0.step', rule: expect.stringContaining('whole') })
+})
+
+test('two columns that differ in case only are one to the engine', () => {
+  const errors = errorsOf(declaration(price, { name: 'price', type: 'string', nullable: true }))
+  expect(errors).toContainEqual({ field: 'columns.1.name', rule: expect.stringContaining('differ') })
+})
+
+test('a category is named once, and a replacement is one of them', () => {
+  const sex: ColumnDeclaration = { name: 'Sex', type: 'category', categories: ['M', 'F', 'M'], nullable: false }
+  expect(errorsOf(declaration(sex)).map(({ field }) => field)).toEqual(['columns.0.categories'])
+  const [column] = declareDataset(
+    declaration({ ...sex, categories: ['M', 'F'], onMisfit: { replaceWith: 'F' } }),
+    'v1',
+  ).columns
+  expect(column?.misfit).toEqual({ kind: 'replace', value: 1 })
+})
+
+test('a text may be replaced by any text, one that reads like a rule included', () => {
+  const note: ColumnDeclaration = {
+    name: 'Note',
+    type: 'string',
+    nullable: false,
+    onMisfit: { replaceWith: 'must be a text' },
+  }
+  expect(declareDataset(declaration(note), 'v1').columns[0]?.misfit).toEqual({ kind: 'replace', value: 'must be a text' })
+})
+
+test('several rows per person are refused with what to do instead', () => {
+  const declared = { ...declaration(price), privacyUnit: { kind: 'person', column: 'Price', maxRows: 3 } as const }
+  expect(() => declareDataset(declared, 'v1')).toThrow('one row per person')
+})
+
+test('the number of rows is public under change-one only', () => {
+  expect(declareDataset(declaration(price), 'v1', 17).rows).toBeUndefined()
+  expect(declareDataset({ ...declaration(price), neighbours: 'change-one' }, 'v1', 17).rows).toBe(17)
+})

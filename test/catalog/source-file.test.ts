@@ -1,0 +1,65 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { digestFile, locateSource } from '../../src/catalog/source-file.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+
+let directory = ''
+let outside = ''
+beforeAll(async () => {
+  outside = await mkdtemp(path.join(tmpdir(), 'sotto-outside-'))
+  directory = await mkdtemp(path.join(tmpdir(), 'sotto-data-'))
+  await writeFile(path.join(outside, 'secret.csv'), 'a\n1\n')
+  await mkdir(path.join(directory, 'year 2025'))
+  await mkdir(path.join(directory, 'folder.csv'))
+  await writeFile(path.join(directory, 'year 2025', 'people-1.csv'), 'a\n1\n')
+  await writeFile(path.join(directory, 'ledger.sqlite'), '')
+  await symlink(path.join(outside, 'secret.csv'), path.join(directory, 'link.csv'))
+  await symlink(outside, path.join(directory, 'linked'))
+})
+afterAll(async () => {
+  await rm(directory, { recursive: true })
+  await rm(outside, { recursive: true })
+})
+
+test('a file below the data folder is found', async () => {
+  const located = await locateSource(directory, { path: 'year 2025/people-1.csv', format: 'csv' })
+  expect(located).toBe(path.join(directory, 'year 2025', 'people-1.csv'))
+  expect(await digestFile(located)).toMatch(/^[0-9a-f]{64}$/)
+})
+
+test.each([
+  '../secret.csv',
+  'year 2025/../../secret.csv',
+  '..',
+  '/etc/passwd.csv',
+  'C:/people.csv',
+  'http://127.0.0.1/people.csv',
+  's3://bucket/people.csv',
+  'file:///etc/passwd.csv',
+  '*.csv',
+  'year 2025/people-?.csv',
+  'people[1].csv',
+  '{people}.csv',
+  'year 2025\\people-1.csv',
+  'year 2025//people-1.csv',
+  './year 2025/people-1.csv',
+  'people\u0000.csv',
+  "people'.csv",
+  '~/people.csv',
+  'link.csv',
+  'linked/secret.csv',
+  'folder.csv',
+  'missing.csv',
+  'ledger.sqlite',
+  '',
+])('%j is refused before it is opened', async (sourcePath) => {
+  const refused = locateSource(directory, { path: sourcePath, format: 'csv' })
+  await expect(refused).rejects.toThrow(Refusal)
+  await expect(refused).rejects.toMatchObject({ code: 'source-refused', errors: [{ field: 'source.path' }] })
+})
+
+test('a file is what its format says', async () => {
+  await expect(locateSource(directory, { path: 'year 2025/people-1.csv', format: 'parquet' })).rejects.toThrow('.parquet')
+})
