@@ -44,8 +44,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request, body) =>
-    parseJsonBody(String(body)),
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, async (_request: unknown, body: string) =>
+    parseJsonBody(body),
   )
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler(sendNotFound)

@@ -1,0 +1,24 @@
+import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+
+/** A small dataset with a column of each type, for planning. */
+export function people(neighbours: Neighbours, rows = 100) {
+  const declaration: DatasetDeclaration = {
+    id: 'people',
+    title: 'People',
+    source: { path: 'people.csv', format: 'csv' },
+    columns: [
+      { name: 'Age', type: 'integer', lower: 0, upper: 120, step: 1, nullable: false },
+      { name: 'Balance', type: 'number', lower: -50, upper: 30, step: 0.05, nullable: false },
+      { name: 'Income', type: 'number', lower: 10, upper: 500, step: 0.5, nullable: true },
+      { name: 'Sex', type: 'category', categories: ['M', 'F'], nullable: false },
+      { name: 'Region', type: 'category', categories: ['N', 'E', 'S'], nullable: true },
+      { name: 'Member', type: 'boolean', nullable: true },
+      { name: 'Note', type: 'string', nullable: true },
+    ],
+    privacyUnit: { kind: 'row' },
+    neighbours,
+    synthetic: true,
+  }
+  return declareDataset(declaration, 'v1', rows)
+}
