@@ -1,5 +1,7 @@
-import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
+import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { stringify } from 'yaml'
 import { SECURITY_SCHEMES } from './access.ts'
 
 /** How the OpenAPI document is made from the routes' schemas. */
@@ -25,5 +27,54 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
     components: { securitySchemes: SECURITY_SCHEMES },
   },
   transform: createJsonSchemaTransform({ skipList: [] }),
-  transformObject: createJsonSchemaTransformObject({}),
+  transformObject: (document) => pruneSchemas(createJsonSchemaTransformObject({})(document)),
+}
+
+/** The document as YAML. Texts are quoted, for readers of YAML 1.1 take a bare `=` or `no` for something else. */
+export function openApiYaml(document: object): string {
+  return stringify(document, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0 })
+}
+
+const REFERENCE_PREFIX = '#/components/schemas/'
+const INPUT_SUFFIX = 'Input'
+
+/**
+ * The type provider writes every named schema twice, as what is taken in (`NameInput`) and as what is given out
+ * (`Name`). Only those that an operation reaches stay, and a request's schema gets its plain name where the other of
+ * the pair is gone.
+ */
+function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const schemas = openapi.components?.schemas ?? {}
+  const reached = new Set<string>()
+  const waiting = referencesIn(openapi.paths)
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (reached.has(name)) continue
+    reached.add(name)
+    waiting.push(...referencesIn(schemas[name]))
+  }
+  const nameOf = (name: string) => {
+    const plain = name.endsWith(INPUT_SUFFIX) ? name.slice(0, -INPUT_SUFFIX.length) : name
+    return reached.has(plain) ? name : plain
+  }
+  const renamed = <Part>(part: Part): Part =>
+    JSON.parse(JSON.stringify(part), (key, value) =>
+      key === '$ref' && typeof value === 'string' && value.startsWith(REFERENCE_PREFIX)
+        ? REFERENCE_PREFIX + nameOf(value.slice(REFERENCE_PREFIX.length))
+        : value,
+    )
+  const kept = Object.entries(schemas).filter(([name]) => reached.has(name))
+  return {
+    ...openapi,
+    paths: renamed(openapi.paths ?? {}),
+    components: {
+      ...openapi.components,
+      schemas: Object.fromEntries(kept.map(([name, schema]) => [nameOf(name), renamed(schema)])),
+    },
+  } as ReturnType<SwaggerTransformObject>
+}
+
+function referencesIn(part: unknown): string[] {
+  const text = JSON.stringify(part) ?? ''
+  return [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
 }

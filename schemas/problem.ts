@@ -12,7 +12,7 @@ export const problem = z
       .array(z.strictObject({ field: z.string(), rule: z.string() }))
       .optional()
       .describe('The fields that break a rule, and the rule.'),
-    requestId: z.string(),
+    requestId: z.string().optional(),
   })
   .meta({ id: 'Problem', description: 'What is wrong with a request, or that something failed (RFC 9457).' })
 

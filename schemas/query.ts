@@ -69,6 +69,25 @@ export const predicate: z.ZodDiscriminatedUnion<
   })
   .meta({ id: 'Predicate', description: 'Which rows count.' })
 
+type PredicateTree = z.output<typeof predicate>
+
+function depthOf(tree: PredicateTree): number {
+  switch (tree.op) {
+    case 'and':
+    case 'or':
+      return 1 + Math.max(...tree.predicates.map(depthOf))
+    case 'not':
+      return 1 + depthOf(tree.predicate)
+    default:
+      return 1
+  }
+}
+
+const where = predicate.refine(
+  (tree) => depthOf(tree) <= MAX_PREDICATE_DEPTH,
+  `must be nested at most ${MAX_PREDICATE_DEPTH} deep`,
+)
+
 const binnedColumn = z
   .strictObject({
     column: columnName,
@@ -86,7 +105,7 @@ const groupingColumn = z.union(
 )
 
 const privacy = {
-  where: predicate.optional(),
+  where: where.optional(),
   mechanism: z
     .enum(['geometric', 'laplace', 'gaussian'])
     .optional()
@@ -151,5 +170,5 @@ export const query = z
   })
 
 export type Query = z.output<typeof query>
-export type QueryPredicate = z.output<typeof predicate>
+export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>

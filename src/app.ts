@@ -1,10 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes } from '../routes/datasets.ts'
-import { openApiOptions } from '../routes/openapi.ts'
+import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { queriesRoutes } from '../routes/queries.ts'
 import type { KeyRing } from './access/keys.ts'
@@ -12,7 +19,8 @@ import type { AnswerDependencies } from './answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { parseJsonBody } from './json.ts'
 import { createMetrics } from './metrics.ts'
-import { sendNotFound, sendProblem } from './problem.ts'
+import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
+import { Refusal } from './privacy/refusal.ts'
 import type { Registry } from './register.ts'
 
 /** Everything the service is made of, opened by `server.ts`. */
@@ -38,7 +46,12 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     requestTimeout: 30_000,
     connectionTimeout: 60_000,
     handlerTimeout: handlerTimeoutMs,
-    return503OnClosing: true,
+    // Draining is ours to tell, as a problem document.
+    return503OnClosing: false,
+    logController: new LogController({ disableRequestLogging: true }),
+    frameworkErrors: sendProblem,
+    clientErrorHandler: sendConnectionProblem,
+    genReqId: () => randomUUID(),
   }).withTypeProvider<ZodTypeProvider>()
 
   app.setValidatorCompiler(validatorCompiler)
@@ -52,11 +65,21 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.decorateRequest('principal', null)
 
   const metrics = createMetrics()
-  app.addHook('onResponse', async (request, reply) => metrics.observe(request, reply))
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.observe(request, reply)
+    logResponse(request, reply)
+  })
 
   let stopping = false
   app.addHook('preClose', async () => {
     stopping = true
+  })
+  app.addHook('onRequest', async (request) => {
+    if (stopping && request.url.startsWith('/v1/')) {
+      throw new Refusal('unavailable', 'The service is stopping. Nothing was charged; ask again in a moment.', [], {
+        retryAfterSeconds: 1,
+      })
+    }
   })
   const ready = async () => !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
 
@@ -67,7 +90,21 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(budgetsRoutes, { keyRing, catalog, ledger: answering.ledger })
   await app.register(queriesRoutes, { keyRing, catalog, answering })
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(app.swagger({ yaml: true })),
+    reply.type('application/yaml').send(openApiYaml(app.swagger())),
   )
   return app
+}
+
+/** One line per request, without its query string, its body or its key. */
+function logResponse(request: FastifyRequest, reply: FastifyReply): void {
+  request.log.info(
+    {
+      method: request.method,
+      route: request.routeOptions.url ?? 'unknown',
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime * 10) / 10,
+      ...(request.principal === null ? {} : { principal: request.principal.name }),
+    },
+    'request',
+  )
 }

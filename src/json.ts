@@ -1,5 +1,5 @@
 import { parse } from 'secure-json-parse'
-import { Refusal } from './privacy/refusal.ts'
+import { Refusal, refuseField } from './privacy/refusal.ts'
 
 /** Deeper bodies than any request needs are turned away before anything walks them. */
 const MAX_DEPTH = 40
@@ -16,7 +16,7 @@ const MAX_DEPTH = 40
 export function parseJsonBody(text: string): unknown {
   if (text.trim() === '') throw new Refusal('malformed-json', 'The body is empty; a JSON object is needed.')
   if (isDeeperThan(text, MAX_DEPTH)) {
-    throw new Refusal('malformed-json', `The body is nested more than ${MAX_DEPTH} levels deep.`)
+    throw refuseField('malformed-json', 'body', `must be nested at most ${MAX_DEPTH} levels deep`)
   }
   try {
     return parse(text, reviveExactly)

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AnswerFailure } from './answer.ts'
@@ -7,12 +8,12 @@ import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '.
 type FailureCode =
   | 'query-failed'
   | 'internal-error'
-  | 'unavailable'
   | 'method-or-path-unknown'
   | 'body-too-large'
   | 'media-type-unsupported'
   | 'http-error'
 
+/** A problem's stable code. */
 export type ProblemCode = RefusalCode | FailureCode
 
 /** Every problem there is: its HTTP status and its title. `docs/problems.md` explains each. */
@@ -52,7 +53,8 @@ export interface Problem {
   readonly code: ProblemCode
   readonly detail: string
   readonly errors?: readonly FieldError[]
-  readonly requestId: string
+  /** Absent where the bytes never became a request. */
+  readonly requestId?: string
   readonly [fact: string]: unknown
 }
 
@@ -67,18 +69,9 @@ interface ProblemParts {
 /** Fastify's error handler: every refusal and every error becomes a problem document, and failures say nothing. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const parts = problemParts(error)
-  const { status, title } = { ...PROBLEMS[parts.code], ...(parts.status === undefined ? {} : { status: parts.status }) }
   logProblem(error, parts.code, request)
-  const problem: Problem = {
-    type: `urn:sotto:problem:${parts.code}`,
-    title,
-    status,
-    code: parts.code,
-    detail: parts.detail,
-    ...(parts.errors === undefined || parts.errors.length === 0 ? {} : { errors: parts.errors }),
-    ...parts.facts,
-    requestId: request.id,
-  }
+  const problem = problemDocument(parts, request.id)
+  const { status } = problem
   const retryAfter = parts.facts?.['retryAfterSeconds']
   if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="sotto"')
@@ -88,6 +81,46 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
 /** Fastify's handler for paths that do not exist. */
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(new PathUnknown(request.method, request.url.split('?')[0] ?? ''), request, reply)
+}
+
+/** Node's handler for what is not HTTP enough to become a request: the connection gets a problem and ends. */
+export function sendConnectionProblem(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = STATUS_OF_CONNECTION_ERROR[error.code ?? ''] ?? 400
+  const detail = 'The bytes on this connection are not a request this service can read, or came too slowly.'
+  const body = JSON.stringify(problemDocument({ code: 'http-error', status, detail }))
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${PROBLEMS['http-error'].title}`,
+      'Content-Type: application/problem+json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
+
+const STATUS_OF_CONNECTION_ERROR: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+}
+
+function problemDocument(parts: ProblemParts, requestId?: string): Problem {
+  const { status, title } = PROBLEMS[parts.code]
+  return {
+    type: `urn:sotto:problem:${parts.code}`,
+    title,
+    status: parts.status ?? status,
+    code: parts.code,
+    detail: parts.detail,
+    ...(parts.errors === undefined || parts.errors.length === 0 ? {} : { errors: parts.errors }),
+    ...parts.facts,
+    ...(requestId === undefined ? {} : { requestId }),
+  }
 }
 
 class PathUnknown extends Error {

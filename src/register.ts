@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
 import canonicalize from 'canonicalize'
 import type { Catalog, CatalogEntry } from './catalog/catalog.ts'
 import { type DatasetDeclaration, declareColumns, declareDataset } from './catalog/declaration.ts'
@@ -79,6 +80,7 @@ async function register(dependencies: RegistryDependencies, request: Registratio
   }
 
   const rowsFile = catalog.rowsFile({ id: declaration.id, version })
+  await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
   const { rows } = await ingest({ sourcePath, format: declaration.source.format, columns, targetPath: rowsFile })
   try {
     if (declaration.neighbours === 'change-one' && rows === 0) {

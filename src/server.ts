@@ -1,4 +1,4 @@
-import { access, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
@@ -49,8 +49,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
 
     if (config.demo && (await ledger.budget(censusRegistration.id)) === undefined) {
-      const file = path.join(config.dataDirectory, censusRegistration.source.path)
-      if (!(await exists(file))) await writeCensus(file)
+      await writeCensus(path.join(config.dataDirectory, censusRegistration.source.path))
       await registry.register(censusRegistration, 'sotto')
     }
 
@@ -77,19 +76,12 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   }
 }
 
-async function exists(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  )
-}
-
 /** Run until a signal asks to stop, then drain and close. */
 async function main(): Promise<void> {
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
   const service = await startService(config, logger)
-  await printWelcome(service.url, config.dataDirectory)
+  printWelcome(service.url, config.dataDirectory)
   closeWithGrace({ delay: config.shutdownMs, logger }, async ({ signal, err }) => {
     if (err !== undefined) logger.fatal({ err }, 'stopping after an error')
     else logger.info({ signal }, 'stopping')

@@ -4,8 +4,10 @@ import path from 'node:path'
  * What a start prints for the person at the terminal: a query to paste and where Swagger UI is. The key is read from
  * its file by the pasted command, so that it stands in no log and no history.
  */
-export async function printWelcome(url: string, dataDirectory: string): Promise<void> {
-  const keyFile = path.relative(process.cwd(), path.join(dataDirectory, 'analyst.key'))
+export function printWelcome(url: string, dataDirectory: string): void {
+  const absolute = path.join(dataDirectory, 'analyst.key')
+  const relative = path.relative(process.cwd(), absolute)
+  const keyFile = relative.startsWith('..') ? absolute : relative
   const query = JSON.stringify({ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 })
   console.log(
     [

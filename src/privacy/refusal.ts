@@ -21,6 +21,7 @@ export type RefusalCode =
   | 'budget-insufficient'
   | 'idempotency-key-reused'
   | 'query-in-flight'
+  | 'unavailable'
 
 /** One rule that one field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
 export interface FieldError {

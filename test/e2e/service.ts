@@ -1,0 +1,62 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Logger, pino } from 'pino'
+import supertest from 'supertest'
+import { createKey } from '../../src/access/keys.ts'
+import type { Role } from '../../src/access/principal.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Service, startService } from '../../src/server.ts'
+
+/** A whole service on a free port, with its own data folder. */
+export interface TestService {
+  readonly url: string
+  readonly dataDirectory: string
+  readonly logLines: readonly string[]
+  /** A request agent with the key of a role. */
+  as(role: Role): ReturnType<typeof supertest.agent>
+  keyOf(role: Role): string
+  /** Stops the service and starts another on the same data folder. */
+  restart(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Start a service as `npm start` does, with what the test wants changed in the environment. */
+export async function startTestService(environment: Record<string, string> = {}): Promise<TestService> {
+  const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-e2e-'))
+  const logLines: string[] = []
+  const logger: Logger = pino({ level: 'debug' }, { write: (line: string) => logLines.push(line) })
+  const start = (): Promise<Service> =>
+    startService(
+      readConfig({ SOTTO_PORT: '0', SOTTO_DEMO: 'false', ...environment, SOTTO_DATA_DIR: dataDirectory }),
+      logger,
+    )
+  // An auditor's key is made by a command, before the start or between two.
+  const auditorKey = await createKey(dataDirectory, { name: 'auditor', role: 'auditor' })
+  const analystKey = await createKey(dataDirectory, { name: 'analyst', role: 'analyst' })
+  const custodianKey = await createKey(dataDirectory, { name: 'custodian', role: 'custodian' })
+  const keys: Record<Role, string> = { analyst: analystKey, auditor: auditorKey, custodian: custodianKey }
+  let service = await start()
+  return {
+    get url() {
+      return service.url
+    },
+    dataDirectory,
+    logLines,
+    keyOf: (role) => keys[role],
+    as: (role) => supertest.agent(service.url).set('authorization', `Bearer ${keys[role]}`),
+    async restart() {
+      await service.close()
+      service = await start()
+    },
+    async close() {
+      await service.close()
+      await rm(dataDirectory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The text of a file in a service's data folder. */
+export function dataFile(service: TestService, name: string): Promise<string> {
+  return readFile(path.join(service.dataDirectory, name), 'utf8')
+}
