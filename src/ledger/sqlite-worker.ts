@@ -1,0 +1,84 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { LedgerFault, type LedgerFaultKind } from './fault.ts'
+import type { Call, Settled } from './operation.ts'
+import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
+
+/** What the ledger's thread is told. */
+export type ToStore =
+  | { readonly kind: 'call'; readonly number: number; readonly call: Call }
+  | { readonly kind: 'close' }
+
+/** What the ledger's thread tells. One `committed` stands for one COMMIT; `stopped` is the last word. */
+export type FromStore =
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'committed'; readonly numbers: readonly number[]; readonly settled: readonly Settled[] }
+  | { readonly kind: 'rejected'; readonly numbers: readonly number[]; readonly fault: PlainFault }
+  | { readonly kind: 'stopped'; readonly fault: PlainFault }
+
+/** A fault without its class, which does not survive the way between threads. */
+export interface PlainFault {
+  readonly kind: LedgerFaultKind
+  readonly message: string
+}
+
+/** Bounds what one COMMIT waits for, and what the write-ahead log holds. */
+const LARGEST_BATCH = 1_024
+
+if (parentPort !== null) serve(parentPort, String(workerData))
+
+function serve(port: NonNullable<typeof parentPort>, path: string): void {
+  const tell = (message: FromStore) => port.postMessage(message)
+  let store: SqliteStore
+  try {
+    store = openSqliteStore(path, Date.now)
+  } catch (error) {
+    tell({ kind: 'stopped', fault: plainFault(error) })
+    port.close()
+    return
+  }
+
+  // While a batch is being committed this thread is busy, and whatever is asked meanwhile waits in the port: the next
+  // batch is all of it.
+  port.on('message', serveFrom)
+  tell({ kind: 'opened' })
+
+  function serveFrom(first: ToStore): void {
+    const numbers: number[] = []
+    const calls: Call[] = []
+    let next: ToStore | undefined = first
+    while (next?.kind === 'call') {
+      numbers.push(next.number)
+      calls.push(next.call)
+      next = calls.length < LARGEST_BATCH ? receiveMessageOnPort(port)?.message : undefined
+    }
+    const goesOn = calls.length === 0 || commit(numbers, calls)
+    if (!goesOn || next?.kind === 'close') end()
+  }
+
+  function commit(numbers: readonly number[], calls: readonly Call[]): boolean {
+    try {
+      const settled = store.batch(calls)
+      tell({ kind: 'committed', numbers, settled })
+      return true
+    } catch (error) {
+      const fault = plainFault(error)
+      tell({ kind: 'rejected', numbers, fault })
+      return fault.kind === 'unknown'
+    }
+  }
+
+  function end(): void {
+    port.off('message', serveFrom)
+    try {
+      store.close()
+    } catch (error) {
+      tell({ kind: 'stopped', fault: plainFault(error) })
+    }
+    port.close()
+  }
+}
+
+function plainFault(error: unknown): PlainFault {
+  if (error instanceof LedgerFault) return { kind: error.kind, message: error.message }
+  return { kind: 'stopped', message: error instanceof Error ? error.message : String(error) }
+}

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true' })
+})
+afterAll(() => service.close())
+
+const ask = (query: object, key?: string) => {
+  const request = service.as('analyst').post('/v1/datasets/census/queries')
+  return (key === undefined ? request : request.set('idempotency-key', key)).send(query)
+}
+const budget = async () => (await service.as('analyst').get('/v1/datasets/census/budget').expect(200)).body
+
+const age30 = { column: 'Age', op: '>=', value: 30 }
+
+describe('every kind of query is answered, with its noise, accuracy and cost', () => {
+  test.each([
+    ['a count', { kind: 'count', epsilon: 0.01 }, 'geometric', 100_000],
+    ['a filtered count', { kind: 'count', where: age30, epsilon: 0.01, mechanism: 'laplace' }, 'laplace', 93_944],
+    ['a gaussian count', { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian' }, 'gaussian', 100_000],
+    ['a classic one', { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian', calibration: 'classic' }, 'gaussian', 100_000],
+    ['a sum', { kind: 'sum', column: 'Age', epsilon: 0.01 }, 'geometric', 4_500_000],
+    ['a mean', { kind: 'mean', column: 'Age', epsilon: 0.01, mechanism: 'laplace' }, 'laplace', 45],
+  ])('%s', async (_name, query, mechanism, truth) => {
+    const { body } = await ask(query).expect(200)
+    const answered = answerSchema.parse(body)
+    if (!('value' in answered.result)) throw new Error('one value was asked for')
+    expect(answered.noise.mechanism).toBe(mechanism)
+    expect(answered.noise.neighbours).toBe('add-remove')
+    // Twenty half-widths: a chance below 1e-20 for geometric and Laplace noise, and less for Gaussian.
+    const { halfWidth } = answered.accuracy
+    expect(Math.abs(answered.result.value - truth)).toBeLessThan(20 * (halfWidth ?? 0) + truth * 0.01)
+    expect(answered.cost.epsilon).toBe(0.01)
+  })
+
+  test('a histogram over bins', async () => {
+    const { body } = await ask({
+      kind: 'histogram',
+      column: { column: 'Age', edges: [0, 30, 45, 60, 120] },
+      epsilon: 0.01,
+    }).expect(200)
+    const { cells } = body.result
+    expect(cells.map((cell: { key: unknown }) => cell.key)).toEqual([
+      { Age: { lower: 0, upper: 30 } },
+      { Age: { lower: 30, upper: 45 } },
+      { Age: { lower: 45, upper: 60 } },
+      { Age: { lower: 60, upper: 120 } },
+    ])
+    const total = cells.reduce((sum: number, cell: { value: number }) => sum + cell.value, 0)
+    expect(Math.abs(total - 100_000)).toBeLessThan(20_000)
+  })
+
+  test('a table has every declared cell, and costs one epsilon', async () => {
+    const { body } = await ask({
+      kind: 'contingency',
+      columns: ['Occupation', 'Sex', 'Married'],
+      where: age30,
+      epsilon: 0.05,
+      postprocess: { nonNegative: true },
+    }).expect(200)
+    expect(body.result.cells).toHaveLength(50)
+    expect(body.result.cells.every((cell: { value: number }) => cell.value >= 0 && Number.isInteger(cell.value))).toBe(true)
+    expect(body.cost).toEqual({ epsilon: 0.05, delta: 0 })
+  })
+})
+
+describe('the charge protocol over HTTP', () => {
+  test('0.1 and 0.2 are debited exactly', async () => {
+    const before = await budget()
+    await ask({ kind: 'count', epsilon: 0.1 }, 'tenth').expect(200)
+    await ask({ kind: 'count', epsilon: 0.2 }, 'fifth').expect(200)
+    const after = await budget()
+    expect(after.spent.epsilon).toBe(Number((before.spent.epsilon + 0.3).toFixed(9)))
+    expect(after.remaining.epsilon).toBe(Number((before.remaining.epsilon - 0.3).toFixed(9)))
+  })
+
+  test('the same question is replayed byte for byte, free, however it is written', async () => {
+    const first = await ask({ kind: 'count', where: age30, epsilon: 0.03 }).expect(200)
+    expect(first.headers).not.toHaveProperty('idempotent-replayed')
+    const before = await budget()
+    const second = await ask({ epsilon: 0.03, where: { value: 30.0, op: '>=', column: 'Age' }, kind: 'count', delta: 0 }).expect(200)
+    expect(second.headers['idempotent-replayed']).toBe('true')
+    expect(second.text).toBe(first.text)
+    expect(await budget()).toEqual(before)
+  })
+
+  test('a new key is a fresh draw, and is paid for', async () => {
+    const values = new Set<number>()
+    const before = await budget()
+    for (let draw = 0; draw < 5; draw += 1) {
+      const { body } = await ask({ kind: 'count', epsilon: 0.001 }, `draw-${draw}`).expect(200)
+      values.add(body.result.value)
+    }
+    expect(values.size).toBeGreaterThan(1)
+    expect((await budget()).spent.epsilon).toBe(Number((before.spent.epsilon + 0.005).toFixed(9)))
+  })
+
+  test('a key belongs to one request', async () => {
+    await ask({ kind: 'count', epsilon: 0.001 }, 'mine').expect(200)
+    const before = await budget()
+    const { body } = await ask({ kind: 'count', epsilon: 0.002 }, 'mine').expect(422)
+    expect(body).toMatchObject({ code: 'idempotency-key-reused', status: 422 })
+    expect(await budget()).toEqual(before)
+  })
+
+  test('a question beyond the budget is denied, with what there is and what was asked', async () => {
+    const before = await budget()
+    const response = await ask({ kind: 'count', epsilon: 50 }).expect(403)
+    expect(response.headers['content-type']).toContain('application/problem+json')
+    expect(response.body).toMatchObject({
+      code: 'budget-insufficient',
+      cap: { epsilon: 10, delta: 1e-5 },
+      spent: before.spent,
+      remaining: before.remaining,
+      asked: { epsilon: 50, delta: 0 },
+      errors: [{ field: 'epsilon' }],
+    })
+    const delta = await ask({ kind: 'count', epsilon: 0.1, delta: 1e-4, mechanism: 'gaussian' }).expect(403)
+    expect(delta.body.errors[0].field).toBe('delta')
+    expect(await budget()).toEqual(before)
+  })
+
+  test('many at once: what does not fit is denied, and nothing is overspent', async () => {
+    const { remaining } = await budget()
+    const epsilon = Number((remaining.epsilon / 5.5).toFixed(9))
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, async (_, index) => (await ask({ kind: 'count', epsilon }, `rush-${index}`)).status),
+    )
+    expect(statuses.filter((status) => status === 200)).toHaveLength(5)
+    expect(statuses.filter((status) => status === 403)).toHaveLength(7)
+    await service
+      .as('custodian')
+      .post('/v1/datasets/census/grants')
+      .send({ epsilon: 100, reason: 'more tests' })
+      .expect(200)
+    expect((await budget()).cap.epsilon).toBe(110)
+  })
+})
+
+describe('preview', () => {
+  test('prices and states accuracy without charging', async () => {
+    const query = { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.5 }
+    const before = await budget()
+    const { body } = await service.as('analyst').post('/v1/datasets/census/queries/preview').send(query).expect(200)
+    const previewed = previewSchema.parse(body)
+    expect(previewed.cost).toEqual({ epsilon: 0.5, delta: 0 })
+    expect(previewed.affordable).toBe(true)
+    expect(await budget()).toEqual(before)
+    const { body: paid } = await ask(query).expect(200)
+    expect(paid.noise).toEqual(previewed.noise)
+    expect(paid.accuracy).toEqual(previewed.accuracy)
+  })
+
+  test('says where the budget does not suffice', async () => {
+    const { body } = await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries/preview')
+      .send({ kind: 'count', epsilon: 999 })
+      .expect(200)
+    expect(body.affordable).toBe(false)
+  })
+})
+
+describe('releases', () => {
+  test('a paid release is shown again to its owner only', async () => {
+    const { body, text } = await ask({ kind: 'count', epsilon: 0.004 }).expect(200)
+    const again = await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)
+    expect(again.text).toBe(text)
+    await service.as('custodian').get(`/v1/releases/${body.id}`).expect(403)
+    const { body: missing } = await service.as('analyst').get(`/v1/releases/${'0'.repeat(32)}`).expect(404)
+    expect(missing.code).toBe('unknown-release')
+  })
+})
+
+describe('the ledger', () => {
+  test('shows everything to custodian and auditor, and to an analyst their own', async () => {
+    const own = (await service.as('analyst').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
+    const all = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
+    expect(all.at(-1)).toMatchObject({ sequence: 1, kind: 'opened', amount: { epsilon: 10, delta: 1e-5 } })
+    expect(all.map((entry: { kind: string }) => entry.kind)).toContain('granted')
+    expect(own.every((entry: { principal: string }) => entry.principal === 'analyst')).toBe(true)
+    expect(all.length).toBe(own.length + 2)
+  })
+
+  test('is paged', async () => {
+    const whole = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
+    const paged = []
+    let next: number | undefined
+    do {
+      const { body } = await service
+        .as('auditor')
+        .get(`/v1/datasets/census/ledger?limit=7${next === undefined ? '' : `&before=${next}`}`)
+        .expect(200)
+      paged.push(...body.entries)
+      next = body.next
+    } while (next !== undefined)
+    expect(paged).toEqual(whole)
+  })
+
+  test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'before=-1', 'other=1'])('%s is refused', async (text) => {
+    const { body } = await service.as('auditor').get(`/v1/datasets/census/ledger?${text}`).expect(400)
+    expect(body.code).toBe('invalid-request')
+  })
+})
+
+describe('logs', () => {
+  test('hold no key, no body and no value from data', () => {
+    const text = service.logLines.join('\n')
+    expect(service.logLines.length).toBeGreaterThan(10)
+    for (const role of ['analyst', 'custodian', 'auditor'] as const) expect(text).not.toContain(service.keyOf(role))
+    expect(text).not.toMatch(/Bearer|Occupation|Unicorn|"value"/)
+    expect(JSON.parse(service.logLines.at(-1) ?? '{}')).toMatchObject({ reqId: expect.any(String), status: expect.any(Number) })
+  })
+})
+
+describe('for operation', () => {
+  test('alive, ready and measured, without a key', async () => {
+    const request = service.as('analyst')
+    await request.get('/healthz').unset('authorization').expect(200, { status: 'ok' })
+    await request.get('/readyz').unset('authorization').expect(200, { status: 'ready' })
+    const { text } = await request.get('/metrics').unset('authorization').expect(200)
+    expect(text).toContain('sotto_http_request_duration_seconds_count{method="POST",route="/v1/datasets/:dataset/queries",status="200"}')
+    expect(text).not.toMatch(/census|analyst/)
+  })
+})
