@@ -1,0 +1,165 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dataset as datasetSchema } from '../../schemas/dataset.ts'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+  const file = (name: string, text: string) => writeFile(path.join(service.dataDirectory, name), text)
+  await mkdir(path.join(service.dataDirectory, 'school'))
+  await file(
+    'school/pupils.csv',
+    ['name,year,absent,sex,club', 'Ada,1,1.25,F,true', 'Ben,2,2.5,M,false', 'Cyn,3,3.75,F,true', 'Dan,4,10,M,'].join('\n'),
+  )
+  await file('school/odd.csv', ['name,year,sex', 'Ada,one,F', 'Ben,NaN,X', 'Cyn,1e999,', 'Dan,-7,M'].join('\n'))
+  await file('school/empty.csv', 'name,year\n')
+  await file('school/broken.parquet', 'this is no parquet file')
+  await symlink('/etc/hostname', path.join(service.dataDirectory, 'school', 'link.csv'))
+})
+afterAll(() => service.close())
+
+const pupils = {
+  id: 'pupils',
+  title: 'Pupils',
+  source: { path: 'school/pupils.csv', format: 'csv' },
+  columns: [
+    { name: 'year', type: 'integer', lower: 1, upper: 4 },
+    { name: 'absent', type: 'number', lower: 0, upper: 20, step: 0.25 },
+    { name: 'sex', type: 'category', categories: ['F', 'M'] },
+    { name: 'club', type: 'boolean', nullable: true },
+    { name: 'name', type: 'string' },
+  ],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'change-one',
+  budget: { epsilon: 100, delta: 1e-5 },
+  synthetic: true,
+}
+const register = (registration: object) => service.as('custodian').post('/v1/datasets').send(registration)
+const ask = (dataset: string, query: object) => service.as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query)
+/** Noise of a scale of 1/90 is 0 but for a chance below 1e-38. */
+const EXACT = { epsilon: 90, mechanism: 'geometric' }
+
+describe('a file is registered', () => {
+  test('its public facts are shown, and the same registration again changes nothing', async () => {
+    const { body } = await register(pupils).expect(201)
+    expect(datasetSchema.parse(body)).toMatchObject({ id: 'pupils', neighbours: 'change-one', rows: 4 })
+    expect((await service.as('analyst').get('/v1/datasets/pupils').expect(200)).body).toEqual(body)
+    expect((await register(pupils).expect(200)).body).toEqual(body)
+    expect((await service.as('auditor').get('/v1/datasets').expect(200)).body.datasets).toEqual([body])
+  })
+
+  test('another declaration of the same id is refused while it is registered', async () => {
+    const { body } = await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
+    expect(body.code).toBe('dataset-exists')
+  })
+
+  test('its rows are what queries count', async () => {
+    const counted = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    expect(counted.body.result.cells).toEqual([
+      { key: { club: false }, value: 1 },
+      { key: { club: true }, value: 2 },
+      { key: { club: null }, value: 1 },
+    ])
+  })
+
+  test('under add-remove the number of rows is shown nowhere', async () => {
+    const { body } = await register({ ...pupils, id: 'pupils-private', neighbours: 'add-remove' }).expect(201)
+    expect(body).not.toHaveProperty('rows')
+  })
+})
+
+describe('what does not fit follows the declared rule', () => {
+  const odd = (column: object, id: string) => ({
+    ...pupils,
+    id,
+    source: { path: 'school/odd.csv', format: 'csv' },
+    columns: [column],
+  })
+
+  test('it becomes NULL where that is declared', async () => {
+    await register(odd({ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }, 'odd-null')).expect(201)
+    const { body } = await ask('odd-null', { kind: 'count', where: { column: 'year', op: 'isNull' }, ...EXACT }).expect(200)
+    // "one" and "NaN"; 1e999 and -7 are clamped.
+    expect(body.result.value).toBe(2)
+  })
+
+  test('it is replaced where that is declared', async () => {
+    const column = { name: 'sex', type: 'category', categories: ['F', 'M', '?'], onMisfit: { replaceWith: '?' } }
+    await register(odd(column, 'odd-replace')).expect(201)
+    const { body } = await ask('odd-replace', { kind: 'histogram', column: 'sex', ...EXACT, epsilon: 95 }).expect(200)
+    expect(body.result.cells.map((cell: { value: number }) => cell.value)).toEqual([1, 1, 2])
+  })
+
+  test('otherwise the file is refused, naming the column and no value', async () => {
+    const { body, text } = await register(odd({ name: 'sex', type: 'category', categories: ['F', 'M'] }, 'odd-refuse')).expect(422)
+    expect(body).toMatchObject({ code: 'source-does-not-fit' })
+    expect(body.errors[0].field).toMatch(/^columns\.0/)
+    expect(text).not.toMatch(/"X"|Cyn|Ben/)
+    await service.as('analyst').get('/v1/datasets/odd-refuse').expect(404)
+  })
+
+  test.each([
+    ['a column that is not in the file', { ...pupils, columns: [{ name: 'shoe', type: 'string' }] }, 422, 'source-does-not-fit'],
+    ['no rows under change-one', { ...pupils, source: { path: 'school/empty.csv', format: 'csv' }, columns: [{ name: 'name', type: 'string' }] }, 422, 'source-does-not-fit'],
+    ['a file that is not what it says', { ...pupils, source: { path: 'school/broken.parquet', format: 'parquet' } }, 422, 'source-unreadable'],
+    ['several rows per person', { ...pupils, privacyUnit: { kind: 'person', column: 'name', maxRows: 3 } }, 422, 'unsupported-privacy-unit'],
+    ['a path upwards', { ...pupils, source: { path: '../pupils.csv', format: 'csv' } }, 422, 'source-refused'],
+    ['an absolute path', { ...pupils, source: { path: '/etc/passwd.csv', format: 'csv' } }, 422, 'source-refused'],
+    ['a link', { ...pupils, source: { path: 'school/link.csv', format: 'csv' } }, 422, 'source-refused'],
+    ['a URL', { ...pupils, source: { path: 'http://127.0.0.1:1/pupils.csv', format: 'csv' } }, 422, 'source-refused'],
+    ["the service's own keys", { ...pupils, source: { path: 'keys.json', format: 'csv' } }, 422, 'source-refused'],
+    ['epsilon 0', { ...pupils, budget: { epsilon: 0 } }, 400, 'invalid-request'],
+    ['epsilon with ten decimals', { ...pupils, budget: { epsilon: 0.1234567891 } }, 400, 'invalid-request'],
+    ['delta 1', { ...pupils, budget: { epsilon: 1, delta: 1 } }, 400, 'invalid-request'],
+    ['an id with a slash', { ...pupils, id: '../pupils' }, 400, 'invalid-request'],
+    ['an unknown type', { ...pupils, columns: [{ name: 'year', type: 'int' }] }, 400, 'invalid-request'],
+    ['a bound that is missing', { ...pupils, columns: [{ name: 'year', type: 'integer', lower: 1 }] }, 400, 'invalid-request'],
+    ['no columns', { ...pupils, columns: [] }, 400, 'invalid-request'],
+    ['an unknown field', { ...pupils, owner: 'me' }, 400, 'invalid-request'],
+  ])('%s is refused, and nothing is left', async (_name, registration, status, code) => {
+    const id = 'id' in registration && registration.id.includes('/') ? registration.id : 'refused'
+    const { body } = await register({ ...registration, id })
+    expect(body).toMatchObject({ status, code })
+    expect(body.errors?.length).toBeGreaterThan(0)
+    await service.as('analyst').get('/v1/datasets/refused').expect(404)
+    const left = await readdir(path.join(service.dataDirectory, 'datasets', 'refused')).catch(() => [])
+    expect(left).toEqual([])
+  })
+})
+
+describe('what was spent stays spent', () => {
+  test('across a restart', async () => {
+    const before = (await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body
+    expect(before.spent.epsilon).toBe(90)
+    const paid = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    await service.restart()
+    expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
+    const replayed = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    expect(replayed.headers['idempotent-replayed']).toBe('true')
+    expect(replayed.text).toBe(paid.text)
+    await ask('pupils', { kind: 'count', where: { column: 'year', op: '<', value: 3 }, epsilon: 5 }).expect(200)
+  })
+
+  test('across deletion and another registration', async () => {
+    const before = (await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body
+    await service.as('custodian').delete('/v1/datasets/pupils').expect(204)
+    await service.as('analyst').get('/v1/datasets/pupils').expect(404)
+    await ask('pupils', { kind: 'count', epsilon: 1 }).expect(404)
+    await service.as('custodian').delete('/v1/datasets/pupils').expect(404)
+
+    const raised = await register({ ...pupils, budget: { epsilon: 200, delta: 1e-5 } }).expect(409)
+    expect(raised.body).toMatchObject({ code: 'budget-account-exists', spent: before.spent, cap: before.cap })
+    await register({ ...pupils, title: 'Pupils, again' }).expect(201)
+    expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
+    await ask('pupils', { kind: 'count', epsilon: 50 }).expect(403)
+  })
+})
+
+test('a mean over a public number of rows is a sum divided by it', async () => {
+  await register({ ...pupils, id: 'pupils-mean' }).expect(201)
+  const { body } = await ask('pupils-mean', { kind: 'mean', column: 'absent', epsilon: 100, mechanism: 'laplace' }).expect(200)
+  expect(Math.abs(body.result.value - (1.25 + 2.5 + 3.75 + 10) / 4)).toBeLessThan(5)
+  expect(body.noise.sensitivity).toBeCloseTo(20 / 4, 10)
+})
