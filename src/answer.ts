@@ -5,6 +5,7 @@ import type { Engine } from './engines/engine.ts'
 import type { Budget, Charge, Ledger } from './ledger/ledger.ts'
 import { addNoise } from './mechanisms/mechanism.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
+import { type Aggregate, cellCount } from './planner/aggregate.ts'
 import { type Plan, type PlanLimits, plan } from './planner/plan.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import { coversLoss, deltaNumber, epsilonNumber, lossNumbers, type PrivacyLoss, subtractLoss } from './privacy/loss.ts'
@@ -69,7 +70,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   try {
     const integers = await engine.aggregate(planned.dataset, planned.aggregate)
     const noisy = planned.measurements.map((measurement, statistic) =>
-      addNoise(measurement, integers[statistic] ?? [], noiseSource),
+      addNoise(measurement, requireCells(integers[statistic], planned.aggregate), noiseSource),
     )
     const body = JSON.stringify(describeAnswer(planned, charged, noisy))
     if (await ledger.recordAnswer(charged.id, charged.attempt, body)) return { body, replayed: false }
@@ -80,6 +81,12 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   }
   // A later attempt holds the charge, and its answer is the one that counts: this one is dropped unseen.
   throw inFlight(dependencies.leaseMs)
+}
+
+/** An engine that left a cell out would have it released without noise. */
+function requireCells(integers: readonly bigint[] | undefined, aggregate: Aggregate): readonly bigint[] {
+  if (integers?.length !== cellCount(aggregate)) throw new RangeError('the engine left cells out')
+  return integers
 }
 
 /** Debit the question's price, durably, or find the answer that was paid for before. */

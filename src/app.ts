@@ -81,6 +81,10 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
       })
     }
   })
+  app.addHook('onSend', async (_request, reply) => {
+    // A connection kept alive would hold up the stop until it times out.
+    if (stopping) reply.header('connection', 'close')
+  })
   const ready = async () => !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
 
   await app.register(fastifySwagger, openApiOptions)

@@ -50,6 +50,11 @@ export function groupKeySize(key: GroupKey): number {
   }
 }
 
+/** The number of cells an aggregate has. */
+export function cellCount({ groupBy }: Aggregate): number {
+  return groupBy.reduce((product, key) => product * groupKeySize(key), 1)
+}
+
 /** Two-valued: a comparison with NULL is false, and its negation true. */
 export type Predicate =
   | { readonly kind: 'and' | 'or'; readonly predicates: readonly Predicate[] }

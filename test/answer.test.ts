@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { query as querySchema } from '../schemas/query.ts'
+import { type AnswerDependencies, AnswerFailure, answer, type Question } from '../src/answer.ts'
+import { type Engine, EngineFailure } from '../src/engines/engine.ts'
+import type { Ledger } from '../src/ledger/ledger.ts'
+import { openSqliteLedger } from '../src/ledger/sqlite.ts'
+import { systemEntropy } from '../src/mechanisms/entropy.ts'
+import { deltaAtto, epsilonNano, lossNumbers } from '../src/privacy/loss.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import { people } from './planner/people.ts'
+
+let directory = ''
+let ledger: Ledger
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'sotto-answer-'))
+  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
+  await ledger.openBudget('people', { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(0n) }, 'custodian')
+})
+afterEach(async () => {
+  await ledger.close()
+  await rm(directory, { recursive: true })
+})
+
+const question: Question = {
+  principal: 'analyst',
+  dataset: people('add-remove'),
+  query: querySchema.parse({ kind: 'count', epsilon: 1 }),
+}
+
+function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}): AnswerDependencies {
+  return {
+    engine: { aggregate, healthy: async () => true, close: async () => undefined },
+    ledger: { ...ledger, ...over },
+    noiseSource: systemEntropy(),
+    limits: { maxCells: 100 },
+    leaseMs: 60_000,
+  }
+}
+
+const spent = async () => {
+  const budget = await ledger.budget('people')
+  return budget === undefined ? undefined : lossNumbers(budget.spent).epsilon
+}
+const kinds = async () => (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
+
+test('the debit is durable before the engine is asked, and the answer before it is handed out', async () => {
+  const order: string[] = []
+  const deps = dependencies(
+    async () => {
+      order.push(`aggregate after ${await spent()}`)
+      return [[100n]]
+    },
+    {
+      recordAnswer: async (...call) => {
+        order.push('record')
+        return ledger.recordAnswer(...call)
+      },
+    },
+  )
+  const { body, replayed } = await answer(deps, question)
+  order.push('answer')
+  expect(order).toEqual(['aggregate after 1', 'record', 'answer'])
+  expect(replayed).toBe(false)
+  expect((await ledger.release(JSON.parse(body).id))?.answer).toBe(body)
+})
+
+describe('an engine that fails', () => {
+  test('gives one constant failure, stays charged, and the same question is answered under the same charge', async () => {
+    let calls = 0
+    const deps = dependencies(async () => {
+      calls += 1
+      if (calls === 1) throw new EngineFailure()
+      return [[100n]]
+    })
+    await expect(answer(deps, question)).rejects.toThrow(AnswerFailure)
+    expect(await spent()).toBe(1)
+    const { body } = await answer(deps, question)
+    expect(JSON.parse(body).budget.spent.epsilon).toBe(1)
+    expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
+  })
+
+  test.each([new EngineFailure(), new TypeError('the secret 42 is no integer'), new RangeError('Mr X')])(
+    'tells nothing of what went wrong (%#)',
+    async (error) => {
+      const failure = await answer(
+        dependencies(async () => {
+          throw error
+        }),
+        question,
+      ).catch((caught: unknown) => caught)
+      expect(failure).toBeInstanceOf(AnswerFailure)
+      expect(JSON.stringify(failure) + String(failure)).not.toMatch(/42|Mr X/)
+    },
+  )
+})
+
+test('an answer that cannot be stored never leaves, and the retry is answered under the same charge', async () => {
+  let bodies = 0
+  const aggregate = async () => [[100n]]
+  const refuseToStore = dependencies(aggregate, {
+    recordAnswer: async () => {
+      bodies += 1
+      throw new Error('the disk is full')
+    },
+    recordFailure: (id, attempt) => ledger.recordFailure(id, attempt),
+  })
+  await expect(answer(refuseToStore, question)).rejects.toThrow(AnswerFailure)
+  expect(bodies).toBe(1)
+  await answer(dependencies(aggregate), question)
+  expect(await spent()).toBe(1)
+})
+
+test('the answer of an attempt that was overtaken is dropped', async () => {
+  const overtaken = dependencies(async () => [[100n]], { recordAnswer: async () => false })
+  await expect(answer(overtaken, question)).rejects.toMatchObject({ code: 'query-in-flight' })
+})
+
+test('while a question is being answered its repeat waits, and then gets the same bytes', async () => {
+  let release = () => {}
+  const gate = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let entered = () => {}
+  const inside = new Promise<void>((resolve) => {
+    entered = resolve
+  })
+  const slow = dependencies(async () => {
+    entered()
+    await gate
+    return [[100n]]
+  })
+  const first = answer(slow, question)
+  await inside
+  const repeat = answer(slow, question)
+  await expect(repeat).rejects.toBeInstanceOf(Refusal)
+  await expect(repeat).rejects.toMatchObject({ code: 'query-in-flight', facts: { retryAfterSeconds: 60 } })
+  release()
+  const { body } = await first
+  expect(await answer(slow, question)).toEqual({ body, replayed: true })
+  expect(await spent()).toBe(1)
+})
+
+test('two principals do not share a release', async () => {
+  const deps = dependencies(async () => [[100n]])
+  await answer(deps, question)
+  const other = await answer(deps, { ...question, principal: 'other' })
+  expect(other.replayed).toBe(false)
+  expect(await spent()).toBe(2)
+})
+
+test('another version of the dataset is another question', async () => {
+  const deps = dependencies(async () => [[100n]])
+  await answer(deps, question)
+  const renewed = await answer(deps, { ...question, dataset: { ...question.dataset, version: 'v2' } })
+  expect(renewed.replayed).toBe(false)
+})
+
+test('cost and refusal do not depend on data: every data gives the same debit', async () => {
+  for (const [index, rows] of [0n, 1n, 10n ** 30n].entries()) {
+    await answer(
+      dependencies(async () => [[rows]]),
+      { ...question, idempotencyKey: `k${index}` },
+    )
+    expect(await spent()).toBe(index + 1)
+  }
+})
+
+test.each([[[]], [[[]]], [[[1n, 2n]]]])('an engine that gives other cells than asked for releases nothing: %#', async (integers) => {
+  await expect(answer(dependencies(async () => integers), question)).rejects.toThrow(AnswerFailure)
+})

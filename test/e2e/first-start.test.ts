@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ServiceProcess, startServiceProcess } from './process.ts'
+
+const run = promisify(execFile)
+
+let directory = ''
+let service: ServiceProcess
+beforeAll(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'sotto-first-'))
+  service = await startServiceProcess({ SOTTO_DATA_DIR: directory })
+})
+afterAll(async () => {
+  service.child.kill('SIGKILL')
+  await rm(directory, { recursive: true })
+})
+
+test('the first start writes two keys for the owner alone, and prints neither', async () => {
+  for (const role of ['analyst', 'custodian']) {
+    const file = path.join(directory, `${role}.key`)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(service.output()).not.toContain((await readFile(file, 'utf8')).trim())
+  }
+})
+
+test('the printed line, pasted into a shell, is answered', async () => {
+  const line = service.output().split('\n').find((text) => text.trimStart().startsWith('curl '))
+  const { stdout } = await run('sh', ['-c', line ?? 'exit 1'])
+  expect(JSON.parse(stdout)).toMatchObject({ kind: 'count', dataset: 'census', cost: { epsilon: 0.1 } })
+})
+
+test('Swagger UI is where it says', async () => {
+  const address = /Swagger UI: (\S+)/.exec(service.output())?.[1] ?? ''
+  const response = await fetch(address)
+  expect(response.status).toBe(200)
+  expect(await response.text()).toContain('swagger-ui')
+})
+
+test('a second process on the same data folder fails loudly, and the first goes on', async () => {
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: directory })).rejects.toThrow(/ended with code 1.*another process/s)
+  expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+})
+
+test('a wrong variable stops the start with its name and the rule', async () => {
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: directory, SOTTO_PORT: 'eighty' })).rejects.toThrow(
+    /ended with code 1: SOTTO_PORT: must be a whole number/,
+  )
+})
+
+test('SIGTERM finishes what is under way, closes the ledger and ends with code 0', async () => {
+  const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
+  const answers = Array.from({ length: 8 }, (_, index) =>
+    fetch(`${service.url}/v1/datasets/census/queries`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': `last-${index}` },
+      body: JSON.stringify({ kind: 'contingency', columns: ['Occupation', 'Sex', 'Married'], epsilon: 0.1 }),
+    }).then(async (response) => ({ status: response.status, body: await response.json() })),
+  )
+  const settled = Promise.allSettled(answers)
+  expect((await Promise.race(answers)).status).toBe(200)
+  expect(await service.stop('SIGTERM')).toBe(0)
+  for (const outcome of await settled) {
+    // Answered whole, refused as a problem, or never taken in; nothing in between.
+    if (outcome.status === 'fulfilled') expect([200, 503]).toContain(outcome.value.status)
+  }
+  expect(await readdir(directory)).not.toContain('ledger.sqlite-wal')
+})

@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import path from 'node:path'
+
+/** The service as a process of its own, as `npm start` runs it. */
+export interface ServiceProcess {
+  readonly child: ChildProcess
+  readonly url: string
+  /** All that it has printed so far. */
+  output(): string
+  /** Sends a signal and waits for the end; resolves to the exit code, or null after a killing signal. */
+  stop(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
+
+/** Starts `src/server.ts` and waits for its welcome. Rejects with what it printed where it ends before. */
+export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [serverFile], {
+    env: { PATH: process.env['PATH'] ?? '', SOTTO_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  const url = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: Buffer) => {
+      printed += chunk.toString()
+      const found = /Sotto answers at (\S+)\. /.exec(printed)?.[1]
+      if (found !== undefined && printed.includes('Swagger UI:')) resolve(found)
+    }
+    child.stdout?.on('data', read)
+    child.stderr?.on('data', read)
+    child.once('close', (code) => reject(new Error(`ended with code ${code}: ${printed}`)))
+  })
+  return {
+    child,
+    url,
+    output: () => printed,
+    async stop(signal) {
+      const ended = once(child, 'close')
+      child.kill(signal)
+      const [code] = await ended
+      return code as number | null
+    },
+  }
+}
