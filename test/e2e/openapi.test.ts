@@ -1,0 +1,96 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import type { Role } from '../../src/access/principal.ts'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+let served = ''
+let document: OpenAPIV3_1.Document
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true' })
+  served = await (await fetch(`${service.url}/openapi.yaml`)).text()
+  document = parse(served)
+})
+afterAll(() => service.close())
+
+const ROLE_OF_SCHEME: Record<string, Role> = {
+  analystKey: 'analyst',
+  custodianKey: 'custodian',
+  auditorKey: 'auditor',
+}
+
+type Operation = OpenAPIV3_1.OperationObject
+const METHODS = ['get', 'post', 'delete'] as const
+
+function operations(): readonly { method: (typeof METHODS)[number]; path: string; operation: Operation }[] {
+  return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item?.[method]
+      return operation === undefined ? [] : [{ method, path: template, operation }]
+    }),
+  )
+}
+
+function schemaOf(part: unknown): Record<string, unknown> {
+  const { $ref, ...schema } = part as { $ref?: string }
+  if ($ref === undefined) return schema
+  const name = $ref.split('/').at(-1) ?? ''
+  return schemaOf((document.components?.schemas ?? {})[name])
+}
+
+test('openapi.yaml is what the code generates (npm run openapi writes it)', async () => {
+  expect(await readFile(path.resolve(import.meta.dirname, '../../openapi.yaml'), 'utf8')).toBe(served)
+})
+
+test('it is OpenAPI 3.1 with every call of the design that there is', () => {
+  expect(document.openapi).toBe('3.1.0')
+  expect(operations().map(({ method, path: template }) => `${method} ${template}`)).toEqual([
+    'get /healthz',
+    'get /readyz',
+    'get /metrics',
+    'get /v1/datasets',
+    'post /v1/datasets',
+    'get /v1/datasets/{dataset}',
+    'delete /v1/datasets/{dataset}',
+    'get /v1/datasets/{dataset}/budget',
+    'post /v1/datasets/{dataset}/grants',
+    'get /v1/datasets/{dataset}/ledger',
+    'post /v1/datasets/{dataset}/queries',
+    'post /v1/datasets/{dataset}/queries/preview',
+    'get /v1/releases/{id}',
+  ])
+})
+
+test('every reference leads somewhere, and no schema stands there unused', () => {
+  const names = Object.keys(document.components?.schemas ?? {})
+  const referenced = new Set([...served.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
+  expect([...referenced].sort()).toEqual(names.sort())
+})
+
+test("every operation's example works as it stands, with the key of its role", async () => {
+  // What others lean on comes first, what takes away comes last.
+  const order = (method: string, template: string) =>
+    method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
+  const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
+  for (const { method, path: template, operation } of inOrder) {
+    const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const parameter = operation.parameters?.find((candidate) => 'name' in candidate && candidate.name === name)
+      const example = parameter !== undefined && 'schema' in parameter ? schemaOf(parameter.schema).example : undefined
+      expect(example, `${template} has an example for ${name}`).toBeDefined()
+      return String(example)
+    })
+    const scheme = Object.keys(operation.security?.[0] ?? {})[0]
+    const role = scheme === undefined ? undefined : ROLE_OF_SCHEME[scheme]
+    const request = service.as(role ?? 'analyst')[method](filled)
+    if (role === undefined) request.unset('authorization')
+    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
+    const schema = schemaOf(content?.['application/json']?.schema ?? {})
+    if (content !== undefined) expect(schema.examples, `${template} has an example body`).toHaveLength(1)
+    const body = content === undefined ? undefined : (schema.examples as readonly object[])[0]
+    const response = await (body === undefined ? request : request.send(body))
+    expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
+  }
+})
