@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config'
+import closingLine from './test/closing-line.ts'
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    reporters: ['default', closingLine],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     pool: 'forks',
   },
 })

@@ -13,8 +13,16 @@ declare module 'fastify' {
 /** One security scheme per role, so that Swagger UI holds each role's key and sends the right one. */
 export const SECURITY_SCHEMES = {
   analystKey: { type: 'http', scheme: 'bearer', description: 'The key in `analyst.key` in the data folder.' },
-  custodianKey: { type: 'http', scheme: 'bearer', description: 'The key in `custodian.key` in the data folder.' },
-  auditorKey: { type: 'http', scheme: 'bearer', description: 'A key made by `npm run key -- auditor <name>`.' },
+  custodianKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The key in `custodian.key` in the data folder.',
+  },
+  auditorKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A key made by `npm run key -- auditor <name>`.',
+  },
 } as const
 
 const SCHEME_OF_ROLE = {
@@ -35,9 +43,13 @@ export function accessFor(keyRing: KeyRing, ...roles: readonly [Role, ...Role[]]
     security: roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] })),
     onRequest: async (request) => {
       const principal = keyRing.principalOf(bearerKey(request))
-      if (principal === undefined) throw new Refusal('unauthenticated', 'The API key is not one of this service.')
+      if (principal === undefined)
+        throw new Refusal('unauthenticated', 'The API key is not one of this service.')
       if (!roles.includes(principal.role)) {
-        throw new Refusal('forbidden', `This call is for: ${roles.join(', ')}. The key is for: ${principal.role}.`)
+        throw new Refusal(
+          'forbidden',
+          `This call is for: ${roles.join(', ')}. The key is for: ${principal.role}.`,
+        )
       }
       request.principal = principal
     },
@@ -47,7 +59,10 @@ export function accessFor(keyRing: KeyRing, ...roles: readonly [Role, ...Role[]]
 function bearerKey(request: FastifyRequest): string {
   const header = request.headers.authorization
   if (header === undefined) {
-    throw new Refusal('unauthenticated', 'Send the header "Authorization: Bearer <key>"; analyst.key holds one.')
+    throw new Refusal(
+      'unauthenticated',
+      'Send the header "Authorization: Bearer <key>"; analyst.key holds one.',
+    )
   }
   const match = /^Bearer +([^\s]+) *$/i.exec(header)
   if (match?.[1] === undefined) {

@@ -7,7 +7,13 @@ import type { KeyRing } from '../src/access/keys.ts'
 import { describeBudget } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { Budget, Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
-import { deltaFromWire, epsilonFromWire, lossNumbers, MAX_BUDGET_EPSILON, NO_LOSS } from '../src/privacy/loss.ts'
+import {
+  deltaFromWire,
+  epsilonFromWire,
+  lossNumbers,
+  MAX_BUDGET_EPSILON,
+  NO_LOSS,
+} from '../src/privacy/loss.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -19,7 +25,10 @@ export interface BudgetsOptions {
 }
 
 /** What a dataset may reveal, what it has revealed, and who made it so. */
-export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { keyRing, catalog, ledger }) => {
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
+  app,
+  { keyRing, catalog, ledger },
+) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(keyRing, 'custodian')
 
@@ -58,7 +67,8 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { epsilon, delta, reason } = request.body
-      if (epsilon === 0 && delta === 0) throw refuseField('invalid-request', 'epsilon', 'or delta must be greater than 0')
+      if (epsilon === 0 && delta === 0)
+        throw refuseField('invalid-request', 'epsilon', 'or delta must be greater than 0')
       const amount = {
         epsilonNano:
           epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
@@ -69,9 +79,16 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
         return describeBudget(requireBudget(raised, dataset.id))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
-        throw new Refusal('invalid-request', `A cap holds at most epsilon ${MAX_BUDGET_EPSILON} and a delta below 1.`, [
-          { field: epsilon === 0 ? 'delta' : 'epsilon', rule: 'must not raise the cap beyond what a budget may hold' },
-        ])
+        throw new Refusal(
+          'invalid-request',
+          `A cap holds at most epsilon ${MAX_BUDGET_EPSILON} and a delta below 1.`,
+          [
+            {
+              field: epsilon === 0 ? 'delta' : 'epsilon',
+              rule: 'must not raise the cap beyond what a budget may hold',
+            },
+          ],
+        )
       }
     },
   )

@@ -15,7 +15,10 @@ export interface DatasetsOptions {
 }
 
 /** Datasets' public facts, registration and withdrawal. */
-export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (app, { keyRing, catalog, registry }) => {
+export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
+  app,
+  { keyRing, catalog, registry },
+) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(keyRing, 'custodian')
 
@@ -85,7 +88,10 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (app
           'with the same budget.',
         security: custodian.security,
         params: z.strictObject({
-          dataset: datasetParameters.shape.dataset.meta({ description: 'The dataset.', example: 'census-small' }),
+          dataset: datasetParameters.shape.dataset.meta({
+            description: 'The dataset.',
+            example: 'census-small',
+          }),
         }),
         response: { 204: z.undefined().describe('It is withdrawn.'), ...problemResponses },
       },

@@ -14,7 +14,10 @@ const status = z.strictObject({ status: z.enum(['ok', 'ready', 'not ready']) }).
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
   app.get(
     '/healthz',
-    { logLevel: 'warn', schema: { tags: ['Operation'], summary: 'The process is alive', response: { 200: status } } },
+    {
+      logLevel: 'warn',
+      schema: { tags: ['Operation'], summary: 'The process is alive', response: { 200: status } },
+    },
     async () => ({ status: 'ok' as const }),
   )
 

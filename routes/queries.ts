@@ -47,7 +47,10 @@ const idempotencyHeaders = z.looseObject({
 })
 
 /** Queries, their price beforehand, and releases that were paid for. */
-export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, { keyRing, catalog, answering }) => {
+export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
+  app,
+  { keyRing, catalog, answering },
+) => {
   const analyst = accessFor(keyRing, 'analyst')
 
   app.post(
@@ -98,7 +101,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const budget = await answering.ledger.budget(dataset.id)
-      if (budget === undefined) throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      if (budget === undefined)
+        throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
       return preview({ dataset, query: request.body }, answering.limits, budget)
     },
   )
@@ -110,7 +114,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       schema: {
         tags: ['Queries'],
         summary: 'A paid release, again',
-        description: 'The bytes that were sent the first time. The example is the release of the example query.',
+        description:
+          'The bytes that were sent the first time. The example is the release of the example query.',
         security: analyst.security,
         params: releaseParameters,
         response: { 200: storedAnswer, ...problemResponses },

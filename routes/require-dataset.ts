@@ -7,6 +7,7 @@ import { Refusal } from '../src/privacy/refusal.ts'
  */
 export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
   const entry = catalog.get(id)
-  if (entry === undefined) throw new Refusal('unknown-dataset', `There is no dataset ${id}; GET /v1/datasets lists them.`)
+  if (entry === undefined)
+    throw new Refusal('unknown-dataset', `There is no dataset ${id}; GET /v1/datasets lists them.`)
   return entry
 }

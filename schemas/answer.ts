@@ -11,12 +11,16 @@ const cellLabel = z
 const result = z
   .union([
     z.strictObject({ value: z.number() }),
-    z.strictObject({ cells: z.array(z.strictObject({ key: z.record(z.string(), cellLabel), value: z.number() })).readonly() }),
+    z.strictObject({
+      cells: z.array(z.strictObject({ key: z.record(z.string(), cellLabel), value: z.number() })).readonly(),
+    }),
   ])
   .meta({ id: 'Result', description: 'A noisy value, or the noisy cells of the declared domain.' })
 
 const statisticNoise = {
-  scale: z.number().describe('The scale b of geometric and Laplace noise; the standard deviation of Gaussian noise.'),
+  scale: z
+    .number()
+    .describe('The scale b of geometric and Laplace noise; the standard deviation of Gaussian noise.'),
   sensitivity: z
     .number()
     .describe('How far one person moves the statistic: in L1 for geometric and Laplace, in L2 for Gaussian.'),
@@ -32,7 +36,10 @@ const mechanism = {
 const part = z.strictObject({ ...statisticNoise, epsilon: z.number(), delta: z.number() })
 
 const noise = z
-  .union([z.strictObject({ ...mechanism, ...statisticNoise }), z.strictObject({ ...mechanism, sum: part, count: part })])
+  .union([
+    z.strictObject({ ...mechanism, ...statisticNoise }),
+    z.strictObject({ ...mechanism, sum: part, count: part }),
+  ])
   .meta({
     id: 'Noise',
     description:

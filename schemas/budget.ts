@@ -14,7 +14,10 @@ export const loss = z
 /** A dataset's budget: cap = spent + remaining, exactly. */
 export const budget = z
   .strictObject({ cap: loss, spent: loss, remaining: loss })
-  .meta({ id: 'Budget', description: 'What a dataset may reveal in all, what it has revealed, and what is left.' })
+  .meta({
+    id: 'Budget',
+    description: 'What a dataset may reveal in all, what it has revealed, and what is left.',
+  })
 
 /** A budget to open, or by how much to raise one. */
 export const budgetRequest = z.strictObject({
@@ -25,8 +28,14 @@ export const budgetRequest = z.strictObject({
 /** POST /v1/datasets/{dataset}/grants */
 export const grantRequest = z
   .strictObject({
-    epsilon: z.number().default(0).describe('By how much to raise the epsilon cap; at most 9 fractional digits.'),
-    delta: z.number().default(0).describe('By how much to raise the delta cap; at most 18 fractional digits.'),
+    epsilon: z
+      .number()
+      .default(0)
+      .describe('By how much to raise the epsilon cap; at most 9 fractional digits.'),
+    delta: z
+      .number()
+      .default(0)
+      .describe('By how much to raise the delta cap; at most 18 fractional digits.'),
     reason: z.string().min(1).max(500).describe('Why; kept in the ledger for ever.'),
   })
   .meta({

@@ -4,7 +4,10 @@ import { budgetRequest } from './budget.ts'
 /** A dataset's id, as it stands in paths. */
 export const datasetId = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be 1 to 63 lower-case letters, digits and "-", starting with a letter')
+  .regex(
+    /^[a-z][a-z0-9-]{0,62}$/,
+    'must be 1 to 63 lower-case letters, digits and "-", starting with a letter',
+  )
 
 /** The path parameter of everything below /v1/datasets/{dataset}. */
 export const datasetParameters = z.strictObject({
@@ -48,7 +51,10 @@ const integerColumn = z
     ...columnFacts,
     type: z.literal('integer'),
     ...bounds,
-    step: z.number().default(1).describe('The grid: values are rounded to its nearest multiple. A whole number.'),
+    step: z
+      .number()
+      .default(1)
+      .describe('The grid: values are rounded to its nearest multiple. A whole number.'),
   })
   .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
 
@@ -57,7 +63,9 @@ const numberColumn = z
     ...columnFacts,
     type: z.literal('number'),
     ...bounds,
-    step: z.number().describe('The grid: values are rounded to its nearest multiple. At most 9 fractional digits.'),
+    step: z
+      .number()
+      .describe('The grid: values are rounded to its nearest multiple. At most 9 fractional digits.'),
   })
   .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
 
@@ -149,6 +157,8 @@ export const dataset = z
   .meta({ id: 'Dataset', description: "A dataset's public facts." })
 
 /** GET /v1/datasets */
-export const datasetList = z.strictObject({ datasets: z.array(dataset).readonly() }).meta({ id: 'DatasetList' })
+export const datasetList = z
+  .strictObject({ datasets: z.array(dataset).readonly() })
+  .meta({ id: 'DatasetList' })
 
 export type Registration = z.output<typeof registration>

@@ -11,7 +11,7 @@ const wholeNumber = (most: number) =>
 
 /** GET /v1/datasets/{dataset}/ledger */
 export const ledgerQuery = z.strictObject({
-  limit: wholeNumber(500).default(50).describe("At most so many entries."),
+  limit: wholeNumber(500).default(50).describe('At most so many entries.'),
   before: wholeNumber(Number.MAX_SAFE_INTEGER)
     .optional()
     .describe('Only entries with a smaller sequence number: the `next` of the page before.'),

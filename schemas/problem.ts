@@ -18,6 +18,9 @@ export const problem = z
 
 /** The answers every operation may give besides its own. */
 export const problemResponses = {
-  '4xx': { description: 'The request was turned away.', content: { 'application/problem+json': { schema: problem } } },
+  '4xx': {
+    description: 'The request was turned away.',
+    content: { 'application/problem+json': { schema: problem } },
+  },
   '5xx': { description: 'Something failed.', content: { 'application/problem+json': { schema: problem } } },
 }

@@ -55,17 +55,11 @@ const negation = z
 
 /** Which rows a query looks at. */
 export const predicate: z.ZodDiscriminatedUnion<
-  [
-    typeof comparison,
-    typeof membership,
-    typeof range,
-    typeof missing,
-    typeof combination,
-    typeof negation,
-  ]
+  [typeof comparison, typeof membership, typeof range, typeof missing, typeof combination, typeof negation]
 > = z
   .discriminatedUnion('op', [comparison, membership, range, missing, combination, negation], {
-    error: 'must be a predicate: {"column", "op", "value"} with op one of =, !=, <, <=, >, >=; or in, between, isNull, and, or, not',
+    error:
+      'must be a predicate: {"column", "op", "value"} with op one of =, !=, <, <=, >, >=; or in, between, isNull, and, or, not',
   })
   .meta({ id: 'Predicate', description: 'Which rows count.' })
 
@@ -113,12 +107,16 @@ const privacy = {
   calibration: z
     .enum(['analytic', 'classic'])
     .optional()
-    .describe('Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1.'),
+    .describe(
+      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1.',
+    ),
   epsilon: z.number().describe('Greater than 0, at most 1000, at most 9 fractional digits; never rounded.'),
   delta: z
     .number()
     .default(0)
-    .describe('What the gaussian mechanism may use; the others charge none of it. At most 18 fractional digits.'),
+    .describe(
+      'What the gaussian mechanism may use; the others charge none of it. At most 18 fractional digits.',
+    ),
   postprocess: z
     .strictObject({
       round: z.boolean().default(false).describe('Round to the nearest whole number.'),
@@ -144,7 +142,11 @@ const histogramQuery = z
   .meta({ id: 'HistogramQuery', description: 'How many rows fall into each category or bin of a column.' })
 
 const contingencyQuery = z
-  .strictObject({ kind: z.literal('contingency'), columns: z.array(groupingColumn).min(2).max(8), ...privacy })
+  .strictObject({
+    kind: z.literal('contingency'),
+    columns: z.array(groupingColumn).min(2).max(8),
+    ...privacy,
+  })
   .meta({
     id: 'ContingencyQuery',
     description: 'How many rows fall into each cell of the full cross product of two or more columns.',

@@ -8,7 +8,14 @@ import type { UniformSource } from './mechanisms/uniform-source.ts'
 import { type Aggregate, cellCount } from './planner/aggregate.ts'
 import { type Plan, type PlanLimits, plan } from './planner/plan.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
-import { coversLoss, deltaNumber, epsilonNumber, lossNumbers, type PrivacyLoss, subtractLoss } from './privacy/loss.ts'
+import {
+  coversLoss,
+  deltaNumber,
+  epsilonNumber,
+  lossNumbers,
+  type PrivacyLoss,
+  subtractLoss,
+} from './privacy/loss.ts'
 import { Refusal } from './privacy/refusal.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -145,15 +152,25 @@ function denied({ cap, spent }: Budget, asked: PrivacyLoss): Refusal {
     'budget-insufficient',
     `The query asks for ${short} ${wanted} and ${left} is left. Nothing was charged.`,
     [{ field: short, rule: `must be at most ${left}, what is left of the budget` }],
-    { cap: lossNumbers(cap), spent: lossNumbers(spent), remaining: lossNumbers(remaining), asked: lossNumbers(asked) },
+    {
+      cap: lossNumbers(cap),
+      spent: lossNumbers(spent),
+      remaining: lossNumbers(remaining),
+      asked: lossNumbers(asked),
+    },
   )
 }
 
 function inFlight(retryAfterMs: number): Refusal {
   const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  return new Refusal('query-in-flight', 'The same question is being answered. Ask again later, at no further cost.', [], {
-    retryAfterSeconds,
-  })
+  return new Refusal(
+    'query-in-flight',
+    'The same question is being answered. Ask again later, at no further cost.',
+    [],
+    {
+      retryAfterSeconds,
+    },
+  )
 }
 
 /** A budget as people read it. */

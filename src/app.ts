@@ -19,8 +19,8 @@ import type { AnswerDependencies } from './answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { parseJsonBody } from './json.ts'
 import { createMetrics } from './metrics.ts'
-import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { Refusal } from './privacy/refusal.ts'
+import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import type { Registry } from './register.ts'
 
 /** Everything the service is made of, opened by `server.ts`. */
@@ -57,8 +57,10 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, async (_request: unknown, body: string) =>
-    parseJsonBody(body),
+  app.addContentTypeParser<string>(
+    'application/json',
+    { parseAs: 'string' },
+    async (_request: unknown, body: string) => parseJsonBody(body),
   )
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler(sendNotFound)
@@ -76,16 +78,22 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   })
   app.addHook('onRequest', async (request) => {
     if (stopping && request.url.startsWith('/v1/')) {
-      throw new Refusal('unavailable', 'The service is stopping. Nothing was charged; ask again in a moment.', [], {
-        retryAfterSeconds: 1,
-      })
+      throw new Refusal(
+        'unavailable',
+        'The service is stopping. Nothing was charged; ask again in a moment.',
+        [],
+        {
+          retryAfterSeconds: 1,
+        },
+      )
     }
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection kept alive would hold up the stop until it times out.
     if (stopping) reply.header('connection', 'close')
   })
-  const ready = async () => !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
+  const ready = async () =>
+    !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
 
   await app.register(fastifySwagger, openApiOptions)
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })

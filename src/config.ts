@@ -3,11 +3,7 @@ import { z } from 'zod'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, 'must be a whole number')
-    .transform(Number)
-    .pipe(z.number().min(least).max(most))
+  z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(least).max(most))
 
 /** Every variable that Sotto reads, each optional. `docs/operations.md` lists the same, and a test compares them. */
 export const environmentSchema = z.object({
@@ -27,7 +23,9 @@ export const environmentSchema = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .describe('The least severe log line to write.'),
-  SOTTO_DEMO: flag.default(true).describe('Whether to register the demo dataset `census` at the first start.'),
+  SOTTO_DEMO: flag
+    .default(true)
+    .describe('Whether to register the demo dataset `census` at the first start.'),
   SOTTO_QUERY_TIMEOUT_MS: wholeNumber(1, 3_600_000)
     .default(30_000)
     .describe('How long a query may run over the data, waiting for a connection included.'),
@@ -40,9 +38,7 @@ export const environmentSchema = z.object({
   SOTTO_QUERY_CONNECTIONS: wholeNumber(1, 64)
     .default(4)
     .describe('How many queries over one dataset may run at the same time.'),
-  SOTTO_MAX_CELLS: wholeNumber(1, 10_000_000)
-    .default(100_000)
-    .describe('The most cells a table may have.'),
+  SOTTO_MAX_CELLS: wholeNumber(1, 10_000_000).default(100_000).describe('The most cells a table may have.'),
   SOTTO_SHUTDOWN_MS: wholeNumber(0, 600_000)
     .default(10_000)
     .describe('How long a stop waits for requests under way.'),
@@ -87,7 +83,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const values = parsed.data
   const url = values.SOTTO_LEDGER_URL
   if (/^[a-z][a-z0-9+.-]*:/i.test(url)) {
-    throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file; this version has no other ledger')
+    throw new ConfigError(
+      'SOTTO_LEDGER_URL: must be the path of a SQLite file; this version has no other ledger',
+    )
   }
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
   return {

@@ -21,7 +21,10 @@ export function parseJsonBody(text: string): unknown {
   try {
     return parse(text, reviveExactly)
   } catch {
-    throw new Refusal('malformed-json', 'The body is not valid JSON, or has a forbidden key such as "__proto__".')
+    throw new Refusal(
+      'malformed-json',
+      'The body is not valid JSON, or has a forbidden key such as "__proto__".',
+    )
   }
 }
 

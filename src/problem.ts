@@ -163,13 +163,21 @@ interface ValidationIssue {
 function fieldErrors({ instancePath, message, params }: ValidationIssue): readonly FieldError[] {
   const path = instancePath.split('/').filter(Boolean)
   if (Array.isArray(params?.keys)) {
-    return params.keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a field of this request' }))
+    return params.keys.map((key) => ({
+      field: [...path, key].join('.'),
+      rule: 'is not a field of this request',
+    }))
   }
   return [{ field: path.length === 0 ? 'body' : path.join('.'), rule: message ?? 'is not valid' }]
 }
 
 function isFastifyError(error: unknown): error is FastifyError {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_')
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    error.code.startsWith('FST_')
+  )
 }
 
 function frameworkParts(error: FastifyError): ProblemParts {
@@ -181,7 +189,10 @@ function frameworkParts(error: FastifyError): ProblemParts {
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return { code: 'malformed-json', detail: 'The body is empty; a JSON object is needed.' }
     case 'FST_ERR_HANDLER_TIMEOUT':
-      return { code: 'unavailable', detail: 'The request took too long. Asking again is free where it was charged.' }
+      return {
+        code: 'unavailable',
+        detail: 'The request took too long. Asking again is free where it was charged.',
+      }
     default: {
       const status = error.statusCode ?? 500
       return status < 500

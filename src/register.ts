@@ -8,7 +8,13 @@ import { digestFile, locateSource } from './catalog/source-file.ts'
 import type { DuckDbEngine } from './engines/duckdb.ts'
 import { ingest } from './engines/ingest.ts'
 import type { Budget, Ledger } from './ledger/ledger.ts'
-import { deltaFromWire, epsilonFromWire, lossNumbers, MAX_BUDGET_EPSILON, type PrivacyLoss } from './privacy/loss.ts'
+import {
+  deltaFromWire,
+  epsilonFromWire,
+  lossNumbers,
+  MAX_BUDGET_EPSILON,
+  type PrivacyLoss,
+} from './privacy/loss.ts'
 import { Refusal } from './privacy/refusal.ts'
 
 /** What registering needs. */
@@ -81,12 +87,19 @@ async function register(dependencies: RegistryDependencies, request: Registratio
 
   const rowsFile = catalog.rowsFile({ id: declaration.id, version })
   await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
-  const { rows } = await ingest({ sourcePath, format: declaration.source.format, columns, targetPath: rowsFile })
+  const { rows } = await ingest({
+    sourcePath,
+    format: declaration.source.format,
+    columns,
+    targetPath: rowsFile,
+  })
   try {
     if (declaration.neighbours === 'change-one' && rows === 0) {
-      throw new Refusal('source-does-not-fit', 'Under change-one neighbours a dataset needs at least one row.', [
-        { field: 'source.path', rule: 'must name a file with at least one row' },
-      ])
+      throw new Refusal(
+        'source-does-not-fit',
+        'Under change-one neighbours a dataset needs at least one row.',
+        [{ field: 'source.path', rule: 'must name a file with at least one row' }],
+      )
     }
     const entry: CatalogEntry = {
       declaration,

@@ -68,7 +68,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
     })
     app.addHook('onClose', closeStores)
-    const url = await app.listen({ host: config.host, port: config.port, listenTextResolver: () => 'listening' })
+    const url = await app.listen({
+      host: config.host,
+      port: config.port,
+      listenTextResolver: () => 'listening',
+    })
     return { url, close: () => app.close() }
   } catch (error) {
     await closeStores()

@@ -17,7 +17,11 @@ let ledger: Ledger
 beforeEach(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'sotto-answer-'))
   ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
-  await ledger.openBudget('people', { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(0n) }, 'custodian')
+  await ledger.openBudget(
+    'people',
+    { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(0n) },
+    'custodian',
+  )
 })
 afterEach(async () => {
   await ledger.close()
@@ -44,7 +48,8 @@ const spent = async () => {
   const budget = await ledger.budget('people')
   return budget === undefined ? undefined : lossNumbers(budget.spent).epsilon
 }
-const kinds = async () => (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
+const kinds = async () =>
+  (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
 
 test('the debit is durable before the engine is asked, and the answer before it is handed out', async () => {
   const order: string[] = []
@@ -168,6 +173,14 @@ test('cost and refusal do not depend on data: every data gives the same debit', 
   }
 })
 
-test.each([[[]], [[[]]], [[[1n, 2n]]]])('an engine that gives other cells than asked for releases nothing: %#', async (integers) => {
-  await expect(answer(dependencies(async () => integers), question)).rejects.toThrow(AnswerFailure)
-})
+test.each([[[]], [[[]]], [[[1n, 2n]]]])(
+  'an engine that gives other cells than asked for releases nothing: %#',
+  async (integers) => {
+    await expect(
+      answer(
+        dependencies(async () => integers),
+        question,
+      ),
+    ).rejects.toThrow(AnswerFailure)
+  },
+)

@@ -24,7 +24,14 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/answer.ts',
     'src/register.ts type',
   ],
-  'src/answer.ts': ['src/planner', 'src/engines', 'src/mechanisms', 'src/ledger', 'src/privacy', 'src/catalog type'],
+  'src/answer.ts': [
+    'src/planner',
+    'src/engines',
+    'src/mechanisms',
+    'src/ledger',
+    'src/privacy',
+    'src/catalog type',
+  ],
   'src/register.ts': ['src/catalog', 'src/engines', 'src/ledger', 'src/privacy'],
   'src/demo.ts': ['src/engines', 'src/register.ts type'],
   'src/config.ts': [],
@@ -63,11 +70,18 @@ function roomOf(file: string): string {
 
 function importsOf(file: string): readonly Import[] {
   const text = readFileSync(path.join(root, file), 'utf8')
-  return [...text.matchAll(/^(?:import|export)\s([^;]*?)\sfrom\s'([^']+)'/gm)].map(([, clause = '', specifier = '']) => {
-    const named = clause.match(/^\{([^}]*)\}$/)?.[1]?.split(',').map((name) => name.trim()).filter(Boolean)
-    const typeOnly = clause.startsWith('type ') || (named?.every((name) => name.startsWith('type ')) ?? false)
-    return { from: file, specifier, typeOnly }
-  })
+  return [...text.matchAll(/^(?:import|export)\s([^;]*?)\sfrom\s'([^']+)'/gm)].map(
+    ([, clause = '', specifier = '']) => {
+      const named = clause
+        .match(/^\{([^}]*)\}$/)?.[1]
+        ?.split(',')
+        .map((name) => name.trim())
+        .filter(Boolean)
+      const typeOnly =
+        clause.startsWith('type ') || (named?.every((name) => name.startsWith('type ')) ?? false)
+      return { from: file, specifier, typeOnly }
+    },
+  )
 }
 
 const imports = files.flatMap(importsOf)
@@ -81,7 +95,11 @@ function targetOf({ from, specifier }: Import): string | undefined {
 test('the rooms and their imports were found', () => {
   expect(files.length).toBeGreaterThan(40)
   expect(imports.length).toBeGreaterThan(150)
-  for (const room of Object.keys(ALLOWED)) expect(files.some((file) => roomOf(file) === room), room).toBe(true)
+  for (const room of Object.keys(ALLOWED))
+    expect(
+      files.some((file) => roomOf(file) === room),
+      room,
+    ).toBe(true)
 })
 
 test('every room imports only what it may', () => {

@@ -50,9 +50,14 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
     throw new RangeError('a name is 1 to 63 lower-case letters, digits and "-", starting with a letter')
   }
   const stored = readKeys(dataDirectory) ?? []
-  if (stored.some((key) => key.name === principal.name)) throw new RangeError(`the name ${principal.name} is taken`)
+  if (stored.some((key) => key.name === principal.name))
+    throw new RangeError(`the name ${principal.name} is taken`)
   const key = KEY_PREFIX + randomBytes(32).toString('base64url')
-  const entry: StoredKey = { name: principal.name, role: principal.role, sha256: digestOf(key).toString('hex') }
+  const entry: StoredKey = {
+    name: principal.name,
+    role: principal.role,
+    sha256: digestOf(key).toString('hex'),
+  }
   await writePrivately(keyRingFile(dataDirectory), `${JSON.stringify([...stored, entry], null, 2)}\n`)
   return key
 }
@@ -80,7 +85,9 @@ function readKeys(dataDirectory: string): readonly StoredKey[] | undefined {
   const keys = JSON.parse(text) as readonly StoredKey[]
   for (const key of keys) {
     if (!ROLES.includes(key.role) || !/^[0-9a-f]{64}$/.test(key.sha256)) {
-      throw new Error(`${keyRingFile(dataDirectory)} is damaged: an entry has no known role or no SHA-256 digest`)
+      throw new Error(
+        `${keyRingFile(dataDirectory)} is damaged: an entry has no known role or no SHA-256 digest`,
+      )
     }
   }
   return keys

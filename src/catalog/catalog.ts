@@ -57,7 +57,12 @@ export async function openCatalog(directory: string): Promise<Catalog> {
     async add(entry) {
       const { id, version, rows } = entry.dataset
       const { declaration, registeredAt } = entry
-      const stored: StoredEntry = { declaration, version, registeredAt, ...(rows === undefined ? {} : { rows }) }
+      const stored: StoredEntry = {
+        declaration,
+        version,
+        registeredAt,
+        ...(rows === undefined ? {} : { rows }),
+      }
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
       await writeDurably(entryFile(id), `${JSON.stringify(stored, null, 2)}\n`)
       await synchronise(directory)

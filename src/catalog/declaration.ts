@@ -89,8 +89,11 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
   const columns = declaration.columns.map((column, position) => {
     const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
     // DuckDB compares identifiers without regard to case, so two such columns would be one.
-    const first = declaration.columns.findIndex((other) => other.name.toLowerCase() === column.name.toLowerCase())
-    if (first !== position) report('name', 'must differ from every other column, in more than upper and lower case')
+    const first = declaration.columns.findIndex(
+      (other) => other.name.toLowerCase() === column.name.toLowerCase(),
+    )
+    if (first !== position)
+      report('name', 'must differ from every other column, in more than upper and lower case')
     return declareColumn(column, report)
   })
   if (errors.length > 0) throw new Refusal('invalid-request', 'The declaration breaks a rule.', errors)

@@ -23,9 +23,14 @@ export interface Grouping {
  */
 export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: string): Grouping {
   const binned = typeof grouping !== 'string'
-  const column = requireColumn(dataset, binned ? grouping.column : grouping, binned ? `${field}.column` : field)
+  const column = requireColumn(
+    dataset,
+    binned ? grouping.column : grouping,
+    binned ? `${field}.column` : field,
+  )
   const refuse = (rule: string) => refuseField('query-does-not-fit', field, rule)
-  if (binned && !isNumeric(column)) throw refuse(`only a numeric column is cut at edges; ${column.name} is not`)
+  if (binned && !isNumeric(column))
+    throw refuse(`only a numeric column is cut at edges; ${column.name} is not`)
   const nullCell = column.nullable
   const withNull = (labels: readonly CellLabel[]) => (nullCell ? [...labels, null] : labels)
   switch (column.type) {
@@ -41,10 +46,17 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
       }
     case 'integer':
     case 'number': {
-      if (!binned) throw refuse(`${column.name} is numeric: give {"column": "${column.name}", "edges": [...]}`)
+      if (!binned)
+        throw refuse(`${column.name} is numeric: give {"column": "${column.name}", "edges": [...]}`)
       const edges = planEdges(grouping.edges, column, field)
-      const labels = grouping.edges.slice(1).map((upper, bin) => ({ lower: grouping.edges[bin] ?? upper, upper }))
-      return { column: column.name, key: { kind: 'bins', column: column.name, edges, nullCell }, labels: withNull(labels) }
+      const labels = grouping.edges
+        .slice(1)
+        .map((upper, bin) => ({ lower: grouping.edges[bin] ?? upper, upper }))
+      return {
+        column: column.name,
+        key: { kind: 'bins', column: column.name, edges, nullCell },
+        labels: withNull(labels),
+      }
     }
     case 'string':
       throw refuse(`${column.name} is free text: its values are not declared, so it cannot be grouped by`)
@@ -55,17 +67,24 @@ function planEdges(edges: readonly number[], column: NumericColumn, field: strin
   const indexes = edges.map((edge, position) => {
     const where = `${field}.edges.${position}`
     const nano = decimalFromNumber(edge, 9)
-    if (nano === undefined) throw refuseField('query-does-not-fit', where, 'must have at most 9 fractional digits')
+    if (nano === undefined)
+      throw refuseField('query-does-not-fit', where, 'must have at most 9 fractional digits')
     const [lowerNano, upperNano] = [column.lowerIndex * column.stepNano, column.upperIndex * column.stepNano]
     if (nano < lowerNano || nano > upperNano) {
       const bounds = `${numberFromDecimal(lowerNano, 9)} and ${numberFromDecimal(upperNano, 9)}`
-      throw refuseField('query-does-not-fit', where, `must lie within the bounds of ${column.name}, ${bounds}`)
+      throw refuseField(
+        'query-does-not-fit',
+        where,
+        `must lie within the bounds of ${column.name}, ${bounds}`,
+      )
     }
     // The last bin holds its upper edge, so that the greatest value of all has a bin.
     const last = position === edges.length - 1
     return last ? divideRoundingDown(nano, column.stepNano) + 1n : indexAtLeast(column, nano)
   })
-  const broken = indexes.findIndex((index, position) => position > 0 && index <= (indexes[position - 1] ?? index))
+  const broken = indexes.findIndex(
+    (index, position) => position > 0 && index <= (indexes[position - 1] ?? index),
+  )
   if (broken !== -1) {
     throw refuseField(
       'query-does-not-fit',

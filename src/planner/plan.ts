@@ -141,7 +141,12 @@ function shapeOfMean(column: NumericColumn, dataset: Dataset, filtered: boolean)
   return {
     statistics: [
       // In half steps, so that the middle of an odd range is a whole number of them too.
-      { kind: 'affine-sum', column: column.name, factor: 2n, offset: -(column.lowerIndex + column.upperIndex) },
+      {
+        kind: 'affine-sum',
+        column: column.name,
+        factor: 2n,
+        offset: -(column.lowerIndex + column.upperIndex),
+      },
       column.nullable ? { kind: 'count', column: column.name } : { kind: 'count' },
     ],
     groupings: [],
@@ -154,15 +159,28 @@ function shapeOfTable(groupings: readonly Grouping[], limits: PlanLimits): Shape
   const cells = groupings.reduce((product, grouping) => product * grouping.labels.length, 1)
   if (cells > limits.maxCells) {
     const field = groupings.length === 1 ? 'column' : 'columns'
-    throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${limits.maxCells} are answered`)
+    throw refuseField(
+      'query-does-not-fit',
+      field,
+      `span ${cells} cells; at most ${limits.maxCells} are answered`,
+    )
   }
-  return { statistics: [{ kind: 'count' }], groupings, presentation: { kind: 'cells', groupings }, wholeNumbers: true }
+  return {
+    statistics: [{ kind: 'count' }],
+    groupings,
+    presentation: { kind: 'cells', groupings },
+    wholeNumbers: true,
+  }
 }
 
 /** Equal shares that add up to the whole, exactly. */
 function splitLoss(loss: PrivacyLoss, parts: number): readonly PrivacyLoss[] {
   if (loss.epsilonNano < parts) {
-    throw refuseField('invalid-request', 'epsilon', `is divided into ${parts} parts of at least 0.000000001 each`)
+    throw refuseField(
+      'invalid-request',
+      'epsilon',
+      `is divided into ${parts} parts of at least 0.000000001 each`,
+    )
   }
   const share = (total: bigint, part: number) =>
     total / BigInt(parts) + (BigInt(part) < total % BigInt(parts) ? 1n : 0n)
@@ -198,7 +216,10 @@ function measure(
   return others.reduce((best, next) => (expectedError(next) < expectedError(best) ? next : best), first)
 }
 
-function applicableMechanisms(wholeNumbers: boolean, losses: readonly PrivacyLoss[]): readonly MechanismName[] {
+function applicableMechanisms(
+  wholeNumbers: boolean,
+  losses: readonly PrivacyLoss[],
+): readonly MechanismName[] {
   const approximate = losses.every((loss) => loss.deltaAtto > 0n)
   return [wholeNumbers ? 'geometric' : 'laplace', ...(approximate ? (['gaussian'] as const) : [])]
 }

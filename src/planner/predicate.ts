@@ -32,7 +32,8 @@ export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field
       return { kind: 'is-null', column: requireColumn(dataset, predicate.column, `${field}.column`).name }
     case 'between': {
       const column = requireColumn(dataset, predicate.column, `${field}.column`)
-      if (!isNumeric(column)) throw refuseField('query-does-not-fit', `${field}.op`, 'between needs a numeric column')
+      if (!isNumeric(column))
+        throw refuseField('query-does-not-fit', `${field}.op`, 'between needs a numeric column')
       return {
         kind: 'index-between',
         column: column.name,
@@ -107,7 +108,11 @@ function planComparison(comparison: Comparison, column: Column, field: string): 
   }
 }
 
-function planMembership(column: Column, values: readonly Literal[], field: (position: number) => string): Predicate {
+function planMembership(
+  column: Column,
+  values: readonly Literal[],
+  field: (position: number) => string,
+): Predicate {
   const parse = <T>(type: 'number' | 'string' | 'boolean', read: (value: never, where: string) => T) =>
     values.map((value, position) => {
       if (typeof value !== type) throw wrongType(column, field(position))
@@ -128,13 +133,21 @@ function planMembership(column: Column, values: readonly Literal[], field: (posi
         indexes: parse('string', (value: string, where) => {
           const index = column.categories.indexOf(value)
           if (index !== -1) return index
-          throw refuseField('query-does-not-fit', where, `"${value}" is not a declared category of ${column.name}`)
+          throw refuseField(
+            'query-does-not-fit',
+            where,
+            `"${value}" is not a declared category of ${column.name}`,
+          )
         }),
       }
     case 'boolean': {
       const wanted = new Set(parse('boolean', (value: boolean) => value))
-      const predicates = [...wanted].map((value) => ({ kind: 'boolean-is', column: column.name, value }) as const)
-      return predicates.length === 1 && predicates[0] !== undefined ? predicates[0] : { kind: 'or', predicates }
+      const predicates = [...wanted].map(
+        (value) => ({ kind: 'boolean-is', column: column.name, value }) as const,
+      )
+      return predicates.length === 1 && predicates[0] !== undefined
+        ? predicates[0]
+        : { kind: 'or', predicates }
     }
     case 'string':
       return { kind: 'string-in', column: column.name, values: parse('string', (value: string) => value) }
@@ -149,19 +162,28 @@ function wrongType(column: Column, field: string) {
     string: 'a text',
     boolean: 'true or false',
   }[column.type]
-  return refuseField('query-does-not-fit', field, `must be ${expected}, for ${column.name} is of type ${column.type}`)
+  return refuseField(
+    'query-does-not-fit',
+    field,
+    `must be ${expected}, for ${column.name} is of type ${column.type}`,
+  )
 }
 
 function nanoOf(value: number, field: string): bigint {
   const nano = decimalFromNumber(value, 9)
-  if (nano === undefined) throw refuseField('query-does-not-fit', field, 'must have at most 9 fractional digits')
+  if (nano === undefined)
+    throw refuseField('query-does-not-fit', field, 'must have at most 9 fractional digits')
   return nano
 }
 
 function exactIndex(column: NumericColumn, value: number, field: string): bigint {
   const nano = nanoOf(value, field)
   if (nano % column.stepNano === 0n) return withinReach(column, nano / column.stepNano)
-  throw refuseField('query-does-not-fit', field, `is not on the grid of ${column.name}, so no row can have it`)
+  throw refuseField(
+    'query-does-not-fit',
+    field,
+    `is not on the grid of ${column.name}, so no row can have it`,
+  )
 }
 
 /** The least index whose value is at least this. */

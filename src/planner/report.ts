@@ -1,5 +1,5 @@
-import { accuracy } from '../mechanisms/mechanism.ts'
 import type { Accuracy, Measurement } from '../mechanisms/measurement.ts'
+import { accuracy } from '../mechanisms/mechanism.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 import { deltaNumber, epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
@@ -12,7 +12,9 @@ export const CONFIDENCE = 0.95
 /** What an answer holds of the released values. */
 export type Result =
   | { readonly value: number }
-  | { readonly cells: readonly { readonly key: Readonly<Record<string, CellLabel>>; readonly value: number }[] }
+  | {
+      readonly cells: readonly { readonly key: Readonly<Record<string, CellLabel>>; readonly value: number }[]
+    }
 
 /** The noise of one statistic, in the units of what it is the noise of. */
 export interface StatisticNoise {
@@ -27,7 +29,10 @@ export interface StatisticNoise {
 /** How an answer was made noisy. A mean about the middle of the range has two noisy parts. */
 export type NoiseReport = Pick<Measurement, 'mechanism' | 'calibration'> & {
   readonly neighbours: Plan['dataset']['neighbours']
-} & (StatisticNoise | { readonly sum: StatisticNoise & SharePaid; readonly count: StatisticNoise & SharePaid })
+} & (
+    | StatisticNoise
+    | { readonly sum: StatisticNoise & SharePaid; readonly count: StatisticNoise & SharePaid }
+  )
 
 interface SharePaid {
   readonly epsilon: number
@@ -141,7 +146,8 @@ function errorReport(error: Accuracy, unit: number): ErrorReport {
 function roundedHalfWidth(plan: Plan, halfWidth: number): number {
   if (!plan.query.postprocess.round) return halfWidth
   const { presentation } = plan
-  const wholeTruth = presentation.kind === 'cells' || (presentation.kind === 'value' && presentation.wholeNumbers)
+  const wholeTruth =
+    presentation.kind === 'cells' || (presentation.kind === 'value' && presentation.wholeNumbers)
   // A whole truth within h of x is within floor(h + 1/2) of x rounded; any other truth may be half a unit further.
   return wholeTruth ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5
 }
@@ -162,12 +168,12 @@ export function report(plan: Plan, noisy: readonly (readonly bigint[])[]): Repor
   const [leading = [], counts = []] = noisy
   switch (presentation.kind) {
     case 'value': {
-      const value = valueOf(leading[0], plan, presentation.stepNano)
+      const value = releasedNumber(leading[0], plan, presentation.stepNano)
       return { result: { value: postprocess(plan, value) }, accuracy: accuracyReport(plan) }
     }
     case 'mean-of-public-size': {
       const { column, rows } = presentation
-      const mean = withinBounds(valueOf(leading[0], plan, column.stepNano) / rows, plan)
+      const mean = withinBounds(releasedNumber(leading[0], plan, column.stepNano) / rows, plan)
       return { result: { value: postprocess(plan, mean) }, accuracy: accuracyReport(plan) }
     }
     case 'mean-about-middle':
@@ -176,14 +182,14 @@ export function report(plan: Plan, noisy: readonly (readonly bigint[])[]): Repor
       const labels = cellKeys(presentation.groupings)
       const cells = leading.map((integer, cell) => ({
         key: labels[cell] ?? {},
-        value: postprocess(plan, valueOf(integer, plan, 1_000_000_000n)),
+        value: postprocess(plan, releasedNumber(integer, plan, 1_000_000_000n)),
       }))
       return { result: { cells }, accuracy: accuracyReport(plan) }
     }
   }
 }
 
-function valueOf(integer: bigint | undefined, plan: Plan, stepNano: bigint): number {
+function releasedNumber(integer: bigint | undefined, plan: Plan, stepNano: bigint): number {
   return numberFromDecimal((integer ?? 0n) * stepNano, 9) / 2 ** (plan.measurements[0]?.fractionBits ?? 0)
 }
 
@@ -221,7 +227,9 @@ function reportMean(plan: Plan, noisySum: bigint, noisyCount: bigint): Report {
   const fewest = Math.max(1, rows - countHalfWidth)
   const most = rows + countHalfWidth
   const ends = [fewest, most].flatMap((divisor) =>
-    [total - sumHalfWidth, total + sumHalfWidth].map((dividend) => withinBounds(middle + dividend / divisor, plan)),
+    [total - sumHalfWidth, total + sumHalfWidth].map((dividend) =>
+      withinBounds(middle + dividend / divisor, plan),
+    ),
   )
   const halfWidth = Math.max(...ends.map((end) => Math.abs(end - released)))
   const range = numberFromDecimal((column.upperIndex - column.lowerIndex) * column.stepNano, 9)
@@ -233,7 +241,11 @@ function reportMean(plan: Plan, noisySum: bigint, noisyCount: bigint): Report {
   )
   return {
     result: { value: postprocess(plan, released) },
-    accuracy: { ...accuracyReport(plan), halfWidth: roundedHalfWidth(plan, halfWidth), expectedAbsoluteError },
+    accuracy: {
+      ...accuracyReport(plan),
+      halfWidth: roundedHalfWidth(plan, halfWidth),
+      expectedAbsoluteError,
+    },
   }
 }
 
@@ -242,5 +254,8 @@ function withinBounds(mean: number, plan: Plan): number {
   const { presentation } = plan
   if (presentation.kind !== 'mean-about-middle' && presentation.kind !== 'mean-of-public-size') return mean
   const { lowerIndex, upperIndex, stepNano } = presentation.column
-  return Math.min(Math.max(mean, numberFromDecimal(lowerIndex * stepNano, 9)), numberFromDecimal(upperIndex * stepNano, 9))
+  return Math.min(
+    Math.max(mean, numberFromDecimal(lowerIndex * stepNano, 9)),
+    numberFromDecimal(upperIndex * stepNano, 9),
+  )
 }

@@ -57,7 +57,9 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
     case 'affine-sum': {
       const column = requireColumn(dataset, statistic.column, 'column')
       if (!isNumeric(column)) throw new RangeError('a sum needs a numeric column')
-      const ends = [column.lowerIndex, column.upperIndex].map((index) => statistic.factor * index + statistic.offset)
+      const ends = [column.lowerIndex, column.upperIndex].map(
+        (index) => statistic.factor * index + statistic.offset,
+      )
       if (mayBeLeftOut(column, aggregate)) ends.push(0n)
       return { lowest: ends.reduce(smaller), highest: ends.reduce(larger) }
     }

@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest'
-import { type ColumnDeclaration, type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import {
+  type ColumnDeclaration,
+  type DatasetDeclaration,
+  declareDataset,
+} from '../../src/catalog/declaration.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
-const declaration = (column: ColumnDeclaration, ...others: readonly ColumnDeclaration[]): DatasetDeclaration => ({
+const declaration = (
+  column: ColumnDeclaration,
+  ...others: readonly ColumnDeclaration[]
+): DatasetDeclaration => ({
   id: 'people',
   title: 'People',
   source: { path: 'people.csv', format: 'csv' },
@@ -53,16 +60,36 @@ test.each([
   ['equal bounds', { lower: 1, upper: 1 }, 'columns.0.upper', 'greater than lower'],
   ['bounds beyond exact integers', { upper: 1e16, step: 1, lower: 0 }, 'columns.0.upper', '2^53 steps'],
   ['NULL where there is none', { onMisfit: 'null' as const }, 'columns.0.onMisfit', 'nullable'],
-  ['a replacement out of bounds', { onMisfit: { replaceWith: 2000 } }, 'columns.0.onMisfit.replaceWith', 'within'],
-  ['a replacement of another type', { onMisfit: { replaceWith: '7' } }, 'columns.0.onMisfit.replaceWith', 'number'],
+  [
+    'a replacement out of bounds',
+    { onMisfit: { replaceWith: 2000 } },
+    'columns.0.onMisfit.replaceWith',
+    'within',
+  ],
+  [
+    'a replacement of another type',
+    { onMisfit: { replaceWith: '7' } },
+    'columns.0.onMisfit.replaceWith',
+    'number',
+  ],
 ])('%s is refused with its field and rule', (_what, change, field, rule) => {
   const errors = errorsOf(declaration({ ...price, ...change }))
   expect(errors).toContainEqual({ field, rule: expect.stringContaining(rule) })
 })
 
 test('an integer column has a whole step', () => {
-  const column: ColumnDeclaration = { name: 'Age', type: 'integer', lower: 0, upper: 100, step: 0.5, nullable: false }
-  expect(errorsOf(declaration(column))).toContainEqual({ field: 'columns.0.step', rule: expect.stringContaining('whole') })
+  const column: ColumnDeclaration = {
+    name: 'Age',
+    type: 'integer',
+    lower: 0,
+    upper: 100,
+    step: 0.5,
+    nullable: false,
+  }
+  expect(errorsOf(declaration(column))).toContainEqual({
+    field: 'columns.0.step',
+    rule: expect.stringContaining('whole'),
+  })
 })
 
 test('two columns that differ in case only are one to the engine', () => {
@@ -71,7 +98,12 @@ test('two columns that differ in case only are one to the engine', () => {
 })
 
 test('a category is named once, and a replacement is one of them', () => {
-  const sex: ColumnDeclaration = { name: 'Sex', type: 'category', categories: ['M', 'F', 'M'], nullable: false }
+  const sex: ColumnDeclaration = {
+    name: 'Sex',
+    type: 'category',
+    categories: ['M', 'F', 'M'],
+    nullable: false,
+  }
   expect(errorsOf(declaration(sex)).map(({ field }) => field)).toEqual(['columns.0.categories'])
   const [column] = declareDataset(
     declaration({ ...sex, categories: ['M', 'F'], onMisfit: { replaceWith: 'F' } }),
@@ -87,11 +119,17 @@ test('a text may be replaced by any text, one that reads like a rule included', 
     nullable: false,
     onMisfit: { replaceWith: 'must be a text' },
   }
-  expect(declareDataset(declaration(note), 'v1').columns[0]?.misfit).toEqual({ kind: 'replace', value: 'must be a text' })
+  expect(declareDataset(declaration(note), 'v1').columns[0]?.misfit).toEqual({
+    kind: 'replace',
+    value: 'must be a text',
+  })
 })
 
 test('several rows per person are refused with what to do instead', () => {
-  const declared = { ...declaration(price), privacyUnit: { kind: 'person', column: 'Price', maxRows: 3 } as const }
+  const declared = {
+    ...declaration(price),
+    privacyUnit: { kind: 'person', column: 'Price', maxRows: 3 } as const,
+  }
   expect(() => declareDataset(declared, 'v1')).toThrow('one row per person')
 })
 

@@ -61,5 +61,7 @@ test.each([
 })
 
 test('a file is what its format says', async () => {
-  await expect(locateSource(directory, { path: 'year 2025/people-1.csv', format: 'parquet' })).rejects.toThrow('.parquet')
+  await expect(
+    locateSource(directory, { path: 'year 2025/people-1.csv', format: 'parquet' }),
+  ).rejects.toThrow('.parquet')
 })

@@ -11,7 +11,8 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const QUERIES = '/v1/datasets/census/queries'
-const spent = async () => (await service.as('analyst').get('/v1/datasets/census/budget').expect(200)).body.spent
+const spent = async () =>
+  (await service.as('analyst').get('/v1/datasets/census/budget').expect(200)).body.spent
 
 /** Sends a body as it stands, which a client library would not. */
 async function sendRaw(body: string, headers: Record<string, string> = {}, path = QUERIES) {
@@ -24,7 +25,11 @@ async function sendRaw(body: string, headers: Record<string, string> = {}, path 
       ...headers,
     },
   })
-  return { status: response.status, type: response.headers.get('content-type'), problem: await response.json() }
+  return {
+    status: response.status,
+    type: response.headers.get('content-type'),
+    problem: await response.json(),
+  }
 }
 
 const count = (fields: string) => `{"kind":"count","epsilon":1${fields}}`
@@ -51,7 +56,12 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['delta 1e-19', count(',"delta":1e-19'), 400, 'delta'],
     ['delta null', count(',"delta":null'), 400, 'delta'],
     ['gaussian without delta', count(',"mechanism":"gaussian"'), 422, 'delta'],
-    ['classic with epsilon above 1', '{"kind":"count","epsilon":1.5,"delta":1e-6,"mechanism":"gaussian","calibration":"classic"}', 422, 'calibration'],
+    [
+      'classic with epsilon above 1',
+      '{"kind":"count","epsilon":1.5,"delta":1e-6,"mechanism":"gaussian","calibration":"classic"}',
+      422,
+      'calibration',
+    ],
     ['geometric on a mechanism it is not', count(',"mechanism":"geometrical"'), 400, 'mechanism'],
     ['an unknown kind', '{"kind":"median","epsilon":1}', 400, 'kind'],
     ['no kind', '{"epsilon":1}', 400, 'kind'],
@@ -61,11 +71,21 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['an unknown category', count(',"where":{"column":"Sex","op":"=","value":"X"}'), 422, 'where.value'],
     ['a null in a predicate', count(',"where":{"column":"Sex","op":"=","value":null}'), 400, 'where.value'],
     ['an operator that is none', count(',"where":{"column":"Age","op":"~","value":1}'), 400, 'where.op'],
-    ['an injection as a column', '{"kind":"sum","column":"Age\\"; DROP TABLE rows; --","epsilon":1}', 400, 'column'],
+    [
+      'an injection as a column',
+      '{"kind":"sum","column":"Age\\"; DROP TABLE rows; --","epsilon":1}',
+      400,
+      'column',
+    ],
     ['a predicate 13 deep', count(`,"where":${deep(12)}`), 400, 'where'],
     ['a predicate 1,000 deep', count(`,"where":${deep(1000)}`), 400, 'body'],
     ['an empty list', count(',"where":{"op":"and","predicates":[]}'), 400, 'where.predicates'],
-    ['a list of 1,001', count(`,"where":{"column":"Age","op":"in","values":[${Array(1001).fill(1)}]}`), 400, 'where.values'],
+    [
+      'a list of 1,001',
+      count(`,"where":{"column":"Age","op":"in","values":[${Array(1001).fill(1)}]}`),
+      400,
+      'where.values',
+    ],
     ['a body that is a list', '[]', 400, 'body'],
     ['a body that is null', 'null', 400, 'body'],
   ])('%s', async (_name, body, status, field) => {
@@ -85,12 +105,24 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['an empty body', '', {}, 400, 'malformed-json'],
     ['a key that reaches a prototype', '{"__proto__":{"epsilon":1}}', {}, 400, 'malformed-json'],
     ['2 MB', JSON.stringify({ kind: 'x'.repeat(2_000_000) }), {}, 413, 'body-too-large'],
-    ['a form', 'kind=count', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'media-type-unsupported'],
+    [
+      'a form',
+      'kind=count',
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      415,
+      'media-type-unsupported',
+    ],
     ['plain text', '{}', { 'content-type': 'text/plain' }, 415, 'media-type-unsupported'],
     ['a wrong key', count(''), { authorization: 'Bearer sotto_wrong' }, 401, 'unauthenticated'],
     ['no bearer', count(''), { authorization: 'Basic YTpi' }, 401, 'unauthenticated'],
     ['an idempotency key with spaces', count(''), { 'idempotency-key': 'a b' }, 400, 'invalid-request'],
-    ['an idempotency key of 201 characters', count(''), { 'idempotency-key': 'a'.repeat(201) }, 400, 'invalid-request'],
+    [
+      'an idempotency key of 201 characters',
+      count(''),
+      { 'idempotency-key': 'a'.repeat(201) },
+      400,
+      'invalid-request',
+    ],
   ])('%s', async (_name, body, headers, status, code) => {
     const before = await spent()
     const response = await sendRaw(body, headers)
@@ -178,10 +210,13 @@ describe('what is hardly HTTP', () => {
   test('headers without end are cut off', async () => {
     const { port } = new URL(service.url)
     const status = await new Promise<number | undefined>((resolve, reject) => {
-      const request = httpRequest({ port, host: '127.0.0.1', headers: { 'x-large': 'a'.repeat(40_000) } }, (response) => {
-        response.resume()
-        resolve(response.statusCode)
-      })
+      const request = httpRequest(
+        { port, host: '127.0.0.1', headers: { 'x-large': 'a'.repeat(40_000) } },
+        (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        },
+      )
       request.on('error', reject)
       request.end()
     })

@@ -77,8 +77,11 @@ test("every operation's example works as it stands, with the key of its role", a
   const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
   for (const { method, path: template, operation } of inOrder) {
     const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const parameter = operation.parameters?.find((candidate) => 'name' in candidate && candidate.name === name)
-      const example = parameter !== undefined && 'schema' in parameter ? schemaOf(parameter.schema).example : undefined
+      const parameter = operation.parameters?.find(
+        (candidate) => 'name' in candidate && candidate.name === name,
+      )
+      const example =
+        parameter !== undefined && 'schema' in parameter ? schemaOf(parameter.schema).example : undefined
       expect(example, `${template} has an example for ${name}`).toBeDefined()
       return String(example)
     })

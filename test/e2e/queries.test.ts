@@ -19,9 +19,24 @@ const age30 = { column: 'Age', op: '>=', value: 30 }
 describe('every kind of query is answered, with its noise, accuracy and cost', () => {
   test.each([
     ['a count', { kind: 'count', epsilon: 0.01 }, 'geometric', 100_000],
-    ['a filtered count', { kind: 'count', where: age30, epsilon: 0.01, mechanism: 'laplace' }, 'laplace', 93_944],
-    ['a gaussian count', { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian' }, 'gaussian', 100_000],
-    ['a classic one', { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian', calibration: 'classic' }, 'gaussian', 100_000],
+    [
+      'a filtered count',
+      { kind: 'count', where: age30, epsilon: 0.01, mechanism: 'laplace' },
+      'laplace',
+      93_944,
+    ],
+    [
+      'a gaussian count',
+      { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian' },
+      'gaussian',
+      100_000,
+    ],
+    [
+      'a classic one',
+      { kind: 'count', epsilon: 0.01, delta: 1e-8, mechanism: 'gaussian', calibration: 'classic' },
+      'gaussian',
+      100_000,
+    ],
     ['a sum', { kind: 'sum', column: 'Age', epsilon: 0.01 }, 'geometric', 4_500_000],
     ['a mean', { kind: 'mean', column: 'Age', epsilon: 0.01, mechanism: 'laplace' }, 'laplace', 45],
   ])('%s', async (_name, query, mechanism, truth) => {
@@ -62,7 +77,9 @@ describe('every kind of query is answered, with its noise, accuracy and cost', (
       postprocess: { nonNegative: true },
     }).expect(200)
     expect(body.result.cells).toHaveLength(50)
-    expect(body.result.cells.every((cell: { value: number }) => cell.value >= 0 && Number.isInteger(cell.value))).toBe(true)
+    expect(
+      body.result.cells.every((cell: { value: number }) => cell.value >= 0 && Number.isInteger(cell.value)),
+    ).toBe(true)
     expect(body.cost).toEqual({ epsilon: 0.05, delta: 0 })
   })
 })
@@ -81,7 +98,12 @@ describe('the charge protocol over HTTP', () => {
     const first = await ask({ kind: 'count', where: age30, epsilon: 0.03 }).expect(200)
     expect(first.headers).not.toHaveProperty('idempotent-replayed')
     const before = await budget()
-    const second = await ask({ epsilon: 0.03, where: { value: 30.0, op: '>=', column: 'Age' }, kind: 'count', delta: 0 }).expect(200)
+    const second = await ask({
+      epsilon: 0.03,
+      where: { value: 30.0, op: '>=', column: 'Age' },
+      kind: 'count',
+      delta: 0,
+    }).expect(200)
     expect(second.headers['idempotent-replayed']).toBe('true')
     expect(second.text).toBe(first.text)
     expect(await budget()).toEqual(before)
@@ -127,7 +149,10 @@ describe('the charge protocol over HTTP', () => {
     const { remaining } = await budget()
     const epsilon = Number((remaining.epsilon / 5.5).toFixed(9))
     const statuses = await Promise.all(
-      Array.from({ length: 12 }, async (_, index) => (await ask({ kind: 'count', epsilon }, `rush-${index}`)).status),
+      Array.from(
+        { length: 12 },
+        async (_, index) => (await ask({ kind: 'count', epsilon }, `rush-${index}`)).status,
+      ),
     )
     expect(statuses.filter((status) => status === 200)).toHaveLength(5)
     expect(statuses.filter((status) => status === 403)).toHaveLength(7)
@@ -144,7 +169,11 @@ describe('preview', () => {
   test('prices and states accuracy without charging', async () => {
     const query = { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.5 }
     const before = await budget()
-    const { body } = await service.as('analyst').post('/v1/datasets/census/queries/preview').send(query).expect(200)
+    const { body } = await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries/preview')
+      .send(query)
+      .expect(200)
     const previewed = previewSchema.parse(body)
     expect(previewed.cost).toEqual({ epsilon: 0.5, delta: 0 })
     expect(previewed.affordable).toBe(true)
@@ -170,15 +199,20 @@ describe('releases', () => {
     const again = await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)
     expect(again.text).toBe(text)
     await service.as('custodian').get(`/v1/releases/${body.id}`).expect(403)
-    const { body: missing } = await service.as('analyst').get(`/v1/releases/${'0'.repeat(32)}`).expect(404)
+    const { body: missing } = await service
+      .as('analyst')
+      .get(`/v1/releases/${'0'.repeat(32)}`)
+      .expect(404)
     expect(missing.code).toBe('unknown-release')
   })
 })
 
 describe('the ledger', () => {
   test('shows everything to custodian and auditor, and to an analyst their own', async () => {
-    const own = (await service.as('analyst').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
-    const all = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
+    const own = (await service.as('analyst').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
+      .entries
+    const all = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
+      .entries
     expect(all.at(-1)).toMatchObject({ sequence: 1, kind: 'opened', amount: { epsilon: 10, delta: 1e-5 } })
     expect(all.map((entry: { kind: string }) => entry.kind)).toContain('granted')
     expect(own.every((entry: { principal: string }) => entry.principal === 'analyst')).toBe(true)
@@ -186,7 +220,8 @@ describe('the ledger', () => {
   })
 
   test('is paged', async () => {
-    const whole = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body.entries
+    const whole = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
+      .entries
     const paged = []
     let next: number | undefined
     do {
@@ -200,19 +235,26 @@ describe('the ledger', () => {
     expect(paged).toEqual(whole)
   })
 
-  test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'before=-1', 'other=1'])('%s is refused', async (text) => {
-    const { body } = await service.as('auditor').get(`/v1/datasets/census/ledger?${text}`).expect(400)
-    expect(body.code).toBe('invalid-request')
-  })
+  test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'before=-1', 'other=1'])(
+    '%s is refused',
+    async (text) => {
+      const { body } = await service.as('auditor').get(`/v1/datasets/census/ledger?${text}`).expect(400)
+      expect(body.code).toBe('invalid-request')
+    },
+  )
 })
 
 describe('logs', () => {
   test('hold no key, no body and no value from data', () => {
     const text = service.logLines.join('\n')
     expect(service.logLines.length).toBeGreaterThan(10)
-    for (const role of ['analyst', 'custodian', 'auditor'] as const) expect(text).not.toContain(service.keyOf(role))
+    for (const role of ['analyst', 'custodian', 'auditor'] as const)
+      expect(text).not.toContain(service.keyOf(role))
     expect(text).not.toMatch(/Bearer|Occupation|Unicorn|"value"/)
-    expect(JSON.parse(service.logLines.at(-1) ?? '{}')).toMatchObject({ reqId: expect.any(String), status: expect.any(Number) })
+    expect(JSON.parse(service.logLines.at(-1) ?? '{}')).toMatchObject({
+      reqId: expect.any(String),
+      status: expect.any(Number),
+    })
   })
 })
 
@@ -222,7 +264,9 @@ describe('for operation', () => {
     await request.get('/healthz').unset('authorization').expect(200, { status: 'ok' })
     await request.get('/readyz').unset('authorization').expect(200, { status: 'ready' })
     const { text } = await request.get('/metrics').unset('authorization').expect(200)
-    expect(text).toContain('sotto_http_request_duration_seconds_count{method="POST",route="/v1/datasets/:dataset/queries",status="200"}')
+    expect(text).toContain(
+      'sotto_http_request_duration_seconds_count{method="POST",route="/v1/datasets/:dataset/queries",status="200"}',
+    )
     expect(text).not.toMatch(/census|analyst/)
   })
 })

@@ -11,9 +11,18 @@ beforeAll(async () => {
   await mkdir(path.join(service.dataDirectory, 'school'))
   await file(
     'school/pupils.csv',
-    ['name,year,absent,sex,club', 'Ada,1,1.25,F,true', 'Ben,2,2.5,M,false', 'Cyn,3,3.75,F,true', 'Dan,4,10,M,'].join('\n'),
+    [
+      'name,year,absent,sex,club',
+      'Ada,1,1.25,F,true',
+      'Ben,2,2.5,M,false',
+      'Cyn,3,3.75,F,true',
+      'Dan,4,10,M,',
+    ].join('\n'),
   )
-  await file('school/odd.csv', ['name,year,sex', 'Ada,one,F', 'Ben,NaN,X', 'Cyn,1e999,', 'Dan,-7,M'].join('\n'))
+  await file(
+    'school/odd.csv',
+    ['name,year,sex', 'Ada,one,F', 'Ben,NaN,X', 'Cyn,1e999,', 'Dan,-7,M'].join('\n'),
+  )
   await file('school/empty.csv', 'name,year\n')
   await file('school/broken.parquet', 'this is no parquet file')
   await symlink('/etc/hostname', path.join(service.dataDirectory, 'school', 'link.csv'))
@@ -37,7 +46,8 @@ const pupils = {
   synthetic: true,
 }
 const register = (registration: object) => service.as('custodian').post('/v1/datasets').send(registration)
-const ask = (dataset: string, query: object) => service.as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query)
+const ask = (dataset: string, query: object) =>
+  service.as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query)
 /** Noise of a scale of 1/90 is 0 but for a chance below 1e-38. */
 const EXACT = { epsilon: 90, mechanism: 'geometric' }
 
@@ -56,7 +66,12 @@ describe('a file is registered', () => {
   })
 
   test('its rows are what queries count', async () => {
-    const counted = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    const counted = await ask('pupils', {
+      kind: 'histogram',
+      column: 'club',
+      epsilon: 90,
+      mechanism: 'geometric',
+    }).expect(200)
     expect(counted.body.result.cells).toEqual([
       { key: { club: false }, value: 1 },
       { key: { club: true }, value: 2 },
@@ -79,21 +94,39 @@ describe('what does not fit follows the declared rule', () => {
   })
 
   test('it becomes NULL where that is declared', async () => {
-    await register(odd({ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }, 'odd-null')).expect(201)
-    const { body } = await ask('odd-null', { kind: 'count', where: { column: 'year', op: 'isNull' }, ...EXACT }).expect(200)
+    await register(
+      odd({ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }, 'odd-null'),
+    ).expect(201)
+    const { body } = await ask('odd-null', {
+      kind: 'count',
+      where: { column: 'year', op: 'isNull' },
+      ...EXACT,
+    }).expect(200)
     // "one" and "NaN"; 1e999 and -7 are clamped.
     expect(body.result.value).toBe(2)
   })
 
   test('it is replaced where that is declared', async () => {
-    const column = { name: 'sex', type: 'category', categories: ['F', 'M', '?'], onMisfit: { replaceWith: '?' } }
+    const column = {
+      name: 'sex',
+      type: 'category',
+      categories: ['F', 'M', '?'],
+      onMisfit: { replaceWith: '?' },
+    }
     await register(odd(column, 'odd-replace')).expect(201)
-    const { body } = await ask('odd-replace', { kind: 'histogram', column: 'sex', ...EXACT, epsilon: 95 }).expect(200)
+    const { body } = await ask('odd-replace', {
+      kind: 'histogram',
+      column: 'sex',
+      ...EXACT,
+      epsilon: 95,
+    }).expect(200)
     expect(body.result.cells.map((cell: { value: number }) => cell.value)).toEqual([1, 1, 2])
   })
 
   test('otherwise the file is refused, naming the column and no value', async () => {
-    const { body, text } = await register(odd({ name: 'sex', type: 'category', categories: ['F', 'M'] }, 'odd-refuse')).expect(422)
+    const { body, text } = await register(
+      odd({ name: 'sex', type: 'category', categories: ['F', 'M'] }, 'odd-refuse'),
+    ).expect(422)
     expect(body).toMatchObject({ code: 'source-does-not-fit' })
     expect(body.errors[0].field).toMatch(/^columns\.0/)
     expect(text).not.toMatch(/"X"|Cyn|Ben/)
@@ -101,21 +134,70 @@ describe('what does not fit follows the declared rule', () => {
   })
 
   test.each([
-    ['a column that is not in the file', { ...pupils, columns: [{ name: 'shoe', type: 'string' }] }, 422, 'source-does-not-fit'],
-    ['no rows under change-one', { ...pupils, source: { path: 'school/empty.csv', format: 'csv' }, columns: [{ name: 'name', type: 'string' }] }, 422, 'source-does-not-fit'],
-    ['a file that is not what it says', { ...pupils, source: { path: 'school/broken.parquet', format: 'parquet' } }, 422, 'source-unreadable'],
-    ['several rows per person', { ...pupils, privacyUnit: { kind: 'person', column: 'name', maxRows: 3 } }, 422, 'unsupported-privacy-unit'],
-    ['a path upwards', { ...pupils, source: { path: '../pupils.csv', format: 'csv' } }, 422, 'source-refused'],
-    ['an absolute path', { ...pupils, source: { path: '/etc/passwd.csv', format: 'csv' } }, 422, 'source-refused'],
+    [
+      'a column that is not in the file',
+      { ...pupils, columns: [{ name: 'shoe', type: 'string' }] },
+      422,
+      'source-does-not-fit',
+    ],
+    [
+      'no rows under change-one',
+      {
+        ...pupils,
+        source: { path: 'school/empty.csv', format: 'csv' },
+        columns: [{ name: 'name', type: 'string' }],
+      },
+      422,
+      'source-does-not-fit',
+    ],
+    [
+      'a file that is not what it says',
+      { ...pupils, source: { path: 'school/broken.parquet', format: 'parquet' } },
+      422,
+      'source-unreadable',
+    ],
+    [
+      'several rows per person',
+      { ...pupils, privacyUnit: { kind: 'person', column: 'name', maxRows: 3 } },
+      422,
+      'unsupported-privacy-unit',
+    ],
+    [
+      'a path upwards',
+      { ...pupils, source: { path: '../pupils.csv', format: 'csv' } },
+      422,
+      'source-refused',
+    ],
+    [
+      'an absolute path',
+      { ...pupils, source: { path: '/etc/passwd.csv', format: 'csv' } },
+      422,
+      'source-refused',
+    ],
     ['a link', { ...pupils, source: { path: 'school/link.csv', format: 'csv' } }, 422, 'source-refused'],
-    ['a URL', { ...pupils, source: { path: 'http://127.0.0.1:1/pupils.csv', format: 'csv' } }, 422, 'source-refused'],
-    ["the service's own keys", { ...pupils, source: { path: 'keys.json', format: 'csv' } }, 422, 'source-refused'],
+    [
+      'a URL',
+      { ...pupils, source: { path: 'http://127.0.0.1:1/pupils.csv', format: 'csv' } },
+      422,
+      'source-refused',
+    ],
+    [
+      "the service's own keys",
+      { ...pupils, source: { path: 'keys.json', format: 'csv' } },
+      422,
+      'source-refused',
+    ],
     ['epsilon 0', { ...pupils, budget: { epsilon: 0 } }, 400, 'invalid-request'],
     ['epsilon with ten decimals', { ...pupils, budget: { epsilon: 0.1234567891 } }, 400, 'invalid-request'],
     ['delta 1', { ...pupils, budget: { epsilon: 1, delta: 1 } }, 400, 'invalid-request'],
     ['an id with a slash', { ...pupils, id: '../pupils' }, 400, 'invalid-request'],
     ['an unknown type', { ...pupils, columns: [{ name: 'year', type: 'int' }] }, 400, 'invalid-request'],
-    ['a bound that is missing', { ...pupils, columns: [{ name: 'year', type: 'integer', lower: 1 }] }, 400, 'invalid-request'],
+    [
+      'a bound that is missing',
+      { ...pupils, columns: [{ name: 'year', type: 'integer', lower: 1 }] },
+      400,
+      'invalid-request',
+    ],
     ['no columns', { ...pupils, columns: [] }, 400, 'invalid-request'],
     ['an unknown field', { ...pupils, owner: 'me' }, 400, 'invalid-request'],
   ])('%s is refused, and nothing is left', async (_name, registration, status, code) => {
@@ -133,13 +215,25 @@ describe('what was spent stays spent', () => {
   test('across a restart', async () => {
     const before = (await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body
     expect(before.spent.epsilon).toBe(90)
-    const paid = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    const paid = await ask('pupils', {
+      kind: 'histogram',
+      column: 'club',
+      epsilon: 90,
+      mechanism: 'geometric',
+    }).expect(200)
     await service.restart()
     expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
-    const replayed = await ask('pupils', { kind: 'histogram', column: 'club', epsilon: 90, mechanism: 'geometric' }).expect(200)
+    const replayed = await ask('pupils', {
+      kind: 'histogram',
+      column: 'club',
+      epsilon: 90,
+      mechanism: 'geometric',
+    }).expect(200)
     expect(replayed.headers['idempotent-replayed']).toBe('true')
     expect(replayed.text).toBe(paid.text)
-    await ask('pupils', { kind: 'count', where: { column: 'year', op: '<', value: 3 }, epsilon: 5 }).expect(200)
+    await ask('pupils', { kind: 'count', where: { column: 'year', op: '<', value: 3 }, epsilon: 5 }).expect(
+      200,
+    )
   })
 
   test('across deletion and another registration', async () => {
@@ -159,7 +253,12 @@ describe('what was spent stays spent', () => {
 
 test('a mean over a public number of rows is a sum divided by it', async () => {
   await register({ ...pupils, id: 'pupils-mean' }).expect(201)
-  const { body } = await ask('pupils-mean', { kind: 'mean', column: 'absent', epsilon: 100, mechanism: 'laplace' }).expect(200)
+  const { body } = await ask('pupils-mean', {
+    kind: 'mean',
+    column: 'absent',
+    epsilon: 100,
+    mechanism: 'laplace',
+  }).expect(200)
   expect(Math.abs(body.result.value - (1.25 + 2.5 + 3.75 + 10) / 4)).toBeLessThan(5)
   expect(body.noise.sensitivity).toBeCloseTo(20 / 4, 10)
 })

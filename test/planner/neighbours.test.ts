@@ -32,11 +32,23 @@ const rowOf = (dataset: Dataset): fc.Arbitrary<StoredRow> =>
   fc.record(Object.fromEntries(dataset.columns.map((column) => [column.name, stored(column)])))
 
 const leaf: fc.Arbitrary<object> = fc.oneof(
-  fc.record({ column: fc.constant('Age'), op: fc.constantFrom('=', '!=', '<', '<=', '>', '>='), value: fc.nat(130) }),
-  fc.record({ column: fc.constant('Balance'), op: fc.constantFrom('<', '>='), value: fc.integer({ min: -60, max: 40 }) }),
+  fc.record({
+    column: fc.constant('Age'),
+    op: fc.constantFrom('=', '!=', '<', '<=', '>', '>='),
+    value: fc.nat(130),
+  }),
+  fc.record({
+    column: fc.constant('Balance'),
+    op: fc.constantFrom('<', '>='),
+    value: fc.integer({ min: -60, max: 40 }),
+  }),
   fc.record({ column: fc.constantFrom('Income', 'Region', 'Member'), op: fc.constant('isNull') }),
   fc.record({ column: fc.constant('Sex'), op: fc.constantFrom('=', '!='), value: fc.constantFrom('M', 'F') }),
-  fc.record({ column: fc.constant('Region'), op: fc.constant('in'), values: fc.constantFrom(['N'], ['N', 'S'], ['E']) }),
+  fc.record({
+    column: fc.constant('Region'),
+    op: fc.constant('in'),
+    values: fc.constantFrom(['N'], ['N', 'S'], ['E']),
+  }),
   fc.record({ column: fc.constant('Member'), op: fc.constant('='), value: fc.boolean() }),
   fc.record({ column: fc.constant('Note'), op: fc.constant('='), value: fc.constantFrom('', 'a') }),
 )
@@ -68,10 +80,16 @@ const query: fc.Arbitrary<Query> = fc
     ),
     fc.option(where),
   )
-  .map(([kind, filter]) => querySchema.parse({ ...kind, epsilon: 1, ...(filter === null ? {} : { where: filter }) }))
+  .map(([kind, filter]) =>
+    querySchema.parse({ ...kind, epsilon: 1, ...(filter === null ? {} : { where: filter }) }),
+  )
 
 /** All neighbours of rows, but for the replacements under change-one, of which one is given. */
-function neighboursOf(rows: readonly StoredRow[], kind: Neighbours, replacement: StoredRow): readonly StoredRow[][] {
+function neighboursOf(
+  rows: readonly StoredRow[],
+  kind: Neighbours,
+  replacement: StoredRow,
+): readonly StoredRow[][] {
   return rows.map((_, index) => [
     ...rows.slice(0, index),
     ...(kind === 'change-one' ? [replacement] : []),
@@ -81,7 +99,9 @@ function neighboursOf(rows: readonly StoredRow[], kind: Neighbours, replacement:
 
 /** How far two vectors are apart, in the three norms (the second squared). */
 function distances(a: readonly bigint[], b: readonly bigint[]) {
-  const differences = a.map((value, cell) => value - (b[cell] ?? 0n)).map((value) => (value < 0n ? -value : value))
+  const differences = a
+    .map((value, cell) => value - (b[cell] ?? 0n))
+    .map((value) => (value < 0n ? -value : value))
   return {
     l1: differences.reduce((sum, value) => sum + value, 0n),
     l2Squared: differences.reduce((sum, value) => sum + value * value, 0n),
@@ -107,7 +127,10 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
             for (const [index, { sensitivity }] of planned.measurements.entries()) {
               const moved = distances(here[index] ?? [], there[index] ?? [])
               for (const norm of ['l1', 'l2Squared', 'lInfinity'] as const) {
-                expect(moved[norm] <= sensitivity[norm], `${norm}: ${moved[norm]} of ${sensitivity[norm]}`).toBe(true)
+                expect(
+                  moved[norm] <= sensitivity[norm],
+                  `${norm}: ${moved[norm]} of ${sensitivity[norm]}`,
+                ).toBe(true)
                 if (moved[norm] === sensitivity[norm]) {
                   reached.set(asked.kind, (reached.get(asked.kind) ?? new Set()).add(`${index} ${norm}`))
                 }

@@ -33,7 +33,12 @@ describe('sensitivity, in grid units', () => {
       [1600n, 2_560_000n, 1600n],
     ],
     // A person without an income, or left out by the filter, contributes 0, which lies outside the bounds.
-    ['a sum with NULL', { kind: 'sum', column: 'Income' }, [1000n, 1_000_000n, 1000n], [1000n, 1_000_000n, 1000n]],
+    [
+      'a sum with NULL',
+      { kind: 'sum', column: 'Income' },
+      [1000n, 1_000_000n, 1000n],
+      [1000n, 1_000_000n, 1000n],
+    ],
     [
       'a filtered sum',
       { kind: 'sum', column: 'Balance', where: adult },
@@ -82,7 +87,13 @@ describe('price', () => {
   })
 
   test('the parts of a mean add up to the whole, to the last unit', () => {
-    const planned = planOf({ kind: 'mean', column: 'Age', epsilon: 0.000000005, delta: 3e-18, mechanism: 'gaussian' })
+    const planned = planOf({
+      kind: 'mean',
+      column: 'Age',
+      epsilon: 0.000000005,
+      delta: 3e-18,
+      mechanism: 'gaussian',
+    })
     expect(planned.measurements.map(({ loss }) => loss)).toEqual([
       { epsilonNano: 3n, deltaAtto: 2n },
       { epsilonNano: 2n, deltaAtto: 1n },
@@ -96,7 +107,9 @@ describe('price', () => {
 
   test('delta is charged where it is used only', () => {
     expect(planOf({ kind: 'count', mechanism: 'laplace', delta: 1e-6 }).loss.deltaAtto).toBe(0n)
-    expect(planOf({ kind: 'count', mechanism: 'gaussian', delta: 1e-6 }).loss.deltaAtto).toBe(1_000_000_000_000n)
+    expect(planOf({ kind: 'count', mechanism: 'gaussian', delta: 1e-6 }).loss.deltaAtto).toBe(
+      1_000_000_000_000n,
+    )
   })
 })
 
@@ -113,7 +126,8 @@ describe('choice of mechanism', () => {
 
   test('what is chosen errs least among what is allowed', () => {
     const wire = { kind: 'histogram', column: 'Region', epsilon: 0.01, delta: 0.1 }
-    const error = (more: object) => accuracyReport(planOf({ ...wire, ...more }, 'change-one')).expectedAbsoluteError ?? 0
+    const error = (more: object) =>
+      accuracyReport(planOf({ ...wire, ...more }, 'change-one')).expectedAbsoluteError ?? 0
     const all = ['geometric', 'laplace', 'gaussian'].map((mechanism) => error({ mechanism }))
     expect(error({})).toBe(Math.min(...all))
   })
@@ -123,25 +137,121 @@ describe('refusals', () => {
   test.each([
     ['an unknown column', { kind: 'sum', column: 'Agee' }, 'query-does-not-fit', 'column'],
     ['a sum of a category', { kind: 'sum', column: 'Sex' }, 'query-does-not-fit', 'column'],
-    ['geometric on real values', { kind: 'sum', column: 'Balance', mechanism: 'geometric' }, 'mechanism-not-applicable', 'mechanism'],
-    ['geometric on a real mean', { kind: 'mean', column: 'Income', mechanism: 'geometric' }, 'mechanism-not-applicable', 'mechanism'],
+    [
+      'geometric on real values',
+      { kind: 'sum', column: 'Balance', mechanism: 'geometric' },
+      'mechanism-not-applicable',
+      'mechanism',
+    ],
+    [
+      'geometric on a real mean',
+      { kind: 'mean', column: 'Income', mechanism: 'geometric' },
+      'mechanism-not-applicable',
+      'mechanism',
+    ],
     ['gaussian without delta', { kind: 'count', mechanism: 'gaussian' }, 'mechanism-not-applicable', 'delta'],
-    ['classic above 1', { kind: 'count', mechanism: 'gaussian', calibration: 'classic', epsilon: 1.5, delta: 1e-6 }, 'mechanism-not-applicable', 'calibration'],
-    ['a calibration without gaussian', { kind: 'count', calibration: 'classic' }, 'invalid-request', 'calibration'],
+    [
+      'classic above 1',
+      { kind: 'count', mechanism: 'gaussian', calibration: 'classic', epsilon: 1.5, delta: 1e-6 },
+      'mechanism-not-applicable',
+      'calibration',
+    ],
+    [
+      'a calibration without gaussian',
+      { kind: 'count', calibration: 'classic' },
+      'invalid-request',
+      'calibration',
+    ],
     ['a histogram of free text', { kind: 'histogram', column: 'Note' }, 'query-does-not-fit', 'column'],
-    ['a histogram of numbers without edges', { kind: 'histogram', column: 'Age' }, 'query-does-not-fit', 'column'],
-    ['edges on a category', { kind: 'histogram', column: { column: 'Sex', edges: [0, 1] } }, 'query-does-not-fit', 'column'],
-    ['edges that fall', { kind: 'histogram', column: { column: 'Age', edges: [0, 50, 20] } }, 'query-does-not-fit', 'column.edges.2'],
-    ['edges within one step', { kind: 'histogram', column: { column: 'Age', edges: [0, 0.5, 0.75, 20] } }, 'query-does-not-fit', 'column.edges.2'],
-    ['an edge out of bounds', { kind: 'histogram', column: { column: 'Age', edges: [0, 121] } }, 'query-does-not-fit', 'column.edges.1'],
-    ['a column twice', { kind: 'contingency', columns: ['Sex', 'Region', 'Sex'] }, 'query-does-not-fit', 'columns.2'],
-    ['too many cells', { kind: 'contingency', columns: [{ column: 'Age', edges: Array.from({ length: 120 }, (_, i) => i) }, 'Region', 'Sex', 'Member'] }, 'query-does-not-fit', 'columns'],
-    ['an unknown category', { kind: 'count', where: { column: 'Sex', op: '=', value: 'X' } }, 'query-does-not-fit', 'where.value'],
-    ['a text for a number', { kind: 'count', where: { column: 'Age', op: '>', value: '30' } }, 'query-does-not-fit', 'where.value'],
-    ['a number for a text', { kind: 'count', where: { column: 'Note', op: 'in', values: ['a', 1] } }, 'query-does-not-fit', 'where.values.1'],
-    ['an order of categories', { kind: 'count', where: { column: 'Sex', op: '<', value: 'M' } }, 'query-does-not-fit', 'where.op'],
-    ['an equality off the grid', { kind: 'count', where: { column: 'Age', op: '=', value: 30.5 } }, 'query-does-not-fit', 'where.value'],
-    ['a deep unknown column', { kind: 'count', where: { op: 'not', predicate: { op: 'and', predicates: [{ column: 'Agee', op: 'isNull' }] } } }, 'query-does-not-fit', 'where.predicate.predicates.0.column'],
+    [
+      'a histogram of numbers without edges',
+      { kind: 'histogram', column: 'Age' },
+      'query-does-not-fit',
+      'column',
+    ],
+    [
+      'edges on a category',
+      { kind: 'histogram', column: { column: 'Sex', edges: [0, 1] } },
+      'query-does-not-fit',
+      'column',
+    ],
+    [
+      'edges that fall',
+      { kind: 'histogram', column: { column: 'Age', edges: [0, 50, 20] } },
+      'query-does-not-fit',
+      'column.edges.2',
+    ],
+    [
+      'edges within one step',
+      { kind: 'histogram', column: { column: 'Age', edges: [0, 0.5, 0.75, 20] } },
+      'query-does-not-fit',
+      'column.edges.2',
+    ],
+    [
+      'an edge out of bounds',
+      { kind: 'histogram', column: { column: 'Age', edges: [0, 121] } },
+      'query-does-not-fit',
+      'column.edges.1',
+    ],
+    [
+      'a column twice',
+      { kind: 'contingency', columns: ['Sex', 'Region', 'Sex'] },
+      'query-does-not-fit',
+      'columns.2',
+    ],
+    [
+      'too many cells',
+      {
+        kind: 'contingency',
+        columns: [
+          { column: 'Age', edges: Array.from({ length: 120 }, (_, i) => i) },
+          'Region',
+          'Sex',
+          'Member',
+        ],
+      },
+      'query-does-not-fit',
+      'columns',
+    ],
+    [
+      'an unknown category',
+      { kind: 'count', where: { column: 'Sex', op: '=', value: 'X' } },
+      'query-does-not-fit',
+      'where.value',
+    ],
+    [
+      'a text for a number',
+      { kind: 'count', where: { column: 'Age', op: '>', value: '30' } },
+      'query-does-not-fit',
+      'where.value',
+    ],
+    [
+      'a number for a text',
+      { kind: 'count', where: { column: 'Note', op: 'in', values: ['a', 1] } },
+      'query-does-not-fit',
+      'where.values.1',
+    ],
+    [
+      'an order of categories',
+      { kind: 'count', where: { column: 'Sex', op: '<', value: 'M' } },
+      'query-does-not-fit',
+      'where.op',
+    ],
+    [
+      'an equality off the grid',
+      { kind: 'count', where: { column: 'Age', op: '=', value: 30.5 } },
+      'query-does-not-fit',
+      'where.value',
+    ],
+    [
+      'a deep unknown column',
+      {
+        kind: 'count',
+        where: { op: 'not', predicate: { op: 'and', predicates: [{ column: 'Agee', op: 'isNull' }] } },
+      },
+      'query-does-not-fit',
+      'where.predicate.predicates.0.column',
+    ],
   ])('%s', (_name, wire, code, field) => {
     const refusal = refusalOf(wire)
     expect(refusal.code).toBe(code)
@@ -162,7 +272,10 @@ describe('predicates become exact ranges of grid indexes', () => {
     [{ op: '<=', value: -0.5 }, { upper: -1n }],
     [{ op: '>', value: 1e300 }, { lower: 122n }],
     [{ op: '<', value: -1e300 }, { upper: -2n }],
-    [{ op: 'between', lower: 18, upper: 64.5 }, { lower: 18n, upper: 64n }],
+    [
+      { op: 'between', lower: 18, upper: 64.5 },
+      { lower: 18n, upper: 64n },
+    ],
   ])('%j', (comparison, range) => {
     const { where } = planOf({ kind: 'count', where: { column: 'Age', ...comparison } }).aggregate
     expect(where).toEqual({ kind: 'index-between', column: 'Age', ...range })
@@ -195,7 +308,12 @@ describe('what an answer shows', () => {
   })
 
   test('round and nonNegative are applied to the noisy value, and the half-width says so', () => {
-    const wire = { kind: 'count', mechanism: 'laplace', epsilon: 0.7, postprocess: { round: true, nonNegative: true } }
+    const wire = {
+      kind: 'count',
+      mechanism: 'laplace',
+      epsilon: 0.7,
+      postprocess: { round: true, nonNegative: true },
+    }
     const planned = planOf(wire)
     const bits = BigInt(planned.measurements[0]?.fractionBits ?? 0)
     const released = report(planned, [[-(3n << bits) - 1n]])
@@ -230,7 +348,9 @@ describe('what an answer shows', () => {
     for (const sumError of [-1, 0, 1]) {
       for (const countError of [-1, 0, 1]) {
         const mean = 60 + (-2000 + sumError * sum.halfWidth) / (100 + countError * count.halfWidth)
-        expect(Math.abs(Math.min(120, Math.max(0, mean)) - 40)).toBeLessThanOrEqual((stated.halfWidth ?? 0) + 1e-9)
+        expect(Math.abs(Math.min(120, Math.max(0, mean)) - 40)).toBeLessThanOrEqual(
+          (stated.halfWidth ?? 0) + 1e-9,
+        )
       }
     }
   })

@@ -1,0 +1,64 @@
+import { execFile } from 'node:child_process'
+import { readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './e2e/service.ts'
+import { installed } from './installed.ts'
+
+const run = promisify(execFile)
+const folder = path.resolve(import.meta.dirname, '../examples')
+
+let service: TestService
+let keyFile = ''
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true' })
+  keyFile = path.join(service.dataDirectory, 'analyst.key')
+  await writeFile(keyFile, `${service.keyOf('analyst')}\n`)
+})
+afterAll(() => service.close())
+
+const example = async (command: string, name: string) => {
+  const { stdout } = await run(command, [path.join(folder, name), service.url, keyFile])
+  return stdout
+}
+
+test('every example is run here', async () => {
+  expect((await readdir(folder)).sort()).toEqual([
+    'README.md',
+    'first-query.sh',
+    'first-query.ts',
+    'first_query.py',
+  ])
+})
+
+test.skipIf(!installed('curl'))('curl', async () => {
+  const [previewed, answered] = (await example('sh', 'first-query.sh')).trim().split('\n')
+  expect(JSON.parse(previewed ?? '')).toMatchObject({ affordable: true, cost: { epsilon: 0.1 } })
+  expect(JSON.parse(answered ?? '').result.cells).toHaveLength(5)
+})
+
+test.skipIf(!installed('python3'))('Python', async () => {
+  const printed = await example('python3', 'first_query.py')
+  expect(printed).toMatch(
+    /mean earnings of statisticians: \d{3},\d{3}\n95% sure to be within [\d,]+\ncost: epsilon 0.2; left: epsilon [\d.]+/,
+  )
+})
+
+test('TypeScript', async () => {
+  const printed = await example(process.execPath, 'first-query.ts')
+  expect(printed).toContain('Unicorn Wrangler')
+  expect(printed).toMatch(/geometric noise of scale 5\neach cell is within 15 with probability 0.95/)
+})
+
+test('a refusal ends an example with what the service says', async () => {
+  await writeFile(keyFile, 'sotto_wrong\n')
+  if (installed('python3')) {
+    await expect(example('python3', 'first_query.py')).rejects.toMatchObject({
+      stderr: expect.stringContaining('unauthenticated'),
+    })
+  }
+  await expect(example(process.execPath, 'first-query.ts')).rejects.toMatchObject({
+    stderr: expect.stringContaining('unauthenticated'),
+  })
+})
