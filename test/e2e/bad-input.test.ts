@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { PROBLEMS } from '../../src/problem.ts'
+import { PROBLEMS, type Problem } from '../../src/problem.ts'
 import { startTestService, type TestService } from './service.ts'
 
 let service: TestService
@@ -28,7 +28,7 @@ async function sendRaw(body: string, headers: Record<string, string> = {}, path 
   return {
     status: response.status,
     type: response.headers.get('content-type'),
-    problem: await response.json(),
+    problem: (await response.json()) as Problem,
   }
 }
 
@@ -94,7 +94,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     expect({ ...response, body: problem }).toMatchObject({ status, body: { status } })
     expect(type).toContain('application/problem+json')
     expect(problem.errors?.[0]?.field).toBe(field)
-    expect(problem.errors[0].rule.length).toBeGreaterThan(8)
+    expect(problem.errors?.[0]?.rule.length).toBeGreaterThan(8)
     expect(problem.detail.length).toBeGreaterThan(8)
     expect(PROBLEMS).toHaveProperty([problem.code])
     expect(await spent()).toEqual(before)

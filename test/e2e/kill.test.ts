@@ -35,7 +35,8 @@ test('kill -9 under load loses nothing: each question is charged once, and a pai
         expect(paid.get(String(question)) ?? body).toBe(body)
         paid.set(String(question), body)
       }
-      const budget = await (await fetch(`${service.url}/v1/datasets/census/budget`, { headers })).json()
+      const response = await fetch(`${service.url}/v1/datasets/census/budget`, { headers })
+      const budget = (await response.json()) as { spent: { epsilon: number } }
       expect(budget.spent.epsilon).toBe(Number((asked * EPSILON).toFixed(9)))
       if (round === ROUNDS) {
         expect(await service.stop('SIGTERM')).toBe(0)

@@ -38,7 +38,7 @@ function schemaOf(part: unknown): Record<string, unknown> {
   const { $ref, ...schema } = part as { $ref?: string }
   if ($ref === undefined) return schema
   const name = $ref.split('/').at(-1) ?? ''
-  return schemaOf((document.components?.schemas ?? {})[name])
+  return schemaOf(document.components?.schemas?.[name])
 }
 
 test('openapi.yaml is what the code generates (npm run openapi writes it)', async () => {

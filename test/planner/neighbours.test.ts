@@ -105,7 +105,7 @@ function distances(a: readonly bigint[], b: readonly bigint[]) {
   return {
     l1: differences.reduce((sum, value) => sum + value, 0n),
     l2Squared: differences.reduce((sum, value) => sum + value * value, 0n),
-    lInfinity: differences.reduce((largest, value) => (value > largest ? value : largest), 0n),
+    lInfinity: differences.sort((x, y) => (x < y ? -1 : 1)).at(-1) ?? 0n,
   }
 }
 

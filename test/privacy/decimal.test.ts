@@ -30,9 +30,13 @@ test('one tenth and two tenths are three tenths', () => {
 
 test('what is formatted is parsed again, exactly', () => {
   fc.assert(
-    fc.property(fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }), fc.integer({ min: 0, max: 18 }), (units, digits) => {
-      expect(parseDecimal(formatDecimal(units, digits), digits)).toBe(units)
-    }),
+    fc.property(
+      fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),
+      fc.integer({ min: 0, max: 18 }),
+      (units, digits) => {
+        expect(parseDecimal(formatDecimal(units, digits), digits)).toBe(units)
+      },
+    ),
   )
 })
 

@@ -1,0 +1,481 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Column, Dataset } from '../../src/catalog/dataset.ts'
+import { type DuckDbEngine, type DuckDbEngineOptions, openDuckDbEngine } from '../../src/engines/duckdb.ts'
+import { openLockedInstance } from '../../src/engines/duckdb-instance.ts'
+import { EngineFailure } from '../../src/engines/engine.ts'
+import { ingest } from '../../src/engines/ingest.ts'
+import type { Aggregate, GroupKey, Predicate, Statistic } from '../../src/planner/aggregate.ts'
+import { column, datasetOf, storedRows, temporaryFolder, withDuckDb } from './fixture.ts'
+import { aggregateRows, type StoredRow } from './reference-engine.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => folder.remove())
+
+const engines: DuckDbEngine[] = []
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((engine) => engine.close()))
+})
+
+function engineWith(given: Partial<DuckDbEngineOptions> = {}): DuckDbEngine {
+  const engine = openDuckDbEngine({
+    files: ({ id }) => join(folder.path, `${id}.duckdb`),
+    connectionsPerDataset: 2,
+    threads: 1,
+    memoryLimit: '512MB',
+    queryTimeoutMs: 20_000,
+    temporaryDirectory: join(folder.path, 'temporary'),
+    ...given,
+  })
+  engines.push(engine)
+  return engine
+}
+
+const count: Aggregate = { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
+
+/** The error of work that has to fail with no more than that it failed. */
+async function expectFailure(work: Promise<unknown>): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof EngineFailure)) throw new Error(`no engine failure but ${String(error)}`)
+  expect(error.message).toBe('the aggregate could not be computed')
+  expect(error.cause).toBeUndefined()
+  expect(Object.keys(error)).toEqual(['name'])
+}
+
+const LARGEST = 2n ** 53n
+const CATEGORIES = ['a', 'b', "c'", '日本']
+const columns: readonly Column[] = [
+  column.integer('small', -3n, 12n),
+  column.integer('cell', -LARGEST, LARGEST),
+  column.number('x', 1n, -LARGEST, LARGEST),
+  column.category('group', CATEGORIES),
+  column.boolean('flag'),
+  column.string('Name with spaces'),
+]
+
+/** Texts for each column, good and bad, as a file might hold them. */
+const texts: Readonly<Record<string, readonly string[]>> = {
+  small: ['-3', '-2', '0', '1', '5', '5', '11', '12', '99', '', 'nan', '1.5'],
+  cell: ['0', '1', '-1', '1e400', '-inf', '9007199254740993', '-9007199254740991', '', '0x10', '42'],
+  x: ['0.5', '-0.0000000005', '1e400', '-1e400', 'nan', '', '9007199.254740991', '1e-9', 'oops'],
+  group: ['a', 'b', "c'", '日本', 'd', ''],
+  flag: ['true', 'false', 'maybe', ''],
+  'Name with spaces': ['x', '""', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%'],
+}
+const strings = ['x', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%', 'y']
+
+async function ingestCsv(
+  id: string,
+  content: string,
+): Promise<{ dataset: Dataset; rows: readonly StoredRow[] }> {
+  const sourcePath = join(folder.path, `${id}.csv`)
+  const targetPath = join(folder.path, `${id}.duckdb`)
+  await writeFile(sourcePath, content)
+  await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  return { dataset: datasetOf(columns, id), rows: await storedRows(targetPath, columns) }
+}
+
+function randomRows(rows: number, seed: number): string {
+  const choices = columns.map(({ name }) => fc.constantFrom(...(texts[name] ?? [])))
+  const lines = fc.sample(fc.tuple(...choices), { numRuns: rows, seed }).map((fields) => fields.join(','))
+  return `${columns.map(({ name }) => name).join(',')}\n${lines.map((line) => `${line}\n`).join('')}`
+}
+
+const numericNames = fc.constantFrom('small', 'cell', 'x')
+const anyName = fc.constantFrom(...columns.map(({ name }) => name))
+const index = fc.oneof(
+  { weight: 3, arbitrary: fc.bigInt(-4n, 13n) },
+  { weight: 1, arbitrary: fc.bigInt(-LARGEST - 2n, LARGEST + 2n) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(LARGEST, -LARGEST, 2n ** 63n, -(2n ** 63n), 2n ** 200n, -(2n ** 200n)),
+  },
+)
+
+const leaf: fc.Arbitrary<Predicate> = fc.oneof(
+  fc.record({ kind: fc.constant('is-null' as const), column: anyName }),
+  fc.record(
+    { kind: fc.constant('index-between' as const), column: numericNames, lower: index, upper: index },
+    { requiredKeys: ['kind', 'column'] },
+  ),
+  fc.record({
+    kind: fc.constant('index-in' as const),
+    column: numericNames,
+    indexes: fc.array(index, { maxLength: 3 }),
+  }),
+  fc.record({
+    kind: fc.constant('category-in' as const),
+    column: fc.constant('group'),
+    indexes: fc.array(fc.nat(5), { maxLength: 3 }),
+  }),
+  fc.record({ kind: fc.constant('boolean-is' as const), column: fc.constant('flag'), value: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('string-in' as const),
+    column: fc.constant('Name with spaces'),
+    values: fc.array(fc.constantFrom(...strings), { maxLength: 3 }),
+  }),
+)
+
+const { predicate } = fc.letrec<{ predicate: Predicate }>((tie) => ({
+  predicate: fc.oneof(
+    { maxDepth: 4, depthSize: 'medium' },
+    leaf,
+    fc.record({
+      kind: fc.constantFrom('and' as const, 'or' as const),
+      predicates: fc.array(tie('predicate'), { maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('not' as const), predicate: tie('predicate') }),
+  ),
+}))
+
+const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
+  fc
+    .tuple(fc.bigInt(-6n, 6n), fc.bigInt(1n, 5n), fc.integer({ min: 1, max: 6 }))
+    .map(([first, width, bins]) => Array.from({ length: bins + 1 }, (_, bin) => first + BigInt(bin) * width)),
+  fc
+    .uniqueArray(fc.oneof(fc.bigInt(-6n, 14n), fc.bigInt(-LARGEST, LARGEST + 1n)), {
+      minLength: 2,
+      maxLength: 8,
+    })
+    .map((list) => list.sort((a, b) => (a < b ? -1 : 1))),
+)
+
+const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
+  fc.record({
+    kind: fc.constant('category' as const),
+    column: fc.constant('group'),
+    size: fc.constant(CATEGORIES.length),
+    nullCell: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('boolean' as const), column: fc.constant('flag'), nullCell: fc.boolean() }),
+  fc.record({ kind: fc.constant('bins' as const), column: numericNames, edges, nullCell: fc.boolean() }),
+)
+
+const statistic: fc.Arbitrary<Statistic> = fc.oneof(
+  fc.record({ kind: fc.constant('count' as const), column: anyName }, { requiredKeys: ['kind'] }),
+  fc.record({
+    kind: fc.constant('affine-sum' as const),
+    column: numericNames,
+    factor: fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n)),
+    offset: fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n)),
+  }),
+)
+
+const aggregate: fc.Arbitrary<Aggregate> = fc.record(
+  {
+    where: predicate,
+    groupBy: fc.array(groupKey, { maxLength: 3 }),
+    statistics: fc.array(statistic, { minLength: 1, maxLength: 3 }),
+    bounding: fc.constant({ kind: 'one-row-each' } as const),
+  },
+  { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+)
+
+describe('aggregates over DuckDB', () => {
+  it('are what they mean, whatever the data and the aggregate', async () => {
+    const engine = engineWith()
+    const datasets = [
+      await ingestCsv('random-large', randomRows(3_000, 1)),
+      await ingestCsv('random-small', randomRows(40, 2)),
+      await ingestCsv('one-row', randomRows(1, 3)),
+      await ingestCsv('no-rows', randomRows(0, 4)),
+      await ingestCsv('all-null', `${columns.map(({ name }) => name).join(',')}\n${',,,,,\n'.repeat(20)}`),
+    ]
+    for (const { dataset } of datasets) await engine.open(dataset)
+    // The data are odd enough to tell: every column holds NULL and more than one other value.
+    for (const { name } of columns) {
+      const values = new Set(datasets[0]?.rows.map((row) => row[name]))
+      expect(values.has(null)).toBe(true)
+      expect(values.size).toBeGreaterThan(2)
+    }
+    await fc.assert(
+      fc.asyncProperty(aggregate, async (given) => {
+        for (const { dataset, rows } of datasets) {
+          expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+        }
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it('sum 100,000 rows at the outermost index exactly', async () => {
+    const dataset = datasetOf([column.integer('x', -LARGEST, LARGEST)], 'outermost')
+    await withDuckDb(
+      join(folder.path, 'outermost.duckdb'),
+      `CREATE TABLE rows AS SELECT ${LARGEST}::BIGINT AS x FROM range(100000)`,
+    )
+    const engine = engineWith()
+    await engine.open(dataset)
+    const sum: Statistic = { kind: 'affine-sum', column: 'x', factor: 2n ** 64n, offset: -(2n ** 100n) }
+    expect(await engine.aggregate(dataset, { ...count, statistics: [sum] })).toEqual([
+      [100_000n * (2n ** 64n * LARGEST - 2n ** 100n)],
+    ])
+  })
+
+  it('take bins by the thousand', async () => {
+    const { dataset, rows } = await ingestCsv('bins', randomRows(500, 5))
+    const engine = engineWith()
+    await engine.open(dataset)
+    for (const squares of [false, true]) {
+      const edges = Array.from({ length: 2_000 }, (_, i) => BigInt(squares ? i * i : i) - 10n)
+      const given: Aggregate = {
+        ...count,
+        groupBy: [{ kind: 'bins', column: 'small', edges, nullCell: true }],
+      }
+      expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+    }
+  })
+})
+
+/** A dataset, and an aggregate over it that takes far longer than any test. */
+async function heavy(id: string): Promise<{ dataset: Dataset; slow: Aggregate }> {
+  await withDuckDb(
+    join(folder.path, `${id}.duckdb`),
+    'CREATE TABLE rows AS SELECT (range * 7919) % 1000003 AS x FROM range(4000000)',
+  )
+  const edges = Array.from({ length: 1_000 }, (_, i) => BigInt(i * i))
+  return {
+    dataset: datasetOf([column.integer('x', 0n, 1_000_003n)], id),
+    slow: { ...count, groupBy: [{ kind: 'bins', column: 'x', edges, nullCell: false }] },
+  }
+}
+
+describe('the pool of connections', () => {
+  it('answers many at a time', async () => {
+    const { dataset, rows } = await ingestCsv('many', randomRows(300, 6))
+    const engine = engineWith({ connectionsPerDataset: 3 })
+    await engine.open(dataset)
+    const shapes = fc.sample(aggregate, { numRuns: 200, seed: 7 })
+    const answers = await Promise.all(shapes.map((given) => engine.aggregate(dataset, given)))
+    expect(answers).toEqual(shapes.map((given) => aggregateRows(given, rows)))
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('keeps more shapes apart than it keeps prepared', async () => {
+    const { dataset, rows } = await ingestCsv('shapes', randomRows(100, 8))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    for (const round of [1n, 2n]) {
+      for (let length = 1; length <= 150; length += 1) {
+        const indexes = Array.from({ length }, (_, i) => BigInt(i) * round)
+        const given: Aggregate = { ...count, where: { kind: 'index-in', column: 'small', indexes } }
+        expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+      }
+    }
+  })
+
+  it('stops what takes too long, tells the caller in time, and goes on', async () => {
+    const { dataset, slow } = await heavy('slow')
+    // More connections than the process has threads for them: some statements are interrupted before they begin.
+    const engine = engineWith({ connectionsPerDataset: 8, queryTimeoutMs: 300 })
+    await engine.open(dataset)
+    const start = performance.now()
+    await Promise.all(Array.from({ length: 12 }, () => expectFailure(engine.aggregate(dataset, slow))))
+    expect(performance.now() - start).toBeLessThan(3_000)
+    await expect
+      .poll(() => engine.aggregate(dataset, count).catch(() => undefined), { timeout: 10_000 })
+      .toEqual([[4_000_000n]])
+    expect(await engine.healthy()).toBe(true)
+    const closing = performance.now()
+    await engine.close()
+    expect(performance.now() - closing).toBeLessThan(3_000)
+  })
+
+  it('counts the time of waiting', async () => {
+    const { dataset, slow } = await heavy('waiting')
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 400 })
+    await engine.open(dataset)
+    const start = performance.now()
+    await Promise.all([
+      expectFailure(engine.aggregate(dataset, slow)),
+      expectFailure(engine.aggregate(dataset, slow)),
+    ])
+    expect(performance.now() - start).toBeLessThan(2_000)
+  })
+
+  it('is busy rather than ill while every connection is at work', async () => {
+    const { dataset, slow } = await heavy('busy')
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 1_000 })
+    await engine.open(dataset)
+    const running = expectFailure(engine.aggregate(dataset, slow))
+    expect(await engine.healthy()).toBe(true)
+    await running
+  })
+
+  it('goes on after a failure', async () => {
+    const { dataset } = await ingestCsv('failing', randomRows(10, 9))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    // A declaration that the file was not ingested under.
+    const other = datasetOf([column.integer('not in the file', 0n, 1n)], 'failing')
+    for (let round = 0; round < 3; round += 1) {
+      await expectFailure(
+        engine.aggregate(other, { ...count, where: { kind: 'is-null', column: 'not in the file' } }),
+      )
+      expect(await engine.aggregate(dataset, count)).toEqual([[10n]])
+    }
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('says nothing of an aggregate that does not fit', async () => {
+    const { dataset } = await ingestCsv('misfit', randomRows(10, 10))
+    const engine = engineWith()
+    await engine.open(dataset)
+    await expectFailure(
+      engine.aggregate(dataset, { ...count, where: { kind: 'is-null', column: 'nowhere' } }),
+    )
+  })
+})
+
+describe('datasets', () => {
+  it('are asked only while they are open', async () => {
+    const { dataset } = await ingestCsv('opening', randomRows(7, 11))
+    const engine = engineWith()
+    await expectFailure(engine.aggregate(dataset, count))
+    await Promise.all([engine.open(dataset), engine.open(dataset)])
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+    await expectFailure(engine.aggregate({ ...dataset, version: 'other' }, count))
+    await engine.closeDataset({ id: dataset.id, version: 'other' })
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+    await engine.closeDataset(dataset)
+    await engine.closeDataset(dataset)
+    await expectFailure(engine.aggregate(dataset, count))
+    await engine.open(dataset)
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+  })
+
+  it('are let finish what runs when they close, and what waits is turned away', async () => {
+    const { dataset, slow } = await heavy('closing')
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 500 })
+    await engine.open(dataset)
+    const running = expectFailure(engine.aggregate(dataset, slow))
+    const waiting = expectFailure(engine.aggregate(dataset, count))
+    await Promise.resolve()
+    const closing = engine.closeDataset(dataset)
+    await waiting
+    await running
+    await closing
+    await expectFailure(engine.aggregate(dataset, count))
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('without a file, or with a broken one, do not open', async () => {
+    const engine = engineWith()
+    const broken = datasetOf(columns, 'broken')
+    await expectFailure(engine.open(broken))
+    await writeFile(join(folder.path, 'broken.duckdb'), 'secret')
+    await expectFailure(engine.open(broken))
+    await expectFailure(engine.aggregate(broken, count))
+    expect(await engine.healthy()).toBe(true)
+  })
+})
+
+describe('a locked instance', () => {
+  const attempts = (path: string): readonly string[] => [
+    `SELECT * FROM read_csv('${path}/other.csv')`,
+    `SELECT * FROM '${path}/other.csv'`,
+    `SELECT * FROM read_text('${path}/other.csv')`,
+    `SELECT * FROM glob('${path}/*')`,
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_parquet('http://127.0.0.1/x')",
+    `COPY rows TO '${path}/stolen.csv'`,
+    `COPY (SELECT 1) TO '${path}/stolen.parquet' (FORMAT parquet)`,
+    `EXPORT DATABASE '${path}/stolen'`,
+    `IMPORT DATABASE '${path}/stolen'`,
+    `ATTACH '${path}/other.duckdb'`,
+    `ATTACH '${path}/stolen.duckdb'`,
+    "ATTACH ':memory:' AS stolen",
+    'INSTALL httpfs',
+    'LOAD httpfs',
+    `LOAD '${path}/stolen.duckdb_extension'`,
+    'SET threads = 8',
+    "SET memory_limit = '100GB'",
+    'SET enable_external_access = true',
+    'SET autoload_known_extensions = true',
+    'SET autoinstall_known_extensions = true',
+    'SET allow_community_extensions = true',
+    "SET allowed_paths = ['/etc/passwd']",
+    "SET allowed_directories = ['/']",
+    "SET temp_directory = '/tmp'",
+    "SET profiling_output = '/tmp/stolen'",
+    "SET log_query_path = '/tmp/stolen'",
+    'SET lock_configuration = false',
+    'RESET lock_configuration',
+    'INSERT INTO rows VALUES (1)',
+    'DELETE FROM rows',
+    'DROP TABLE rows',
+    'CREATE TABLE stolen AS SELECT * FROM rows',
+    'ALTER TABLE rows ADD COLUMN y INTEGER',
+    "SELECT getenv('HOME')",
+  ]
+
+  it('reads its own rows and refuses everything else', async () => {
+    const path = join(folder.path, 'locked.duckdb')
+    await withDuckDb(path, 'CREATE TABLE rows AS SELECT 1 AS x')
+    await withDuckDb(join(folder.path, 'other.duckdb'), 'CREATE TABLE rows AS SELECT 2 AS x')
+    await writeFile(join(folder.path, 'other.csv'), 'x\n1\n')
+    const before = await readdir(folder.path)
+    const instance = await openLockedInstance(path, 'READ_ONLY', {
+      threads: 1,
+      memoryLimit: '100MB',
+      temporaryDirectory: join(folder.path, 'locked-temporary'),
+      maxTemporaryDirectorySize: '10MB',
+    })
+    const connection = await instance.connect()
+    try {
+      for (const sql of attempts(folder.path)) {
+        const outcome = await connection.run(sql).then(
+          () => 'done',
+          () => 'refused',
+        )
+        expect([sql, outcome]).toEqual([sql, 'refused'])
+      }
+      expect((await connection.runAndReadAll('SELECT * FROM rows')).getRows()).toEqual([[1]])
+    } finally {
+      connection.disconnectSync()
+      instance.closeSync()
+    }
+    expect(await readdir(folder.path)).toEqual(before)
+  })
+
+  it('reads the one file that it was opened for, and writes none', async () => {
+    const allowed = join(folder.path, 'allowed.csv')
+    await writeFile(allowed, 'x\n1\n')
+    await writeFile(join(folder.path, 'forbidden.csv'), 'x\n1\n')
+    const instance = await openLockedInstance(
+      join(folder.path, 'ingesting.duckdb'),
+      'READ_WRITE',
+      {
+        threads: 1,
+        memoryLimit: '100MB',
+        temporaryDirectory: join(folder.path, 'ingesting-temporary'),
+        maxTemporaryDirectorySize: '10MB',
+      },
+      [allowed],
+    )
+    const connection = await instance.connect()
+    try {
+      await connection.run(`SELECT * FROM read_csv('${allowed}')`)
+      for (const sql of [
+        `SELECT * FROM read_csv('${join(folder.path, 'forbidden.csv')}')`,
+        `SELECT * FROM read_csv('${folder.path}/*.csv')`,
+        `COPY (SELECT 1) TO '${join(folder.path, 'stolen.csv')}'`,
+        `ATTACH '${join(folder.path, 'other.duckdb')}' AS stolen`,
+        'SET lock_configuration = false',
+      ]) {
+        await expect(connection.run(sql)).rejects.toThrow()
+      }
+    } finally {
+      connection.disconnectSync()
+      instance.closeSync()
+    }
+  })
+})

@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
+import type { Column, Dataset, MisfitRule } from '../../src/catalog/dataset.ts'
+import type { StoredRow, StoredValue } from './reference-engine.ts'
+
+const ONE = 1_000_000_000n
+
+interface Facts {
+  readonly nullable?: boolean
+  readonly misfit?: MisfitRule
+}
+
+const facts = (name: string, { nullable = true, misfit = { kind: 'null' } }: Facts) => ({
+  name,
+  nullable,
+  misfit,
+})
+
+/** Columns for tests: nullable, and NULL for what does not fit, unless told otherwise. */
+export const column = {
+  integer: (name: string, lowerIndex: bigint, upperIndex: bigint, given: Facts = {}): Column => ({
+    ...facts(name, given),
+    type: 'integer',
+    stepNano: ONE,
+    lowerIndex,
+    upperIndex,
+  }),
+  number: (
+    name: string,
+    stepNano: bigint,
+    lowerIndex: bigint,
+    upperIndex: bigint,
+    given: Facts = {},
+  ): Column => ({
+    ...facts(name, given),
+    type: 'number',
+    stepNano,
+    lowerIndex,
+    upperIndex,
+  }),
+  boolean: (name: string, given: Facts = {}): Column => ({ ...facts(name, given), type: 'boolean' }),
+  category: (name: string, categories: readonly string[], given: Facts = {}): Column => ({
+    ...facts(name, given),
+    type: 'category',
+    categories,
+  }),
+  string: (name: string, given: Facts = {}): Column => ({ ...facts(name, given), type: 'string' }),
+}
+
+/** A dataset of these columns. */
+export function datasetOf(columns: readonly Column[], id = 'test', version = '1'): Dataset {
+  return {
+    id,
+    title: id,
+    version,
+    source: { path: 'test.csv', format: 'csv' },
+    columns,
+    privacyUnit: { kind: 'row' },
+    neighbours: 'add-remove',
+    synthetic: true,
+  }
+}
+
+/** A folder of the test's own, gone after it. */
+export async function temporaryFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'sotto-engines-'))
+  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** Run statements in a DuckDB of the test's own, over a file or none, and return the rows of the last. */
+export async function withDuckDb(
+  path: string,
+  ...statements: readonly string[]
+): Promise<readonly DuckDBValue[][]> {
+  const instance = await DuckDBInstance.create(path)
+  const connection = await instance.connect()
+  try {
+    let rows: readonly DuckDBValue[][] = []
+    for (const statement of statements) rows = (await connection.runAndReadAll(statement)).getRows()
+    return rows
+  } finally {
+    connection.disconnectSync()
+    instance.closeSync()
+  }
+}
+
+/** The rows of an ingested file, as they are stored, in the source's order. */
+export async function storedRows(path: string, columns: readonly Column[]): Promise<readonly StoredRow[]> {
+  const names = columns.map(({ name }) => `"${name}"`).join(', ')
+  const rows = await withDuckDb(path, `SELECT ${names} FROM rows ORDER BY rowid`)
+  return rows.map((row) =>
+    Object.fromEntries(columns.map(({ name }, i) => [name, (row[i] ?? null) as StoredValue])),
+  )
+}

@@ -1,0 +1,43 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { discreteLaplaceMass, discreteLaplaceSampler } from '../../src/mechanisms/discrete-laplace.ts'
+import { untilAccepted } from '../../src/mechanisms/rejection.ts'
+import { enumerateTapes } from './enumerated-tape.ts'
+import { EXACT_LAWS } from './exact-laws.ts'
+import { importSamplers, type Samplers } from './sampler-copy.ts'
+
+describe('every outcome of every sampler has exactly its probability', () => {
+  let samplers: Samplers
+  beforeAll(async () => {
+    samplers = await importSamplers()
+  })
+
+  it.each(EXACT_LAWS)('$name', ({ violation }) => {
+    expect(violation(samplers)).toBeUndefined()
+  })
+})
+
+describe('rejection', () => {
+  it('leaves the law of an accepted attempt', () => {
+    const { masses, unexplored } = enumerateTapes(
+      (tape) =>
+        untilAccepted(() => {
+          const value = tape.below(5)
+          return value < 3 ? value : undefined
+        }),
+      1e-7,
+    )
+    expect([...masses.keys()].sort()).toEqual([0, 1, 2])
+    for (const mass of masses.values()) expect(Math.abs(mass - (1 - unexplored) / 3)).toBeLessThan(1e-12)
+  })
+
+  it('and coins as they are, with nothing replaced, give the discrete Laplace law as far as the walk goes', () => {
+    const scale = { numerator: 1n, denominator: 1n }
+    const { masses, unexplored } = enumerateTapes((tape) => discreteLaplaceSampler(scale, tape)(), 1e-8)
+    expect(unexplored).toBeLessThan(4e-3)
+    for (const [value, mass] of masses) {
+      const truth = discreteLaplaceMass(value, scale)
+      expect(mass).toBeLessThanOrEqual(truth + 1e-12)
+      expect(truth - mass).toBeLessThanOrEqual(unexplored + 1e-12)
+    }
+  })
+})

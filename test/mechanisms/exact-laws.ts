@@ -1,0 +1,255 @@
+import { discreteGaussianMass } from '../../src/mechanisms/discrete-gaussian.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
+import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import type { Rational } from '../../src/privacy/rational.ts'
+import { type EnumeratedTape, type Enumeration, enumerateTapes } from './enumerated-tape.ts'
+import type { Samplers } from './sampler-copy.ts'
+
+/** A law that a sampler must follow exactly. */
+export interface ExactLaw {
+  readonly name: string
+  /** A sentence about the first departure from the law; `undefined` where there is none. */
+  readonly violation: (samplers: Samplers) => string | undefined
+}
+
+/** Probabilities are sums of doubles, each a product of divisions by small integers; they are off by less than this. */
+const ROUNDING = 1e-12
+
+/** Power: a departure hides only below this. Every mutant's is far above. */
+const MOST_UNEXPLORED = 1e-6
+
+const INTEGERS_AROUND_ZERO = Array.from({ length: 61 }, (_, index) => BigInt(index - 30))
+
+/** Every exact law of this room's samplers. */
+export const EXACT_LAWS: readonly ExactLaw[] = [
+  ...[2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33, 100, 255, 256].map(uniformLaw),
+  ...[7n, 200n, 257n, 300n, 1000n, 4095n, 4096n].map(uniformBigLaw),
+  sharedWordLaw('coins of one word', 4, [2, 2, 2, 2, 2, 2]),
+  sharedWordLaw('small bounds of one word', 8, [2, 3, 2]),
+  sharedWordLaw('small and large bounds in turn', 8, [2, 10, 2]),
+  unsignedWordLaw(),
+  ...(
+    [
+      [0, 1],
+      [1, 1],
+      [1, 2],
+      [1, 3],
+      [2, 3],
+      [1, 4],
+      [3, 4],
+    ] as const
+  ).flatMap(([numerator, denominator]) => coinLaws(numerator, denominator)),
+  ...(
+    [
+      [1, 1],
+      [2, 1],
+      [3, 1],
+      [3, 2],
+      [1, 2],
+      [2, 3],
+    ] as const
+  ).flatMap(([t, s]) => laplaceLaws(t, s)),
+  ...[1, 2, 3].map(gaussianLaw),
+  ...(
+    [
+      [1, 2, 1],
+      [1, 1, 2],
+      [1, 3, 1],
+      [1, 4, 1],
+    ] as const
+  ).map(([n, d, t]) => gaussianOfSquareLaw(n, d, t)),
+]
+
+/** Words of 4 bits, so that all of them can be tried: a bound takes a part of a word, a word, or two. */
+function uniformLaw(bound: number): ExactLaw {
+  return {
+    name: `below(${bound}) from words of 4 bits`,
+    violation: ({ uniform }) =>
+      nonUniformity(
+        bound,
+        (tape) => uniform.uniformFromWords(() => tape.below(16), 4).below(bound),
+        16 ** -4,
+      ),
+  }
+}
+
+function uniformBigLaw(bound: bigint): ExactLaw {
+  return {
+    name: `belowBig(${bound}) from words of 4 bits`,
+    violation: ({ uniform }) =>
+      nonUniformity(
+        Number(bound),
+        (tape) => Number(uniform.uniformFromWords(() => tape.below(16), 4).belowBig(bound)),
+        16 ** -4,
+      ),
+  }
+}
+
+/** Several draws that may come from one word: jointly uniform, so no bit is used twice. */
+function sharedWordLaw(name: string, wordBits: number, bounds: readonly number[]): ExactLaw {
+  return {
+    name,
+    violation: ({ uniform }) =>
+      nonUniformity(
+        bounds.reduce((product, bound) => product * bound, 1),
+        (tape) => {
+          const source = uniform.uniformFromWords(() => tape.below(2 ** wordBits), wordBits)
+          return bounds.reduce((index, bound) => index * bound + source.below(bound), 0)
+        },
+        2 ** (-4 * Math.min(wordBits, 5)),
+      ),
+  }
+}
+
+/** With whole words of 32 bits, where a sign bit could creep in: the largest words give the largest integers. */
+function unsignedWordLaw(): ExactLaw {
+  return {
+    name: 'words of 32 bits are unsigned',
+    violation: ({ uniform }) => {
+      for (const bits of [1n, 8n, 31n, 32n, 40n, 53n, 64n, 90n]) {
+        let words = 0
+        const source = uniform.uniformFromWords(() => {
+          words += 1
+          if (words > 100) throw new Error('all ones are rejected')
+          return 0xffff_ffff
+        })
+        const bound = 1n << bits
+        try {
+          if (source.belowBig(bound) !== bound - 1n) return `all ones are not the largest below 2^${bits}`
+          if (bits <= 53n && BigInt(source.below(Number(bound))) !== bound - 1n)
+            return `all ones are not the largest below 2^${bits}`
+        } catch (reason) {
+          return String(reason)
+        }
+      }
+      return undefined
+    },
+  }
+}
+
+/**
+ * Rejection leaves too many tapes to walk them all, but it treats all integers alike: at whatever depth the walk ends,
+ * they must have *equal* probabilities.
+ */
+function nonUniformity(
+  bound: number,
+  experiment: (tape: EnumeratedTape) => number,
+  smallestWeight: number,
+): string | undefined {
+  const { masses, unexplored } = enumerateTapes(experiment, smallestWeight)
+  const expected = (1 - unexplored) / bound
+  for (let value = 0; value < bound; value += 1) {
+    const mass = masses.get(value) ?? 0
+    if (mass === 0 || Math.abs(mass - expected) > ROUNDING)
+      return `${value} has ${mass} instead of ${expected}`
+  }
+  return masses.size === bound ? undefined : 'there are outcomes outside the bound'
+}
+
+function coinLaws(numerator: number, denominator: number): ExactLaw[] {
+  const x = numerator / denominator
+  const coinLaw = (
+    name: string,
+    probability: number,
+    coin: (samplers: Samplers, source: UniformSource) => boolean,
+  ): ExactLaw => ({
+    name: `${name} of ${numerator}/${denominator}`,
+    violation: (samplers) =>
+      departure(
+        enumerateTapes((tape) => coin(samplers, tape), 1e-11),
+        (outcome) => (outcome ? probability : 1 - probability),
+        [true, false],
+      ),
+  })
+  const [bigNumerator, bigDenominator] = [BigInt(numerator), BigInt(denominator)]
+  const laws = [
+    coinLaw('bernoulliExp', Math.exp(-x), ({ coins }, source) =>
+      coins.bernoulliExp(numerator, denominator, source),
+    ),
+    coinLaw('bernoulliExpBig', Math.exp(-x), ({ coins }, source) =>
+      coins.bernoulliExpBig(bigNumerator, bigDenominator, source),
+    ),
+  ]
+  // Two draws for every step: the tapes of 3/4 are too many.
+  if (numerator === 3) return laws
+  return [
+    ...laws,
+    coinLaw('bernoulliExpOfHalfSquare', Math.exp((-x * x) / 2), ({ coins }, source) =>
+      coins.bernoulliExpOfHalfSquare(numerator, denominator, source),
+    ),
+  ]
+}
+
+function laplaceLaws(t: number, s: number): ExactLaw[] {
+  const [bigT, bigS] = [BigInt(t), BigInt(s)]
+  const mass = (value: bigint) => discreteLaplaceMass(value, { numerator: bigT, denominator: bigS })
+  return [
+    attemptLaw(`discrete Laplace of scale ${t}/${s}, in doubles`, mass, ({ laplace }, tape) =>
+      laplace.laplaceAttemptInDoubles(t, s, tape),
+    ),
+    attemptLaw(`discrete Laplace of scale ${t}/${s}, in big integers`, mass, ({ laplace }, tape) =>
+      laplace.laplaceAttemptInBigInts(bigT, bigS, tape),
+    ),
+  ]
+}
+
+function gaussianLaw(sigma: number): ExactLaw {
+  const square: Rational = { numerator: BigInt(sigma) ** 2n, denominator: 1n }
+  return attemptLaw(
+    `discrete Gaussian of sigma ${sigma}, in doubles`,
+    (value) => discreteGaussianMass(value, square),
+    ({ gaussian }, tape) => gaussian.gaussianAttemptInDoubles(sigma, tape),
+  )
+}
+
+function gaussianOfSquareLaw(n: number, d: number, t: number): ExactLaw {
+  const square: Rational = { numerator: BigInt(n), denominator: BigInt(d) }
+  return attemptLaw(
+    `discrete Gaussian of sigma^2 ${n}/${d}, in big integers`,
+    (value) => discreteGaussianMass(value, square),
+    ({ gaussian }, tape) => gaussian.gaussianAttemptInBigInts(square, BigInt(t), tape),
+  )
+}
+
+/** The law of an accepted attempt. */
+function attemptLaw(
+  name: string,
+  mass: (value: bigint) => number,
+  attempt: (samplers: Samplers, tape: EnumeratedTape) => bigint | undefined,
+): ExactLaw {
+  return {
+    name,
+    violation: (samplers) =>
+      departure(
+        acceptedOf(enumerateTapes((tape) => attempt(samplers, tape), 1e-10)),
+        mass,
+        INTEGERS_AROUND_ZERO,
+      ),
+  }
+}
+
+/** The enumeration of repeating an attempt until it is accepted. */
+function acceptedOf({ masses, unexplored }: Enumeration<bigint | undefined>): Enumeration<bigint> {
+  // What is unexplored may lead to acceptance or not; with all of it accepted, no mass is overstated.
+  const accepted = 1 - (masses.get(undefined) ?? 0)
+  const conditional = new Map<bigint, number>()
+  for (const [value, mass] of masses) if (value !== undefined) conditional.set(value, mass / accepted)
+  const explored = [...conditional.values()].reduce((sum, mass) => sum + mass, 0)
+  return { masses: conditional, unexplored: Math.max(unexplored / accepted, 1 - explored) }
+}
+
+/** No outcome has more than its probability, and none lacks more than what is unexplored, which is little. */
+function departure<T>(
+  { masses, unexplored }: Enumeration<T>,
+  probability: (outcome: T) => number,
+  outcomes: Iterable<T>,
+): string | undefined {
+  if (unexplored > MOST_UNEXPLORED) return `${unexplored} is left unexplored`
+  for (const outcome of new Set([...outcomes, ...masses.keys()])) {
+    const mass = masses.get(outcome) ?? 0
+    const truth = probability(outcome)
+    if (mass > truth + ROUNDING) return `${outcome} has ${mass}, above ${truth}`
+    if (truth - mass > unexplored + ROUNDING) return `${outcome} has ${mass}, below ${truth}`
+  }
+  return undefined
+}
