@@ -15,7 +15,6 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
         'Statistical queries over registered datasets, answered with differential privacy.\n\n' +
         'Press **Authorize** and paste the keys from the data folder (`analyst.key`, `custodian.key`); then every ' +
         'operation can be tried as it stands.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
     tags: [
