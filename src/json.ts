@@ -9,7 +9,7 @@ const MAX_DEPTH = 40
  *
  * Every number must be one that a double stands for exactly, in the sense that it reads back as what was written:
  * `0.1` does, `0.10000000000000000000001` and `1e400` do not. Those become NaN, which no schema takes, so that the
- * refusal can name the field. Keys that would reach a prototype are refused.
+ * refusal can name the field. Keys that would reach a prototype and texts that are not well-formed are refused.
  *
  * @throws Refusal `malformed-json`
  */
@@ -28,7 +28,9 @@ export function parseJsonBody(text: string): unknown {
   }
 }
 
-function reviveExactly(_key: string, value: unknown, context?: { source?: string }): unknown {
+function reviveExactly(key: string, value: unknown, context?: { source?: string }): unknown {
+  // Half a surrogate pair has no UTF-8, so it could be neither hashed nor stored as what it is.
+  if (!key.isWellFormed() || (typeof value === 'string' && !value.isWellFormed())) throw new SyntaxError()
   if (typeof value !== 'number' || context?.source === undefined) return value
   return isSameDecimal(context.source, String(value)) ? value : Number.NaN
 }

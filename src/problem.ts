@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AnswerFailure } from './answer.ts'
+import { LedgerFault } from './ledger/fault.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from './privacy/refusal.ts'
 
 /** The codes of what went wrong on our side or in HTTP itself; with {@link RefusalCode} they are all there are. */
@@ -22,7 +23,6 @@ export const PROBLEMS = {
   'malformed-json': { status: 400, title: 'The body is not the JSON that is asked for' },
   unauthenticated: { status: 401, title: 'A valid API key is needed' },
   forbidden: { status: 403, title: 'The key has another role' },
-  'not-found': { status: 404, title: 'There is no such thing' },
   'unknown-dataset': { status: 404, title: 'There is no such dataset' },
   'unknown-release': { status: 404, title: 'There is no such release of yours' },
   'dataset-exists': { status: 409, title: 'The dataset exists' },
@@ -72,7 +72,7 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   logProblem(error, parts.code, request)
   const problem = problemDocument(parts, request.id)
   const { status } = problem
-  const retryAfter = parts.facts?.['retryAfterSeconds']
+  const retryAfter = parts.facts?.retryAfterSeconds
   if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="sotto"')
   return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
@@ -142,6 +142,14 @@ function problemParts(error: unknown): ProblemParts {
       facts: { chargeId: error.chargeId },
     }
   }
+  if (error instanceof LedgerFault) {
+    return {
+      code: 'unavailable',
+      detail:
+        'The ledger does not answer. Ask again later with the same Idempotency-Key, or the same body without one: a ' +
+        'question is never charged twice.',
+    }
+  }
   if (error instanceof PathUnknown) return { code: 'method-or-path-unknown', detail: error.message }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
   if (isFastifyError(error)) return frameworkParts(error)
@@ -206,7 +214,7 @@ function frameworkParts(error: FastifyError): ProblemParts {
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
   if (error instanceof AnswerFailure) {
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
-  } else if (code === 'internal-error') {
+  } else if (code === 'internal-error' || error instanceof LedgerFault) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
     request.log.info({ code }, 'request refused')

@@ -10,6 +10,8 @@ test.each([
   ['{"a":NaN}', 'not valid JSON'],
   ['{"__proto__":{"a":1}}', 'not valid JSON'],
   ['{"constructor":{"prototype":{"a":1}}}', 'not valid JSON'],
+  ['{"a":"\\ud800"}', 'well-formed'],
+  ['{"\\ud800":1}', 'well-formed'],
   [`${'['.repeat(1000)}${']'.repeat(1000)}`, '40 levels'],
   [`${'{"not":'.repeat(41)}1${'}'.repeat(41)}`, '40 levels'],
 ])('%s is refused: %s', (text, rule) => {

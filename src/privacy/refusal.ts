@@ -7,7 +7,6 @@ export type RefusalCode =
   | 'malformed-json'
   | 'unauthenticated'
   | 'forbidden'
-  | 'not-found'
   | 'unknown-dataset'
   | 'unknown-release'
   | 'dataset-exists'
