@@ -12,12 +12,10 @@ export const loss = z
   .meta({ id: 'PrivacyLoss', description: 'A privacy loss (epsilon, delta).' })
 
 /** A dataset's budget: cap = spent + remaining, exactly. */
-export const budget = z
-  .strictObject({ cap: loss, spent: loss, remaining: loss })
-  .meta({
-    id: 'Budget',
-    description: 'What a dataset may reveal in all, what it has revealed, and what is left.',
-  })
+export const budget = z.strictObject({ cap: loss, spent: loss, remaining: loss }).meta({
+  id: 'Budget',
+  description: 'What a dataset may reveal in all, what it has revealed, and what is left.',
+})
 
 /** A budget to open, or by how much to raise one. */
 export const budgetRequest = z.strictObject({

@@ -23,7 +23,7 @@ export function parseJsonBody(text: string): unknown {
   } catch {
     throw new Refusal(
       'malformed-json',
-      'The body is not valid JSON, or has a forbidden key such as "__proto__".',
+      'The body is not valid JSON, has a forbidden key such as "__proto__", or a text that is not well-formed Unicode.',
     )
   }
 }

@@ -18,6 +18,9 @@ const ROUNDING = 1e-12
 /** Power: a departure hides only below this. Every mutant's is far above. */
 const MOST_UNEXPLORED = 1e-6
 
+/** Ends the one violation that is no departure: too little was walked to tell. */
+export const UNEXPLORED = 'left unexplored'
+
 const INTEGERS_AROUND_ZERO = Array.from({ length: 61 }, (_, index) => BigInt(index - 30))
 
 /** Every exact law of this room's samplers. */
@@ -234,8 +237,7 @@ function acceptedOf({ masses, unexplored }: Enumeration<bigint | undefined>): En
   const accepted = 1 - (masses.get(undefined) ?? 0)
   const conditional = new Map<bigint, number>()
   for (const [value, mass] of masses) if (value !== undefined) conditional.set(value, mass / accepted)
-  const explored = [...conditional.values()].reduce((sum, mass) => sum + mass, 0)
-  return { masses: conditional, unexplored: Math.max(unexplored / accepted, 1 - explored) }
+  return { masses: conditional, unexplored: unexplored / accepted }
 }
 
 /** No outcome has more than its probability, and none lacks more than what is unexplored, which is little. */
@@ -244,12 +246,11 @@ function departure<T>(
   probability: (outcome: T) => number,
   outcomes: Iterable<T>,
 ): string | undefined {
-  if (unexplored > MOST_UNEXPLORED) return `${unexplored} is left unexplored`
   for (const outcome of new Set([...outcomes, ...masses.keys()])) {
     const mass = masses.get(outcome) ?? 0
     const truth = probability(outcome)
     if (mass > truth + ROUNDING) return `${outcome} has ${mass}, above ${truth}`
     if (truth - mass > unexplored + ROUNDING) return `${outcome} has ${mass}, below ${truth}`
   }
-  return undefined
+  return unexplored > MOST_UNEXPLORED ? `${unexplored} is ${UNEXPLORED}` : undefined
 }

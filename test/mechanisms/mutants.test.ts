@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { EXACT_LAWS } from './exact-laws.ts'
+import { EXACT_LAWS, UNEXPLORED } from './exact-laws.ts'
 import { importSamplers, type Mutation } from './sampler-copy.ts'
 
 /** Bugs that were made before, here or in other libraries, and their like. Each must be caught by an exact law. */
@@ -198,6 +198,10 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
 describe('every mutant of a sampler breaks an exact law', () => {
   it.each(MUTANTS)('$bug ($file)', async (mutation) => {
     const samplers = await importSamplers(mutation)
-    expect(EXACT_LAWS.some(({ violation }) => violation(samplers) !== undefined)).toBe(true)
+    const departs = EXACT_LAWS.some(({ violation }) => {
+      const sentence = violation(samplers)
+      return sentence !== undefined && !sentence.endsWith(UNEXPLORED)
+    })
+    expect(departs).toBe(true)
   })
 })
