@@ -14,6 +14,9 @@ export interface DatasetsOptions {
   readonly registry: Registry
 }
 
+/** Ingesting a large file takes longer than a query may. */
+export const REGISTRATION_TIMEOUT_MS = 600_000
+
 /** Datasets' public facts, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
@@ -54,6 +57,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app.post(
     '/v1/datasets',
     {
+      handlerTimeout: REGISTRATION_TIMEOUT_MS,
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Datasets'],

@@ -77,6 +77,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
         principal: principalOf(request).name,
         dataset,
         query: request.body,
+        // Not `request.signal`: Fastify aborts that as soon as the body of a request has been read.
+        givenUp: () => reply.sent || request.raw.socket.destroyed,
         ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
       })
       if (replayed) reply.header('idempotent-replayed', 'true')

@@ -37,6 +37,11 @@ export interface Question {
   readonly query: Query
   /** Left out: the question itself is its key, so that a repeat replays the release. */
   readonly idempotencyKey?: string
+  /**
+   * Whether nobody waits for the answer any more. It is asked before the debit, never after: what is paid for is
+   * answered and stored.
+   */
+  readonly givenUp?: () => boolean
 }
 
 /** An answer as it is sent: the bytes that were stored, and whether they were stored before. */
@@ -71,6 +76,9 @@ export class AnswerFailure extends Error {
 export async function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
   const { engine, ledger, noiseSource } = dependencies
   const planned = plan(question.query, question.dataset, dependencies.limits)
+  if (question.givenUp?.()) {
+    throw new Refusal('unavailable', 'The request was given up before anything was charged.')
+  }
   const charged = await charge(dependencies, question, planned)
   if ('replayed' in charged) return charged
 

@@ -10,7 +10,7 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { budgetsRoutes } from '../routes/budgets.ts'
-import { datasetsRoutes } from '../routes/datasets.ts'
+import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { queriesRoutes } from '../routes/queries.ts'
@@ -44,7 +44,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
-    connectionTimeout: 60_000,
+    // A socket waits in silence for as long as its request may take.
+    connectionTimeout: Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS) + 10_000,
     handlerTimeout: handlerTimeoutMs,
     // Draining is ours to tell, as a problem document.
     return503OnClosing: false,

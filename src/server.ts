@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
@@ -29,20 +29,27 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
   const ledger = await openSqliteLedger({ path: config.ledgerFile })
   const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'))
+  const temporaryDirectory = path.join(config.dataDirectory, 'temporary')
+  // Only this process has the ledger open, so what lies here was left by one that ended without a word.
+  await rm(temporaryDirectory, { recursive: true, force: true })
   const engine = openDuckDbEngine({
     files: catalog.rowsFile,
     connectionsPerDataset: config.queryConnections,
     threads: config.queryThreads,
     memoryLimit: config.queryMemory,
     queryTimeoutMs: config.queryTimeoutMs,
-    temporaryDirectory: path.join(config.dataDirectory, 'temporary'),
+    temporaryDirectory,
   })
   const closeStores = async () => {
     await engine.close()
     await ledger.close()
   }
   try {
-    for (const { dataset } of catalog.list()) await engine.open(dataset)
+    for (const { dataset } of catalog.list()) {
+      await engine.open(dataset).catch((cause: unknown) => {
+        throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
+      })
+    }
     const registry = createRegistry({ catalog, engine, ledger, dataDirectory: config.dataDirectory })
     await createFirstKeys(config.dataDirectory)
     const keyRing = openKeyRing(config.dataDirectory)

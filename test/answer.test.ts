@@ -148,6 +148,15 @@ test('while a question is being answered its repeat waits, and then gets the sam
   expect(await spent()).toBe(1)
 })
 
+test('a question that was given up before the debit costs nothing', async () => {
+  const given = answer(
+    dependencies(async () => [[100n]]),
+    { ...question, givenUp: () => true },
+  )
+  await expect(given).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await spent()).toBe(0)
+})
+
 test('two principals do not share a release', async () => {
   const deps = dependencies(async () => [[100n]])
   await answer(deps, question)

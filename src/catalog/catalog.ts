@@ -40,8 +40,12 @@ export async function openCatalog(directory: string): Promise<Catalog> {
   const entries = new Map<string, CatalogEntry>()
 
   for (const id of await readdir(directory)) {
-    const text = await readFile(entryFile(id), 'utf8').catch(() => undefined)
-    if (text === undefined) continue // an unfinished registration, which nobody was told of
+    const text = await readEntry(entryFile(id))
+    if (text === undefined) {
+      // A registration or a withdrawal that was cut off: rows that nobody may ask about are not kept.
+      await rm(folderOf(id), { recursive: true })
+      continue
+    }
     const stored = JSON.parse(text) as StoredEntry
     entries.set(id, {
       declaration: stored.declaration,
@@ -74,6 +78,15 @@ export async function openCatalog(directory: string): Promise<Catalog> {
       await synchronise(folderOf(id))
       await rm(folderOf(id), { recursive: true, force: true })
     },
+  }
+}
+
+async function readEntry(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
   }
 }
 

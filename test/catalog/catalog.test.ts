@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -52,9 +52,10 @@ test('what is removed stays removed, with its rows', async () => {
   expect((await openCatalog(directory)).list()).toEqual([])
 })
 
-test('a registration that was cut off before it was published is not there', async () => {
+test('a registration that was cut off before it was published is not there, and its rows are removed', async () => {
   await mkdir(path.join(directory, 'half'))
   await writeFile(path.join(directory, 'half', 'v1.duckdb'), 'rows')
   await writeFile(path.join(directory, 'half', 'dataset.json.partial'), '{')
   expect((await openCatalog(directory)).list()).toEqual([])
+  expect(await readdir(directory)).toEqual([])
 })

@@ -16,8 +16,8 @@ export interface TestService {
   /** A request agent with the key of a role. */
   as(role: Role): ReturnType<typeof supertest.agent>
   keyOf(role: Role): string
-  /** Stops the service and starts another on the same data folder. */
-  restart(): Promise<void>
+  /** Stops the service and starts another on the same data folder, with what changed in the environment. */
+  restart(environment?: Record<string, string>): Promise<void>
   close(): Promise<void>
 }
 
@@ -26,9 +26,15 @@ export async function startTestService(environment: Record<string, string> = {})
   const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-e2e-'))
   const logLines: string[] = []
   const logger: Logger = pino({ level: 'debug' }, { write: (line: string) => logLines.push(line) })
-  const start = (): Promise<Service> =>
+  const start = (changes: Record<string, string> = {}): Promise<Service> =>
     startService(
-      readConfig({ SOTTO_PORT: '0', SOTTO_DEMO: 'false', ...environment, SOTTO_DATA_DIR: dataDirectory }),
+      readConfig({
+        SOTTO_PORT: '0',
+        SOTTO_DEMO: 'false',
+        ...environment,
+        ...changes,
+        SOTTO_DATA_DIR: dataDirectory,
+      }),
       logger,
     )
   // An auditor's key is made by a command, before the start or between two.
@@ -45,9 +51,9 @@ export async function startTestService(environment: Record<string, string> = {})
     logLines,
     keyOf: (role) => keys[role],
     as: (role) => supertest.agent(service.url).set('authorization', `Bearer ${keys[role]}`),
-    async restart() {
+    async restart(changes) {
       await service.close()
-      service = await start()
+      service = await start(changes)
     },
     async close() {
       await service.close()
