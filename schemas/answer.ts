@@ -80,7 +80,33 @@ export const answer = z
     cost: loss,
     budget,
   })
-  .meta({ id: 'Answer', description: 'A noisy answer, what it cost and how far off it can be.' })
+  .meta({
+    id: 'Answer',
+    description: 'A noisy answer, what it cost and how far off it can be.',
+    examples: [
+      {
+        id: '71fc7ecf0531dc67be290eaa395f95b8',
+        dataset: 'census',
+        datasetVersion: '9b19d719f0af4604',
+        kind: 'count',
+        result: { value: 2531 },
+        noise: {
+          mechanism: 'geometric',
+          neighbours: 'add-remove',
+          scale: 10,
+          sensitivity: 1,
+          granularity: 1,
+        },
+        accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
+        cost: { epsilon: 0.1, delta: 0 },
+        budget: {
+          cap: { epsilon: 10, delta: 1e-5 },
+          spent: { epsilon: 0.1, delta: 0 },
+          remaining: { epsilon: 9.9, delta: 1e-5 },
+        },
+      },
+    ],
+  })
 
 /** What a query would cost and how far off its answer could be. */
 export const preview = z
