@@ -1,0 +1,290 @@
+import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
+import type { Aggregate, GroupKey, Predicate, Statistic } from '../planner/aggregate.ts'
+import { quoteIdentifier, ROWS_TABLE } from './duckdb-instance.ts'
+
+/** A value that a statement's parameter stands for. */
+export type Parameter = bigint | string | boolean
+
+/**
+ * An aggregate as a statement. Each row of its answer is the cell's number, then for each statistic its columns: one
+ * for a count; for an affine sum the sum of the indexes and the count of the rows that have one. Every column is text.
+ */
+export interface PrintedAggregate {
+  readonly sql: string
+  readonly parameters: readonly Parameter[]
+  /** How many cells there are; cells without rows are not in the answer. */
+  readonly cells: number
+}
+
+/** Cell numbers are computed in 32 bits at worst. */
+const LARGEST_CELL_COUNT = 2 ** 31 - 1
+
+/** Beyond every stored index, yet far from where the arithmetic of 64 bits ends. */
+const OUTERMOST_INDEX = 2n ** 60n
+
+interface Printer {
+  readonly dataset: Dataset
+  readonly parameters: Parameter[]
+}
+
+interface PrintedKey {
+  /** True of the rows that are in one of the key's cells. */
+  readonly membership: string | undefined
+  /** For those rows, the number of the cell. */
+  readonly cell: string
+  readonly cells: number
+}
+
+/**
+ * Print an aggregate over an ingested file. Values are only ever bound, so that aggregates of one shape share one text
+ * and with it one prepared statement; names come from the dataset's columns.
+ *
+ * @throws RangeError where the aggregate does not fit the dataset, which planning excludes.
+ */
+export function printAggregate(aggregate: Aggregate, dataset: Dataset): PrintedAggregate {
+  const printer: Printer = { dataset, parameters: [] }
+  const keys = aggregate.groupBy.map((key) => printGroupKey(printer, key))
+  const cells = keys.reduce((product, key) => product * key.cells, 1)
+  if (cells > LARGEST_CELL_COUNT) throw new RangeError('the aggregate has too many cells')
+
+  const conditions = keys.flatMap(({ membership }) => membership ?? [])
+  if (aggregate.where !== undefined) conditions.push(printPredicate(printer, aggregate.where))
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+
+  const statistics = aggregate.statistics.flatMap((statistic) => printStatistic(printer, statistic))
+  const from = `FROM ${quoteIdentifier(ROWS_TABLE)}${where}`
+  const [first, ...others] = keys
+  if (first === undefined) return finish(`SELECT ${["'0'", ...statistics].join(', ')} ${from}`)
+  const cell = others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell)
+  return finish(`SELECT ${[`CAST(${cell} AS VARCHAR)`, ...statistics].join(', ')} ${from} GROUP BY ${cell}`)
+
+  function finish(sql: string): PrintedAggregate {
+    return { sql, parameters: printer.parameters, cells }
+  }
+}
+
+/** The integers of an aggregate from the rows that answer its statement, in any order. */
+export function readAggregate(
+  aggregate: Aggregate,
+  cells: number,
+  rows: readonly (readonly unknown[])[],
+): readonly (readonly bigint[])[] {
+  const statistics = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
+  for (const row of rows) {
+    const values = row.map(readInteger)
+    const cell = Number(values[0])
+    if (!(cell >= 0 && cell < cells)) throw new RangeError('a cell outside the aggregate')
+    let position = 1
+    for (const [index, statistic] of aggregate.statistics.entries()) {
+      const [first, second] = [values[position], values[position + 1]]
+      const value = statistic.kind === 'count' ? first : combineAffineSum(statistic, first, second)
+      const target = statistics[index]
+      if (value === undefined || target === undefined)
+        throw new RangeError('a column is missing in the answer')
+      target[cell] = value
+      position += statistic.kind === 'count' ? 1 : 2
+    }
+    if (position !== values.length) throw new RangeError('a column too many in the answer')
+  }
+  return statistics
+}
+
+const INTEGER_TEXT = /^-?\d{1,38}$/
+
+function readInteger(value: unknown): bigint {
+  if (typeof value !== 'string' || !INTEGER_TEXT.test(value)) throw new RangeError('the answer is no integer')
+  return BigInt(value)
+}
+
+/** Done here rather than in SQL, where a large factor could overflow, and an overflow would be an error that data cause. */
+function combineAffineSum(
+  { factor, offset }: Extract<Statistic, { kind: 'affine-sum' }>,
+  sum: bigint | undefined,
+  count: bigint | undefined,
+): bigint | undefined {
+  return sum === undefined || count === undefined ? undefined : factor * sum + offset * count
+}
+
+/** A column's quoted name, where the dataset has that column and it is of one of these types. */
+function printColumn({ dataset }: Printer, name: string, types: readonly Column['type'][]): string {
+  const column = columnNamed(dataset, name)
+  if (column === undefined)
+    throw new RangeError('the aggregate names a column that the dataset does not have')
+  if (!types.includes(column.type)) throw new RangeError('the aggregate does not fit the type of a column')
+  return quoteIdentifier(column.name)
+}
+
+const NUMERIC = ['integer', 'number'] as const
+const ANY_TYPE = ['integer', 'number', 'boolean', 'category', 'string'] as const
+
+/** The type is spelled out: DuckDB does not always find it out, and plans anew for values of another. */
+function bind(
+  { parameters }: Printer,
+  value: Parameter,
+  type: 'BIGINT' | 'INTEGER' | 'BOOLEAN' | 'VARCHAR',
+): string {
+  parameters.push(value)
+  return `$${parameters.length}::${type}`
+}
+
+/** What lies further out than every stored index compares the same wherever it lies. */
+function bindIndex(printer: Printer, index: bigint): string {
+  if (index > OUTERMOST_INDEX) return bind(printer, OUTERMOST_INDEX, 'BIGINT')
+  if (index < -OUTERMOST_INDEX) return bind(printer, -OUTERMOST_INDEX, 'BIGINT')
+  return bind(printer, index, 'BIGINT')
+}
+
+function printStatistic(printer: Printer, statistic: Statistic): readonly string[] {
+  switch (statistic.kind) {
+    case 'count': {
+      const counted = statistic.column === undefined ? '*' : printColumn(printer, statistic.column, ANY_TYPE)
+      return [`CAST(count(${counted}) AS VARCHAR)`]
+    }
+    case 'affine-sum': {
+      // The sum of BIGINTs is a HUGEINT, which no number of rows that a disk could hold overflows.
+      const column = printColumn(printer, statistic.column, NUMERIC)
+      return [`CAST(coalesce(sum(${column}), 0) AS VARCHAR)`, `CAST(count(${column}) AS VARCHAR)`]
+    }
+  }
+}
+
+function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
+  switch (key.kind) {
+    case 'category': {
+      const column = printColumn(printer, key.column, ['category'])
+      const declared = columnNamed(printer.dataset, key.column)
+      if (declared?.type !== 'category' || declared.categories.length !== key.size) {
+        throw new RangeError('a group key does not span the categories of its column')
+      }
+      return printIndexed(column, column, key.size, key.nullCell)
+    }
+    case 'boolean': {
+      const column = printColumn(printer, key.column, ['boolean'])
+      return printIndexed(column, `CAST(${column} AS INTEGER)`, 2, key.nullCell)
+    }
+    case 'bins':
+      return printBins(printer, key)
+  }
+}
+
+function printIndexed(column: string, index: string, size: number, nullCell: boolean): PrintedKey {
+  return nullCell
+    ? { membership: undefined, cell: `coalesce(${index}, ${size})`, cells: size + 1 }
+    : { membership: `${column} IS NOT NULL`, cell: index, cells: size }
+}
+
+function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): PrintedKey {
+  const column = printColumn(printer, key.column, NUMERIC)
+  const { edges, nullCell } = key
+  const bins = edges.length - 1
+  const [lower, upper, width] = [edges[0], edges[bins], regularWidth(edges)]
+  if (
+    lower === undefined ||
+    upper === undefined ||
+    bins < 1 ||
+    lower < -OUTERMOST_INDEX ||
+    upper > OUTERMOST_INDEX
+  ) {
+    throw new RangeError('a group key has no bins within reach')
+  }
+  const first = bind(printer, lower, 'BIGINT')
+  const within = `${column} >= ${first} AND ${column} < ${bind(printer, upper, 'BIGINT')}`
+  const bin =
+    width === undefined
+      ? printBinSearch(
+          column,
+          edges.slice(1, -1).map((edge) => bind(printer, edge, 'BIGINT')),
+        )
+      : `((${column} - ${first}) // ${bind(printer, width, 'BIGINT')})`
+  return nullCell
+    ? {
+        membership: `(${column} IS NULL OR (${within}))`,
+        cell: `CASE WHEN ${column} IS NULL THEN ${bins} ELSE ${bin} END`,
+        cells: bins + 1,
+      }
+    : { membership: within, cell: bin, cells: bins }
+}
+
+/**
+ * The common width of all bins, where they have one: dividing by it is much faster than searching.
+ * @throws RangeError where the edges do not increase.
+ */
+function regularWidth(edges: readonly bigint[]): bigint | undefined {
+  const widths = new Set(edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge)))
+  for (const width of widths) if (width <= 0n) throw new RangeError('the edges of bins increase')
+  const [width] = widths
+  return widths.size === 1 ? width : undefined
+}
+
+/** The bin among those that inner edges divide, by halving: each row takes part in few comparisons. */
+function printBinSearch(column: string, innerEdges: readonly string[], firstBin = 0): string {
+  const middle = innerEdges.length >> 1
+  const edge = innerEdges[middle]
+  if (edge === undefined) return String(firstBin)
+  const below = printBinSearch(column, innerEdges.slice(0, middle), firstBin)
+  const above = printBinSearch(column, innerEdges.slice(middle + 1), firstBin + middle + 1)
+  return `CASE WHEN ${column} < ${edge} THEN ${below} ELSE ${above} END`
+}
+
+/**
+ * An expression that is TRUE of just the rows the predicate holds for; of others it is FALSE or NULL. AND and OR keep
+ * that so, and NOT goes through IS NOT TRUE, so that no other comparison pays for being two-valued.
+ */
+function printPredicate(printer: Printer, predicate: Predicate): string {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or': {
+      const operands = predicate.predicates.map((operand) => printPredicate(printer, operand))
+      if (operands.length === 0) return predicate.kind === 'and' ? 'true' : 'false'
+      return `(${operands.join(predicate.kind === 'and' ? ' AND ' : ' OR ')})`
+    }
+    case 'not':
+      return `(${printPredicate(printer, predicate.predicate)} IS NOT TRUE)`
+    case 'is-null':
+      return `(${printColumn(printer, predicate.column, ANY_TYPE)} IS NULL)`
+    case 'index-between':
+      return printBetween(printer, predicate)
+    case 'index-in': {
+      const column = printColumn(printer, predicate.column, NUMERIC)
+      return printMembership(
+        column,
+        predicate.indexes.map((index) => bindIndex(printer, index)),
+      )
+    }
+    case 'category-in': {
+      const column = printColumn(printer, predicate.column, ['category'])
+      return printMembership(
+        column,
+        predicate.indexes.map((index) => bind(printer, categoryIndex(index), 'INTEGER')),
+      )
+    }
+    case 'boolean-is':
+      return `(${printColumn(printer, predicate.column, ['boolean'])} = ${bind(printer, predicate.value, 'BOOLEAN')})`
+    case 'string-in': {
+      const column = printColumn(printer, predicate.column, ['string'])
+      return printMembership(
+        column,
+        predicate.values.map((value) => bind(printer, value, 'VARCHAR')),
+      )
+    }
+  }
+}
+
+function printBetween(printer: Printer, predicate: Extract<Predicate, { kind: 'index-between' }>): string {
+  const column = printColumn(printer, predicate.column, NUMERIC)
+  const { lower, upper } = predicate
+  if (lower === undefined && upper === undefined) return `(${column} IS NOT NULL)`
+  if (upper === undefined) return `(${column} >= ${bindIndex(printer, lower ?? 0n)})`
+  if (lower === undefined) return `(${column} <= ${bindIndex(printer, upper)})`
+  return `(${column} BETWEEN ${bindIndex(printer, lower)} AND ${bindIndex(printer, upper)})`
+}
+
+function printMembership(column: string, values: readonly string[]): string {
+  return values.length === 0 ? 'false' : `(${column} IN (${values.join(', ')}))`
+}
+
+function categoryIndex(index: number): bigint {
+  if (!Number.isInteger(index) || index < 0 || index >= 2 ** 31)
+    throw new RangeError('a category has an index')
+  return BigInt(index)
+}

@@ -1,0 +1,55 @@
+import { randomFillSync } from 'node:crypto'
+import { uniformFromWords, type Words } from './uniform-integers.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/** 16 KiB: large enough that the cost of asking the operating system vanishes, small enough to stay in cache. */
+const POOL_WORDS = 4096
+
+/**
+ * Uniform integers from the operating system's cryptographic generator, drawn through a pool of 32-bit words. The only
+ * source that noise which leaves the service may come from.
+ *
+ * A word is overwritten with zero the moment it is consumed, so that memory read later does not tell which noise was
+ * added. A failure is fatal: it is thrown to the caller, and so is every later draw that needs the pool, because noise
+ * from a source that failed once cannot be vouched for.
+ *
+ * @param fill fills an array with fresh random bytes or throws; replaced in tests only.
+ */
+export function systemEntropy(fill: (pool: Uint32Array) => unknown = randomFillSync): UniformSource {
+  return uniformFromWords(new PooledWords(fill))
+}
+
+class PooledWords implements Words {
+  readonly #fill: (pool: Uint32Array) => unknown
+  readonly #pool = new Uint32Array(POOL_WORDS)
+  #position = POOL_WORDS
+  #failure: Error | undefined
+
+  constructor(fill: (pool: Uint32Array) => unknown) {
+    this.#fill = fill
+  }
+
+  next(): number {
+    if (this.#position === POOL_WORDS) this.#refill()
+    const position = this.#position
+    const word = this.#pool[position]
+    if (word === undefined) throw new RangeError('the pool of randomness was read outside its bounds')
+    this.#pool[position] = 0
+    this.#position = position + 1
+    return word
+  }
+
+  #refill(): void {
+    if (this.#failure !== undefined) throw this.#failure
+    try {
+      this.#fill(this.#pool)
+      // Every word was zeroed when it was consumed: all zeros now means that nothing was filled in.
+      if (this.#pool.every((word) => word === 0)) throw new Error('the pool was left empty')
+    } catch (cause) {
+      this.#pool.fill(0)
+      this.#failure = new Error('the source of randomness failed', { cause })
+      throw this.#failure
+    }
+    this.#position = 0
+  }
+}

@@ -1,0 +1,158 @@
+import erfcx from '@stdlib/math-base-special-erfcx'
+import {
+  analyticGaussianRatio,
+  classicGaussianRatio,
+  gaussianDeltaUpperBound,
+} from '../privacy/gaussian-calibration.ts'
+import {
+  type DeltaAtto,
+  deltaAtto,
+  deltaNumber,
+  type EpsilonNano,
+  epsilonNumber,
+  NO_LOSS,
+  ONE_DELTA_ATTO,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import type { Accuracy, GaussianCalibration, Measurement } from './measurement.ts'
+import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
+
+/**
+ * The Gaussian mechanism: discrete Gaussian noise on a grid so much finer than the noise that it protects as the
+ * continuous law does, up to a difference that is bounded and paid for.
+ *
+ * | what             | valid                                                      | unit                |
+ * |------------------|------------------------------------------------------------|---------------------|
+ * | input            | a vector of integers of any size                           | grid units          |
+ * | input metric     | L2 sensitivity, at least 1, given as its square            | grid units          |
+ * | output           | a vector of integers                                       | 2^-`fractionBits`   |
+ * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1           | 1e-9, 1e-18 up      |
+ * | sigma            | a whole number, rounded up, 2^40 or more                   | 2^-`fractionBits`   |
+ * | calibration      | `analytic`: the least noise; `classic`: epsilon at most 1  |                     |
+ *
+ * `fractionBits` is the smallest number for which sigma is 2^40 or more: it follows from L2, epsilon and delta, which
+ * are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
+ * theorem 8) of sigma / L2, plus what the grid and floating point can add, rounded up. Proof: docs/proofs/gaussian.md.
+ */
+
+/** Sigma, in output units, is at least this: what the grid adds to delta is then far below its unit of 1e-18. */
+const SMALLEST_SIGMA = 2 ** 40
+
+/**
+ * The noise is calibrated to this much less than the delta asked for: a relative part for what floating point may add
+ * when the delta is verified, and an absolute part for the grid.
+ */
+const RELATIVE_MARGIN = 1e-8
+const ABSOLUTE_MARGIN = 1e-22
+
+/** One person's change touches at most this many entries of a released vector (under a table with one row each: two). */
+const MAX_CHANGED_ENTRIES = 1024
+
+/**
+ * Bind the Gaussian mechanism to a sensitivity, an epsilon and a delta.
+ * @throws Refusal (`mechanism-not-applicable`) for a delta of 0, and for the classic calibration with an epsilon above 1.
+ * @throws RangeError for a sensitivity or an epsilon of 0, or a delta of 1.
+ */
+export function calibrateGaussian(
+  sensitivity: Sensitivity,
+  epsilonNano: EpsilonNano,
+  delta: DeltaAtto,
+  calibration: GaussianCalibration,
+): Measurement {
+  requireSensitivity(sensitivity)
+  requireEpsilon(epsilonNano)
+  if (delta === 0n)
+    throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 for the gaussian mechanism')
+  if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
+  if (calibration === 'classic' && epsilonNano > ONE_EPSILON_NANO) {
+    throw refuseField(
+      'mechanism-not-applicable',
+      'calibration',
+      'the classic calibration adds too little noise for an epsilon above 1; use "analytic"',
+    )
+  }
+  const target = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
+  const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target)
+  let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
+  let fractionBits = 0
+  for (; sigma < SMALLEST_SIGMA; fractionBits += 1) sigma *= 2
+  const measurement: Measurement = {
+    mechanism: 'gaussian',
+    calibration,
+    sensitivity,
+    fractionBits,
+    noise: { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) },
+    loss: { epsilonNano, deltaAtto: delta },
+  }
+  requireWithin(gaussianPrivacyMap(measurement, sensitivity), measurement.loss)
+  return measurement
+}
+
+const ratioOf = {
+  classic: classicGaussianRatio,
+  analytic: analyticGaussianRatio,
+} as const satisfies Record<GaussianCalibration, (epsilon: number, delta: number) => number>
+
+/**
+ * What it costs to release an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon,
+ * a delta that is not too small, rounded up to 1e-18.
+ *
+ * With k entries changed it is at most exp(k / (8 sigma^2)) (delta of the continuous law + exp(L2^2 / (24 sigma^4)) - 1
+ * + k / (24 sigma^2)), everything in output units (docs/proofs/gaussian.md).
+ * @throws RangeError for a measurement with other noise.
+ */
+export function gaussianPrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
+  const sigma = gaussianSigma(measurement)
+  const { epsilonNano } = measurement.loss
+  if (sensitivity.l2Squared === 0n) return NO_LOSS
+  const l2Squared = sensitivity.l2Squared << BigInt(2 * measurement.fractionBits)
+  // An entry that changes does so by one unit or more, so there are at most L1 of them.
+  const changedEntries = Math.min(Number(sensitivity.l1), MAX_CHANGED_ENTRIES)
+  const sigmaSquared = Number(sigma) ** 2
+  const grid =
+    Math.expm1(Number(l2Squared) / sigmaSquared / sigmaSquared / 24) + changedEntries / sigmaSquared / 24
+  const continuous = gaussianDeltaUpperBound(sigma, l2Squared, epsilonNano)
+  const delta = Math.min(1, Math.exp(changedEntries / sigmaSquared / 8) * (continuous + grid))
+  return { epsilonNano, deltaAtto: deltaAtto(BigInt(Math.ceil(delta * Number(ONE_DELTA_ATTO)))) }
+}
+
+/**
+ * How far off the noise is. The discrete tail is hardly heavier than the continuous one, P(Y >= m) <= P(sigma N >= m - 1)
+ * for whole m above 0, so the half-width is sigma z rounded up to an output unit, z the two-sided quantile of the standard
+ * normal law. The standard deviation is at most sigma (Canonne, Kamath, Steinke 2020, arXiv 2004.00010).
+ * @throws RangeError for a confidence outside (0, 1), or a measurement with other noise.
+ */
+export function gaussianAccuracy(measurement: Measurement, confidence: number): Accuracy {
+  requireConfidence(confidence)
+  const sigma = Number(gaussianSigma(measurement))
+  const outputUnit = 2 ** -measurement.fractionBits
+  return {
+    confidence,
+    halfWidth: Math.ceil(sigma * normalHalfWidth(1 - confidence)) * outputUnit,
+    expectedAbsoluteError: sigma * Math.sqrt(2 / Math.PI) * outputUnit,
+    standardDeviation: sigma * outputUnit,
+  }
+}
+
+/** The z with P(|N| > z) = alpha, N standard normal, by bisection; a trace above rather than below. */
+function normalHalfWidth(alpha: number): number {
+  let below = 0
+  // exp(-z^2 / 2) at 39 is below the smallest double, hence below any alpha.
+  let enough = 39
+  for (;;) {
+    const middle = below + (enough - below) / 2
+    if (middle === below || middle === enough) return enough * (1 + 1e-12)
+    const tail = Math.exp(-0.5 * middle * middle) * erfcx(middle * Math.SQRT1_2)
+    if (tail <= alpha) enough = middle
+    else below = middle
+  }
+}
+
+function gaussianSigma({ noise }: Measurement): bigint {
+  if (noise.kind !== 'discrete-gaussian')
+    throw new RangeError('this measurement has no discrete Gaussian noise')
+  return noise.sigma
+}

@@ -1,0 +1,48 @@
+import { type EpsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../privacy/loss.ts'
+import { divideRoundingUp, rational } from '../privacy/rational.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import { laplacePrivacyMap } from './geometric.ts'
+import type { Measurement } from './measurement.ts'
+import { requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
+
+/**
+ * The Laplace mechanism: discrete Laplace noise on a grid so much finer than the noise that the continuous law is met
+ * to within the grid, and that no floating-point number and no low-order bit has anything to tell.
+ *
+ * | what             | valid                                                      | unit                |
+ * |------------------|------------------------------------------------------------|---------------------|
+ * | input            | a vector of integers of any size                           | grid units          |
+ * | input metric     | L1 sensitivity, at least 1                                 | grid units          |
+ * | output           | a vector of integers                                       | 2^-`fractionBits`   |
+ * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
+ * | scale            | L1 / epsilon rounded up to a whole number, 2^40 or more    | 2^-`fractionBits`   |
+ *
+ * `fractionBits` is the smallest number for which the scale is 2^40 or more: it follows from L1 and epsilon, which are
+ * public. Privacy map and accuracy: those of the geometric mechanism, on the finer grid. Source: Dwork, McSherry,
+ * Nissim, Smith 2006, "Calibrating Noise to Sensitivity in Private Data Analysis". Proof: docs/proofs/laplace.md.
+ */
+
+/** The scale of the noise, in output units, is at least this: rounding it to a whole number costs at most 1e-12. */
+const SMALLEST_SCALE = 1n << 40n
+
+/**
+ * Bind the Laplace mechanism to a sensitivity and an epsilon.
+ * @throws RangeError for a sensitivity or an epsilon of 0.
+ */
+export function calibrateLaplace(sensitivity: Sensitivity, epsilonNano: EpsilonNano): Measurement {
+  requireSensitivity(sensitivity)
+  requireEpsilon(epsilonNano)
+  const l1Nano = sensitivity.l1 * ONE_EPSILON_NANO
+  let fractionBits = 0
+  while (l1Nano << BigInt(fractionBits) < SMALLEST_SCALE * epsilonNano) fractionBits += 1
+  const scale = divideRoundingUp(l1Nano << BigInt(fractionBits), epsilonNano)
+  const measurement: Measurement = {
+    mechanism: 'laplace',
+    sensitivity,
+    fractionBits,
+    noise: { kind: 'discrete-laplace', scale: rational(scale, 1n) },
+    loss: { ...NO_LOSS, epsilonNano },
+  }
+  requireWithin(laplacePrivacyMap(measurement, sensitivity), measurement.loss)
+  return measurement
+}

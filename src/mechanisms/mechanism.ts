@@ -1,0 +1,66 @@
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import { discreteGaussianSampler } from './discrete-gaussian.ts'
+import { discreteLaplaceSampler } from './discrete-laplace.ts'
+import { gaussianAccuracy, gaussianPrivacyMap } from './gaussian.ts'
+import { laplaceAccuracy, laplacePrivacyMap } from './geometric.ts'
+import type { Accuracy, Measurement, MechanismName, NoiseLaw } from './measurement.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/** What every mechanism can tell about a measurement of its own. */
+interface Mechanism {
+  readonly privacyMap: (measurement: Measurement, sensitivity: Sensitivity) => PrivacyLoss
+  readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
+}
+
+const mechanisms = {
+  geometric: { privacyMap: laplacePrivacyMap, accuracy: laplaceAccuracy },
+  laplace: { privacyMap: laplacePrivacyMap, accuracy: laplaceAccuracy },
+  gaussian: { privacyMap: gaussianPrivacyMap, accuracy: gaussianAccuracy },
+} as const satisfies Record<MechanismName, Mechanism>
+
+/** Every mechanism's name. */
+export const MECHANISM_NAMES = Object.keys(mechanisms) as readonly MechanismName[]
+
+/**
+ * Release a vector: each entry scaled to output units, plus independent noise of the measurement's law, exactly.
+ *
+ * @param values the aggregate, in grid units.
+ * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.
+ * @throws whatever the source throws: a failure of randomness is fatal, and nothing is released.
+ */
+export function addNoise(
+  { fractionBits, noise }: Measurement,
+  values: readonly bigint[],
+  source: UniformSource,
+): bigint[] {
+  const sample = noiseSampler(noise, source)
+  const shift = BigInt(fractionBits)
+  return values.map((value) => (value << shift) + sample())
+}
+
+/** A sampler of the law, in output units. */
+export function noiseSampler(noise: NoiseLaw, source: UniformSource): () => bigint {
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return discreteLaplaceSampler(noise.scale, source)
+    case 'discrete-gaussian':
+      return discreteGaussianSampler(noise.sigma, source)
+  }
+}
+
+/**
+ * The privacy loss of releasing an aggregate of this sensitivity with the measurement's noise, rounded up.
+ * @throws RangeError for a measurement that its mechanism cannot have made.
+ */
+export function privacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
+  return mechanisms[measurement.mechanism].privacyMap(measurement, sensitivity)
+}
+
+/**
+ * How far off each entry of a release is, in grid units, without looking at data.
+ * @throws RangeError for a confidence that is not strictly between 0 and 1.
+ */
+export function accuracy(measurement: Measurement, confidence: number): Accuracy {
+  return mechanisms[measurement.mechanism].accuracy(measurement, confidence)
+}

@@ -1,0 +1,37 @@
+import type { EpsilonNano } from '../privacy/loss.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+
+/**
+ * What every mechanism asks of a sensitivity: it is above zero, and its figures can belong to one set of integer
+ * vectors (each entry |d| is at most the sum of all |d|, which is at most the sum of all d^2). That catches an L2 given
+ * where its square is meant, and a sensitivity of 0, for which there would be no noise at all.
+ * @throws RangeError
+ */
+export function requireSensitivity({ l1, l2Squared, lInfinity }: Sensitivity): void {
+  if (lInfinity < 1n) throw new RangeError('a mechanism needs a sensitivity of at least one grid unit')
+  if (lInfinity > l1 || l1 > l2Squared || lInfinity * lInfinity > l2Squared)
+    throw new RangeError('the figures of a sensitivity contradict each other')
+}
+
+/** @throws RangeError for an epsilon of 0. */
+export function requireEpsilon(epsilonNano: EpsilonNano): void {
+  if (epsilonNano < 1n) throw new RangeError('a mechanism needs an epsilon above 0')
+}
+
+/** @throws RangeError for a confidence that is not strictly between 0 and 1. */
+export function requireConfidence(confidence: number): void {
+  if (!(confidence > 0 && confidence < 1)) throw new RangeError('a confidence lies strictly between 0 and 1')
+}
+
+/**
+ * The second half of a pair of assertions: what a calibration made must cost no more than what was asked for, by the
+ * privacy map, which knows nothing of how the calibration came about.
+ * @throws Error
+ */
+export function requireWithin(
+  spent: { readonly epsilonNano: bigint; readonly deltaAtto: bigint },
+  allowed: { readonly epsilonNano: bigint; readonly deltaAtto: bigint },
+): void {
+  if (spent.epsilonNano > allowed.epsilonNano || spent.deltaAtto > allowed.deltaAtto)
+    throw new Error('a calibration failed its verification: the noise would cost more than the loss allowed')
+}

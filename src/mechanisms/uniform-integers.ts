@@ -1,0 +1,112 @@
+import type { UniformSource } from './uniform-source.ts'
+
+/** A stream of independent words, each uniform among all integers of its bits. */
+export interface Words {
+  next(): number
+}
+
+const LARGEST_BOUND = 2 ** 53
+
+/**
+ * Unbiased uniform integers from a stream of words, by masking and rejection: the smallest number of bits that can hold
+ * the largest wanted value, drawn again until they do. No modulo, hence no bias.
+ *
+ * @param wordBits 4 to 32. Production uses 32; tests use few, so that every word can be enumerated.
+ * @throws RangeError for other words; and from the source, for a bound below 1, a fraction, or more than 2^53 or two words
+ * hold (`below` only).
+ */
+export function uniformFromWords(words: Words, wordBits = 32): UniformSource {
+  if (!Number.isInteger(wordBits) || wordBits < 4 || wordBits > 32)
+    throw new RangeError('a word has 4 to 32 bits')
+  return new MaskedWords(words, wordBits)
+}
+
+/*
+ * A class, where the rest of this room has functions: V8 compiles the methods once for all sources, while closures over
+ * each source's state are a third slower as soon as a process holds two.
+ */
+class MaskedWords implements UniformSource {
+  readonly #words: Words
+  readonly #wordBits: number
+  readonly #wordCount: number
+  readonly #largestBound: number
+  readonly #largestSmallBound: number
+  // A coin flip should not cost a word: small bounds share one, and each bit is shifted out as it is used. The value is
+  // kept signed because V8 stores that without allocating; the bits are the same.
+  #sharedBits = 0
+  #sharedBitsLeft = 0
+
+  constructor(words: Words, wordBits: number) {
+    this.#words = words
+    this.#wordBits = wordBits
+    this.#wordCount = 2 ** wordBits
+    this.#largestBound = Math.min(LARGEST_BOUND, this.#wordCount ** 2)
+    this.#largestSmallBound = 2 ** (wordBits >>> 1)
+  }
+
+  below(bound: number): number {
+    if (bound === 1) return 0
+    if (!Number.isInteger(bound) || bound < 1 || bound > this.#largestBound) throw boundError()
+    if (bound <= this.#largestSmallBound) return this.#belowSmall(bound)
+    if (bound <= this.#wordCount) return this.#belowWord(bound)
+    return this.#belowTwoWords(bound)
+  }
+
+  #belowSmall(bound: number): number {
+    const bits = 32 - Math.clz32(bound - 1)
+    const mask = (1 << bits) - 1
+    for (;;) {
+      if (this.#sharedBitsLeft < bits) {
+        this.#sharedBits = this.#words.next() | 0
+        this.#sharedBitsLeft = this.#wordBits
+      }
+      const candidate = this.#sharedBits & mask
+      this.#sharedBits >>>= bits
+      this.#sharedBitsLeft -= bits
+      if (candidate < bound) return candidate
+    }
+  }
+
+  #belowWord(bound: number): number {
+    const mask = 0xffff_ffff >>> Math.clz32(bound - 1)
+    for (;;) {
+      // `&` yields a signed integer; `>>> 0` makes it the unsigned one that was meant.
+      const candidate = (this.#words.next() & mask) >>> 0
+      if (candidate < bound) return candidate
+    }
+  }
+
+  #belowTwoWords(bound: number): number {
+    // Exact: a division by a power of two loses nothing above the point.
+    const largestHigh = Math.floor((bound - 1) / this.#wordCount)
+    const mask = 0xffff_ffff >>> Math.clz32(largestHigh)
+    for (;;) {
+      const high = (this.#words.next() & mask) >>> 0
+      // Whatever the low word, this would be rejected: do not spend it.
+      if (high > largestHigh) continue
+      const candidate = high * this.#wordCount + this.#words.next()
+      if (candidate < bound) return candidate
+    }
+  }
+
+  belowBig(bound: bigint): bigint {
+    if (bound < 1n) throw boundError()
+    if (bound <= BigInt(this.#largestBound)) return BigInt(this.below(Number(bound)))
+    const wordBits = BigInt(this.#wordBits)
+    let largestHigh = bound - 1n
+    let lowWords = 0
+    for (; largestHigh >= BigInt(this.#wordCount); lowWords += 1) largestHigh >>= wordBits
+    const mask = 0xffff_ffff >>> Math.clz32(Number(largestHigh))
+    for (;;) {
+      let candidate = BigInt((this.#words.next() & mask) >>> 0)
+      if (candidate > largestHigh) continue
+      for (let word = 0; word < lowWords; word += 1)
+        candidate = (candidate << wordBits) | BigInt(this.#words.next())
+      if (candidate < bound) return candidate
+    }
+  }
+}
+
+function boundError(): RangeError {
+  return new RangeError('the bound of a uniform integer is a whole number from 1 to 2^53')
+}

@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest'
+import {
+  discreteGaussianSampler,
+  discreteGaussianSamplerOfSquare,
+} from '../../src/mechanisms/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from '../../src/mechanisms/discrete-laplace.ts'
+import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import type { NoiseLaw } from '../../src/mechanisms/measurement.ts'
+import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { chiSquareTail, kolmogorovTail, laplaceCumulative, normalCumulative } from './goodness-of-fit.ts'
+
+/*
+ * The production samplers with the operating system's randomness, against the law they claim. A test that fails once in
+ * 1e20 runs under the truth never fails; the same test applied to a law whose scale is off by 30 % must see it.
+ */
+const SIGNIFICANCE = 1e-20
+const OFF = 1.3
+const SAMPLES = 40_000
+
+const source = systemEntropy()
+
+/** The law of the noise at a scale, for comparison: P(Y <= y). */
+interface Claim {
+  readonly name: string
+  readonly sample: () => bigint
+  readonly cumulative: (value: number, scaleFactor: number) => number
+}
+
+const laplace = (scale: bigint): Claim => ({
+  name: `discrete Laplace of scale ${scale}`,
+  sample: noiseSampler({ kind: 'discrete-laplace', scale: { numerator: scale, denominator: 1n } }, source),
+  cumulative: (value, factor) => laplaceCumulative(value, Number(scale) * factor),
+})
+
+const gaussian = (sigma: bigint): Claim => ({
+  name: `discrete Gaussian of sigma ${sigma}`,
+  sample: noiseSampler({ kind: 'discrete-gaussian', sigma } satisfies NoiseLaw, source),
+  cumulative: (value, factor) => normalCumulative(value, Number(sigma) * factor),
+})
+
+const CLAIMS: readonly Claim[] = [
+  // Scales of production, of counts, and on both sides of 2^53, where big integers take over.
+  ...[1n, 10n, 1n << 40n, (1n << 41n) - 1n, (1n << 53n) - 1n, (1n << 60n) + 1n].flatMap((scale) => [
+    laplace(scale),
+    gaussian(scale),
+  ]),
+  {
+    name: 'discrete Laplace of scale 10/3',
+    sample: discreteLaplaceSampler({ numerator: 10n, denominator: 3n }, source),
+    cumulative: (value, factor) => laplaceCumulative(value, (10 / 3) * factor),
+  },
+  {
+    name: 'discrete Gaussian of sigma^2 4, the general sampler',
+    sample: discreteGaussianSamplerOfSquare({ numerator: 4n, denominator: 1n }, source),
+    cumulative: (value, factor) => normalCumulative(value, 2 * factor),
+  },
+]
+
+describe.each(CLAIMS)('$name', ({ sample, cumulative }) => {
+  const samples = Array.from({ length: SAMPLES }, sample)
+
+  it('follows its law, and would not pass for one that is 30 % wider or narrower', () => {
+    const distance = (factor: number) => kolmogorovTail(samples, (value) => cumulative(value, factor))
+    expect(distance(1)).toBeGreaterThan(SIGNIFICANCE)
+    expect(distance(OFF)).toBeLessThan(SIGNIFICANCE)
+    expect(distance(1 / OFF)).toBeLessThan(SIGNIFICANCE)
+  })
+})
+
+describe.each([
+  ['discrete Laplace', discreteLaplaceSampler({ numerator: 1n << 40n, denominator: 1n }, source)],
+  ['discrete Gaussian', discreteGaussianSampler((1n << 40n) + 12_345n, source)],
+] as const)('the low bits of %s noise on a fine grid', (_, sample) => {
+  it('are uniform, and would not pass if one of 16 values never came', () => {
+    const counts = Array.from({ length: 16 }, () => 0)
+    for (let draw = 0; draw < SAMPLES; draw += 1) {
+      const low = Number(BigInt.asUintN(4, sample()))
+      counts[low] = (counts[low] ?? 0) + 1
+    }
+    expect(chiSquareTail(counts)).toBeGreaterThan(SIGNIFICANCE)
+    expect(chiSquareTail(counts.map((count, index) => (index === 7 ? 0 : count)))).toBeLessThan(SIGNIFICANCE)
+  })
+})

@@ -1,0 +1,32 @@
+import fc from 'fast-check'
+import { type DeltaAtto, deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
+import type { Sensitivity } from '../../src/privacy/sensitivity.ts'
+
+/** One entry moves by at most `distance`. */
+export function scalarSensitivity(distance: bigint): Sensitivity {
+  return { l1: distance, l2Squared: distance * distance, lInfinity: distance }
+}
+
+/** Integers spread evenly over the orders of magnitude from 2^0 to 2^`mostBits`. */
+function integersOfEverySize(mostBits: number): fc.Arbitrary<bigint> {
+  return fc.integer({ min: 0, max: mostBits }).chain((bits) => fc.bigInt(1n, 1n << BigInt(bits)))
+}
+
+/** Every epsilon a query may have: 1e-9 to 1000. */
+export const anyEpsilon: fc.Arbitrary<EpsilonNano> = integersOfEverySize(40)
+  .filter((count) => count <= 1_000_000_000_000n)
+  .map(epsilonNano)
+
+/** Every delta the Gaussian mechanism may have: 1e-18 to 0.999. */
+export const anyDelta: fc.Arbitrary<DeltaAtto> = integersOfEverySize(60)
+  .filter((count) => count <= 999_000_000_000_000_000n)
+  .map(deltaAtto)
+
+/** One entry that moves by up to 2^55, or several: the square of the L2 sensitivity goes up to 2^110. */
+export const anySensitivity: fc.Arbitrary<Sensitivity> = fc
+  .tuple(integersOfEverySize(54), fc.integer({ min: 1, max: 4 }))
+  .map(([distance, entries]) => ({
+    l1: BigInt(entries) * distance,
+    l2Squared: BigInt(entries) * distance * distance,
+    lInfinity: distance,
+  }))
