@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
-import canonicalize from 'canonicalize'
 import type { Dataset } from './catalog/dataset.ts'
 import type { Engine } from './engines/engine.ts'
+import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Budget, Charge, Ledger } from './ledger/ledger.ts'
 import { addNoise } from './mechanisms/mechanism.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
@@ -110,9 +109,9 @@ async function charge(
   question: Question,
   planned: Plan,
 ): Promise<Charge | Answer> {
-  const { principal, dataset } = question
-  const request = canonicalRequest(question)
-  const requestHash = createHash('sha256').update(request).digest('hex')
+  const { principal, dataset, query } = question
+  const request = canonicalJson({ dataset: dataset.id, version: dataset.version, query })
+  const requestHash = sha256(request)
   const outcome = await ledger.charge({
     dataset: dataset.id,
     datasetVersion: dataset.version,
@@ -140,13 +139,6 @@ async function charge(
     case 'no-budget':
       throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
   }
-}
-
-/** The question in RFC 8785 form; the same question always gives the same text. */
-function canonicalRequest({ dataset, query }: Question): string {
-  const text = canonicalize({ dataset: dataset.id, version: dataset.version, query })
-  if (text === undefined) throw new RangeError('a query has a canonical form')
-  return text
 }
 
 function denied({ cap, spent }: Budget, asked: PrivacyLoss): Refusal {

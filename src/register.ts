@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import canonicalize from 'canonicalize'
 import type { Catalog, CatalogEntry } from './catalog/catalog.ts'
 import { type DatasetDeclaration, declareColumns, declareDataset } from './catalog/declaration.ts'
 import { digestFile, locateSource } from './catalog/source-file.ts'
 import type { DuckDbEngine } from './engines/duckdb.ts'
 import { ingest } from './engines/ingest.ts'
+import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Budget, Ledger } from './ledger/ledger.ts'
 import {
   deltaFromWire,
@@ -132,11 +131,8 @@ function requireSameCap({ cap, spent }: Budget, asked: PrivacyLoss, id: string):
 /** The same file under the same declaration is the same version, on any machine. */
 function versionOf(declaration: DatasetDeclaration, sourceDigest: string): string {
   const { columns, privacyUnit, neighbours, synthetic, source } = declaration
-  const facts = canonicalize({ columns, privacyUnit, neighbours, synthetic, source, sourceDigest })
-  return createHash('sha256')
-    .update(facts ?? '')
-    .digest('hex')
-    .slice(0, 16)
+  const facts = { columns, privacyUnit, neighbours, synthetic, source, sourceDigest }
+  return sha256(canonicalJson(facts)).slice(0, 16)
 }
 
 async function withdraw({ catalog, engine }: RegistryDependencies, id: string): Promise<void> {
