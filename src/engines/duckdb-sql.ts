@@ -6,8 +6,9 @@ import { quoteIdentifier, ROWS_TABLE } from './duckdb-instance.ts'
 export type Parameter = bigint | string | boolean
 
 /**
- * An aggregate as a statement. Each row of its answer is the cell's number, then for each statistic its columns: one
- * for a count; for an affine sum the sum of the indexes and the count of the rows that have one. Every column is text.
+ * An aggregate as a statement. Each row of its answer is the cell's number, where there are group keys, then for
+ * each statistic its columns: one for a count; for an affine sum the sum of the indexes and the count of the rows that
+ * have one. Every column is text.
  */
 export interface PrintedAggregate {
   readonly sql: string
@@ -54,7 +55,7 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset): PrintedA
   const statistics = aggregate.statistics.flatMap((statistic) => printStatistic(printer, statistic))
   const from = `FROM ${quoteIdentifier(ROWS_TABLE)}${where}`
   const [first, ...others] = keys
-  if (first === undefined) return finish(`SELECT ${["'0'", ...statistics].join(', ')} ${from}`)
+  if (first === undefined) return finish(`SELECT ${statistics.join(', ')} ${from}`)
   const cell = others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell)
   return finish(`SELECT ${[`CAST(${cell} AS VARCHAR)`, ...statistics].join(', ')} ${from} GROUP BY ${cell}`)
 
@@ -72,9 +73,10 @@ export function readAggregate(
   const statistics = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
   for (const row of rows) {
     const values = row.map(readInteger)
-    const cell = Number(values[0])
+    const grouped = aggregate.groupBy.length > 0
+    const cell = grouped ? Number(values[0]) : 0
     if (!(cell >= 0 && cell < cells)) throw new RangeError('a cell outside the aggregate')
-    let position = 1
+    let position = grouped ? 1 : 0
     for (const [index, statistic] of aggregate.statistics.entries()) {
       const [first, second] = [values[position], values[position + 1]]
       const value = statistic.kind === 'count' ? first : combineAffineSum(statistic, first, second)
@@ -117,7 +119,7 @@ function printColumn({ dataset }: Printer, name: string, types: readonly Column[
 const NUMERIC = ['integer', 'number'] as const
 const ANY_TYPE = ['integer', 'number', 'boolean', 'category', 'string'] as const
 
-/** The type is spelled out: DuckDB does not always find it out, and plans anew for values of another. */
+/** The type is spelled out, because DuckDB does not always find it out. */
 function bind(
   { parameters }: Printer,
   value: Parameter,

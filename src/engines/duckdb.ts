@@ -107,10 +107,13 @@ function keyOf({ id, version }: DatasetVersion): string {
 /** How often a statement that is out of time is interrupted again, see `expire`. */
 const INTERRUPT_EVERY_MS = 20
 
-/** Shapes of aggregates whose statements each connection keeps prepared. */
+/**
+ * Shapes of aggregates whose statements each connection keeps prepared. That saves the parsing; a statement with values
+ * bound is planned anew each time (DuckDB since 1.5), which lets its filters into the scan.
+ */
 const PREPARED_STATEMENTS_PER_CONNECTION = 64
 
-const PROBE: PrintedAggregate = { sql: "SELECT '0', '1'", parameters: [], cells: 1 }
+const PROBE: PrintedAggregate = { sql: "SELECT '1'", parameters: [], cells: 1 }
 
 type Rows = readonly (readonly unknown[])[]
 
@@ -307,7 +310,9 @@ async function execute(seat: Seat, { sql, parameters }: PrintedAggregate): Promi
   const result = await prepared.run()
   const rows: (readonly unknown[])[] = []
   for (let index = 0; index < result.chunkCount; index += 1) {
-    for (const row of result.getChunk(index).getRows()) rows.push(row)
+    const chunk = result.getChunk(index)
+    const columns = Array.from({ length: chunk.columnCount }, (_, column) => chunk.getColumnValues(column))
+    for (let row = 0; row < chunk.rowCount; row += 1) rows.push(columns.map((values) => values[row]))
   }
   return rows
 }
@@ -333,7 +338,7 @@ async function prepare({ connection, statements }: Seat, sql: string): Promise<S
   return statement
 }
 
-/** Binds in just the type that the statement was planned for; any other would have it planned anew each time. */
+/** Binds in just the type that the statement spells out. */
 function binder(prepared: DuckDBPreparedStatement, position: number): (value: Parameter) => void {
   const type = prepared.parameterTypeId(position)
   return (value) => {

@@ -39,8 +39,8 @@ describe('the discrete Laplace sampler', () => {
   it('leaves doubles for big integers before a sum or product loses a bit', () => {
     // u = t - 1; then the coin of u / t fails at k = 1, so u is accepted.
     const low = [largest - 1, largest - 1]
-    // The coin of exp(-1) fails at k = 3, a success, three times; then at k = 2, a failure. So v = 3.
-    const high = [0, 1, 0, 1, 0, 1, 1]
+    // The coin of exp(-1) succeeds three times, then fails. So v = 3.
+    const high = [1, 1, 1, 119]
     const negative = [1]
     const tape = [...low, ...high, ...negative]
     const expected = -(BigInt(largest) * 4n - 1n)

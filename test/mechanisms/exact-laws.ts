@@ -29,8 +29,10 @@ export const EXACT_LAWS: readonly ExactLaw[] = [
   ...[7n, 200n, 257n, 300n, 1000n, 4095n, 4096n].map(uniformBigLaw),
   sharedWordLaw('coins of one word', 4, [2, 2, 2, 2, 2, 2]),
   sharedWordLaw('small bounds of one word', 8, [2, 3, 2]),
-  sharedWordLaw('small and large bounds in turn', 8, [2, 10, 2]),
+  sharedWordLaw('small and large bounds in turn', 4, [2, 10, 2]),
   unsignedWordLaw(),
+  coinLaw('bernoulliExpOfOne', Math.exp(-1), ({ coins }, source) => coins.bernoulliExpOfOne(source)),
+  coinLaw('bernoulliExpOfHalf', Math.exp(-0.5), ({ coins }, source) => coins.bernoulliExpOfHalf(source)),
   ...(
     [
       [0, 1],
@@ -70,7 +72,7 @@ function uniformLaw(bound: number): ExactLaw {
     violation: ({ uniform }) =>
       nonUniformity(
         bound,
-        (tape) => uniform.uniformFromWords(() => tape.below(16), 4).below(bound),
+        (tape) => uniform.uniformFromWords({ next: () => tape.below(16) }, 4).below(bound),
         16 ** -4,
       ),
   }
@@ -82,7 +84,7 @@ function uniformBigLaw(bound: bigint): ExactLaw {
     violation: ({ uniform }) =>
       nonUniformity(
         Number(bound),
-        (tape) => Number(uniform.uniformFromWords(() => tape.below(16), 4).belowBig(bound)),
+        (tape) => Number(uniform.uniformFromWords({ next: () => tape.below(16) }, 4).belowBig(bound)),
         16 ** -4,
       ),
   }
@@ -96,7 +98,7 @@ function sharedWordLaw(name: string, wordBits: number, bounds: readonly number[]
       nonUniformity(
         bounds.reduce((product, bound) => product * bound, 1),
         (tape) => {
-          const source = uniform.uniformFromWords(() => tape.below(2 ** wordBits), wordBits)
+          const source = uniform.uniformFromWords({ next: () => tape.below(2 ** wordBits) }, wordBits)
           return bounds.reduce((index, bound) => index * bound + source.below(bound), 0)
         },
         2 ** (-4 * Math.min(wordBits, 5)),
@@ -111,11 +113,12 @@ function unsignedWordLaw(): ExactLaw {
     violation: ({ uniform }) => {
       for (const bits of [1n, 8n, 31n, 32n, 40n, 53n, 64n, 90n]) {
         let words = 0
-        const source = uniform.uniformFromWords(() => {
+        const next = () => {
           words += 1
           if (words > 100) throw new Error('all ones are rejected')
           return 0xffff_ffff
-        })
+        }
+        const source = uniform.uniformFromWords({ next })
         const bound = 1n << bits
         try {
           if (source.belowBig(bound) !== bound - 1n) return `all ones are not the largest below 2^${bits}`
@@ -151,25 +154,13 @@ function nonUniformity(
 
 function coinLaws(numerator: number, denominator: number): ExactLaw[] {
   const x = numerator / denominator
-  const coinLaw = (
-    name: string,
-    probability: number,
-    coin: (samplers: Samplers, source: UniformSource) => boolean,
-  ): ExactLaw => ({
-    name: `${name} of ${numerator}/${denominator}`,
-    violation: (samplers) =>
-      departure(
-        enumerateTapes((tape) => coin(samplers, tape), 1e-11),
-        (outcome) => (outcome ? probability : 1 - probability),
-        [true, false],
-      ),
-  })
   const [bigNumerator, bigDenominator] = [BigInt(numerator), BigInt(denominator)]
+  const fraction = `${numerator}/${denominator}`
   const laws = [
-    coinLaw('bernoulliExp', Math.exp(-x), ({ coins }, source) =>
+    coinLaw(`bernoulliExp of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
       coins.bernoulliExp(numerator, denominator, source),
     ),
-    coinLaw('bernoulliExpBig', Math.exp(-x), ({ coins }, source) =>
+    coinLaw(`bernoulliExpBig of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
       coins.bernoulliExpBig(bigNumerator, bigDenominator, source),
     ),
   ]
@@ -177,10 +168,26 @@ function coinLaws(numerator: number, denominator: number): ExactLaw[] {
   if (numerator === 3) return laws
   return [
     ...laws,
-    coinLaw('bernoulliExpOfHalfSquare', Math.exp((-x * x) / 2), ({ coins }, source) =>
+    coinLaw(`bernoulliExpOfHalfSquare of ${fraction}`, Math.exp((-x * x) / 2), ({ coins }, source) =>
       coins.bernoulliExpOfHalfSquare(numerator, denominator, source),
     ),
   ]
+}
+
+function coinLaw(
+  name: string,
+  probability: number,
+  coin: (samplers: Samplers, source: UniformSource) => boolean,
+): ExactLaw {
+  return {
+    name,
+    violation: (samplers) =>
+      departure(
+        enumerateTapes((tape) => coin(samplers, tape), 1e-11),
+        (outcome) => (outcome ? probability : 1 - probability),
+        [true, false],
+      ),
+  }
 }
 
 function laplaceLaws(t: number, s: number): ExactLaw[] {

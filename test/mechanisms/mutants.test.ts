@@ -7,41 +7,41 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'modulo bias instead of rejection',
     file: 'uniform-integers.ts',
-    find: `const candidate = (nextWord() & mask) >>> 0
+    find: `const candidate = (this.#words.next() & mask) >>> 0
       if (candidate < bound) return candidate`,
-    replace: 'return ((nextWord() & mask) >>> 0) % bound',
+    replace: 'return ((this.#words.next() & mask) >>> 0) % bound',
   },
   {
     bug: 'a signed word',
     file: 'uniform-integers.ts',
-    find: `const candidate = (nextWord() & mask) >>> 0
+    find: `const candidate = (this.#words.next() & mask) >>> 0
       if (candidate < bound) return candidate`,
-    replace: `const candidate = nextWord() & mask
+    replace: `const candidate = this.#words.next() & mask
       if (candidate < bound) return candidate`,
   },
   {
     bug: 'a signed high word',
     file: 'uniform-integers.ts',
-    find: 'let candidate = BigInt((nextWord() & mask) >>> 0)',
-    replace: 'let candidate = BigInt(nextWord() & mask)',
+    find: 'let candidate = BigInt((this.#words.next() & mask) >>> 0)',
+    replace: 'let candidate = BigInt(this.#words.next() & mask)',
   },
   {
     bug: 'shared bits used twice',
     file: 'uniform-integers.ts',
-    find: 'sharedBits >>>= bits',
+    find: 'this.#sharedBits >>>= bits',
     replace: '',
   },
   {
     bug: 'shared bits never renewed',
     file: 'uniform-integers.ts',
-    find: 'sharedBitsLeft -= bits',
+    find: 'this.#sharedBitsLeft -= bits',
     replace: '',
   },
   {
     bug: 'the bound itself can be drawn',
     file: 'uniform-integers.ts',
-    find: 'sharedBitsLeft -= bits\n      if (candidate < bound)',
-    replace: 'sharedBitsLeft -= bits\n      if (candidate <= bound)',
+    find: 'this.#sharedBitsLeft -= bits\n      if (candidate < bound)',
+    replace: 'this.#sharedBitsLeft -= bits\n      if (candidate <= bound)',
   },
   {
     bug: 'the largest high word rejected',
@@ -58,8 +58,8 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'at most instead of below, in the coin',
     file: 'bernoulli.ts',
-    find: 'source.below(denominator) < numerator) k += 1',
-    replace: 'source.below(denominator) <= numerator) k += 1',
+    find: 'source.below(denominator) < numerator) coin += 1',
+    replace: 'source.below(denominator) <= numerator) coin += 1',
   },
   {
     bug: 'at most instead of below, in the coin of big integers',
@@ -70,14 +70,38 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: '1 / (k + 1) instead of 1 / k',
     file: 'bernoulli.ts',
-    find: 'source.below(k) === 0 && source.below(denominator) <',
-    replace: 'source.below(k + 1) === 0 && source.below(denominator) <',
+    find: 'source.below(coin) === 0',
+    replace: 'source.below(coin + 1) === 0',
   },
   {
-    bug: 'the coins counted from 0',
+    bug: 'the coins counted from 2',
     file: 'bernoulli.ts',
-    find: 'let k = 1\n  while (source.below(k) === 0 && source.below(denominator) <',
-    replace: 'let k = 0\n  while (source.below(k + 1) === 0 && source.below(denominator) <',
+    find: 'return firstFailureIsOdd(1, ',
+    replace: 'return firstFailureIsOdd(2, ',
+  },
+  {
+    bug: 'the rare case of the coin of exp(-1) cut short',
+    file: 'bernoulli.ts',
+    find: 'cases === 0 ? firstFailureIsOdd(6, 1, 1, source) : cases <= 44',
+    replace: 'cases <= 44',
+  },
+  {
+    bug: 'the rare case of the coin of exp(-1) begun one coin early',
+    file: 'bernoulli.ts',
+    find: 'firstFailureIsOdd(6, 1, 1, source)',
+    replace: 'firstFailureIsOdd(5, 1, 1, source)',
+  },
+  {
+    bug: 'one case too few in the coin of exp(-1/2)',
+    file: 'bernoulli.ts',
+    find: 'cases <= 2329',
+    replace: 'cases < 2329',
+  },
+  {
+    bug: 'one case too many in the coin of exp(-1/2)',
+    file: 'bernoulli.ts',
+    find: 'source.below(3840)',
+    replace: 'source.below(3841)',
   },
   {
     bug: 'the half of the half square dropped',
@@ -190,7 +214,7 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'whole units of the exponent dropped',
     file: 'discrete-gaussian.ts',
-    find: 'if (!bernoulliExp(1, 1, source)) return undefined',
+    find: 'if (!bernoulliExpOfOne(source)) return undefined',
     replace: ';',
   },
 ]

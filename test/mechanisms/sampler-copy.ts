@@ -26,10 +26,14 @@ export interface Mutation {
  */
 const FLIPPED_COINS = `
 import * as coins from './bernoulli-as-it-is.ts'
-const flipped = (name) => (numerator, denominator, source) =>
-  source.flip(name + ' ' + numerator + '/' + denominator, (own) => coins[name](numerator, denominator, own))
+const flipped = (name) => (...args) => {
+  const source = args.pop()
+  return source.flip(name + ' ' + args.join('/'), (own) => coins[name](...args, own))
+}
 export const bernoulliExp = flipped('bernoulliExp')
 export const bernoulliExpBig = flipped('bernoulliExpBig')
+export const bernoulliExpOfOne = flipped('bernoulliExpOfOne')
+export const bernoulliExpOfHalf = flipped('bernoulliExpOfHalf')
 export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
 `
 

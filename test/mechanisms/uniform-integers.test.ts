@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { uniformFromWords } from '../../src/mechanisms/uniform-integers.ts'
 
 describe('uniform integers (their law: exact-laws.test.ts)', () => {
-  const source = uniformFromWords(() => 0)
+  const source = uniformFromWords({ next: () => 0 })
 
   it.each([0, -1, 0.5, 2 ** 53 + 2, Number.NaN, Number.POSITIVE_INFINITY])(
     'refuses a bound of %d',
@@ -16,12 +16,14 @@ describe('uniform integers (their law: exact-laws.test.ts)', () => {
   })
 
   it.each([0, 3, 33, 4.5])('refuses words of %d bits', (bits) => {
-    expect(() => uniformFromWords(() => 0, bits)).toThrow(RangeError)
+    expect(() => uniformFromWords({ next: () => 0 }, bits)).toThrow(RangeError)
   })
 
   it('spends no word where there is no choice', () => {
-    const silent = uniformFromWords(() => {
-      throw new Error('a word was drawn')
+    const silent = uniformFromWords({
+      next: () => {
+        throw new Error('a word was drawn')
+      },
     })
     expect(silent.below(1)).toBe(0)
     expect(silent.belowBig(1n)).toBe(0n)
@@ -29,9 +31,11 @@ describe('uniform integers (their law: exact-laws.test.ts)', () => {
 
   it('serves 32 coins from one word', () => {
     let words = 0
-    const counted = uniformFromWords(() => {
-      words += 1
-      return 0b1011
+    const counted = uniformFromWords({
+      next: () => {
+        words += 1
+        return 0b1011
+      },
     })
     expect(Array.from({ length: 32 }, () => counted.below(2)).slice(0, 5)).toEqual([1, 1, 0, 1, 0])
     expect(words).toBe(1)
