@@ -1,7 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
+import { writePrivately } from '../durable-file.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 /**
@@ -49,6 +50,7 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
     throw new RangeError('a name is 1 to 63 lower-case letters, digits and "-", starting with a letter')
   }
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
   const stored = readKeys(dataDirectory) ?? []
   if (stored.some((key) => key.name === principal.name))
     throw new RangeError(`the name ${principal.name} is taken`)
@@ -99,18 +101,4 @@ function keyRingFile(dataDirectory: string): string {
 
 function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest()
-}
-
-async function writePrivately(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-  const partial = `${file}.partial`
-  const handle = await open(partial, 'w', 0o600)
-  try {
-    await handle.chmod(0o600)
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(partial, file)
 }

@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { synchronise, writePrivately } from '../durable-file.ts'
 import type { Dataset } from './dataset.ts'
 import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 
@@ -68,7 +69,7 @@ export async function openCatalog(directory: string): Promise<Catalog> {
         ...(rows === undefined ? {} : { rows }),
       }
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
-      await writeDurably(entryFile(id), `${JSON.stringify(stored, null, 2)}\n`)
+      await writePrivately(entryFile(id), `${JSON.stringify(stored, null, 2)}\n`)
       await synchronise(directory)
       entries.set(id, entry)
     },
@@ -87,28 +88,5 @@ async function readEntry(file: string): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-/** A reader sees the old file or the new one, whole, whatever happens in between. */
-async function writeDurably(file: string, text: string): Promise<void> {
-  const partial = `${file}.partial`
-  const handle = await open(partial, 'w', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(partial, file)
-  await synchronise(path.dirname(file))
-}
-
-async function synchronise(directory: string): Promise<void> {
-  const handle = await open(directory, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

@@ -11,10 +11,10 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 import type { Column } from '../catalog/dataset.ts'
+import { publishFile } from '../durable-file.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { type CsvShape, readCsvShape } from './csv-shape.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './duckdb-instance.ts'
-import { publishFile } from './durable-file.ts'
 import { printIngest, rangeIsComputable } from './ingest-sql.ts'
 
 /** A file to make a dataset's rows of. */

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { DuckDBDataChunk, INTEGER, VARCHAR } from '@duckdb/node-api'
+import { publishFile } from '../durable-file.ts'
 import { openLockedInstance, quoteIdentifier, quoteLiteral, ROWS_TABLE } from './duckdb-instance.ts'
-import { publishFile } from './durable-file.ts'
 
 /** A column to write; all columns of a file are as long as each other. */
 export type ParquetColumn =
