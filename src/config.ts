@@ -12,6 +12,10 @@ export const environmentSchema = z.object({
   SOTTO_DATA_DIR: z
     .string()
     .min(1)
+    .refine(
+      (text) => !/[?*[\]]/.test(path.resolve(text)),
+      'must not lie in a folder whose name holds ?, *, [ or ]',
+    )
     .default('data')
     .describe('The folder that holds source files, ingested rows, keys and the ledger.'),
   SOTTO_LEDGER_URL: z

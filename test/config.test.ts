@@ -19,6 +19,7 @@ test.each([
   ['SOTTO_LOG_LEVEL', 'loud', 'info'],
   ['SOTTO_DEMO', 'yes', 'true'],
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
+  ['SOTTO_DATA_DIR', '/srv/what?', 'must not lie in a folder'],
   ['SOTTO_LEDGER_URL', 'postgres://ledger', 'no other ledger'],
   ['SOTTO_PROT', '8080', 'not a variable Sotto knows'],
 ])('%s=%s stops the start, with its name and the rule', (name, value, rule) => {
