@@ -1,5 +1,11 @@
 import type { QueryPredicate } from '../../schemas/query.ts'
-import { type Column, columnNamed, type Dataset, type NumericColumn } from '../catalog/dataset.ts'
+import {
+  type CategoryColumn,
+  type Column,
+  columnNamed,
+  type Dataset,
+  type NumericColumn,
+} from '../catalog/dataset.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
@@ -113,44 +119,42 @@ function planMembership(
   values: readonly Literal[],
   field: (position: number) => string,
 ): Predicate {
-  const parse = <T>(type: 'number' | 'string' | 'boolean', read: (value: never, where: string) => T) =>
-    values.map((value, position) => {
-      if (typeof value !== type) throw wrongType(column, field(position))
-      return read(value as never, field(position))
-    })
+  const mistyped = (position: number): never => {
+    throw wrongType(column, field(position))
+  }
   switch (column.type) {
     case 'integer':
     case 'number':
       return {
         kind: 'index-in',
         column: column.name,
-        indexes: parse('number', (value: number, where) => exactIndex(column, value, where)),
+        indexes: values.map((value, position) =>
+          exactIndex(column, typeof value === 'number' ? value : mistyped(position), field(position)),
+        ),
       }
     case 'category':
       return {
         kind: 'category-in',
         column: column.name,
-        indexes: parse('string', (value: string, where) => {
-          const index = column.categories.indexOf(value)
-          if (index !== -1) return index
-          throw refuseField(
-            'query-does-not-fit',
-            where,
-            `"${value}" is not a declared category of ${column.name}`,
-          )
-        }),
+        indexes: values.map((value, position) =>
+          categoryIndex(column, typeof value === 'string' ? value : mistyped(position), field(position)),
+        ),
       }
     case 'boolean': {
-      const wanted = new Set(parse('boolean', (value: boolean) => value))
+      const wanted = new Set(
+        values.map((value, position) => (typeof value === 'boolean' ? value : mistyped(position))),
+      )
       const predicates = [...wanted].map(
         (value) => ({ kind: 'boolean-is', column: column.name, value }) as const,
       )
-      return predicates.length === 1 && predicates[0] !== undefined
-        ? predicates[0]
-        : { kind: 'or', predicates }
+      return { kind: 'or', predicates }
     }
     case 'string':
-      return { kind: 'string-in', column: column.name, values: parse('string', (value: string) => value) }
+      return {
+        kind: 'string-in',
+        column: column.name,
+        values: values.map((value, position) => (typeof value === 'string' ? value : mistyped(position))),
+      }
   }
 }
 
@@ -184,6 +188,12 @@ function exactIndex(column: NumericColumn, value: number, field: string): bigint
     field,
     `is not on the grid of ${column.name}, so no row can have it`,
   )
+}
+
+function categoryIndex(column: CategoryColumn, category: string, field: string): number {
+  const index = column.categories.indexOf(category)
+  if (index !== -1) return index
+  throw refuseField('query-does-not-fit', field, `"${category}" is not a declared category of ${column.name}`)
 }
 
 /** The least index whose value is at least this. */
