@@ -57,8 +57,8 @@ const accuracy = z
     confidence: z.number(),
     halfWidth: errorReport.shape.halfWidth.nullable(),
     expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
-    sum: errorReport.optional(),
-    count: errorReport.optional(),
+    sum: errorReport.optional().describe("Of a mean: the noisy sum about the middle, in the column's units."),
+    count: errorReport.optional().describe('Of a mean: the noisy count. Both half-widths hold together.'),
   })
   .meta({
     id: 'Accuracy',
