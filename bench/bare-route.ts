@@ -1,0 +1,122 @@
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { DuckDBPreparedStatement } from '@duckdb/node-api'
+import fastify from 'fastify'
+import { openCatalog } from '../src/catalog/catalog.ts'
+import { readConfig } from '../src/config.ts'
+import { openLockedInstance } from '../src/engines/duckdb-instance.ts'
+import { printAggregate } from '../src/engines/duckdb-sql.ts'
+
+/*
+ * What Sotto is measured against: a route that does no more than the work nobody could leave out. It counts the rows
+ * with the statement that Sotto prints, over the same ingested file with the same settings, and commits one row to
+ * SQLite, as durably, before it answers. There is no key, no validation, no plan, no noise, no log line, no budget and
+ * no second commit.
+ */
+
+/** Counts and then commits a row of its own, synchronously. */
+export const SINGLE_COMMIT_ROUTE = '/count'
+/** Counts and then commits together with whoever else is waiting. */
+export const GROUPED_COMMIT_ROUTE = '/count-grouped'
+
+if (import.meta.main) await serve(process.argv[2] ?? '', process.argv[3] ?? '')
+
+async function serve(dataDirectory: string, debitsFile: string): Promise<void> {
+  const count = await openCounter(dataDirectory)
+  const { debit, debitGrouped } = openDebits(debitsFile)
+  const app = fastify()
+  const body = { schema: { body: { type: 'object' } } } as const
+  app.post<{ Body: CountRequest }>(SINGLE_COMMIT_ROUTE, body, async (request) => {
+    const value = await count(request.body.where.value)
+    debit(JSON.stringify(request.body))
+    return { value }
+  })
+  app.post<{ Body: CountRequest }>(GROUPED_COMMIT_ROUTE, body, async (request) => {
+    const value = await count(request.body.where.value)
+    await debitGrouped(JSON.stringify(request.body))
+    return { value }
+  })
+  process.once('SIGTERM', () => process.exit(0))
+  console.log(`bare route at ${await app.listen({ host: '127.0.0.1', port: 0 })}.`)
+}
+
+interface CountRequest {
+  readonly where: { readonly value: number }
+}
+
+/** As many connections as Sotto opens, each with the statement prepared; whoever finds none free waits in line. */
+async function openCounter(dataDirectory: string): Promise<(age: number) => Promise<number>> {
+  const config = readConfig({})
+  const catalog = await openCatalog(path.join(dataDirectory, 'datasets'))
+  const dataset = catalog.get('census')?.dataset
+  if (dataset === undefined) throw new Error('the demo dataset is not there')
+  const { sql } = printAggregate(
+    {
+      where: { kind: 'index-between', column: 'Age', lower: 0n },
+      groupBy: [],
+      statistics: [{ kind: 'count' }],
+      bounding: { kind: 'one-row-each' },
+    },
+    dataset,
+  )
+  const instance = await openLockedInstance(catalog.rowsFile(dataset), 'READ_ONLY', {
+    threads: config.queryThreads,
+    memoryLimit: config.queryMemory,
+    temporaryDirectory: path.join(dataDirectory, 'bare-temporary'),
+    maxTemporaryDirectorySize: '1GB',
+  })
+  const idle: DuckDBPreparedStatement[] = []
+  for (let opened = 0; opened < config.queryConnections; opened += 1) {
+    idle.push(await (await instance.connect()).prepare(sql))
+  }
+  const line: ((statement: DuckDBPreparedStatement) => void)[] = []
+
+  return async (age) => {
+    const statement = idle.pop() ?? (await new Promise<DuckDBPreparedStatement>((take) => line.push(take)))
+    statement.bindBigInt(1, BigInt(age))
+    const result = await statement.run()
+    const value = Number(result.getChunk(0).getRows()[0]?.[1])
+    const next = line.shift()
+    if (next === undefined) idle.push(statement)
+    else next(statement)
+    return value
+  }
+}
+
+interface Debits {
+  debit(request: string): void
+  debitGrouped(request: string): Promise<void>
+}
+
+function openDebits(file: string): Debits {
+  const database = new DatabaseSync(file)
+  database.exec(`
+    PRAGMA locking_mode = EXCLUSIVE;
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 16000;
+    CREATE TABLE debits (number INTEGER PRIMARY KEY, request TEXT NOT NULL) STRICT;
+  `)
+  const insert = database.prepare('INSERT INTO debits (request) VALUES (?)')
+  let waiting: { readonly request: string; readonly resolve: () => void }[] = []
+
+  const commitWaiting = (): void => {
+    const group = waiting
+    waiting = []
+    database.exec('BEGIN IMMEDIATE')
+    for (const { request } of group) insert.run(request)
+    database.exec('COMMIT')
+    for (const { resolve } of group) resolve()
+  }
+
+  return {
+    debit: (request) => {
+      insert.run(request)
+    },
+    debitGrouped: (request) =>
+      new Promise((resolve) => {
+        if (waiting.length === 0) setImmediate(commitWaiting)
+        waiting.push({ request, resolve })
+      }),
+  }
+}

@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const START_WITHIN_MS = 60_000
+const LOOK_EVERY_MS = 20
+
+/** A server under measurement, in a process of its own. */
+export interface Child {
+  readonly url: string
+  /** Asks it to stop and waits until it has. */
+  stop(): Promise<void>
+}
+
+/** What to start and how it says where it listens. */
+export interface ChildCommand {
+  readonly arguments: readonly string[]
+  readonly environment: Readonly<Record<string, string>>
+  /** Takes everything the process prints: a pipe would have this process read it, at the expense of the load. */
+  readonly logFile: string
+  /** Finds the URL, its first group, in what was printed. */
+  readonly announcement: RegExp
+}
+
+/**
+ * Starts a server with this Node and waits until it listens.
+ * @throws where it ends before, or does not listen in time.
+ */
+export async function startChild(command: ChildCommand): Promise<Child> {
+  const log = openSync(command.logFile, 'a')
+  const child = spawn(process.execPath, command.arguments, {
+    env: { PATH: process.env.PATH ?? '', ...command.environment },
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  const ended = once(child, 'exit')
+  try {
+    return {
+      url: await announcedUrl(child, command),
+      stop: async () => {
+        child.kill('SIGTERM')
+        await ended
+      },
+    }
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
+}
+
+async function announcedUrl(child: ChildProcess, { logFile, announcement }: ChildCommand): Promise<string> {
+  for (const startMs = performance.now(); performance.now() < startMs + START_WITHIN_MS; ) {
+    const printed = readFileSync(logFile, 'utf8')
+    const url = announcement.exec(printed)?.[1]
+    if (url !== undefined) return url
+    if (child.exitCode !== null) throw new Error(`a server ended at its start:\n${printed}`)
+    await sleep(LOOK_EVERY_MS)
+  }
+  throw new Error('a server did not start in time')
+}

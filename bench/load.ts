@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import autocannon from 'autocannon'
+
+/** A route to put under load. */
+export interface Target {
+  readonly url: string
+  readonly authorization: string
+  readonly body: string
+}
+
+/** What one run over a target measured. */
+export interface Load {
+  /** All that were given, before and after the measured time too. */
+  readonly answers: number
+  readonly requestsPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+/** Opening the connections takes a while, and then the first requests all come at once. */
+const RAMP_MS = 300
+/** How often the load looks whether its time is up. */
+const LOOK_EVERY_MS = 50
+
+interface Answer {
+  readonly atMs: number
+  readonly tookMs: number
+}
+
+/**
+ * Ask as fast as the answers come, over so many connections, each request under an `Idempotency-Key` of its own.
+ * @throws where a single request fails or is answered with anything but success: a failure is quick and would flatter.
+ */
+export async function measureLoad(target: Target, connections: number, durationMs: number): Promise<Load> {
+  const { answers, startMs, result } = await run(target, connections, RAMP_MS + durationMs + LOOK_EVERY_MS)
+  const { errors, timeouts, non2xx } = result
+  const fromMs = startMs + RAMP_MS
+  const measured = answers.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + durationMs)
+  if (errors + timeouts + non2xx > 0 || measured.length === 0) {
+    const failures = JSON.stringify({ errors, timeouts, non2xx, answers: answers.length })
+    throw new Error(`${target.url} failed at ${connections} connections: ${failures}`)
+  }
+  const sorted = measured.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
+  return {
+    answers: answers.length,
+    requestsPerSecond: (measured.length / durationMs) * 1_000,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+  }
+}
+
+interface Run {
+  readonly answers: readonly Answer[]
+  readonly startMs: number
+  readonly result: autocannon.Result
+}
+
+function run(target: Target, connections: number, durationMs: number): Promise<Run> {
+  const keys = randomUUID()
+  let asked = 0
+  const options: autocannon.Options = {
+    url: target.url,
+    connections,
+    duration: durationMs / 1_000,
+    sampleInt: LOOK_EVERY_MS,
+    requests: [
+      {
+        method: 'POST',
+        body: target.body,
+        headers: { authorization: target.authorization, 'content-type': 'application/json' },
+        setupRequest: (request) => {
+          asked += 1
+          return { ...request, headers: { ...request.headers, 'idempotency-key': `${keys}-${asked}` } }
+        },
+      },
+    ],
+  }
+  return new Promise((resolve, reject) => {
+    const answers: Answer[] = []
+    let startMs = 0
+    const instance = autocannon(options, (error: unknown, result: autocannon.Result) =>
+      error ? reject(error) : resolve({ answers, startMs, result }),
+    )
+    instance.on('start', () => {
+      startMs = performance.now()
+    })
+    instance.on('response', (_client, _status, _bytes, tookMs) =>
+      answers.push({ atMs: performance.now(), tookMs }),
+    )
+  })
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
