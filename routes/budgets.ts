@@ -5,7 +5,6 @@ import { ledgerPage, ledgerQuery } from '../schemas/ledger.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { describeBudget } from '../src/answer.ts'
-import type { Catalog } from '../src/catalog/catalog.ts'
 import type { Budget, Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
 import {
   deltaFromWire,
@@ -16,19 +15,14 @@ import {
 } from '../src/privacy/loss.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireDataset } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly keyRing: KeyRing
-  readonly catalog: Catalog
   readonly ledger: Ledger
 }
 
-/** What a dataset may reveal, what it has revealed, and who made it so. */
-export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
-  app,
-  { keyRing, catalog, ledger },
-) => {
+/** What a dataset may reveal, what it has revealed, and who made it so; a withdrawn dataset's history stays open. */
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { keyRing, ledger }) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(keyRing, 'custodian')
 
@@ -45,8 +39,8 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
-      return describeBudget(requireBudget(await ledger.budget(dataset.id), dataset.id))
+      const { dataset } = request.params
+      return describeBudget(requireBudget(await ledger.budget(dataset), dataset))
     },
   )
 
@@ -65,18 +59,18 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = request.params
       const { epsilon, delta, reason } = request.body
       if (epsilon === 0 && delta === 0)
-        throw refuseField('invalid-request', 'epsilon', 'or delta must be greater than 0')
+        throw refuseField('invalid-request', 'epsilon', 'must be greater than 0 where delta is not')
       const amount = {
         epsilonNano:
           epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
         deltaAtto: deltaFromWire(delta, 'delta'),
       }
       try {
-        const raised = await ledger.grant(dataset.id, amount, principalOf(request).name, reason)
-        return describeBudget(requireBudget(raised, dataset.id))
+        const raised = await ledger.grant(dataset, amount, principalOf(request).name, reason)
+        return describeBudget(requireBudget(raised, dataset))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         throw new Refusal(
@@ -109,10 +103,11 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = request.params
+      requireBudget(await ledger.budget(dataset), dataset)
       const { limit, before } = request.query
       const { name, role } = principalOf(request)
-      const entries = await ledger.entries(dataset.id, {
+      const entries = await ledger.entries(dataset, {
         limit,
         ...(before === undefined ? {} : { beforeSequence: before }),
         ...(role === 'analyst' ? { principal: name } : {}),
@@ -125,7 +120,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
 }
 
 function requireBudget(budgetFound: Budget | undefined, id: string): Budget {
-  if (budgetFound === undefined) throw new Refusal('unknown-dataset', `The dataset ${id} has no budget.`)
+  if (budgetFound === undefined) throw new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
   return budgetFound
 }
 

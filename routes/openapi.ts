@@ -4,6 +4,13 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
 import { SECURITY_SCHEMES } from './access.ts'
 
+/** A list that our code may not change is `readOnly` to zod, which in OpenAPI would forbid clients to send it. */
+const zodToJsonConfig = {
+  override: ({ jsonSchema }: { jsonSchema: { readOnly?: boolean } }) => {
+    delete jsonSchema.readOnly
+  },
+}
+
 /** How the OpenAPI document is made from the routes' schemas. */
 export const openApiOptions: FastifyDynamicSwaggerOptions = {
   openapi: {
@@ -25,8 +32,8 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
     ],
     components: { securitySchemes: SECURITY_SCHEMES },
   },
-  transform: createJsonSchemaTransform({ skipList: [] }),
-  transformObject: (document) => pruneSchemas(createJsonSchemaTransformObject({})(document)),
+  transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
+  transformObject: (document) => pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document)),
 }
 
 /** The document as YAML. Texts are quoted, for readers of YAML 1.1 take a bare `=` or `no` for something else. */

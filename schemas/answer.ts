@@ -85,9 +85,9 @@ export const answer = z
     description: 'A noisy answer, what it cost and how far off it can be.',
     examples: [
       {
-        id: '71fc7ecf0531dc67be290eaa395f95b8',
+        id: '381cd529b411c946225047deb69b2f24',
         dataset: 'census',
-        datasetVersion: '9b19d719f0af4604',
+        datasetVersion: '1',
         kind: 'count',
         result: { value: 2531 },
         noise: {

@@ -145,7 +145,7 @@ export const registration = z
 export const dataset = z
   .strictObject({
     ...declaration,
-    version: z.string().describe('Names the file and the declaration together.'),
+    version: z.string().describe('Counts the registrations of this id.'),
     rows: z
       .int()
       .min(0)

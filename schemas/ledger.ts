@@ -1,18 +1,19 @@
 import { z } from 'zod'
 import { loss } from './budget.ts'
 
-/** Text of a query string, which a coercion would take for a number where it is none. */
-const wholeNumber = (most: number) =>
-  z
-    .string()
-    .regex(/^[1-9]\d{0,15}$/, 'must be a whole number, at least 1')
-    .transform(Number)
-    .pipe(z.number().max(most))
-
 /** GET /v1/datasets/{dataset}/ledger */
 export const ledgerQuery = z.strictObject({
-  limit: wholeNumber(500).default(50).describe('At most so many entries.'),
-  before: wholeNumber(Number.MAX_SAFE_INTEGER)
+  // Texts, for a query string has no numbers, and a coercion would take `0x10` for one.
+  limit: z
+    .string()
+    .regex(/^([1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500')
+    .default('50')
+    .transform(Number)
+    .describe('At most so many entries, from 1 to 500; 50 where it is left out.'),
+  before: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number, at least 1')
+    .transform(Number)
     .optional()
     .describe('Only entries with a smaller sequence number: the `next` of the page before.'),
 })

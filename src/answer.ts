@@ -161,8 +161,11 @@ function denied({ cap, spent }: Budget, asked: PrivacyLoss): Refusal {
   )
 }
 
+const LONGEST_RETRY_SECONDS = 2
+
 function inFlight(retryAfterMs: number): Refusal {
-  const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
+  // The lease is the longest it can take; mostly it is over in a moment.
+  const retryAfterSeconds = Math.min(LONGEST_RETRY_SECONDS, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   return new Refusal(
     'query-in-flight',
     'The same question is being answered. Ask again later, at no further cost.',

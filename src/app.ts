@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import fastify, {
@@ -9,17 +10,18 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { queriesRoutes } from '../routes/queries.ts'
+import { ruleOf } from '../schemas/rule.ts'
 import type { KeyRing } from './access/keys.ts'
 import type { AnswerDependencies } from './answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { parseJsonBody } from './json.ts'
 import { createMetrics } from './metrics.ts'
-import { Refusal } from './privacy/refusal.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import type { Registry } from './register.ts'
 
@@ -32,6 +34,8 @@ export interface AppDependencies {
   readonly logger: FastifyBaseLogger
   /** How long a request may take before its caller gets a 503; what was charged goes on and is stored. */
   readonly handlerTimeoutMs: number
+  /** How long, at a stop, readiness is down while requests are still taken, so that a balancer can notice. */
+  readonly drainMs: number
 }
 
 /** The largest body: a predicate with the longest lists fits well. */
@@ -39,7 +43,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 
 /** The whole HTTP service, not yet listening. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs } = dependencies
+  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs, drainMs } = dependencies
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -47,7 +51,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     // A socket waits in silence for as long as its request may take.
     connectionTimeout: Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS) + 10_000,
     handlerTimeout: handlerTimeoutMs,
-    // Draining is ours to tell, as a problem document.
+    // What still comes while the service stops is answered: only readiness says no.
     return503OnClosing: false,
     logController: new LogController({ disableRequestLogging: true }),
     frameworkErrors: sendProblem,
@@ -55,13 +59,16 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     genReqId: () => randomUUID(),
   }).withTypeProvider<ZodTypeProvider>()
 
+  z.config({ customError: ruleOf })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<string>(
     'application/json',
     { parseAs: 'string' },
-    async (_request: unknown, body: string) => parseJsonBody(body),
+    // Some clients send a content type with every request, also where there is no body to have one.
+    async (request: FastifyRequest, body: string) =>
+      body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler(sendNotFound)
@@ -76,18 +83,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   let stopping = false
   app.addHook('preClose', async () => {
     stopping = true
-  })
-  app.addHook('onRequest', async (request) => {
-    if (stopping && request.url.startsWith('/v1/')) {
-      throw new Refusal(
-        'unavailable',
-        'The service is stopping. Nothing was charged; ask again in a moment.',
-        [],
-        {
-          retryAfterSeconds: 1,
-        },
-      )
-    }
+    await setTimeout(drainMs)
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection kept alive would hold up the stop until it times out.
@@ -100,8 +96,9 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
   await app.register(operationRoutes, { ready, metrics: metrics.text })
   await app.register(datasetsRoutes, { keyRing, catalog, registry })
-  await app.register(budgetsRoutes, { keyRing, catalog, ledger: answering.ledger })
+  await app.register(budgetsRoutes, { keyRing, ledger: answering.ledger })
   await app.register(queriesRoutes, { keyRing, catalog, answering })
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),
   )

@@ -42,7 +42,10 @@ export const environmentSchema = z.object({
   SOTTO_QUERY_CONNECTIONS: wholeNumber(1, 64)
     .default(4)
     .describe('How many queries over one dataset may run at the same time.'),
-  SOTTO_MAX_CELLS: wholeNumber(1, 10_000_000).default(100_000).describe('The most cells a table may have.'),
+  SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('The most cells a table may have.'),
+  SOTTO_DRAIN_MS: wholeNumber(0, 600_000)
+    .default(500)
+    .describe('How long, at a stop, readiness is down before no more connections are taken.'),
   SOTTO_SHUTDOWN_MS: wholeNumber(0, 600_000)
     .default(10_000)
     .describe('How long a stop waits for requests under way.'),
@@ -61,6 +64,7 @@ export interface Config {
   readonly queryThreads: number
   readonly queryConnections: number
   readonly maxCells: number
+  readonly drainMs: number
   readonly shutdownMs: number
 }
 
@@ -104,6 +108,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     queryThreads: values.SOTTO_QUERY_THREADS,
     queryConnections: values.SOTTO_QUERY_CONNECTIONS,
     maxCells: values.SOTTO_MAX_CELLS,
+    drainMs: values.SOTTO_DRAIN_MS,
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
   }
 }

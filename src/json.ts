@@ -35,9 +35,13 @@ function reviveExactly(key: string, value: unknown, context?: { source?: string 
   return isSameDecimal(context.source, String(value)) ? value : Number.NaN
 }
 
+/** Longer numbers mean nothing here, and comparing them could be made to take long. */
+const LONGEST_LITERAL = 64
+
 /** Whether two number literals write the same decimal, however they write it. */
 function isSameDecimal(a: string, b: string): boolean {
   if (a === b) return true
+  if (a.length > LONGEST_LITERAL) return false
   const [left, right] = [normalForm(a), normalForm(b)]
   return left !== undefined && left === right
 }

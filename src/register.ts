@@ -2,10 +2,10 @@ import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Catalog, CatalogEntry } from './catalog/catalog.ts'
 import { type DatasetDeclaration, declareColumns, declareDataset } from './catalog/declaration.ts'
-import { digestFile, locateSource } from './catalog/source-file.ts'
+import { copySource } from './catalog/source-file.ts'
 import type { DuckDbEngine } from './engines/duckdb.ts'
 import { ingest } from './engines/ingest.ts'
-import { canonicalJson, sha256 } from './ledger/canonical.ts'
+import { canonicalJson } from './ledger/canonical.ts'
 import type { Budget, Ledger } from './ledger/ledger.ts'
 import {
   deltaFromWire,
@@ -27,7 +27,7 @@ export interface RegistryDependencies {
 
 /** A registration as a custodian sends it. */
 export type RegistrationRequest = DatasetDeclaration & {
-  readonly budget: { readonly epsilon: number; readonly delta: number }
+  readonly budget: CatalogEntry['budget']
 }
 
 /** Registers and withdraws datasets, one at a time. */
@@ -70,29 +70,20 @@ async function register(dependencies: RegistryDependencies, request: Registratio
     deltaAtto: deltaFromWire(requestedBudget.delta, 'budget.delta'),
   }
   const columns = declareColumns(declaration)
-  const sourcePath = await locateSource(dataDirectory, declaration.source)
-  const version = versionOf(declaration, await digestFile(sourcePath))
+  const { id, source } = declaration
+  const existing = catalog.get(id)
+  const opened = await ledger.budget(id)
+  if (existing === undefined && opened !== undefined) requireSameCap(opened, cap, id)
 
-  const opened = await ledger.budget(declaration.id)
-  if (opened !== undefined) requireSameCap(opened, cap, declaration.id)
-  const existing = catalog.get(declaration.id)
-  if (existing !== undefined) {
-    const same = existing.dataset.version === version && existing.declaration.title === declaration.title
-    if (same) return { entry: existing, created: false }
-    throw new Refusal('dataset-exists', `${declaration.id} is registered with another file or declaration.`, [
-      { field: 'id', rule: 'must be new, or the registration must be the same as before' },
-    ])
-  }
-
-  const rowsFile = catalog.rowsFile({ id: declaration.id, version })
+  const version = catalog.nextVersion(id)
+  const rowsFile = catalog.rowsFile({ id, version })
+  const copy = `${rowsFile}.source`
   await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
-  const { rows } = await ingest({
-    sourcePath,
-    format: declaration.source.format,
-    columns,
-    targetPath: rowsFile,
-  })
   try {
+    const sourceDigest = await copySource(dataDirectory, source, copy)
+    if (existing !== undefined) return { entry: requireSame(existing, request, sourceDigest), created: false }
+
+    const { rows } = await ingest({ sourcePath: copy, format: source.format, columns, targetPath: rowsFile })
     if (declaration.neighbours === 'change-one' && rows === 0) {
       throw new Refusal(
         'source-does-not-fit',
@@ -102,18 +93,22 @@ async function register(dependencies: RegistryDependencies, request: Registratio
     }
     const entry: CatalogEntry = {
       declaration,
+      budget: requestedBudget,
       dataset: declareDataset(declaration, version, rows),
       registeredAt: new Date().toISOString(),
+      sourceDigest,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(declaration.id, cap, principal)
-    if (outcome.kind === 'exists') requireSameCap(outcome.budget, cap, declaration.id)
+    const outcome = await ledger.openBudget(id, cap, principal)
+    if (outcome.kind === 'exists') requireSameCap(outcome.budget, cap, id)
     await catalog.add(entry)
     return { entry, created: true }
   } catch (error) {
-    await engine.closeDataset({ id: declaration.id, version })
+    await engine.closeDataset({ id, version })
     await rm(rowsFile, { force: true })
     throw error
+  } finally {
+    await rm(copy, { force: true })
   }
 }
 
@@ -128,11 +123,22 @@ function requireSameCap({ cap, spent }: Budget, asked: PrivacyLoss, id: string):
   )
 }
 
-/** The same file under the same declaration is the same version, on any machine. */
-function versionOf(declaration: DatasetDeclaration, sourceDigest: string): string {
-  const { columns, privacyUnit, neighbours, synthetic, source } = declaration
-  const facts = { columns, privacyUnit, neighbours, synthetic, source, sourceDigest }
-  return sha256(canonicalJson(facts)).slice(0, 16)
+/** The entry there is, where it came from the same file and the same request; what was granted since is no matter. */
+function requireSame(
+  existing: CatalogEntry,
+  request: RegistrationRequest,
+  sourceDigest: string,
+): CatalogEntry {
+  const { declaration, budget } = existing
+  const same =
+    existing.sourceDigest === sourceDigest &&
+    canonicalJson({ ...declaration, budget }) === canonicalJson(request)
+  if (same) return existing
+  throw new Refusal(
+    'dataset-exists',
+    `${request.id} is registered with another file, declaration or budget.`,
+    [{ field: 'id', rule: 'must be new, or the registration must be the same as before' }],
+  )
 }
 
 async function withdraw({ catalog, engine }: RegistryDependencies, id: string): Promise<void> {

@@ -17,6 +17,8 @@ import { printWelcome } from './welcome.ts'
 export interface Service {
   /** Where it listens, such as `http://127.0.0.1:8080`. */
   readonly url: string
+  /** Whether the demo dataset can be asked about. */
+  readonly hasDemo: boolean
   /** Turns readiness, lets requests under way finish, then closes engine and ledger. */
   close(): Promise<void>
 }
@@ -55,7 +57,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const keyRing = openKeyRing(config.dataDirectory)
     if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
 
-    if (config.demo && (await ledger.budget(censusRegistration.id)) === undefined) {
+    const { id } = censusRegistration
+    if (config.demo && catalog.get(id) === undefined && !catalog.wasRemoved(id)) {
       await writeCensus(path.join(config.dataDirectory, censusRegistration.source.path))
       await registry.register(censusRegistration, 'sotto')
     }
@@ -73,6 +76,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       },
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
+      drainMs: config.drainMs,
     })
     app.addHook('onClose', closeStores)
     const url = await app.listen({
@@ -80,7 +84,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       port: config.port,
       listenTextResolver: () => 'listening',
     })
-    return { url, close: () => app.close() }
+    return { url, hasDemo: catalog.get(id) !== undefined, close: () => app.close() }
   } catch (error) {
     await closeStores()
     throw error
@@ -89,11 +93,13 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 
 /** Run until a signal asks to stop, then drain and close. */
 async function main(): Promise<void> {
+  // Whatever is written, by the engine too, is the owner's alone.
+  process.umask(0o077)
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
   const service = await startService(config, logger)
-  printWelcome(service.url, config.dataDirectory)
-  closeWithGrace({ delay: config.shutdownMs, logger }, async ({ signal, err }) => {
+  printWelcome(service, config.dataDirectory)
+  closeWithGrace({ delay: config.drainMs + config.shutdownMs, logger }, async ({ signal, err }) => {
     if (err !== undefined) logger.fatal({ err }, 'stopping after an error')
     else logger.info({ signal }, 'stopping')
     await service.close()

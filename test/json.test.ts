@@ -25,6 +25,7 @@ test.each([
   '9007199254740993',
   '123456789012345678901',
   '1e-400',
+  `1${'0'.repeat(60_000)}1`,
 ])('the number %s, which no double stands for, becomes NaN so that a schema names its field', (literal) => {
   expect(parseJsonBody(`{"a":${literal}}`)).toEqual({ a: Number.NaN })
 })

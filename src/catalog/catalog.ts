@@ -7,9 +7,13 @@ import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 /** A registered dataset: what was declared, and what follows from it. */
 export interface CatalogEntry {
   readonly declaration: DatasetDeclaration
+  /** What the budget was opened with, if this was the id's first registration; the ledger knows what it is now. */
+  readonly budget: { readonly epsilon: number; readonly delta: number }
   readonly dataset: Dataset
   /** ISO 8601, UTC. */
   readonly registeredAt: string
+  /** SHA-256 of the source, hexadecimal. Private: it confirms a guess at the whole file. */
+  readonly sourceDigest: string
 }
 
 /** The registry of datasets' public facts: one folder per dataset, durable before a call resolves. */
@@ -19,67 +23,106 @@ export interface Catalog {
   list(): readonly CatalogEntry[]
   /** Publish an entry. An entry of the same id is replaced. */
   add(entry: CatalogEntry): Promise<void>
-  /** Forget an entry and its ingested rows. The ledger keeps its budget. */
+  /** Forget an entry and its ingested rows. The ledger keeps its budget, and no later registration gets its version. */
   remove(id: string): Promise<void>
+  /** Whether an id was registered and removed again. */
+  wasRemoved(id: string): boolean
+  /** The version that the next registration of an id gets: it counts them, and so tells nothing about the data. */
+  nextVersion(id: string): string
   /** Where the ingested rows of one version of a dataset live. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
 }
 
-/** What is written: the declaration as it was made, and the facts that do not follow from it. */
-interface StoredEntry {
-  readonly declaration: DatasetDeclaration
-  readonly version: string
-  readonly rows?: number
-  readonly registeredAt: string
-}
+/** What is written: the declaration as it was made and the facts that do not follow from it, or that it was removed. */
+type StoredEntry =
+  | {
+      readonly state: 'registered'
+      readonly declaration: DatasetDeclaration
+      readonly budget: CatalogEntry['budget']
+      readonly version: string
+      readonly rows?: number
+      readonly registeredAt: string
+      readonly sourceDigest: string
+    }
+  | { readonly state: 'removed'; readonly version: string }
 
 /** Open the catalog in a folder, which is made where it is missing. */
 export async function openCatalog(directory: string): Promise<Catalog> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const folderOf = (id: string) => path.join(directory, id)
-  const entryFile = (id: string) => path.join(folderOf(id), 'dataset.json')
+  const entryFile = (id: string) => path.join(folderOf(id), ENTRY_FILE)
+  const rowsFile: Catalog['rowsFile'] = ({ id, version }) => path.join(folderOf(id), `${version}.duckdb`)
   const entries = new Map<string, CatalogEntry>()
+  const removed = new Map<string, string>()
+
+  /** What a registration or a removal that was cut off left: rows that nobody may ask about are not kept. */
+  const removeAllBut = async (id: string, kept: readonly string[]) => {
+    for (const name of await readdir(folderOf(id))) {
+      if (!kept.includes(name)) await rm(path.join(folderOf(id), name), { recursive: true })
+    }
+  }
 
   for (const id of await readdir(directory)) {
     const text = await readEntry(entryFile(id))
     if (text === undefined) {
-      // A registration or a withdrawal that was cut off: rows that nobody may ask about are not kept.
       await rm(folderOf(id), { recursive: true })
       continue
     }
     const stored = JSON.parse(text) as StoredEntry
+    if (stored.state === 'removed') {
+      removed.set(id, stored.version)
+      await removeAllBut(id, [ENTRY_FILE])
+      continue
+    }
+    const { declaration, budget, version, rows, registeredAt, sourceDigest } = stored
     entries.set(id, {
-      declaration: stored.declaration,
-      dataset: declareDataset(stored.declaration, stored.version, stored.rows),
-      registeredAt: stored.registeredAt,
+      declaration,
+      budget,
+      dataset: declareDataset(declaration, version, rows),
+      registeredAt,
+      sourceDigest,
     })
+    await removeAllBut(id, [ENTRY_FILE, path.basename(rowsFile({ id, version }))])
   }
 
   return {
     get: (id) => entries.get(id),
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
-    rowsFile: ({ id, version }) => path.join(folderOf(id), `${version}.duckdb`),
+    rowsFile,
+    wasRemoved: (id) => removed.has(id),
+    nextVersion: (id) => String(Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0) + 1),
     async add(entry) {
       const { id, version, rows } = entry.dataset
-      const { declaration, registeredAt } = entry
-      const stored: StoredEntry = {
+      const { declaration, budget, registeredAt, sourceDigest } = entry
+      await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
+      await writeEntry(entryFile(id), {
+        state: 'registered',
         declaration,
+        budget,
         version,
         registeredAt,
+        sourceDigest,
         ...(rows === undefined ? {} : { rows }),
-      }
-      await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
-      await writePrivately(entryFile(id), `${JSON.stringify(stored, null, 2)}\n`)
+      })
       await synchronise(directory)
+      removed.delete(id)
       entries.set(id, entry)
     },
     async remove(id) {
+      const version = entries.get(id)?.dataset.version
+      if (version === undefined) return
+      await writeEntry(entryFile(id), { state: 'removed', version })
       entries.delete(id)
-      await rm(entryFile(id), { force: true })
-      await synchronise(folderOf(id))
-      await rm(folderOf(id), { recursive: true, force: true })
+      removed.set(id, version)
+      await removeAllBut(id, [ENTRY_FILE])
     },
   }
+}
+
+const ENTRY_FILE = 'dataset.json'
+
+function writeEntry(file: string, entry: StoredEntry): Promise<void> {
+  return writePrivately(file, `${JSON.stringify(entry, null, 2)}\n`)
 }
 
 async function readEntry(file: string): Promise<string | undefined> {

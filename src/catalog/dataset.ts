@@ -55,7 +55,7 @@ export interface Source {
 export interface Dataset {
   readonly id: string
   readonly title: string
-  /** Names this content and these declarations: another file or another declaration is another version. */
+  /** Counts the registrations of the id, so that a question about another file is another question. */
   readonly version: string
   readonly source: Source
   readonly columns: readonly Column[]

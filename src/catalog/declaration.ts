@@ -96,7 +96,10 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
       report('name', 'must differ from every other column, in more than upper and lower case')
     return declareColumn(column, report)
   })
-  if (errors.length > 0) throw new Refusal('invalid-request', 'The declaration breaks a rule.', errors)
+  if (errors.length > 0) {
+    const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
+    throw new Refusal('invalid-request', detail, errors)
+  }
   return columns
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { lstat } from 'node:fs/promises'
+import { constants, createWriteStream } from 'node:fs'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { refuseField } from '../privacy/refusal.ts'
@@ -10,6 +10,51 @@ import type { Source } from './dataset.ts'
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
 
 /**
+ * Copy a source file to where only the service writes, so that what was checked, what is digested and what is read are
+ * the same bytes, whatever happens to the source meanwhile.
+ *
+ * @param copy an absolute path; a file there is replaced
+ * @returns the SHA-256 of the bytes, hexadecimal. It tells the private file apart from any guess at it: keep it private.
+ * @throws Refusal `source-refused`, before anything is opened, where the path is not that of a file below the data folder.
+ */
+export async function copySource(dataDirectory: string, source: Source, copy: string): Promise<string> {
+  const located = await locateSource(dataDirectory, source)
+  const handle = await open(located, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => {
+    throw refuseSource('cannot be read')
+  })
+  try {
+    await requireSameFile(handle, await locateSource(dataDirectory, source))
+    const hash = createHash('sha256')
+    await pipeline(
+      handle.createReadStream({ autoClose: false }),
+      async function* (chunks: AsyncIterable<Buffer>) {
+        for await (const chunk of chunks) {
+          hash.update(chunk)
+          yield chunk
+        }
+      },
+      createWriteStream(copy, { mode: 0o600 }),
+    )
+    return hash.digest('hex')
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A folder on the way may have been exchanged for a link between the look and the opening: then this is another file. */
+async function requireSameFile(handle: FileHandle, located: string): Promise<void> {
+  const opened = await handle.stat({ bigint: true })
+  const there = await lstat(located, { bigint: true }).catch(() => undefined)
+  if (opened.ino !== there?.ino || opened.dev !== there.dev) {
+    throw refuseSource('changed while it was looked at')
+  }
+}
+
+function refuseSource(rule: string) {
+  return refuseField('source-refused', 'source.path', rule)
+}
+
+/**
  * The absolute path of a source file, once it is certain that it lies below the data folder.
  *
  * The text is checked before anything is touched; then each step down from the folder must be a real directory and
@@ -17,35 +62,28 @@ const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
  *
  * @throws Refusal `source-refused`, before anything is opened.
  */
-export async function locateSource(dataDirectory: string, source: Source): Promise<string> {
-  const refuse = (rule: string) => refuseField('source-refused', 'source.path', rule)
+async function locateSource(dataDirectory: string, source: Source): Promise<string> {
   if (path.isAbsolute(source.path) || /^[A-Za-z]:/.test(source.path)) {
-    throw refuse('must be relative to the data folder')
+    throw refuseSource('must be relative to the data folder')
   }
-  if (source.path.includes('://')) throw refuse('must be a file below the data folder, not a URL')
+  if (source.path.includes('://')) throw refuseSource('must be a file below the data folder, not a URL')
   const segments = source.path.split('/')
-  if (segments.includes('..')) throw refuse('must not leave the data folder')
+  if (segments.includes('..')) throw refuseSource('must not leave the data folder')
   if (!segments.every((segment) => SEGMENT.test(segment))) {
-    throw refuse('may hold only letters, digits, spaces, "_", "-", "." and "/" between folder names')
+    throw refuseSource('may hold only letters, digits, spaces, "_", "-", "." and "/" between folder names')
   }
   // The extension keeps the service's own files (keys, ledger, ingested data) out of reach.
-  if (!source.path.endsWith(`.${source.format}`)) throw refuse(`must end in .${source.format}`)
+  if (!source.path.endsWith(`.${source.format}`)) throw refuseSource(`must end in .${source.format}`)
 
   let located = dataDirectory
   for (const [depth, segment] of segments.entries()) {
     located = path.join(located, segment)
     const status = await lstat(located).catch(() => undefined)
-    if (status === undefined) throw refuse('names no file below the data folder')
-    if (status.isSymbolicLink()) throw refuse('must not pass through a symbolic link')
+    if (status === undefined) throw refuseSource('names no file below the data folder')
+    if (status.isSymbolicLink()) throw refuseSource('must not pass through a symbolic link')
     const last = depth === segments.length - 1
-    if (last ? !status.isFile() : !status.isDirectory()) throw refuse('names no file below the data folder')
+    if (last ? !status.isFile() : !status.isDirectory())
+      throw refuseSource('names no file below the data folder')
   }
   return located
-}
-
-/** SHA-256 of a file's bytes, hexadecimal. */
-export async function digestFile(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(file), hash)
-  return hash.digest('hex')
 }

@@ -82,8 +82,8 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
         if (pool === undefined) throw new RangeError('the dataset is not open')
         const printed = printAggregate(aggregate, dataset)
         return readAggregate(aggregate, printed.cells, await pool.run(printed))
-      } catch {
-        throw new EngineFailure()
+      } catch (error) {
+        throw error instanceof EngineFailure ? error : new EngineFailure()
       }
     },
     healthy: async () => {
@@ -231,7 +231,7 @@ async function openPool(
    * the statement has begun is lost, so it is repeated.
    */
   const expire = (job: Job): void => {
-    job.reject(new EngineFailure())
+    job.reject(new EngineFailure('EngineTimeout'))
     if (job.seat === undefined) {
       waiting.delete(job)
       return

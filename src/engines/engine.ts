@@ -17,8 +17,8 @@ export interface Engine {
  * An aggregate could not be computed. The message is constant: what the database said may quote data, and is dropped.
  */
 export class EngineFailure extends Error {
-  constructor() {
+  constructor(name: 'EngineFailure' | 'EngineTimeout' = 'EngineFailure') {
     super('the aggregate could not be computed')
-    this.name = 'EngineFailure'
+    this.name = name
   }
 }

@@ -203,6 +203,9 @@ async function parquetRelation(connection: DuckDBConnection, sourcePath: string)
 function locateColumns(columns: readonly Column[], relation: Relation): readonly string[] {
   return columns.map(({ name }, index) => {
     const position = relation.fileNames.indexOf(name)
+    if (relation.fileNames.lastIndexOf(name) !== position) {
+      throw refuseField('source-does-not-fit', `columns.${index}.name`, 'names two columns of the source')
+    }
     const found = relation.relationNames[position]
     if (found === undefined) {
       throw refuseField(

@@ -82,9 +82,12 @@ function planEdges(edges: readonly number[], column: NumericColumn, field: strin
     const last = position === edges.length - 1
     return last ? divideRoundingDown(nano, column.stepNano) + 1n : indexAtLeast(column, nano)
   })
-  const broken = indexes.findIndex(
-    (index, position) => position > 0 && index <= (indexes[position - 1] ?? index),
-  )
+  const broken = indexes.findIndex((index, position) => {
+    const [edge, edgeBefore] = [edges[position], edges[position - 1]]
+    const indexBefore = indexes[position - 1]
+    if (edge === undefined || edgeBefore === undefined || indexBefore === undefined) return false
+    return edge <= edgeBefore || index <= indexBefore
+  })
   if (broken !== -1) {
     throw refuseField(
       'query-does-not-fit',

@@ -21,9 +21,10 @@ import { type Grouping, planGrouping } from './grouping.ts'
 import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
 import { sensitivityOf } from './sensitivity.ts'
 
-/** How noisy integers become what an answer shows. The step is that of the value's grid, in units of 1e-9. */
+/** How noisy integers become what an answer shows. */
 export type Presentation =
-  | { readonly kind: 'value'; readonly stepNano: bigint; readonly wholeNumbers: boolean }
+  | { readonly kind: 'count' }
+  | { readonly kind: 'sum'; readonly column: NumericColumn }
   /** The mean over a public number of rows: one noisy sum, divided. */
   | { readonly kind: 'mean-of-public-size'; readonly column: NumericColumn; readonly rows: number }
   /** A noisy sum about the middle of the range, in half steps, over a noisy count. */
@@ -61,6 +62,7 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
     throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
   }
   const { statistics, groupings, presentation, wholeNumbers } = shapeOf(query, dataset, limits)
+  requireNonNegative(query, presentation)
   const aggregate: Aggregate = {
     ...(query.where === undefined ? {} : { where: planPredicate(query.where, dataset, 'where') }),
     groupBy: groupings.map((grouping) => grouping.key),
@@ -71,6 +73,19 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
   const measurements = measure(query, sensitivities, splitLoss(loss, statistics.length), wholeNumbers)
   const price = measurements.reduce((sum, measurement) => addLoss(sum, measurement.loss), NO_LOSS)
   return { query, dataset, aggregate, measurements, loss: price, presentation }
+}
+
+/** Cutting at 0 improves an answer whose truth is never negative, and makes its stated accuracy false for any other. */
+function requireNonNegative(query: Query, presentation: Presentation): void {
+  if (!query.postprocess.nonNegative) return
+  const column = 'column' in presentation ? presentation.column : undefined
+  if (column !== undefined && column.lowerIndex < 0n) {
+    throw refuseField(
+      'query-does-not-fit',
+      'postprocess.nonNegative',
+      `needs a truth that is never negative, and ${column.name} may be below 0`,
+    )
+  }
 }
 
 interface Shape {
@@ -87,17 +102,16 @@ function shapeOf(query: Query, dataset: Dataset, limits: PlanLimits): Shape {
       return {
         statistics: [{ kind: 'count' }],
         groupings: [],
-        presentation: { kind: 'value', stepNano: 1_000_000_000n, wholeNumbers: true },
+        presentation: { kind: 'count' },
         wholeNumbers: true,
       }
     case 'sum': {
       const column = requireNumericColumn(dataset, query.column)
-      const wholeNumbers = column.type === 'integer'
       return {
         statistics: [{ kind: 'affine-sum', column: column.name, factor: 1n, offset: 0n }],
         groupings: [],
-        presentation: { kind: 'value', stepNano: column.stepNano, wholeNumbers },
-        wholeNumbers,
+        presentation: { kind: 'sum', column },
+        wholeNumbers: column.type === 'integer',
       }
     }
     case 'mean':
@@ -156,14 +170,18 @@ function shapeOfMean(column: NumericColumn, dataset: Dataset, filtered: boolean)
 }
 
 function shapeOfTable(groupings: readonly Grouping[], limits: PlanLimits): Shape {
+  const field = groupings.length === 1 ? 'column' : 'columns'
   const cells = groupings.reduce((product, grouping) => product * grouping.labels.length, 1)
   if (cells > limits.maxCells) {
-    const field = groupings.length === 1 ? 'column' : 'columns'
     throw refuseField(
       'query-does-not-fit',
       field,
       `span ${cells} cells; at most ${limits.maxCells} are answered`,
     )
+  }
+  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), LONGEST_CELL_FRAME)
+  if (cells * longestCell > LARGEST_ANSWER) {
+    throw refuseField('query-does-not-fit', field, 'span too many cells of too long names for one answer')
   }
   return {
     statistics: [{ kind: 'count' }],
@@ -171,6 +189,16 @@ function shapeOfTable(groupings: readonly Grouping[], limits: PlanLimits): Shape
     presentation: { kind: 'cells', groupings },
     wholeNumbers: true,
   }
+}
+
+/** Every answer is stored for ever: this many characters are the most that one may have. */
+const LARGEST_ANSWER = 4_000_000
+/** What a cell has around its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
+const LONGEST_CELL_FRAME = 50
+
+/** The characters of one column's part of a cell's key, at the most. */
+function longestKey({ column, labels }: Grouping): number {
+  return Math.max(...labels.map((label) => JSON.stringify({ [column]: label }).length))
 }
 
 /** Equal shares that add up to the whole, exactly. */
@@ -181,6 +209,9 @@ function splitLoss(loss: PrivacyLoss, parts: number): readonly PrivacyLoss[] {
       'epsilon',
       `is divided into ${parts} parts of at least 0.000000001 each`,
     )
+  }
+  if (loss.deltaAtto > 0n && loss.deltaAtto < parts) {
+    throw refuseField('invalid-request', 'delta', `is divided into ${parts} parts of at least 1e-18 each`)
   }
   const share = (total: bigint, part: number) =>
     total / BigInt(parts) + (BigInt(part) < total % BigInt(parts) ? 1n : 0n)

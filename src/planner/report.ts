@@ -6,6 +6,9 @@ import { numberFromRational } from '../privacy/rational.ts'
 import type { CellLabel } from './grouping.ts'
 import type { Plan } from './plan.ts'
 
+/** The step of what is counted, in units of 1e-9. */
+const ONE_NANO = 1_000_000_000n
+
 /** The confidence that every stated half-width has. */
 export const CONFIDENCE = 0.95
 
@@ -101,12 +104,13 @@ function statisticNoise(measurement: Measurement, unit: number): StatisticNoise 
 function unitOf(plan: Plan): number {
   const { presentation } = plan
   switch (presentation.kind) {
-    case 'value':
-      return numberFromDecimal(presentation.stepNano, 9)
+    case 'sum':
+      return numberFromDecimal(presentation.column.stepNano, 9)
     case 'mean-of-public-size':
       return numberFromDecimal(presentation.column.stepNano, 9) / presentation.rows
     case 'mean-about-middle':
       return numberFromDecimal(presentation.column.stepNano, 9) / 2
+    case 'count':
     case 'cells':
       return 1
   }
@@ -147,7 +151,9 @@ function roundedHalfWidth(plan: Plan, halfWidth: number): number {
   if (!plan.query.postprocess.round) return halfWidth
   const { presentation } = plan
   const wholeTruth =
-    presentation.kind === 'cells' || (presentation.kind === 'value' && presentation.wholeNumbers)
+    presentation.kind === 'count' ||
+    presentation.kind === 'cells' ||
+    (presentation.kind === 'sum' && presentation.column.type === 'integer')
   // A whole truth within h of x is within floor(h + 1/2) of x rounded; any other truth may be half a unit further.
   return wholeTruth ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5
 }
@@ -167,8 +173,10 @@ export function report(plan: Plan, noisy: readonly (readonly bigint[])[]): Repor
   const { presentation } = plan
   const [leading = [], counts = []] = noisy
   switch (presentation.kind) {
-    case 'value': {
-      const value = releasedNumber(leading[0], plan, presentation.stepNano)
+    case 'count':
+    case 'sum': {
+      const stepNano = presentation.kind === 'count' ? ONE_NANO : presentation.column.stepNano
+      const value = releasedNumber(leading[0], plan, stepNano)
       return { result: { value: postprocess(plan, value) }, accuracy: accuracyReport(plan) }
     }
     case 'mean-of-public-size': {
@@ -182,7 +190,7 @@ export function report(plan: Plan, noisy: readonly (readonly bigint[])[]): Repor
       const labels = cellKeys(presentation.groupings)
       const cells = leading.map((integer, cell) => ({
         key: labels[cell] ?? {},
-        value: postprocess(plan, releasedNumber(integer, plan, 1_000_000_000n)),
+        value: postprocess(plan, releasedNumber(integer, plan, ONE_NANO)),
       }))
       return { result: { cells }, accuracy: accuracyReport(plan) }
     }
@@ -232,9 +240,12 @@ function reportMean(plan: Plan, noisySum: bigint, noisyCount: bigint): Report {
     ),
   )
   const halfWidth = Math.max(...ends.map((end) => Math.abs(end - released)))
-  const range = numberFromDecimal((column.upperIndex - column.lowerIndex) * column.stepNano, 9)
+  const furthest = Math.max(
+    released - numberFromDecimal(column.lowerIndex * column.stepNano, 9),
+    numberFromDecimal(column.upperIndex * column.stepNano, 9) - released,
+  )
   const expectedAbsoluteError = Math.min(
-    range,
+    furthest,
     (errors.sum.expectedAbsoluteError * halfStep +
       Math.abs(released - middle) * errors.count.expectedAbsoluteError) /
       rows,

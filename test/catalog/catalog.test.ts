@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
-function entryOf(id: string, neighbours: DatasetDeclaration['neighbours']): CatalogEntry {
+function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], version = '1'): CatalogEntry {
   const declaration: DatasetDeclaration = {
     id,
     title: 'People',
@@ -23,8 +23,10 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours']): Cata
   }
   return {
     declaration,
-    dataset: declareDataset(declaration, 'v1', 17),
+    budget: { epsilon: 1, delta: 0 },
+    dataset: declareDataset(declaration, version, 17),
     registeredAt: '2026-01-02T03:04:05.000Z',
+    sourceDigest: 'ab'.repeat(32),
   }
 }
 
@@ -43,18 +45,39 @@ test('the private number of rows is not even written down', async () => {
   expect((await openCatalog(directory)).get('alpha')?.dataset).not.toHaveProperty('rows')
 })
 
-test('what is removed stays removed, with its rows', async () => {
+test('what is removed stays removed, with its rows, and its version is never given again', async () => {
   const catalog = await openCatalog(directory)
+  expect(catalog.nextVersion('alpha')).toBe('1')
   await catalog.add(entryOf('alpha', 'add-remove'))
-  await writeFile(catalog.rowsFile({ id: 'alpha', version: 'v1' }), 'rows')
+  expect(catalog.nextVersion('alpha')).toBe('2')
+  const rows = catalog.rowsFile({ id: 'alpha', version: '1' })
+  await writeFile(rows, 'rows')
   await catalog.remove('alpha')
-  expect(catalog.get('alpha')).toBeUndefined()
-  expect((await openCatalog(directory)).list()).toEqual([])
+  await expect(access(rows)).rejects.toThrow('ENOENT')
+  for (const opened of [catalog, await openCatalog(directory)]) {
+    expect(opened.get('alpha')).toBeUndefined()
+    expect(opened.list()).toEqual([])
+    expect(opened.wasRemoved('alpha')).toBe(true)
+    expect(opened.nextVersion('alpha')).toBe('2')
+  }
+  await catalog.add(entryOf('alpha', 'add-remove', '2'))
+  expect(catalog.wasRemoved('alpha')).toBe(false)
+})
+
+test('what was left of another version, or of a copy of the source, is removed at the next start', async () => {
+  const catalog = await openCatalog(directory)
+  await catalog.add(entryOf('alpha', 'add-remove', '2'))
+  const folder = path.join(directory, 'alpha')
+  for (const name of ['1.duckdb', '2.duckdb', '2.duckdb.source', '3.duckdb.partial']) {
+    await writeFile(path.join(folder, name), 'rows')
+  }
+  await openCatalog(directory)
+  expect((await readdir(folder)).sort()).toEqual(['2.duckdb', 'dataset.json'])
 })
 
 test('a registration that was cut off before it was published is not there, and its rows are removed', async () => {
   await mkdir(path.join(directory, 'half'))
-  await writeFile(path.join(directory, 'half', 'v1.duckdb'), 'rows')
+  await writeFile(path.join(directory, 'half', '1.duckdb'), 'rows')
   await writeFile(path.join(directory, 'half', 'dataset.json.partial'), '{')
   expect((await openCatalog(directory)).list()).toEqual([])
   expect(await readdir(directory)).toEqual([])

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { digestFile, locateSource } from '../../src/catalog/source-file.ts'
+import { copySource } from '../../src/catalog/source-file.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
 let directory = ''
@@ -23,10 +24,15 @@ afterAll(async () => {
   await rm(outside, { recursive: true })
 })
 
-test('a file below the data folder is found', async () => {
-  const located = await locateSource(directory, { path: 'year 2025/people-1.csv', format: 'csv' })
-  expect(located).toBe(path.join(directory, 'year 2025', 'people-1.csv'))
-  expect(await digestFile(located)).toMatch(/^[0-9a-f]{64}$/)
+const copyOf = (sourcePath: string, format: 'csv' | 'parquet' = 'csv') =>
+  copySource(directory, { path: sourcePath, format }, path.join(directory, 'copy'))
+
+test('a file below the data folder is copied, for the owner alone, and digested', async () => {
+  const digest = await copyOf('year 2025/people-1.csv')
+  const text = await readFile(path.join(directory, 'copy'), 'utf8')
+  expect(text).toBe('a\n1\n')
+  expect(digest).toBe(createHash('sha256').update(text).digest('hex'))
+  expect((await stat(path.join(directory, 'copy'))).mode & 0o777).toBe(0o600)
 })
 
 test.each([
@@ -55,13 +61,11 @@ test.each([
   'ledger.sqlite',
   '',
 ])('%j is refused before it is opened', async (sourcePath) => {
-  const refused = locateSource(directory, { path: sourcePath, format: 'csv' })
+  const refused = copyOf(sourcePath)
   await expect(refused).rejects.toThrow(Refusal)
   await expect(refused).rejects.toMatchObject({ code: 'source-refused', errors: [{ field: 'source.path' }] })
 })
 
 test('a file is what its format says', async () => {
-  await expect(
-    locateSource(directory, { path: 'year 2025/people-1.csv', format: 'parquet' }),
-  ).rejects.toThrow('.parquet')
+  await expect(copyOf('year 2025/people-1.csv', 'parquet')).rejects.toThrow('.parquet')
 })

@@ -17,7 +17,7 @@ const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
 /** Starts `src/server.ts` and waits for its welcome. Rejects with what it printed where it ends before. */
 export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [serverFile], {
-    env: { PATH: process.env.PATH ?? '', SOTTO_PORT: '0', ...environment },
+    env: { PATH: process.env.PATH ?? '', SOTTO_PORT: '0', SOTTO_DRAIN_MS: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let printed = ''

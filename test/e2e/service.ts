@@ -31,6 +31,7 @@ export async function startTestService(environment: Record<string, string> = {})
       readConfig({
         SOTTO_PORT: '0',
         SOTTO_DEMO: 'false',
+        SOTTO_DRAIN_MS: '0',
         ...environment,
         ...changes,
         SOTTO_DATA_DIR: dataDirectory,

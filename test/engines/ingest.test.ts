@@ -481,8 +481,11 @@ describe('files', () => {
 
   it('lack a declared column: that column is named', async () => {
     const columns = [x, column.string('other')]
-    for (const work of [ingestCsv(columns, 'x,y\n1,2\n'), ingestParquet(columns, 'SELECT 1 AS x, 2 AS y')]) {
-      const refusal = await refusalOf(work)
+    for (const work of [
+      () => ingestCsv(columns, 'x,y\n1,2\n'),
+      () => ingestParquet(columns, 'SELECT 1 AS x, 2 AS y'),
+    ]) {
+      const refusal = await refusalOf(work())
       expect(refusal.code).toBe('source-does-not-fit')
       expect(refusal.errors).toEqual([
         { field: 'columns.1.name', rule: 'the source has no column of this name' },

@@ -1,0 +1,47 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { copySource } from '../../src/catalog/source-file.ts'
+
+/** What happens between the look at a path and its opening. */
+let beforeOpen = async () => {}
+let afterOpen = async () => {}
+vi.mock('node:fs/promises', async (original) => {
+  const actual = await original<typeof import('node:fs/promises')>()
+  return {
+    ...actual,
+    open: async (...call: Parameters<typeof actual.open>) => {
+      await beforeOpen()
+      const handle = await actual.open(...call)
+      await afterOpen()
+      return handle
+    },
+  }
+})
+
+test.each(['for good', 'and back'])('a folder that is exchanged for a link %s leads nowhere', async (how) => {
+  const outside = await mkdtemp(path.join(tmpdir(), 'sotto-outside-'))
+  const directory = await mkdtemp(path.join(tmpdir(), 'sotto-data-'))
+  const [folder, kept] = [path.join(directory, 'people'), path.join(directory, 'kept')]
+  await writeFile(path.join(outside, 'people.csv'), 'secret')
+  await mkdir(folder)
+  await writeFile(path.join(folder, 'people.csv'), 'mine')
+  beforeOpen = async () => {
+    await rename(folder, kept)
+    await symlink(outside, folder)
+  }
+  afterOpen = async () => {
+    if (how === 'for good') return
+    await rm(folder)
+    await rename(kept, folder)
+  }
+  const copied = copySource(
+    directory,
+    { path: 'people/people.csv', format: 'csv' },
+    path.join(directory, 'copy'),
+  )
+  await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
+  await rm(directory, { recursive: true })
+  await rm(outside, { recursive: true })
+})
