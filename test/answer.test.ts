@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../schemas/query.ts'
 import { type AnswerDependencies, AnswerFailure, answer, type Question } from '../src/answer.ts'
@@ -8,6 +9,10 @@ import { type Engine, EngineFailure } from '../src/engines/engine.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../src/ledger/sqlite.ts'
 import { systemEntropy } from '../src/mechanisms/entropy.ts'
+import { noiseSampler } from '../src/mechanisms/mechanism.ts'
+import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
+import { plan } from '../src/planner/plan.ts'
+import { report } from '../src/planner/report.ts'
 import { deltaAtto, epsilonNano, lossNumbers } from '../src/privacy/loss.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { people } from './planner/people.ts'
@@ -19,7 +24,7 @@ beforeEach(async () => {
   ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
   await ledger.openBudget(
     'people',
-    { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(0n) },
+    { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
     'custodian',
   )
 })
@@ -70,6 +75,50 @@ test('the debit is durable before the engine is asked, and the answer before it 
   expect(order).toEqual(['aggregate after 1', 'record', 'answer'])
   expect(replayed).toBe(false)
   expect((await ledger.release(JSON.parse(body).id))?.answer).toBe(body)
+})
+
+describe('every number that leaves carries its own noise', () => {
+  /** The same uniform integers each time it is made. */
+  const taped = () => {
+    const random = seedrandom('tape')
+    const words = { next: () => random.int32() >>> 0 }
+    return uniformFromWords(words)
+  }
+  const sampled = (query: Question['query'], integers: readonly (readonly bigint[])[]) => {
+    const planned = plan(query, question.dataset, { maxCells: 100 })
+    const source = taped()
+    const noisy = planned.measurements.map((measurement, statistic) => {
+      const sample = noiseSampler(measurement.noise, source)
+      return (integers[statistic] ?? []).map(
+        (value) => (value << BigInt(measurement.fractionBits)) + sample(),
+      )
+    })
+    return { planned, noisy }
+  }
+
+  test.each([
+    ['a table', { kind: 'contingency', columns: ['Region', 'Sex'] }, [Array.from({ length: 8 }, () => 0n)]],
+    ['a Laplace table', { kind: 'histogram', column: 'Region', mechanism: 'laplace' }, [[5n, 5n, 5n, 5n]]],
+    ['both parts of a mean', { kind: 'mean', column: 'Age', mechanism: 'laplace' }, [[-400n], [10n]]],
+    [
+      'both parts of a Gaussian mean',
+      { kind: 'mean', column: 'Age', mechanism: 'gaussian', delta: 1e-6 },
+      [[-4000n], [1000n]],
+    ],
+  ])('%s', async (_name, wire, integers) => {
+    const query = querySchema.parse({ epsilon: 0.01, ...wire })
+    const deps = { ...dependencies(async () => integers), noiseSource: taped() }
+    const { body } = await answer(deps, { ...question, query })
+    const { planned, noisy } = sampled(query, integers)
+    expect(JSON.parse(body).result).toEqual(JSON.parse(JSON.stringify(report(planned, noisy).result)))
+    // The tape has noise to give: no entry is left as it was, and no two get the same.
+    const noise = noisy.flatMap((vector, statistic) => {
+      const bits = BigInt(planned.measurements[statistic]?.fractionBits ?? 0)
+      return vector.map((value, cell) => value - ((integers[statistic]?.[cell] ?? 0n) << bits))
+    })
+    expect(noise).not.toContain(0n)
+    expect(new Set(noise).size).toBe(noise.length)
+  })
 })
 
 describe('an engine that fails', () => {

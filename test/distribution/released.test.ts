@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
 import { systemEntropy } from '../../src/mechanisms/entropy.ts'
-import { addNoise } from '../../src/mechanisms/mechanism.ts'
+import { accuracy as accuracyOf, addNoise } from '../../src/mechanisms/mechanism.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
@@ -36,6 +36,39 @@ function draw(wire: object, integers: readonly bigint[], truth: number, neighbou
 }
 
 const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
+
+describe('each cell of a table has noise of its own', () => {
+  const CELLS = 8
+  test.each([{ mechanism: 'geometric' }, { mechanism: 'laplace' }, gaussian])('%j', (wire) => {
+    const query = querySchema.parse({
+      kind: 'contingency',
+      columns: ['Region', 'Sex'],
+      epsilon: 0.5,
+      ...wire,
+    })
+    const [measurement] = plan(query, people('add-remove'), { maxCells: CELLS }).measurements
+    if (measurement === undefined) throw new Error('a table has a measurement')
+    const cells: number[][] = Array.from({ length: CELLS }, () => [])
+    for (let index = 0; index < DRAWS / 4; index += 1) {
+      const noisy = addNoise(measurement, new Array<bigint>(CELLS).fill(0n), source)
+      for (const [cell, value] of noisy.entries())
+        cells[cell]?.push(Number(value) / 2 ** measurement.fractionBits)
+    }
+    const { standardDeviation } = accuracyOf(measurement, 0.95)
+    const products = (a: readonly number[], b: readonly number[]) =>
+      a.map((value, index) => (value * (b[index] ?? 0)) / standardDeviation ** 2)
+    for (const [first, a] of cells.entries()) {
+      for (const [second, b] of cells.entries()) {
+        const expected = first === second ? 1 : 0
+        const values = products(a, b)
+        const spread = Math.sqrt(mean(values.map((value) => (value - expected) ** 2)) / values.length)
+        expect(Math.abs(mean(values) - expected) / spread, `cells ${first} and ${second}`).toBeLessThan(LIMIT)
+        // Noise that two cells share would have them agree in full.
+        expect(Math.abs(mean(values) - (1 - expected)) / spread).toBeGreaterThan(LIMIT)
+      }
+    }
+  })
+})
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
   test.each([

@@ -199,6 +199,10 @@ describe('releases', () => {
     const again = await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)
     expect(again.text).toBe(text)
     await service.as('custodian').get(`/v1/releases/${body.id}`).expect(403)
+    const { body: refused } = await service.asColleague().get(`/v1/releases/${body.id}`).expect(404)
+    expect(refused.code).toBe('unknown-release')
+    const ledger = await service.asColleague().get('/v1/datasets/census/ledger').expect(200)
+    expect(ledger.body.entries).toEqual([])
     const { body: missing } = await service
       .as('analyst')
       .get(`/v1/releases/${'0'.repeat(32)}`)

@@ -242,12 +242,89 @@ describe('what was spent stays spent', () => {
     await service.as('analyst').get('/v1/datasets/pupils').expect(404)
     await ask('pupils', { kind: 'count', epsilon: 1 }).expect(404)
     await service.as('custodian').delete('/v1/datasets/pupils').expect(404)
+    expect((await service.as('custodian').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
+    const { entries } = (await service.as('auditor').get('/v1/datasets/pupils/ledger').expect(200)).body
+    expect(entries.at(-1)).toMatchObject({ sequence: 1, kind: 'opened' })
 
     const raised = await register({ ...pupils, budget: { epsilon: 200, delta: 1e-5 } }).expect(409)
     expect(raised.body).toMatchObject({ code: 'budget-account-exists', spent: before.spent, cap: before.cap })
     await register({ ...pupils, title: 'Pupils, again' }).expect(201)
     expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
     await ask('pupils', { kind: 'count', epsilon: 50 }).expect(403)
+  })
+})
+
+test('the same registration is still the same after a grant', async () => {
+  const registration = { ...pupils, id: 'pupils-granted' }
+  await register(registration).expect(201)
+  await service
+    .as('custodian')
+    .post('/v1/datasets/pupils-granted/grants')
+    .send({ epsilon: 1, reason: 'more' })
+    .expect(200)
+  await register(registration).expect(200)
+  const { body } = await register({ ...registration, budget: { epsilon: 101, delta: 1e-5 } }).expect(409)
+  expect(body.code).toBe('dataset-exists')
+})
+
+describe('whoever sees all that is free learns nothing about any person', () => {
+  const others = 'Ada,1\nBen,2\nCyn,3\n'
+  const seenOf = async (csv: string) => {
+    const seen: unknown[] = []
+    const watched = await startTestService()
+    try {
+      await writeFile(path.join(watched.dataDirectory, 'people.csv'), `name,year\n${csv}`)
+      const columns = [{ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }]
+      const source = { path: 'people.csv', format: 'csv' }
+      const registration = {
+        ...pupils,
+        id: 'people',
+        source,
+        columns,
+        neighbours: 'add-remove',
+        synthetic: false,
+      }
+      seen.push((await watched.as('custodian').post('/v1/datasets').send(registration).expect(201)).body)
+      const query = { kind: 'sum', column: 'year', epsilon: 1 }
+      const { body: paid } = await watched
+        .as('analyst')
+        .post('/v1/datasets/people/queries')
+        .send(query)
+        .expect(200)
+      seen.push({ ...paid, result: null })
+      for (const call of ['', '/budget', '/ledger']) {
+        seen.push((await watched.as('analyst').get(`/v1/datasets/people${call}`).expect(200)).body)
+      }
+      seen.push(
+        (await watched.as('analyst').post('/v1/datasets/people/queries/preview').send(query).expect(200))
+          .body,
+      )
+      seen.push(
+        (
+          await watched
+            .as('analyst')
+            .post('/v1/datasets/people/queries')
+            .send({ ...query, epsilon: 100 })
+            .expect(403)
+        ).body,
+      )
+    } finally {
+      await watched.close()
+    }
+    // Times and request ids differ in any two runs; the chain's hashes are over the times.
+    return JSON.stringify(seen, (key, value) =>
+      ['registeredAt', 'at', 'hash', 'requestId'].includes(key) ? null : value,
+    )
+  }
+
+  test('every response but the noisy result is the same with a person, without, and with another', async () => {
+    const [without, present, other] = [
+      await seenOf(others),
+      await seenOf(`${others}Dan,4\n`),
+      await seenOf(`${others}Dan,1\n`),
+    ]
+    expect(present).toBe(without)
+    expect(other).toBe(without)
   })
 })
 

@@ -16,6 +16,8 @@ export interface TestService {
   /** A request agent with the key of a role. */
   as(role: Role): ReturnType<typeof supertest.agent>
   keyOf(role: Role): string
+  /** A request agent with the key of another analyst. */
+  asColleague(): ReturnType<typeof supertest.agent>
   /** Stops the service and starts another on the same data folder, with what changed in the environment. */
   restart(environment?: Record<string, string>): Promise<void>
   close(): Promise<void>
@@ -42,6 +44,7 @@ export async function startTestService(environment: Record<string, string> = {})
   const auditorKey = await createKey(dataDirectory, { name: 'auditor', role: 'auditor' })
   const analystKey = await createKey(dataDirectory, { name: 'analyst', role: 'analyst' })
   const custodianKey = await createKey(dataDirectory, { name: 'custodian', role: 'custodian' })
+  const colleagueKey = await createKey(dataDirectory, { name: 'colleague', role: 'analyst' })
   const keys: Record<Role, string> = { analyst: analystKey, auditor: auditorKey, custodian: custodianKey }
   let service = await start()
   return {
@@ -52,6 +55,7 @@ export async function startTestService(environment: Record<string, string> = {})
     logLines,
     keyOf: (role) => keys[role],
     as: (role) => supertest.agent(service.url).set('authorization', `Bearer ${keys[role]}`),
+    asColleague: () => supertest.agent(service.url).set('authorization', `Bearer ${colleagueKey}`),
     async restart(changes) {
       await service.close()
       service = await start(changes)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { accuracyReport, noiseReport, report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
@@ -194,6 +195,30 @@ describe('refusals', () => {
       'column.edges.1',
     ],
     [
+      'an edge twice',
+      { kind: 'histogram', column: { column: 'Age', edges: [0, 10, 10] } },
+      'query-does-not-fit',
+      'column.edges.2',
+    ],
+    [
+      'a sum below 0 that is to be cut at 0',
+      { kind: 'sum', column: 'Balance', postprocess: { nonNegative: true } },
+      'query-does-not-fit',
+      'postprocess.nonNegative',
+    ],
+    [
+      'a mean below 0 that is to be cut at 0',
+      { kind: 'mean', column: 'Balance', postprocess: { nonNegative: true } },
+      'query-does-not-fit',
+      'postprocess.nonNegative',
+    ],
+    [
+      'a delta too small to be divided',
+      { kind: 'mean', column: 'Age', mechanism: 'gaussian', delta: 1e-18 },
+      'invalid-request',
+      'delta',
+    ],
+    [
       'a column twice',
       { kind: 'contingency', columns: ['Sex', 'Region', 'Sex'] },
       'query-does-not-fit',
@@ -338,6 +363,16 @@ describe('what an answer shows', () => {
       sum: { halfWidth: expect.any(Number) },
       count: { halfWidth: expect.any(Number) },
     })
+  })
+
+  test('each part of a mean may miss by half of what the whole may', () => {
+    const planned = planOf({ kind: 'mean', column: 'Age', mechanism: 'laplace' })
+    const { sum, count } = accuracyReport(planned)
+    const [sumMeasurement, countMeasurement] = planned.measurements
+    if (sumMeasurement === undefined || countMeasurement === undefined)
+      throw new Error('a mean has two parts')
+    expect(sum?.halfWidth).toBeCloseTo(accuracyOf(sumMeasurement, 0.975).halfWidth / 2, 9)
+    expect(count?.halfWidth).toBeCloseTo(accuracyOf(countMeasurement, 0.975).halfWidth, 9)
   })
 
   test('the interval of a mean covers what its parts allow', () => {
