@@ -101,6 +101,30 @@ describe('each gets a clear problem document, and costs nothing', () => {
   })
 
   test.each([
+    ['{"kind":"count"}', 'epsilon', 'is required'],
+    [
+      '{"kind":"count","epsilon":1e400}',
+      'epsilon',
+      'must be a number of no more than 17 significant digits, within 1e308',
+    ],
+    ['{"kind":"count","epsilon":"1"}', 'epsilon', 'must be a number'],
+    ['{"kind":"contingency","columns":["Sex"],"epsilon":1}', 'columns', 'must have at least 2 entries'],
+    [
+      '{"kind":"count","epsilon":1,"mechanism":"magic"}',
+      'mechanism',
+      'must be one of geometric, laplace, gaussian',
+    ],
+    ['{"kind":"count","epsilon":1,"postprocess":{"round":1}}', 'postprocess.round', 'must be true or false'],
+    [
+      '{"kind":"count","epsilon":1,"where":{"op":"and","predicates":{}}}',
+      'where.predicates',
+      'must be a list',
+    ],
+  ])('%s is told in plain words', async (body, field, rule) => {
+    expect((await sendRaw(body)).problem.errors).toEqual([{ field, rule }])
+  })
+
+  test.each([
     ['bad JSON', '{"kind":', {}, 400, 'malformed-json'],
     ['an empty body', '', {}, 400, 'malformed-json'],
     ['a key that reaches a prototype', '{"__proto__":{"epsilon":1}}', {}, 400, 'malformed-json'],

@@ -70,6 +70,10 @@ test('every reference leads somewhere, and no schema stands there unused', () =>
   expect([...referenced].sort()).toEqual(names.sort())
 })
 
+test('nothing that a client sends is marked as read-only', () => {
+  expect(served).not.toContain('readOnly')
+})
+
 test("every operation's example works as it stands, with the key of its role", async () => {
   // What others lean on comes first, what takes away comes last.
   const order = (method: string, template: string) =>
