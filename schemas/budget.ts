@@ -19,8 +19,16 @@ export const budget = z.strictObject({ cap: loss, spent: loss, remaining: loss }
 
 /** A budget to open, or by how much to raise one. */
 export const budgetRequest = z.strictObject({
-  epsilon: z.number().describe('At most 9 fractional digits; never rounded.'),
-  delta: z.number().default(0).describe('At least 0, below 1, at most 18 fractional digits.'),
+  epsilon: z.number().meta({
+    description: 'Greater than 0, at most 9 fractional digits; never rounded.',
+    exclusiveMinimum: 0,
+    maximum: MAX_BUDGET_EPSILON,
+  }),
+  delta: z.number().default(0).meta({
+    description: 'At least 0, below 1, at most 18 fractional digits.',
+    minimum: 0,
+    exclusiveMaximum: 1,
+  }),
 })
 
 /** POST /v1/datasets/{dataset}/grants */

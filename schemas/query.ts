@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 import { columnName } from './dataset.ts'
 
 /** How deep a predicate may be nested. */
@@ -108,15 +109,20 @@ const privacy = {
     .enum(['analytic', 'classic'])
     .optional()
     .describe(
-      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1.',
+      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1 (in a mean, for each of its two parts).',
     ),
-  epsilon: z.number().describe('Greater than 0, at most 1000, at most 9 fractional digits; never rounded.'),
-  delta: z
-    .number()
-    .default(0)
-    .describe(
+  // The exact rules are the planner's; these bounds are for whoever reads the document.
+  epsilon: z.number().meta({
+    description: 'Greater than 0, at most 1000, at most 9 fractional digits; never rounded.',
+    exclusiveMinimum: 0,
+    maximum: MAX_QUERY_EPSILON,
+  }),
+  delta: z.number().default(0).meta({
+    description:
       'What the gaussian mechanism may use; the others charge none of it. At most 18 fractional digits.',
-    ),
+    minimum: 0,
+    exclusiveMaximum: 1,
+  }),
   postprocess: z
     .strictObject({
       round: z.boolean().default(false).describe('Round to the nearest whole number.'),
