@@ -46,6 +46,18 @@ const idempotencyHeaders = z.looseObject({
     ),
 })
 
+const previewQuery = z.strictObject({
+  supposedRows: z
+    .string()
+    .regex(/^[1-9]\d{0,11}$/, 'must be a whole number, at least 1')
+    .transform(Number)
+    .optional()
+    .describe(
+      'How many rows you suppose to count. Only the mean over a private number of rows needs it, and it is not ' +
+        'compared with the data.',
+    ),
+})
+
 /** Queries, their price beforehand, and releases that were paid for. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
   app,
@@ -96,6 +108,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
         description: 'Touches no data and costs nothing.',
         security: analyst.security,
         params: datasetParameters,
+        querystring: previewQuery,
         body: query,
         response: { 200: previewSchema, ...problemResponses },
       },
@@ -105,7 +118,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       const budget = await answering.ledger.budget(dataset.id)
       if (budget === undefined)
         throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
-      return preview({ dataset, query: request.body }, answering.limits, budget)
+      return preview({ dataset, query: request.body }, answering.limits, budget, request.query.supposedRows)
     },
   )
 

@@ -64,7 +64,7 @@ const accuracy = z
     id: 'Accuracy',
     description:
       'How far off each value can be, computed without data. Null in the preview of a mean whose number of rows is ' +
-      'private: there the error of its noisy sum and of its noisy count are given.',
+      'private and not supposed: there the error of its noisy sum and of its noisy count are given.',
   })
 
 /** What a paid query gives, and GET /v1/releases/{id} gives again. */

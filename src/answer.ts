@@ -202,16 +202,23 @@ function describeAnswer(planned: Plan, charged: Charge, noisy: readonly (readonl
 
 /**
  * What a question would cost and how far off its answer could be, without charging or reading anything.
+ *
+ * @param supposedRows how many rows the caller supposes to count: the accuracy of some means depends on it
  * @throws Refusal where the question does not fit.
  */
-export function preview(question: Omit<Question, 'principal'>, limits: PlanLimits, budget: Budget) {
+export function preview(
+  question: Omit<Question, 'principal'>,
+  limits: PlanLimits,
+  budget: Budget,
+  supposedRows?: number,
+) {
   const planned = plan(question.query, question.dataset, limits)
   return {
     dataset: planned.dataset.id,
     datasetVersion: planned.dataset.version,
     kind: planned.query.kind,
     noise: noiseReport(planned),
-    accuracy: accuracyReport(planned),
+    accuracy: accuracyReport(planned, supposedRows),
     cost: lossNumbers(planned.loss),
     budget: describeBudget(budget),
     affordable: coversLoss(subtractLoss(budget.cap, budget.spent), planned.loss),

@@ -7,7 +7,12 @@ import { readConfig } from './config.ts'
 import { startService } from './server.ts'
 
 const directory = await mkdtemp(path.join(tmpdir(), 'sotto-openapi-'))
-const config = readConfig({ SOTTO_DATA_DIR: directory, SOTTO_PORT: '0', SOTTO_DEMO: 'false', SOTTO_DRAIN_MS: '0' })
+const config = readConfig({
+  SOTTO_DATA_DIR: directory,
+  SOTTO_PORT: '0',
+  SOTTO_DEMO: 'false',
+  SOTTO_DRAIN_MS: '0',
+})
 const service = await startService(config, pino({ level: 'warn' }))
 try {
   const response = await fetch(`${service.url}/openapi.yaml`)

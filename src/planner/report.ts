@@ -119,18 +119,24 @@ function unitOf(plan: Plan): number {
 /**
  * The accuracy of a plan's answer, computed without data. It is about noise alone: clamping to the declared bounds
  * and rounding to the grid are not errors it knows of. Expected errors are those before post-processing.
+ *
+ * @param supposedRows how many rows the caller supposes to count, for a mean over a private number of them; whole, at
+ * least 1. The accuracy is then a bound for the mean that is hardest to estimate.
  */
-export function accuracyReport(plan: Plan): AccuracyReport {
+export function accuracyReport(plan: Plan, supposedRows?: number): AccuracyReport {
   const [first, second] = plan.measurements
   if (first === undefined) throw new RangeError('a plan has a measurement')
   if (second !== undefined) {
     const errors = meanErrors(first, second)
+    const sum = errorReport(errors.sum, unitOf(plan))
+    const count = errorReport(errors.count, 1)
+    const whole = supposedRows === undefined ? undefined : supposedMeanErrors(plan, sum, count, supposedRows)
     return {
       confidence: CONFIDENCE,
-      halfWidth: null,
-      expectedAbsoluteError: null,
-      sum: errorReport(errors.sum, unitOf(plan)),
-      count: errorReport(errors.count, 1),
+      halfWidth: whole === undefined ? null : roundedHalfWidth(plan, whole.halfWidth),
+      expectedAbsoluteError: whole?.expectedAbsoluteError ?? null,
+      sum,
+      count,
     }
   }
   const { halfWidth, expectedAbsoluteError } = errorReport(accuracy(first, CONFIDENCE), unitOf(plan))
@@ -141,6 +147,18 @@ export function accuracyReport(plan: Plan): AccuracyReport {
 function meanErrors(sum: Measurement, count: Measurement): { sum: Accuracy; count: Accuracy } {
   const each = 1 - (1 - CONFIDENCE) / 2
   return { sum: accuracy(sum, each), count: accuracy(count, each) }
+}
+
+/** With N rows and a mean m from the middle, S / N errs by at most (h_S + |m| h_N) / (N - h_N); |m| is half the range. */
+function supposedMeanErrors(plan: Plan, sum: ErrorReport, count: ErrorReport, rows: number): ErrorReport {
+  const [lower, upper] = boundsOf(plan) ?? [0, 0]
+  const range = upper - lower
+  const bound = (sumError: number, countError: number, divisor: number) =>
+    Math.min(range, (sumError + (range / 2) * countError) / Math.max(1, divisor))
+  return {
+    halfWidth: bound(sum.halfWidth, count.halfWidth, rows - count.halfWidth),
+    expectedAbsoluteError: bound(sum.expectedAbsoluteError, count.expectedAbsoluteError, rows),
+  }
 }
 
 function errorReport(error: Accuracy, unit: number): ErrorReport {
@@ -262,11 +280,13 @@ function reportMean(plan: Plan, noisySum: bigint, noisyCount: bigint): Report {
 
 /** A mean lies within the bounds of its column: a fact that is public. */
 function withinBounds(mean: number, plan: Plan): number {
-  const { presentation } = plan
-  if (presentation.kind !== 'mean-about-middle' && presentation.kind !== 'mean-of-public-size') return mean
+  const [lower, upper] = boundsOf(plan) ?? [mean, mean]
+  return Math.min(Math.max(mean, lower), upper)
+}
+
+/** The bounds of the column whose sum or mean is asked for. */
+function boundsOf({ presentation }: Plan): readonly [number, number] | undefined {
+  if (!('column' in presentation)) return undefined
   const { lowerIndex, upperIndex, stepNano } = presentation.column
-  return Math.min(
-    Math.max(mean, numberFromDecimal(lowerIndex * stepNano, 9)),
-    numberFromDecimal(upperIndex * stepNano, 9),
-  )
+  return [numberFromDecimal(lowerIndex * stepNano, 9), numberFromDecimal(upperIndex * stepNano, 9)]
 }

@@ -183,6 +183,19 @@ describe('preview', () => {
     expect(paid.accuracy).toEqual(previewed.accuracy)
   })
 
+  test('a supposed number of rows gives the accuracy of a mean', async () => {
+    const ask = (path: string) =>
+      service
+        .as('analyst')
+        .post(`/v1/datasets/census/queries/preview${path}`)
+        .send({ kind: 'mean', column: 'Age', epsilon: 0.5 })
+    expect((await ask('').expect(200)).body.accuracy.halfWidth).toBeNull()
+    const { accuracy } = (await ask('?supposedRows=100000').expect(200)).body
+    expect(accuracy.halfWidth).toBeGreaterThan(0)
+    expect(accuracy.halfWidth).toBeLessThan(0.1)
+    expect((await ask('?supposedRows=0').expect(400)).body.errors[0].field).toBe('supposedRows')
+  })
+
   test('says where the budget does not suffice', async () => {
     const { body } = await service
       .as('analyst')

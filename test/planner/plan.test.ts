@@ -365,6 +365,24 @@ describe('what an answer shows', () => {
     })
   })
 
+  test('with a supposed number of rows, the stated accuracy of a mean holds for every mean', () => {
+    const planned = planOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' })
+    const { halfWidth, sum, count } = accuracyReport(planned, 50)
+    if (halfWidth === null || sum === undefined || count === undefined)
+      throw new Error('a number of rows was supposed')
+    expect(halfWidth).toBeLessThan(120)
+    for (const mean of [0, 20, 60, 120]) {
+      for (const sumError of [-1, 1]) {
+        for (const countError of [-1, 1]) {
+          const total = (mean - 60) * 50 + sumError * sum.halfWidth
+          const released = 60 + total / (50 + countError * count.halfWidth)
+          expect(Math.abs(Math.min(120, Math.max(0, released)) - mean)).toBeLessThanOrEqual(halfWidth + 1e-9)
+        }
+      }
+    }
+    expect(accuracyReport(planned, 1).halfWidth).toBe(120)
+  })
+
   test('each part of a mean may miss by half of what the whole may', () => {
     const planned = planOf({ kind: 'mean', column: 'Age', mechanism: 'laplace' })
     const { sum, count } = accuracyReport(planned)
