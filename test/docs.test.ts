@@ -1,7 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { answer as answerSchema } from '../schemas/answer.ts'
+import { query as querySchema } from '../schemas/query.ts'
 import { environmentSchema } from '../src/config.ts'
+import { canonicalJson, sha256 } from '../src/ledger/canonical.ts'
+import { chargeId } from '../src/ledger/charge-id.ts'
 import { PROBLEMS } from '../src/problem.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -24,6 +28,18 @@ test('every variable is documented with its default and meaning, and no other', 
     schema.description,
   ])
   expect(rows.map(([, ...cells]) => cells)).toEqual(expected)
+})
+
+test("the README's first answer is one that the service gives to the README's first query", () => {
+  const readme = page('README.md')
+  const wire = /-d '(\{.*\})'/.exec(readme)?.[1] ?? ''
+  const shown = answerSchema.parse(JSON.parse(/```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''))
+  const request = canonicalJson({
+    dataset: 'census',
+    version: '1',
+    query: querySchema.parse(JSON.parse(wire)),
+  })
+  expect(shown.id).toBe(chargeId('analyst', `sha256:${sha256(request)}`))
 })
 
 test('every link between our pages leads somewhere', () => {
