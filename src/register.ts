@@ -75,10 +75,12 @@ async function register(dependencies: RegistryDependencies, request: Registratio
   const opened = await ledger.budget(id)
   if (existing === undefined && opened !== undefined) requireSameCap(opened, cap, id)
 
-  const version = catalog.nextVersion(id)
+  // The ledger outlives the catalog: a question must not find the answer to one about another file.
+  const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
   const rowsFile = catalog.rowsFile({ id, version })
   const copy = `${rowsFile}.source`
   await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
+  let publishing = false
   try {
     const sourceDigest = await copySource(dataDirectory, source, copy)
     if (existing !== undefined) return { entry: requireSame(existing, request, sourceDigest), created: false }
@@ -101,11 +103,13 @@ async function register(dependencies: RegistryDependencies, request: Registratio
     await engine.open(entry.dataset)
     const outcome = await ledger.openBudget(id, cap, principal)
     if (outcome.kind === 'exists') requireSameCap(outcome.budget, cap, id)
+    publishing = true
     await catalog.add(entry)
     return { entry, created: true }
   } catch (error) {
     await engine.closeDataset({ id, version })
-    await rm(rowsFile, { force: true })
+    // An entry that may be on the disk needs its rows; if it is not, the next start removes them.
+    if (!publishing) await rm(rowsFile, { force: true })
     throw error
   } finally {
     await rm(copy, { force: true })

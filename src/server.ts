@@ -10,6 +10,7 @@ import { censusRegistration, writeCensus } from './demo.ts'
 import { openDuckDbEngine } from './engines/duckdb.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
+import { lossNumbers } from './privacy/loss.ts'
 import { createRegistry } from './register.ts'
 import { printWelcome } from './welcome.ts'
 
@@ -60,7 +61,10 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const { id } = censusRegistration
     if (config.demo && catalog.get(id) === undefined && !catalog.wasRemoved(id)) {
       await writeCensus(path.join(config.dataDirectory, censusRegistration.source.path))
-      await registry.register(censusRegistration, 'sotto')
+      // A budget from before, of a catalog that was lost, stays as it is.
+      const before = await ledger.budget(id)
+      const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.cap)
+      await registry.register({ ...censusRegistration, budget }, 'sotto')
     }
 
     const app = await buildApp({
@@ -100,8 +104,12 @@ async function main(): Promise<void> {
   const service = await startService(config, logger)
   printWelcome(service, config.dataDirectory)
   closeWithGrace({ delay: config.drainMs + config.shutdownMs, logger }, async ({ signal, err }) => {
-    if (err !== undefined) logger.fatal({ err }, 'stopping after an error')
-    else logger.info({ signal }, 'stopping')
+    if (err !== undefined) {
+      // Nobody knows what state this process is in: it must not charge or draw noise any more. A restart recovers.
+      logger.fatal({ err }, 'ending after an error')
+      return
+    }
+    logger.info({ signal }, 'stopping')
     await service.close()
   })
 }

@@ -27,8 +27,8 @@ export interface Catalog {
   remove(id: string): Promise<void>
   /** Whether an id was registered and removed again. */
   wasRemoved(id: string): boolean
-  /** The version that the next registration of an id gets: it counts them, and so tells nothing about the data. */
-  nextVersion(id: string): string
+  /** The number of an id's last registration, removed or not; 0 where there was none. */
+  lastVersion(id: string): number
   /** Where the ingested rows of one version of a dataset live. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
 }
@@ -69,6 +69,9 @@ export async function openCatalog(directory: string): Promise<Catalog> {
       continue
     }
     const stored = JSON.parse(text) as StoredEntry
+    if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
+      throw new Error(`${entryFile(id)} is damaged: it has no known state or no version that counts`)
+    }
     if (stored.state === 'removed') {
       removed.set(id, stored.version)
       await removeAllBut(id, [ENTRY_FILE])
@@ -90,7 +93,7 @@ export async function openCatalog(directory: string): Promise<Catalog> {
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
     rowsFile,
     wasRemoved: (id) => removed.has(id),
-    nextVersion: (id) => String(Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0) + 1),
+    lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0),
     async add(entry) {
       const { id, version, rows } = entry.dataset
       const { declaration, budget, registeredAt, sourceDigest } = entry
@@ -111,9 +114,10 @@ export async function openCatalog(directory: string): Promise<Catalog> {
     async remove(id) {
       const version = entries.get(id)?.dataset.version
       if (version === undefined) return
-      await writeEntry(entryFile(id), { state: 'removed', version })
+      // First, so that nobody is charged for what is about to be gone.
       entries.delete(id)
       removed.set(id, version)
+      await writeEntry(entryFile(id), { state: 'removed', version })
       await removeAllBut(id, [ENTRY_FILE])
     },
   }

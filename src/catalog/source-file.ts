@@ -9,6 +9,9 @@ import type { Source } from './dataset.ts'
 /** Letters, digits and a few marks: no separator tricks, no drive letters, no URL, nothing a reader would expand. */
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
 
+/** No link at the end of the path, and no waiting for the other end of what turns out to be a pipe. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
 /**
  * Copy a source file to where only the service writes, so that what was checked, what is digested and what is read are
  * the same bytes, whatever happens to the source meanwhile.
@@ -19,7 +22,7 @@ const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
  */
 export async function copySource(dataDirectory: string, source: Source, copy: string): Promise<string> {
   const located = await locateSource(dataDirectory, source)
-  const handle = await open(located, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => {
+  const handle = await open(located, OPEN_FLAGS).catch(() => {
     throw refuseSource('cannot be read')
   })
   try {
@@ -45,7 +48,7 @@ export async function copySource(dataDirectory: string, source: Source, copy: st
 async function requireSameFile(handle: FileHandle, located: string): Promise<void> {
   const opened = await handle.stat({ bigint: true })
   const there = await lstat(located, { bigint: true }).catch(() => undefined)
-  if (opened.ino !== there?.ino || opened.dev !== there.dev) {
+  if (!opened.isFile() || opened.ino !== there?.ino || opened.dev !== there.dev) {
     throw refuseSource('changed while it was looked at')
   }
 }

@@ -40,7 +40,7 @@ export interface DuckDbEngine extends Engine {
    * @throws EngineFailure where there is no such file.
    */
   open(dataset: DatasetVersion): Promise<void>
-  /** Lets what is running finish, turns away what waits, and closes the file. One that is not open is no error. */
+  /** Takes nothing more, lets what was asked before finish, and closes the file. One that is not open is no error. */
   closeDataset(dataset: DatasetVersion): Promise<void>
 }
 
@@ -260,7 +260,7 @@ async function openPool(
     },
     close: async () => {
       closed = true
-      turnAwayWaiting()
+      // What waits is started by what ends, so nothing waits any more once nothing runs.
       while (running.size > 0) await Promise.all(running)
       for (const seat of idle) closeSeat(seat)
       idle.length = 0

@@ -9,6 +9,7 @@ export interface Budget {
 /** What a question wants to pay, and what identifies it. */
 export interface ChargeRequest {
   readonly dataset: string
+  /** A whole number in decimal digits. */
   readonly datasetVersion: string
   readonly principal: string
   /** Unique per principal. */
@@ -96,6 +97,8 @@ export interface Ledger {
     page: { readonly limit: number; readonly beforeSequence?: number; readonly principal?: string },
   ): Promise<readonly LedgerEntry[]>
   release(id: string): Promise<StoredRelease | undefined>
+  /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
+  lastDatasetVersion(dataset: string): Promise<number>
   /** Whether the store answers. */
   healthy(): Promise<boolean>
   /** Finish what was asked, then close the store. */

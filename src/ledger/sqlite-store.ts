@@ -219,6 +219,9 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     WHERE dataset = :dataset AND principal = :principal AND sequence < :before
     ORDER BY sequence DESC LIMIT :limit
   `)
+  const findLastVersion = database.prepare(`
+    SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
+  `)
   const probe = database.prepare('SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)')
 
   function account(dataset: string): Account | undefined {
@@ -415,6 +418,7 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     recordFailure,
     entries,
     release,
+    lastDatasetVersion: (dataset) => Number(integer(expectRow(findLastVersion.get({ dataset })), 'version')),
     healthy: () => probe.get() !== undefined,
   }
 }

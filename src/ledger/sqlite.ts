@@ -133,6 +133,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     recordFailure: (...args) => ask('recordFailure', args),
     entries: (...args) => ask('entries', args),
     release: (...args) => ask('release', args),
+    lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     healthy,
     statistics: () => ({ calls, commits }),
     close,

@@ -47,9 +47,9 @@ test('the private number of rows is not even written down', async () => {
 
 test('what is removed stays removed, with its rows, and its version is never given again', async () => {
   const catalog = await openCatalog(directory)
-  expect(catalog.nextVersion('alpha')).toBe('1')
+  expect(catalog.lastVersion('alpha')).toBe(0)
   await catalog.add(entryOf('alpha', 'add-remove'))
-  expect(catalog.nextVersion('alpha')).toBe('2')
+  expect(catalog.lastVersion('alpha')).toBe(1)
   const rows = catalog.rowsFile({ id: 'alpha', version: '1' })
   await writeFile(rows, 'rows')
   await catalog.remove('alpha')
@@ -58,7 +58,7 @@ test('what is removed stays removed, with its rows, and its version is never giv
     expect(opened.get('alpha')).toBeUndefined()
     expect(opened.list()).toEqual([])
     expect(opened.wasRemoved('alpha')).toBe(true)
-    expect(opened.nextVersion('alpha')).toBe('2')
+    expect(opened.lastVersion('alpha')).toBe(1)
   }
   await catalog.add(entryOf('alpha', 'add-remove', '2'))
   expect(catalog.wasRemoved('alpha')).toBe(false)
@@ -73,6 +73,15 @@ test('what was left of another version, or of a copy of the source, is removed a
   }
   await openCatalog(directory)
   expect((await readdir(folder)).sort()).toEqual(['2.duckdb', 'dataset.json'])
+})
+
+test('a damaged entry stops the start', async () => {
+  await mkdir(path.join(directory, 'alpha'))
+  await writeFile(
+    path.join(directory, 'alpha', 'dataset.json'),
+    '{"state":"registered","version":"9b19d719"}',
+  )
+  await expect(openCatalog(directory)).rejects.toThrow('damaged')
 })
 
 test('a registration that was cut off before it was published is not there, and its rows are removed', async () => {

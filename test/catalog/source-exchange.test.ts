@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -44,4 +45,18 @@ test.each(['for good', 'and back'])('a folder that is exchanged for a link %s le
   await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
   await rm(directory, { recursive: true })
   await rm(outside, { recursive: true })
+})
+
+test('a file that is exchanged for a pipe keeps nobody waiting', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'sotto-data-'))
+  const file = path.join(directory, 'people.csv')
+  await writeFile(file, 'mine')
+  beforeOpen = async () => {
+    await rm(file)
+    execFileSync('mkfifo', [file])
+  }
+  afterOpen = async () => {}
+  const copied = copySource(directory, { path: 'people.csv', format: 'csv' }, path.join(directory, 'copy'))
+  await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
+  await rm(directory, { recursive: true })
 })

@@ -1,4 +1,4 @@
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataset as datasetSchema } from '../../schemas/dataset.ts'
@@ -326,6 +326,43 @@ describe('whoever sees all that is free learns nothing about any person', () => 
     expect(present).toBe(without)
     expect(other).toBe(without)
   })
+})
+
+test('where the catalog is lost, a question about another file does not find the answer to the old one', async () => {
+  const lost = await startTestService({ SOTTO_DEMO: 'true' })
+  try {
+    const file = path.join(lost.dataDirectory, 'people.csv')
+    const registration = {
+      ...pupils,
+      id: 'people',
+      source: { path: 'people.csv', format: 'csv' },
+      columns: [{ name: 'year', type: 'integer', lower: 1, upper: 4 }],
+    }
+    const count = async () =>
+      (
+        await lost
+          .as('analyst')
+          .post('/v1/datasets/people/queries')
+          .send({ kind: 'count', ...EXACT, epsilon: 50 })
+          .expect(200)
+      ).body
+    await writeFile(file, 'year\n1\n2\n')
+    await lost.as('custodian').post('/v1/datasets').send(registration).expect(201)
+    await lost
+      .as('custodian')
+      .post('/v1/datasets/census/grants')
+      .send({ epsilon: 1, reason: 'more' })
+      .expect(200)
+    expect((await count()).result).toEqual({ value: 2 })
+    await rm(path.join(lost.dataDirectory, 'datasets'), { recursive: true })
+    await lost.restart()
+    await lost.as('analyst').get('/v1/datasets/census').expect(200)
+    await writeFile(file, 'year\n1\n2\n3\n')
+    await lost.as('custodian').post('/v1/datasets').send(registration).expect(201)
+    expect(await count()).toMatchObject({ datasetVersion: '2', result: { value: 3 } })
+  } finally {
+    await lost.close()
+  }
 })
 
 test('a mean over a public number of rows is a sum divided by it', async () => {
