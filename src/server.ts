@@ -106,7 +106,9 @@ async function main(): Promise<void> {
   closeWithGrace({ delay: config.drainMs + config.shutdownMs, logger }, async ({ signal, err }) => {
     if (err !== undefined) {
       // Nobody knows what state this process is in: it must not charge or draw noise any more. A restart recovers.
-      logger.fatal({ err }, 'ending after an error')
+      // Nor does anybody know where the error comes from: its message could quote data, its frames cannot.
+      const frames = err.stack?.split('\n').filter((line) => /^\s+at /.test(line))
+      logger.fatal({ errorClass: err.name, frames }, 'ending after an error')
       return
     }
     logger.info({ signal }, 'stopping')
