@@ -109,7 +109,7 @@ const privacy = {
     .enum(['analytic', 'classic'])
     .optional()
     .describe(
-      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1 (in a mean, for each of its two parts).',
+      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1.',
     ),
   // The exact rules are the planner's; these bounds are for whoever reads the document.
   epsilon: z.number().meta({

@@ -67,13 +67,7 @@ export function calibrateGaussian(
   if (delta === 0n)
     throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 for the gaussian mechanism')
   if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
-  if (calibration === 'classic' && epsilonNano > ONE_EPSILON_NANO) {
-    throw refuseField(
-      'mechanism-not-applicable',
-      'calibration',
-      'the classic calibration adds too little noise for an epsilon above 1; use "analytic"',
-    )
-  }
+  requireCalibrationHolds(calibration, epsilonNano)
   const target = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
   const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target)
   let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
@@ -89,6 +83,19 @@ export function calibrateGaussian(
   }
   requireWithin(gaussianPrivacyMap(measurement, sensitivity), measurement.loss)
   return measurement
+}
+
+/**
+ * The classic formula adds too little noise for an epsilon above 1.
+ * @throws Refusal (`mechanism-not-applicable`), saying to use the analytic calibration.
+ */
+export function requireCalibrationHolds(calibration: GaussianCalibration, epsilonNano: EpsilonNano): void {
+  if (calibration === 'analytic' || epsilonNano <= ONE_EPSILON_NANO) return
+  throw refuseField(
+    'mechanism-not-applicable',
+    'calibration',
+    'the classic calibration adds too little noise for an epsilon above 1; use "analytic"',
+  )
 }
 
 const ratioOf = {

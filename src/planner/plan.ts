@@ -1,6 +1,6 @@
 import type { Query } from '../../schemas/query.ts'
 import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
-import { calibrateGaussian } from '../mechanisms/gaussian.ts'
+import { calibrateGaussian, requireCalibrationHolds } from '../mechanisms/gaussian.ts'
 import { calibrateGeometric } from '../mechanisms/geometric.ts'
 import { calibrateLaplace } from '../mechanisms/laplace.ts'
 import type { GaussianCalibration, Measurement, MechanismName } from '../mechanisms/measurement.ts'
@@ -61,6 +61,8 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
   if (query.calibration !== undefined && query.mechanism !== 'gaussian') {
     throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
   }
+  // Of the query as it is asked: that a mean divides its epsilon in two is no way around the rule.
+  if (query.calibration !== undefined) requireCalibrationHolds(query.calibration, loss.epsilonNano)
   const { statistics, groupings, presentation, wholeNumbers } = shapeOf(query, dataset, limits)
   requireNonNegative(query, presentation)
   const aggregate: Aggregate = {

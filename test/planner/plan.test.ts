@@ -158,6 +158,12 @@ describe('refusals', () => {
       'calibration',
     ],
     [
+      'classic above 1 in a mean',
+      { kind: 'mean', column: 'Age', mechanism: 'gaussian', calibration: 'classic', epsilon: 2, delta: 1e-6 },
+      'mechanism-not-applicable',
+      'calibration',
+    ],
+    [
       'a calibration without gaussian',
       { kind: 'count', calibration: 'classic' },
       'invalid-request',
