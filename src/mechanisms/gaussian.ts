@@ -14,10 +14,18 @@ import {
   ONE_DELTA_ATTO,
   ONE_EPSILON_NANO,
   type PrivacyLoss,
+  type RhoPico,
 } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import type { Accuracy, GaussianCalibration, Measurement } from './measurement.ts'
+import { discreteGaussianRho } from '../privacy/zero-concentrated.ts'
+import { discreteGaussianMass } from './discrete-gaussian.ts'
+import {
+  type Accuracy,
+  type GaussianCalibration,
+  type Measurement,
+  sensitivityInOutputUnits,
+} from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
 
 /**
@@ -35,7 +43,8 @@ import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } 
  *
  * `fractionBits` is the smallest number for which sigma is 2^40 or more: it follows from L2, epsilon and delta, which
  * are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
- * theorem 8) of sigma / L2, plus what the grid and floating point can add, rounded up. Proof: docs/proofs/gaussian.md.
+ * theorem 8) of sigma / L2, plus what the grid and floating point can add, rounded up; rho = L2^2 / (2 sigma^2), exact,
+ * rounded up. Proof: docs/proofs/gaussian.md.
  */
 
 /** Sigma, in output units, is at least this: what the grid adds to delta is then far below its unit of 1e-18. */
@@ -62,27 +71,44 @@ export function calibrateGaussian(
   delta: DeltaAtto,
   calibration: GaussianCalibration,
 ): Measurement {
-  requireSensitivity(sensitivity)
+  const [measurement] = calibrateGaussianJointly([sensitivity], epsilonNano, delta, calibration)
+  if (measurement === undefined) throw new RangeError('one sensitivity, one measurement')
+  return measurement
+}
+
+/**
+ * Bind the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
+ * them: measured each in its own sigma, they are one vector, to which each contributes as much to the square of its
+ * length as any other. So every sigma grows with the square root of their number, where shares of the epsilon would have
+ * it grow with the number. The loss of each measurement is what it would cost to release it alone.
+ * @throws as {@link calibrateGaussian}.
+ */
+export function calibrateGaussianJointly(
+  sensitivities: readonly Sensitivity[],
+  epsilonNano: EpsilonNano,
+  delta: DeltaAtto,
+  calibration: GaussianCalibration,
+): readonly Measurement[] {
+  for (const sensitivity of sensitivities) requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
   if (delta === 0n)
     throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 for the gaussian mechanism')
   if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
   requireCalibrationHolds(calibration, epsilonNano)
   const target = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
-  const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target)
-  let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
-  let fractionBits = 0
-  for (; sigma < SMALLEST_SIGMA; fractionBits += 1) sigma *= 2
-  const measurement: Measurement = {
-    mechanism: 'gaussian',
-    calibration,
-    sensitivity,
-    fractionBits,
-    noise: { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) },
-    loss: { epsilonNano, deltaAtto: delta },
-  }
-  requireWithin(gaussianPrivacyMap(measurement, sensitivity), measurement.loss)
-  return measurement
+  const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target) * Math.sqrt(sensitivities.length)
+  const measurements = sensitivities.map((sensitivity): Measurement => {
+    let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
+    let fractionBits = 0
+    for (; sigma < SMALLEST_SIGMA; fractionBits += 1) sigma *= 2
+    const noise = { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) } as const
+    const unpriced = { mechanism: 'gaussian', calibration, sensitivity, fractionBits, noise } as const
+    return { ...unpriced, loss: gaussianLoss([unpriced], epsilonNano) }
+  })
+  const allowed = { epsilonNano, deltaAtto: delta }
+  requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
+  // One vector by itself costs what was asked for: what the rounding of sigma saves is not worth a second figure.
+  return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
 }
 
 /**
@@ -106,24 +132,67 @@ const ratioOf = {
 /**
  * What it costs to release an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon,
  * a delta that is not too small, rounded up to 1e-18.
- *
- * With k entries changed it is at most exp(k / (8 sigma^2)) (delta of the continuous law + exp(L2^2 / (24 sigma^4)) - 1
- * + k / (24 sigma^2)), everything in output units (docs/proofs/gaussian.md).
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianPrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
-  const sigma = gaussianSigma(measurement)
-  const { epsilonNano } = measurement.loss
-  if (sensitivity.l2Squared === 0n) return NO_LOSS
-  const l2Squared = sensitivity.l2Squared << BigInt(2 * measurement.fractionBits)
-  // An entry that changes does so by one unit or more, so there are at most L1 of them.
-  const changedEntries = Math.min(Number(sensitivity.l1), MAX_CHANGED_ENTRIES)
-  const sigmaSquared = Number(sigma) ** 2
-  const grid =
-    Math.expm1(Number(l2Squared) / sigmaSquared / sigmaSquared / 24) + changedEntries / sigmaSquared / 24
-  const continuous = gaussianDeltaUpperBound(sigma, l2Squared, epsilonNano)
-  const delta = Math.min(1, Math.exp(changedEntries / sigmaSquared / 8) * (continuous + grid))
+  return gaussianLoss([{ ...measurement, sensitivity }], measurement.loss.epsilonNano)
+}
+
+/**
+ * What it costs to release several aggregates together, each with its measurement's noise and sensitivity: at this
+ * epsilon, a delta that is not too small, rounded up to 1e-18.
+ * @throws RangeError for a measurement with other noise.
+ */
+export function jointGaussianPrivacyMap(
+  measurements: readonly Measurement[],
+  epsilonNano: EpsilonNano,
+): PrivacyLoss {
+  return gaussianLoss(measurements, epsilonNano)
+}
+
+/**
+ * With d the length of what changes, each entry in its own sigma, and k entries changed, the delta is at most
+ * exp(c / 8) (delta of the continuous law at distance d + exp(d^2 / (24 sigma^2)) - 1 + c / 24), where c is the sum of
+ * 1 / sigma^2 over those entries and sigma the smallest, in output units (docs/proofs/gaussian.md).
+ */
+function gaussianLoss(
+  measurements: readonly Omit<Measurement, 'loss'>[],
+  epsilonNano: EpsilonNano,
+): PrivacyLoss {
+  let [distanceSquared, curvature, smallestVariance] = [0, 0, Number.POSITIVE_INFINITY]
+  for (const { noise, sensitivity, fractionBits } of measurements) {
+    const sigma = gaussianSigma({ noise })
+    const variance = Number(sigma) ** 2
+    // An entry that changes does so by one unit or more, so there are at most L1 of them.
+    const changedEntries = Math.min(Number(sensitivity.l1), MAX_CHANGED_ENTRIES)
+    distanceSquared += Number(sensitivityInOutputUnits(sensitivity, fractionBits).l2Squared) / variance
+    curvature += changedEntries / variance
+    smallestVariance = Math.min(smallestVariance, variance)
+  }
+  if (distanceSquared === 0) return NO_LOSS
+  const grid = Math.expm1(distanceSquared / smallestVariance / 24) + curvature / 24
+  const continuous = gaussianDeltaUpperBound(1 / Math.sqrt(distanceSquared), epsilonNano)
+  const delta = Math.min(1, Math.exp(curvature / 8) * (continuous + grid))
   return { epsilonNano, deltaAtto: deltaAtto(BigInt(Math.ceil(delta * Number(ONE_DELTA_ATTO)))) }
+}
+
+/**
+ * What such a release costs in zero-concentrated differential privacy: rho = L2^2 / (2 sigma^2), in integers, rounded up
+ * to 1e-12. On whole numbers nothing is added for the grid (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem 4).
+ * @throws RangeError for a measurement with other noise.
+ */
+export function gaussianZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
+  const inOutputUnits = sensitivityInOutputUnits(sensitivity, measurement.fractionBits)
+  return discreteGaussianRho(gaussianSigma(measurement), inOutputUnits)
+}
+
+/**
+ * The probability that the noise of one entry is this many output units.
+ * @throws RangeError for a measurement with other noise.
+ */
+export function gaussianMass(measurement: Measurement, noise: bigint): number {
+  const sigma = gaussianSigma(measurement)
+  return discreteGaussianMass(noise, { numerator: sigma * sigma, denominator: 1n })
 }
 
 /**
@@ -158,7 +227,7 @@ function normalHalfWidth(alpha: number): number {
   }
 }
 
-function gaussianSigma({ noise }: Measurement): bigint {
+function gaussianSigma({ noise }: Pick<Measurement, 'noise'>): bigint {
   if (noise.kind !== 'discrete-gaussian')
     throw new RangeError('this measurement has no discrete Gaussian noise')
   return noise.sigma

@@ -4,10 +4,13 @@ import {
   NO_LOSS,
   ONE_EPSILON_NANO,
   type PrivacyLoss,
+  type RhoPico,
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import type { Accuracy, Measurement } from './measurement.ts'
+import { discreteLaplaceRho } from '../privacy/zero-concentrated.ts'
+import { discreteLaplaceMass } from './discrete-laplace.ts'
+import { type Accuracy, type Measurement, sensitivityInOutputUnits } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
 
 /**
@@ -21,8 +24,8 @@ import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } 
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | scale            | L1 / epsilon, an exact fraction: nothing is rounded        | grid units          |
  *
- * Privacy map: epsilon = L1 / scale. Source: Ghosh, Roughgarden, Sundararajan 2009, "Universally Utility-Maximizing
- * Privacy Mechanisms" (arXiv 0811.2841). Proof: docs/proofs/geometric.md.
+ * Privacy map: epsilon = L1 / scale; the least rho, from L1 and L-infinity. Source: Ghosh, Roughgarden, Sundararajan
+ * 2009, "Universally Utility-Maximizing Privacy Mechanisms" (arXiv 0811.2841). Proof: docs/proofs/geometric.md.
  */
 
 /**
@@ -53,11 +56,29 @@ export function calibrateGeometric(sensitivity: Sensitivity, epsilonNano: Epsilo
  */
 export function laplacePrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
   const scale = laplaceScale(measurement)
-  const l1 = sensitivity.l1 << BigInt(measurement.fractionBits)
+  const { l1 } = sensitivityInOutputUnits(sensitivity, measurement.fractionBits)
   return {
     ...NO_LOSS,
     epsilonNano: brandEpsilon(divideRoundingUp(l1 * ONE_EPSILON_NANO * scale.denominator, scale.numerator)),
   }
+}
+
+/**
+ * What such a release costs in zero-concentrated differential privacy: the least rho, rounded up to 1e-12. It depends on
+ * the grid: a coarse one costs more than a fine one at the same epsilon. Proof: docs/proofs/geometric.md.
+ * @throws RangeError for a measurement with other noise.
+ */
+export function laplaceZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
+  const inOutputUnits = sensitivityInOutputUnits(sensitivity, measurement.fractionBits)
+  return discreteLaplaceRho(laplaceScale(measurement), inOutputUnits)
+}
+
+/**
+ * The probability that the noise of one entry is this many output units.
+ * @throws RangeError for a measurement with other noise.
+ */
+export function laplaceMass(measurement: Measurement, noise: bigint): number {
+  return discreteLaplaceMass(noise, laplaceScale(measurement))
 }
 
 /**

@@ -18,7 +18,7 @@ import { requireEpsilon, requireSensitivity, requireWithin } from './preconditio
  * | scale            | L1 / epsilon rounded up to a whole number, 2^40 or more    | 2^-`fractionBits`   |
  *
  * `fractionBits` is the smallest number for which the scale is 2^40 or more: it follows from L1 and epsilon, which are
- * public. Privacy map and accuracy: those of the geometric mechanism, on the finer grid. Source: Dwork, McSherry,
+ * public. Privacy maps, mass and accuracy: those of the geometric mechanism, on the finer grid. Source: Dwork, McSherry,
  * Nissim, Smith 2006, "Calibrating Noise to Sensitivity in Private Data Analysis". Proof: docs/proofs/laplace.md.
  */
 

@@ -43,3 +43,13 @@ export interface Accuracy {
   readonly expectedAbsoluteError: number
   readonly standardDeviation: number
 }
+
+/** The sensitivity that the released vector has, in output units: multiplying by a power of two loses nothing. */
+export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits: number): Sensitivity {
+  const shift = BigInt(fractionBits)
+  return {
+    l1: sensitivity.l1 << shift,
+    l2Squared: sensitivity.l2Squared << (2n * shift),
+    lInfinity: sensitivity.lInfinity << shift,
+  }
+}

@@ -1,22 +1,42 @@
-import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { discreteGaussianSampler } from './discrete-gaussian.ts'
 import { discreteLaplaceSampler } from './discrete-laplace.ts'
-import { gaussianAccuracy, gaussianPrivacyMap } from './gaussian.ts'
-import { laplaceAccuracy, laplacePrivacyMap } from './geometric.ts'
+import {
+  gaussianAccuracy,
+  gaussianMass,
+  gaussianPrivacyMap,
+  gaussianZeroConcentratedMap,
+} from './gaussian.ts'
+import { laplaceAccuracy, laplaceMass, laplacePrivacyMap, laplaceZeroConcentratedMap } from './geometric.ts'
 import type { Accuracy, Measurement, MechanismName, NoiseLaw } from './measurement.ts'
 import type { UniformSource } from './uniform-source.ts'
 
 /** What every mechanism can tell about a measurement of its own. */
 interface Mechanism {
   readonly privacyMap: (measurement: Measurement, sensitivity: Sensitivity) => PrivacyLoss
+  readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
   readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
+  readonly mass: (measurement: Measurement, noise: bigint) => number
 }
 
+/** Both mechanisms have the same law; only their grids differ. */
+const discreteLaplace = {
+  privacyMap: laplacePrivacyMap,
+  zeroConcentratedMap: laplaceZeroConcentratedMap,
+  accuracy: laplaceAccuracy,
+  mass: laplaceMass,
+} as const satisfies Mechanism
+
 const mechanisms = {
-  geometric: { privacyMap: laplacePrivacyMap, accuracy: laplaceAccuracy },
-  laplace: { privacyMap: laplacePrivacyMap, accuracy: laplaceAccuracy },
-  gaussian: { privacyMap: gaussianPrivacyMap, accuracy: gaussianAccuracy },
+  geometric: discreteLaplace,
+  laplace: discreteLaplace,
+  gaussian: {
+    privacyMap: gaussianPrivacyMap,
+    zeroConcentratedMap: gaussianZeroConcentratedMap,
+    accuracy: gaussianAccuracy,
+    mass: gaussianMass,
+  },
 } as const satisfies Record<MechanismName, Mechanism>
 
 /** Every mechanism's name. */
@@ -55,6 +75,24 @@ export function noiseSampler(noise: NoiseLaw, source: UniformSource): () => bigi
  */
 export function privacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
   return mechanisms[measurement.mechanism].privacyMap(measurement, sensitivity)
+}
+
+/**
+ * The rho of zero-concentrated differential privacy that releasing an aggregate of this sensitivity with the
+ * measurement's noise costs, rounded up to 1e-12.
+ * @throws RangeError for a measurement that its mechanism cannot have made.
+ */
+export function zeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
+  return mechanisms[measurement.mechanism].zeroConcentratedMap(measurement, sensitivity)
+}
+
+/**
+ * The probability that the noise of one entry is `noise` output units, as a double: for tests and for people, never for
+ * sampling.
+ * @throws RangeError for a measurement that its mechanism cannot have made.
+ */
+export function mass(measurement: Measurement, noise: bigint): number {
+  return mechanisms[measurement.mechanism].mass(measurement, noise)
 }
 
 /**

@@ -45,14 +45,12 @@ export function gaussianDelta(ratio: number, epsilon: number): number {
 }
 
 /**
- * A delta that is not too small: {@link gaussianDelta} of exact arguments, with every floating-point error on the safe
- * side.
+ * A delta that is not too small: {@link gaussianDelta} with every floating-point error on the safe side.
  *
- * @param sigma above 0, in the unit of the sensitivity.
- * @param l2Squared the square of the L2 sensitivity, above 0.
+ * @param ratio sigma / L2 sensitivity, above 0, as near to the exact one as a few roundings of a double leave it.
  */
-export function gaussianDeltaUpperBound(sigma: bigint, l2Squared: bigint, epsilon: EpsilonNano): number {
-  const delta = gaussianDelta(Number(sigma) / Math.sqrt(Number(l2Squared)), epsilonNumber(epsilon))
+export function gaussianDeltaUpperBound(ratio: number, epsilon: EpsilonNano): number {
+  const delta = gaussianDelta(ratio, epsilonNumber(epsilon))
   return Math.min(1, delta * (1 + RELATIVE_SLACK) + ABSOLUTE_SLACK)
 }
 

@@ -9,6 +9,9 @@ export type EpsilonNano = bigint & { readonly [unit]: 'epsilon nano' }
 /** Delta as an exact integer number of 1e-18. */
 export type DeltaAtto = bigint & { readonly [unit]: 'delta atto' }
 
+/** Rho of zero-concentrated differential privacy (zCDP), as an exact integer number of 1e-12. */
+export type RhoPico = bigint & { readonly [unit]: 'rho pico' }
+
 /** What a release may reveal, or a budget may spend: (epsilon, delta), exact. */
 export interface PrivacyLoss {
   readonly epsilonNano: EpsilonNano
@@ -17,11 +20,14 @@ export interface PrivacyLoss {
 
 export const EPSILON_FRACTION_DIGITS = 9
 export const DELTA_FRACTION_DIGITS = 18
+export const RHO_FRACTION_DIGITS = 12
 
 /** One whole epsilon, in nano-epsilons. */
 export const ONE_EPSILON_NANO = 1_000_000_000n
 /** A delta of one, in its unit of 1e-18. */
 export const ONE_DELTA_ATTO = 1_000_000_000_000_000_000n
+/** One whole rho, in its unit of 1e-12. */
+export const ONE_RHO_PICO = 1_000_000_000_000n
 
 /** The largest epsilon of one query: beyond it the word privacy no longer applies. */
 export const MAX_QUERY_EPSILON = 1_000
@@ -47,6 +53,15 @@ export function epsilonNano(count: bigint): EpsilonNano {
 export function deltaAtto(count: bigint): DeltaAtto {
   if (count < 0n || count > ONE_DELTA_ATTO) throw new RangeError('delta lies within 0 and 1')
   return count as DeltaAtto
+}
+
+/**
+ * Brand a count of 1e-12 of rho.
+ * @throws RangeError below 0.
+ */
+export function rhoPico(count: bigint): RhoPico {
+  if (count < 0n) throw new RangeError('rho is not negative')
+  return count as RhoPico
 }
 
 /**
@@ -118,6 +133,11 @@ export function epsilonNumber(value: EpsilonNano): number {
 /** Delta as a number people read. */
 export function deltaNumber(value: DeltaAtto): number {
   return numberFromDecimal(value, DELTA_FRACTION_DIGITS)
+}
+
+/** Rho as a number people read. */
+export function rhoNumber(value: RhoPico): number {
+  return numberFromDecimal(value, RHO_FRACTION_DIGITS)
 }
 
 /** A loss as the pair of numbers people read. */

@@ -15,6 +15,7 @@ export type RefusalCode =
   | 'source-unreadable'
   | 'source-does-not-fit'
   | 'unsupported-privacy-unit'
+  | 'not-synthetic'
   | 'query-does-not-fit'
   | 'mechanism-not-applicable'
   | 'budget-insufficient'

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { discreteGaussianMass } from '../../src/mechanisms/discrete-gaussian.ts'
-import { calibrateGaussian, gaussianAccuracy, gaussianPrivacyMap } from '../../src/mechanisms/gaussian.ts'
+import {
+  calibrateGaussian,
+  calibrateGaussianJointly,
+  gaussianAccuracy,
+  gaussianPrivacyMap,
+  jointGaussianPrivacyMap,
+} from '../../src/mechanisms/gaussian.ts'
 import type { Measurement } from '../../src/mechanisms/measurement.ts'
 import { analyticGaussianRatio, gaussianDelta } from '../../src/privacy/gaussian-calibration.ts'
 import { deltaAtto, deltaNumber, epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
@@ -211,4 +217,81 @@ describe('accuracy', () => {
   it.each([0, 1, -1, Number.NaN])('refuses a confidence of %d', (confidence) => {
     expect(() => gaussianAccuracy(measurement, confidence)).toThrow(RangeError)
   })
+})
+
+describe('vectors that are released together', () => {
+  const epsilon = epsilonNano(500_000_000n)
+  const delta = deltaAtto(10n ** 12n)
+
+  it('cost what one vector costs, with sigmas that grow with the square root of their number', () => {
+    fc.assert(
+      fc.property(fc.array(anySensitivity, { minLength: 1, maxLength: 9 }), (sensitivities) => {
+        const together = calibrateGaussianJointly(sensitivities, epsilon, delta, 'analytic')
+        expect(jointGaussianPrivacyMap(together, epsilon).deltaAtto).toBeLessThanOrEqual(delta)
+        for (const [index, sensitivity] of sensitivities.entries()) {
+          const alone = calibrateGaussian(sensitivity, epsilon, delta, 'analytic')
+          const growth = inGridUnits(together[index]) / inGridUnits(alone)
+          expect(growth).toBeCloseTo(Math.sqrt(sensitivities.length), 9)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('would cost more with a little less noise on any one of them', () => {
+    const sensitivities = [1n, 1600n, 1n << 40n].map(scalarSensitivity)
+    const together = calibrateGaussianJointly(sensitivities, epsilon, delta, 'analytic')
+    for (const lessNoisy of together.keys()) {
+      const changed = together.map((measurement, index) =>
+        index === lessNoisy && measurement.noise.kind === 'discrete-gaussian'
+          ? {
+              ...measurement,
+              noise: { ...measurement.noise, sigma: (measurement.noise.sigma * 999n) / 1000n },
+            }
+          : measurement,
+      )
+      expect(jointGaussianPrivacyMap(changed, epsilon).deltaAtto).toBeGreaterThan(delta)
+    }
+  })
+
+  it('cost as the continuous law says at the length of what changes, each in its own sigma', () => {
+    const together = [1n, 30n, 7n].map((distance, index) =>
+      calibrateGaussian(
+        scalarSensitivity(distance),
+        epsilonNano(BigInt(index + 1) * 10n ** 9n),
+        delta,
+        'analytic',
+      ),
+    )
+    const distance = Math.hypot(...[1, 30, 7].map((moved, index) => moved / inGridUnits(together[index])))
+    const stated = Number(jointGaussianPrivacyMap(together, epsilon).deltaAtto) / 1e18
+    expect(stated / gaussianDelta(1 / distance, 0.5)).toBeCloseTo(1, 6)
+    expect(stated).toBeGreaterThan(gaussianDelta(1 / distance, 0.5))
+  })
+
+  it.each([
+    [1, 3, 1, 2],
+    [2, 5, -1, 3],
+    [6, 1, 4, 1],
+  ])('two entries of sigmas %d and %d that move by %d and %d stay within the proved bound', (s, t, d, e) => {
+    const mass = (value: number, sigma: number) =>
+      discreteGaussianMass(BigInt(value), { numerator: BigInt(sigma * sigma), denominator: 1n })
+    for (const epsilon of [0.1, 1, 3]) {
+      let exact = 0
+      for (let y = -12 * s; y <= 12 * s; y += 1)
+        for (let z = -12 * t; z <= 12 * t; z += 1)
+          exact += Math.max(0, mass(y, s) * mass(z, t) - Math.exp(epsilon) * mass(y - d, s) * mass(z - e, t))
+      const curvature = 1 / s ** 2 + 1 / t ** 2
+      const distance = Math.hypot(d / s, e / t)
+      const grid = Math.expm1(distance ** 2 / Math.min(s, t) ** 2 / 24) + curvature / 24
+      const bound = Math.exp(curvature / 8) * (gaussianDelta(1 / distance, epsilon) + grid)
+      expect(exact).toBeGreaterThan(0)
+      expect(exact).toBeLessThanOrEqual(bound + 1e-12)
+    }
+  })
+
+  function inGridUnits(measurement: Measurement | undefined): number {
+    if (measurement === undefined) throw new Error('a measurement for each sensitivity')
+    return sigmaOf(measurement).gridUnits
+  }
 })

@@ -8,6 +8,8 @@ import {
   epsilonNumber,
   lossNumbers,
   NO_LOSS,
+  rhoNumber,
+  rhoPico,
   subtractLoss,
 } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
@@ -69,4 +71,10 @@ test('a loss is covered only where epsilon and delta both are', () => {
 test('nothing is taken from nothing', () => {
   expect(() => subtractLoss(NO_LOSS, loss(1))).toThrow(RangeError)
   expect(lossNumbers(NO_LOSS)).toEqual({ epsilon: 0, delta: 0 })
+})
+
+test('rho is counted in units of 1e-12, from 0 on', () => {
+  expect(rhoNumber(rhoPico(1n))).toBe(1e-12)
+  expect(rhoNumber(rhoPico(462_117_157_261n))).toBe(0.462117157261)
+  expect(() => rhoPico(-1n)).toThrow(RangeError)
 })

@@ -1,0 +1,187 @@
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import { numberFromRational } from '../privacy/rational.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import { calibrateGaussian } from './gaussian.ts'
+import { calibrateGeometric } from './geometric.ts'
+import { calibrateLaplace } from './laplace.ts'
+import type { Measurement } from './measurement.ts'
+import { accuracy } from './mechanism.ts'
+
+/** What is compared: every additive mechanism, the Gaussian one with each of its calibrations. */
+export type ComparedMechanism = 'geometric' | 'laplace' | 'analytic-gaussian' | 'classic-gaussian'
+
+/** By what: each is the error of one statistic, and less is better. */
+export type Criterion = 'standardDeviation' | 'expectedAbsoluteError' | 'halfWidth'
+
+/** One person moves each of up to `statistics` statistics by up to `contribution` grid units. */
+export interface Workload {
+  readonly loss: PrivacyLoss
+  /** At least 1. */
+  readonly statistics: number
+  /** At least 1. */
+  readonly contribution: bigint
+  /** The statistics are integer counts of 10^-`fractionDigits`. */
+  readonly fractionDigits: number
+  /** Whether the statistics are whole numbers, which is what geometric noise is for. */
+  readonly wholeNumbers: boolean
+  /** Of the half-widths; strictly between 0 and 1. */
+  readonly confidence: number
+}
+
+/** The noise of each statistic, in the unit of the statistics. */
+export interface ComparedNoise extends Readonly<Record<Criterion, number>> {
+  /** The scale b of geometric and Laplace noise, the sigma of Gaussian noise. */
+  readonly scale: number
+}
+
+/** What each mechanism does to each of `statistics` statistics. */
+export interface ComparisonRow {
+  readonly statistics: number
+  readonly noise: Readonly<Partial<Record<ComparedMechanism, ComparedNoise>>>
+  /** Which errs least; of equals the one that comes first in {@link ComparedMechanism}. */
+  readonly best: Readonly<Record<Criterion, ComparedMechanism>>
+}
+
+/** From how many statistics on `mechanism` errs less than `against`, up to as many as were compared; null: never. */
+export interface Crossing extends Readonly<Record<Criterion, number | null>> {
+  readonly mechanism: ComparedMechanism
+  readonly against: ComparedMechanism
+}
+
+/** How the mechanisms compare for 1, 2, ... statistics that one person can influence. */
+export interface Comparison {
+  readonly rows: readonly ComparisonRow[]
+  readonly crossings: readonly Crossing[]
+  readonly notApplicable: readonly { readonly mechanism: ComparedMechanism; readonly reason: string }[]
+}
+
+const calibrations = {
+  geometric: (sensitivity, { epsilonNano }) => calibrateGeometric(sensitivity, epsilonNano),
+  laplace: (sensitivity, { epsilonNano }) => calibrateLaplace(sensitivity, epsilonNano),
+  'analytic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
+    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'analytic'),
+  'classic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
+    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'classic'),
+} as const satisfies Record<ComparedMechanism, (sensitivity: Sensitivity, loss: PrivacyLoss) => Measurement>
+
+const MECHANISMS = Object.keys(calibrations) as readonly ComparedMechanism[]
+
+/** Pairs of which it is worth knowing where they cross: L2 noise against L1 noise. */
+const PAIRS: readonly (readonly [ComparedMechanism, ComparedMechanism])[] = [
+  ['analytic-gaussian', 'geometric'],
+  ['analytic-gaussian', 'laplace'],
+  ['classic-gaussian', 'geometric'],
+  ['classic-gaussian', 'laplace'],
+]
+
+/**
+ * Compare the mechanisms on 1 to `statistics` statistics. Under one loss for all of them together, L1 noise grows with
+ * their number and L2 noise with its square root, so Gaussian noise wins in the end; where is what this tells. Every
+ * figure is the accuracy of a real calibration. No data, no budget.
+ *
+ * @throws RangeError for an epsilon of 0, or a workload outside its bounds.
+ */
+export function compareMechanisms(workload: Workload): Comparison {
+  const { statistics, wholeNumbers } = workload
+  const first = sensitivityOf(1, workload)
+  const reasons = MECHANISMS.map((mechanism) => ({
+    mechanism,
+    reason:
+      mechanism === 'geometric' && !wholeNumbers
+        ? 'geometric noise is for whole numbers'
+        : refusalOf(mechanism, first, workload.loss),
+  }))
+  const applicable = reasons.filter(({ reason }) => reason === undefined).map(({ mechanism }) => mechanism)
+  const rows = Array.from({ length: statistics }, (_, index) => rowOf(index + 1, applicable, workload))
+  const crossings = PAIRS.filter((pair) => pair.every((mechanism) => applicable.includes(mechanism))).map(
+    ([mechanism, against]) => ({
+      mechanism,
+      against,
+      standardDeviation: crossing(rows, mechanism, against, 'standardDeviation'),
+      expectedAbsoluteError: crossing(rows, mechanism, against, 'expectedAbsoluteError'),
+      halfWidth: crossing(rows, mechanism, against, 'halfWidth'),
+    }),
+  )
+  const notApplicable = reasons.flatMap(({ mechanism, reason }) =>
+    reason === undefined ? [] : [{ mechanism, reason }],
+  )
+  return { rows, crossings, notApplicable }
+}
+
+/** One person moves each statistic by all of the contribution. */
+function sensitivityOf(statistics: number, { contribution }: Workload): Sensitivity {
+  const count = BigInt(statistics)
+  return {
+    l1: count * contribution,
+    l2Squared: count * contribution * contribution,
+    lInfinity: contribution,
+  }
+}
+
+/** Why a mechanism does not apply, by its own calibration; it never depends on the sensitivity. */
+function refusalOf(
+  mechanism: ComparedMechanism,
+  sensitivity: Sensitivity,
+  loss: PrivacyLoss,
+): string | undefined {
+  try {
+    calibrations[mechanism](sensitivity, loss)
+  } catch (error) {
+    if (error instanceof Refusal) return error.message
+    throw error
+  }
+  return undefined
+}
+
+function rowOf(
+  statistics: number,
+  applicable: readonly ComparedMechanism[],
+  workload: Workload,
+): ComparisonRow {
+  const sensitivity = sensitivityOf(statistics, workload)
+  const compared = applicable.map((mechanism) => ({
+    mechanism,
+    noise: noiseOf(calibrations[mechanism](sensitivity, workload.loss), workload),
+  }))
+  const best = (criterion: Criterion) =>
+    compared.reduce((least, next) => (next.noise[criterion] < least.noise[criterion] ? next : least))
+      .mechanism
+  return {
+    statistics,
+    noise: Object.fromEntries(compared.map(({ mechanism, noise }) => [mechanism, noise])),
+    best: {
+      standardDeviation: best('standardDeviation'),
+      expectedAbsoluteError: best('expectedAbsoluteError'),
+      halfWidth: best('halfWidth'),
+    },
+  }
+}
+
+function noiseOf(measurement: Measurement, { confidence, fractionDigits }: Workload): ComparedNoise {
+  const { noise, fractionBits } = measurement
+  const scale = noise.kind === 'discrete-laplace' ? numberFromRational(noise.scale) : Number(noise.sigma)
+  const { standardDeviation, expectedAbsoluteError, halfWidth } = accuracy(measurement, confidence)
+  const gridUnits = 10 ** fractionDigits
+  return {
+    scale: scale / 2 ** fractionBits / gridUnits,
+    standardDeviation: standardDeviation / gridUnits,
+    expectedAbsoluteError: expectedAbsoluteError / gridUnits,
+    halfWidth: halfWidth / gridUnits,
+  }
+}
+
+/** The smallest number of statistics from which on, to the last row, one mechanism errs less than the other. */
+function crossing(
+  rows: readonly ComparisonRow[],
+  mechanism: ComparedMechanism,
+  against: ComparedMechanism,
+  criterion: Criterion,
+): number | null {
+  const lastWorse = rows.findLast(({ noise }) => {
+    const [one, other] = [noise[mechanism], noise[against]]
+    return one === undefined || other === undefined || one[criterion] >= other[criterion]
+  })
+  const from = (lastWorse?.statistics ?? 0) + 1
+  return from <= rows.length ? from : null
+}

@@ -1,0 +1,78 @@
+import { type EpsilonNano, ONE_EPSILON_NANO, ONE_RHO_PICO, type RhoPico, rhoPico } from './loss.ts'
+import { divideRoundingUp, numberFromRational, type Rational, rational } from './rational.ts'
+import type { Sensitivity } from './sensitivity.ts'
+
+/*
+ * Zero-concentrated differential privacy (zCDP): a mechanism is rho-zCDP if the Rényi divergence of every order alpha
+ * above 1 between its outputs on neighbours is at most rho * alpha. Source: Bun and Steinke 2016, "Concentrated
+ * Differential Privacy: Simplifications, Extensions, and Lower Bounds" (arXiv 1605.02065). Every rho here is rounded up
+ * to 1e-12. Proofs, on the integers: docs/proofs/zero-concentrated.md.
+ */
+
+/**
+ * The floating-point errors of a rho from {@link entryRho} are below this times its epsilon: 64 roundings of a double,
+ * of which there are fewer than 30.
+ */
+const ROUNDING = 2 ** -47
+
+/**
+ * The least rho of discrete Laplace noise on every entry of an integer vector, rounded up.
+ *
+ * For one entry that moves by D, with epsilon = D / scale and x = 1 / scale, the least rho is the Kullback-Leibler
+ * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (docs/proofs/zero-concentrated.md; Harrison and Manurangsi 2025,
+ * arXiv 2510.25746, state tight bounds for this law too). It is convex in D, so of all vectors within L1 and L-infinity
+ * the worst has as many entries of L-infinity as L1 allows, and one for the rest.
+ *
+ * @param scale in the unit of the sensitivity, above 0.
+ * @throws RangeError for a scale of 0, or an L-infinity of 0 under an L1 above 0.
+ */
+export function discreteLaplaceRho(scale: Rational, { l1, lInfinity }: Sensitivity): RhoPico {
+  if (l1 === 0n) return rhoPico(0n)
+  const epsilonOf = (distance: bigint) =>
+    numberFromRational(rational(distance * scale.denominator, scale.numerator))
+  const reciprocal = epsilonOf(1n)
+  const rho =
+    Number(l1 / lInfinity) * entryRho(epsilonOf(lInfinity), reciprocal) +
+    entryRho(epsilonOf(l1 % lInfinity), reciprocal)
+  return rhoPico(BigInt(Math.ceil((rho + epsilonOf(l1) * ROUNDING) * Number(ONE_RHO_PICO))))
+}
+
+/** Of an entry that moves by `epsilon` scales, where a unit is `reciprocal` scales: at most epsilon. */
+function entryRho(epsilon: number, reciprocal: number): number {
+  return epsilon + (reciprocal / Math.sinh(reciprocal)) * Math.expm1(-epsilon)
+}
+
+/**
+ * The rho of discrete Gaussian noise on every entry of an integer vector: L2^2 / (2 sigma^2), exact, rounded up. Source:
+ * Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), theorem 4 and its
+ * multivariate form; it holds for whole shifts and every sigma.
+ *
+ * @param sigma in the unit of the sensitivity.
+ * @throws RangeError for a sigma below 1.
+ */
+export function discreteGaussianRho(sigma: bigint, { l2Squared }: Sensitivity): RhoPico {
+  if (sigma < 1n) throw new RangeError('the sigma of noise is at least 1')
+  return rhoPico(divideRoundingUp(l2Squared * ONE_RHO_PICO, 2n * sigma * sigma))
+}
+
+/**
+ * The least rho that covers every mechanism of this pure epsilon, rounded up: epsilon tanh(epsilon / 2), which is that
+ * of randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: docs/proofs/zero-concentrated.md;
+ * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 / 2
+ * of Bun and Steinke 2016, proposition 1.4.
+ */
+export function pureRho(epsilonNano: EpsilonNano): RhoPico {
+  if (epsilonNano === 0n) return rhoPico(0n)
+  const unit: Sensitivity = { l1: 1n, l2Squared: 1n, lInfinity: 1n }
+  return discreteLaplaceRho(rational(ONE_EPSILON_NANO, epsilonNano), unit)
+}
+
+/**
+ * A rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
+ * ("epsilon-bounded range", as the exponential mechanism has it): epsilon^2 / 8, exact, rounded up. Source: Cesar and
+ * Rogers 2021, "Bounding, Concentrating, and Truncating" (arXiv 2004.07223), lemma 3.4.
+ */
+export function boundedRangeRho(epsilonNano: EpsilonNano): RhoPico {
+  const square = epsilonNano * epsilonNano * ONE_RHO_PICO
+  return rhoPico(divideRoundingUp(square, 8n * ONE_EPSILON_NANO * ONE_EPSILON_NANO))
+}
