@@ -28,12 +28,15 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
       { name: 'Queries', description: 'Ask, and see what was answered.' },
       { name: 'Datasets', description: 'What can be asked about.' },
       { name: 'Budgets', description: 'What may still be revealed.' },
+      { name: 'Mechanisms', description: 'What noise does, before anything is asked.' },
+      { name: 'Sparse vector', description: 'Many questions about a threshold, for one charge.' },
       { name: 'Operation', description: 'For whoever runs the service.' },
     ],
     components: { securitySchemes: SECURITY_SCHEMES },
   },
   transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
-  transformObject: (document) => pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document)),
+  transformObject: (document) =>
+    nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
 }
 
 /** The document as YAML. Texts are quoted, for readers of YAML 1.1 take a bare `=` or `no` for something else. */
@@ -83,4 +86,23 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
 function referencesIn(part: unknown): string[] {
   const text = JSON.stringify(part) ?? ''
   return [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
+}
+
+/**
+ * A body that may be one of several kinds gets an example of each, by name, for Swagger UI to choose from; the first is
+ * that of the schema as a whole.
+ */
+function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const schemas: Readonly<Record<string, OpenAPIV3_1.SchemaObject>> = openapi.components?.schemas ?? {}
+  const named = (part: unknown): OpenAPIV3_1.SchemaObject | undefined => schemas[referencesIn(part)[0] ?? '']
+  for (const item of Object.values(openapi.paths ?? {})) {
+    const body = item?.post?.requestBody
+    const media = body !== undefined && 'content' in body ? body.content['application/json'] : undefined
+    const whole = named(media?.schema)
+    if (media === undefined || whole?.oneOf === undefined) continue
+    const examples = [whole, ...whole.oneOf.map(named)].flatMap((schema) => schema?.examples ?? [])
+    media.examples = Object.fromEntries(examples.map((value) => [String(value.kind), { value }]))
+  }
+  return document
 }

@@ -1,21 +1,57 @@
 import { z } from 'zod'
 import { budget, loss } from './budget.ts'
 import { datasetId } from './dataset.ts'
+import { QUERY_KINDS } from './query.ts'
 
-const kind = z.enum(['count', 'sum', 'mean', 'histogram', 'contingency'])
+const kind = z.enum(QUERY_KINDS)
 
 const cellLabel = z
   .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: z.number(), upper: z.number() })])
   .describe('A category, true or false, a bin, or null for the rows without a value.')
 
+const cellKey = z.record(z.string(), cellLabel)
+
 const result = z
   .union([
     z.strictObject({ value: z.number() }),
+    z.strictObject({ cells: z.array(z.strictObject({ key: cellKey, value: z.number() })).readonly() }),
     z.strictObject({
-      cells: z.array(z.strictObject({ key: z.record(z.string(), cellLabel), value: z.number() })).readonly(),
+      groups: z
+        .array(
+          z.strictObject({
+            key: cellKey,
+            values: z
+              .array(z.strictObject({ value: z.number(), halfWidth: z.number() }))
+              .readonly()
+              .describe("In the order of the query's statistics."),
+          }),
+        )
+        .readonly(),
+    }),
+    z.strictObject({
+      selected: z
+        .array(
+          z.strictObject({
+            candidate: cellLabel,
+            gap: z.number().optional().describe('How many rows it is ahead of the next, noisy.'),
+          }),
+        )
+        .readonly()
+        .describe('Best first.'),
+    }),
+    z.strictObject({
+      percentiles: z.array(z.strictObject({ p: z.number(), value: z.number() })).readonly(),
+    }),
+    z.strictObject({
+      keys: z.array(z.strictObject({ key: z.string(), count: z.number().optional() })).readonly(),
+      truncated: z.boolean().describe('Whether there were more than an answer holds.'),
     }),
   ])
-  .meta({ id: 'Result', description: 'A noisy value, or the noisy cells of the declared domain.' })
+  .meta({
+    id: 'Result',
+    description:
+      'A noisy value; the noisy cells or groups of the declared domain; the candidates, percentiles or keys selected.',
+  })
 
 const statisticNoise = {
   scale: z
@@ -27,24 +63,78 @@ const statisticNoise = {
   granularity: z.number().describe('Noisy values are multiples of it.'),
 }
 
-const mechanism = {
+const neighbours = z.enum(['add-remove', 'change-one'])
+
+const additive = {
   mechanism: z.enum(['geometric', 'laplace', 'gaussian']),
   calibration: z.enum(['analytic', 'classic']).optional(),
-  neighbours: z.enum(['add-remove', 'change-one']),
+  neighbours,
 }
 
-const part = z.strictObject({ ...statisticNoise, epsilon: z.number(), delta: z.number() })
+const share = z.number().describe('Its share of the price.')
+
+const statisticName = {
+  statistic: z
+    .string()
+    .describe(
+      'count, sum, sum about the middle, sum of squares about the middle, or count of distinct values.',
+    ),
+  column: z.string().optional(),
+}
 
 const noise = z
   .union([
-    z.strictObject({ ...mechanism, ...statisticNoise }),
-    z.strictObject({ ...mechanism, sum: part, count: part }),
+    z.strictObject({ ...additive, ...statisticNoise }),
+    z.strictObject({
+      ...additive,
+      statistics: z
+        .array(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() }))
+        .readonly(),
+    }),
+    z.strictObject({
+      mechanism: z.literal('noisy-max'),
+      neighbours,
+      noise: z.enum(['laplace', 'exponential', 'gumbel']),
+      monotonic: z
+        .boolean()
+        .describe('Whether a row added raises every count or none: then half the noise does.'),
+      scale: z.number().describe('Of the noise of each count, in rows.'),
+      sensitivity: z.number(),
+      granularity: z.number().optional().describe('Gaps are multiples of it.'),
+    }),
+    z.strictObject({
+      mechanism: z.literal('exponential'),
+      neighbours,
+      quantiles: z
+        .array(
+          z.strictObject({
+            p: z.number().optional(),
+            rank: z
+              .number()
+              .optional()
+              .describe('Of a minimum or maximum: it aims at the value that so many rows lie at or beyond.'),
+            scale: z
+              .number()
+              .describe('A grid point whose score is lower by this is e times less likely to be chosen.'),
+            sensitivity: z.number().describe('How far one person moves a score.'),
+            epsilon: share,
+          }),
+        )
+        .readonly(),
+    }),
+    z.strictObject({
+      mechanism: z.literal('thresholded-geometric'),
+      neighbours,
+      scale: z.number(),
+      threshold: z.number().describe('A key appears where its noisy count reaches it.'),
+    }),
+    z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
   ])
   .meta({
     id: 'Noise',
     description:
-      'How the values were made noisy. A mean over a private number of rows has a noisy sum about the middle of the ' +
-      'range and a noisy count.',
+      'How the answer was made noisy. Where several sums and counts were needed, each has a share of the price (with gaussian they are one vector): a ' +
+      'mean over a private number of rows needs a sum about the middle of the range and a count.',
   })
 
 const errorReport = z.strictObject({
@@ -52,19 +142,44 @@ const errorReport = z.strictObject({
   expectedAbsoluteError: z.number().describe('The mean size of the noise, before post-processing.'),
 })
 
+const nullableError = {
+  halfWidth: errorReport.shape.halfWidth.nullable(),
+  expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
+}
+
 const accuracy = z
   .strictObject({
     confidence: z.number(),
-    halfWidth: errorReport.shape.halfWidth.nullable(),
-    expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
-    sum: errorReport.optional().describe("Of a mean: the noisy sum about the middle, in the column's units."),
-    count: errorReport.optional().describe('Of a mean: the noisy count. Both half-widths hold together.'),
+    ...nullableError,
+    unit: z
+      .literal('rows')
+      .optional()
+      .describe(
+        'Of a selection: the count of the one chosen is within the half-width of the best. Of a quantile: its rank ' +
+          'is within the half-width of that of the grid point nearest to the rank asked for.',
+      ),
+    estimates: z
+      .array(z.strictObject(nullableError))
+      .readonly()
+      .optional()
+      .describe('Of a query for several statistics: of each.'),
+    statistics: z
+      .array(errorReport.extend(statisticName))
+      .readonly()
+      .optional()
+      .describe(
+        'Of the noisy sums and counts that the answer is made from; these half-widths hold together.',
+      ),
+    rowsToAppear: z
+      .number()
+      .optional()
+      .describe('Of a selection of keys: a key that so many rows have appears, with the stated confidence.'),
   })
   .meta({
     id: 'Accuracy',
     description:
-      'How far off each value can be, computed without data. Null in the preview of a mean whose number of rows is ' +
-      'private and not supposed: there the error of its noisy sum and of its noisy count are given.',
+      'How far off each value can be, computed without data. Null where it depends on a private number of rows that ' +
+      'is not supposed, or differs from value to value.',
   })
 
 /** What a paid query gives, and GET /v1/releases/{id} gives again. */

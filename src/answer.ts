@@ -2,11 +2,9 @@ import type { Dataset } from './catalog/dataset.ts'
 import type { Engine } from './engines/engine.ts'
 import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Budget, Charge, Ledger } from './ledger/ledger.ts'
-import { addNoise } from './mechanisms/mechanism.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
-import { type Aggregate, cellCount } from './planner/aggregate.ts'
 import { type Plan, type PlanLimits, plan } from './planner/plan.ts'
-import { accuracyReport, noiseReport, report } from './planner/report.ts'
+import { accuracyReport, noiseReport, type Released, report } from './planner/report.ts'
 import {
   coversLoss,
   deltaNumber,
@@ -16,6 +14,7 @@ import {
   subtractLoss,
 } from './privacy/loss.ts'
 import { Refusal } from './privacy/refusal.ts'
+import { release } from './release.ts'
 
 type Query = Parameters<typeof plan>[0]
 
@@ -82,11 +81,8 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   if ('replayed' in charged) return charged
 
   try {
-    const integers = await engine.aggregate(planned.dataset, planned.aggregate)
-    const noisy = planned.measurements.map((measurement, statistic) =>
-      addNoise(measurement, requireCells(integers[statistic], planned.aggregate), noiseSource),
-    )
-    const body = JSON.stringify(describeAnswer(planned, charged, noisy))
+    const released = await release(planned, engine, noiseSource)
+    const body = JSON.stringify(describeAnswer(planned, charged, released))
     if (await ledger.recordAnswer(charged.id, charged.attempt, body)) return { body, replayed: false }
   } catch (error) {
     // A ledger that cannot even take this note leaves the lease to run out; the debit stands either way.
@@ -95,12 +91,6 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   }
   // A later attempt holds the charge, and its answer is the one that counts: this one is dropped unseen.
   throw inFlight(dependencies.leaseMs)
-}
-
-/** An engine that left a cell out would have it released without noise. */
-function requireCells(integers: readonly bigint[] | undefined, aggregate: Aggregate): readonly bigint[] {
-  if (integers?.length !== cellCount(aggregate)) throw new RangeError('the engine left cells out')
-  return integers
 }
 
 /** Debit the question's price, durably, or find the answer that was paid for before. */
@@ -185,8 +175,8 @@ export function describeBudget(budget: Budget) {
   }
 }
 
-function describeAnswer(planned: Plan, charged: Charge, noisy: readonly (readonly bigint[])[]) {
-  const { result, accuracy } = report(planned, noisy)
+function describeAnswer(planned: Plan, charged: Charge, released: Released) {
+  const { result, accuracy } = report(planned, released)
   return {
     id: charged.id,
     dataset: planned.dataset.id,
@@ -218,7 +208,7 @@ export function preview(
     datasetVersion: planned.dataset.version,
     kind: planned.query.kind,
     noise: noiseReport(planned),
-    accuracy: accuracyReport(planned, supposedRows),
+    accuracy: accuracyReport(planned, supposedRows ?? question.query.accuracy?.supposedRows),
     cost: lossNumbers(planned.loss),
     budget: describeBudget(budget),
     affordable: coversLoss(subtractLoss(budget.cap, budget.spent), planned.loss),

@@ -11,8 +11,10 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
+import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { queriesRoutes } from '../routes/queries.ts'
@@ -36,6 +38,8 @@ export interface AppDependencies {
   readonly handlerTimeoutMs: number
   /** How long, at a stop, readiness is down while requests are still taken, so that a balancer can notice. */
   readonly drainMs: number
+  /** Only where auditors may measure synthetic datasets. */
+  readonly audit?: { readonly temporaryDirectory: string }
 }
 
 /** The largest body: a predicate with the longest lists fits well. */
@@ -43,7 +47,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 
 /** The whole HTTP service, not yet listening. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs, drainMs } = dependencies
+  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs, drainMs, audit } = dependencies
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -98,6 +102,9 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(datasetsRoutes, { keyRing, catalog, registry })
   await app.register(budgetsRoutes, { keyRing, ledger: answering.ledger })
   await app.register(queriesRoutes, { keyRing, catalog, answering })
+  await app.register(mechanismsRoutes, { keyRing })
+  if (audit !== undefined)
+    await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),

@@ -30,6 +30,9 @@ export const environmentSchema = z.object({
   SOTTO_DEMO: flag
     .default(true)
     .describe('Whether to register the demo dataset `census` at the first start.'),
+  SOTTO_AUDIT: flag
+    .default(false)
+    .describe('Whether auditors may have fresh releases of synthetic datasets without end, to measure them.'),
   SOTTO_QUERY_TIMEOUT_MS: wholeNumber(1, 3_600_000)
     .default(30_000)
     .describe('How long a query may run over the data, waiting for a connection included.'),
@@ -59,6 +62,7 @@ export interface Config {
   readonly ledgerFile: string
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
   readonly demo: boolean
+  readonly audit: boolean
   readonly queryTimeoutMs: number
   readonly queryMemory: string
   readonly queryThreads: number
@@ -103,6 +107,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ledgerFile: path.resolve(dataDirectory, url),
     logLevel: values.SOTTO_LOG_LEVEL,
     demo: values.SOTTO_DEMO,
+    audit: values.SOTTO_AUDIT,
     queryTimeoutMs: values.SOTTO_QUERY_TIMEOUT_MS,
     queryMemory: values.SOTTO_QUERY_MEMORY,
     queryThreads: values.SOTTO_QUERY_THREADS,

@@ -31,6 +31,7 @@ export const PROBLEMS = {
   'source-unreadable': { status: 422, title: 'The source file cannot be read' },
   'source-does-not-fit': { status: 422, title: 'The source file does not fit the declaration' },
   'unsupported-privacy-unit': { status: 422, title: 'The privacy unit is not supported' },
+  'not-synthetic': { status: 403, title: 'The dataset is not synthetic' },
   'query-does-not-fit': { status: 422, title: 'The query does not fit the dataset' },
   'mechanism-not-applicable': { status: 422, title: 'The mechanism does not apply' },
   'budget-insufficient': { status: 403, title: 'The budget does not suffice' },

@@ -4,6 +4,7 @@ import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
 import { createFirstKeys, openKeyRing } from './access/keys.ts'
 import { buildApp } from './app.ts'
+import { registerAuditedDatasets } from './audit.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { censusRegistration, writeCensus } from './demo.ts'
@@ -35,6 +36,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   const temporaryDirectory = path.join(config.dataDirectory, 'temporary')
   // Only this process has the ledger open, so what lies here was left by one that ended without a word.
   await rm(temporaryDirectory, { recursive: true, force: true })
+  await mkdir(temporaryDirectory, { mode: 0o700 })
   const engine = openDuckDbEngine({
     files: catalog.rowsFile,
     connectionsPerDataset: config.queryConnections,
@@ -67,6 +69,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       await registry.register({ ...censusRegistration, budget }, 'sotto')
     }
 
+    if (config.audit) {
+      const isRegistered = (dataset: string) => catalog.get(dataset) !== undefined
+      await registerAuditedDatasets(registry, isRegistered, config.dataDirectory)
+    }
+
     const app = await buildApp({
       keyRing,
       catalog,
@@ -81,6 +88,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
       drainMs: config.drainMs,
+      ...(config.audit ? { audit: { temporaryDirectory } } : {}),
     })
     app.addHook('onClose', closeStores)
     const url = await app.listen({

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** What each room may import of ours; `type` after a room allows type-only imports. The design's table. */
+/**
+ * What each room may import of ours, rooms or single files; `type` after one allows type-only imports. The design's table.
+ */
 const ALLOWED: Record<string, readonly string[]> = {
   'src/privacy': [],
   schemas: ['src/privacy'],
@@ -22,7 +24,9 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/access',
     'src/privacy',
     'src/answer.ts',
+    'src/audit.ts',
     'src/register.ts type',
+    'src/mechanisms/compare.ts',
   ],
   'src/answer.ts': [
     'src/planner',
@@ -30,7 +34,17 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/mechanisms',
     'src/ledger',
     'src/privacy',
+    'src/release.ts',
     'src/catalog type',
+  ],
+  'src/release.ts': ['src/planner', 'src/engines', 'src/mechanisms'],
+  'src/audit.ts': [
+    'src/answer.ts',
+    'src/ledger',
+    'src/planner',
+    'src/privacy',
+    'src/catalog type',
+    'src/register.ts type',
   ],
   'src/register.ts': ['src/catalog', 'src/engines', 'src/ledger', 'src/privacy'],
   'src/demo.ts': ['src/engines', 'src/register.ts type'],
@@ -112,6 +126,7 @@ test('every room imports only what it may', () => {
     const allowed = ALLOWED[room]
     if (allowed === undefined) return true
     const targetRoom = roomOf(target)
+    if (allowed.includes(target)) return false
     return !(allowed.includes(targetRoom) || (found.typeOnly && allowed.includes(`${targetRoom} type`)))
   })
   expect(breaches).toEqual([])

@@ -12,7 +12,7 @@ const folder = path.resolve(import.meta.dirname, '../examples')
 let service: TestService
 let keyFile = ''
 beforeAll(async () => {
-  service = await startTestService({ SOTTO_DEMO: 'true' })
+  service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
   keyFile = path.join(service.dataDirectory, 'analyst.key')
   await writeFile(keyFile, `${service.keyOf('analyst')}\n`)
 })
@@ -26,6 +26,7 @@ const example = async (command: string, name: string) => {
 test('every example is run here', async () => {
   expect((await readdir(folder)).sort()).toEqual([
     'README.md',
+    'audit.py',
     'first-query.sh',
     'first-query.ts',
     'first_query.py',
@@ -43,6 +44,21 @@ test.skipIf(!installed('python3'))('Python', async () => {
   expect(printed).toMatch(
     /mean earnings of statisticians: \d{3},\d{3}\n95% sure to be within [\d,]+\ncost: epsilon 0.2; left: epsilon [\d.]+/,
   )
+})
+
+test.skipIf(!installed('python3'))('an audit', async () => {
+  const auditorKeyFile = path.join(service.dataDirectory, 'auditor.key')
+  await writeFile(auditorKeyFile, `${service.keyOf('auditor')}\n`)
+  const { stdout } = await run('python3', [
+    path.join(folder, 'audit.py'),
+    service.url,
+    auditorKeyFile,
+    '4000',
+  ])
+  const bound = Number(/epsilon is at least (\d\.\d+), with 99.9% confidence/.exec(stdout)?.[1])
+  // Below what was paid, and far enough above 0 to tell that the two datasets were told apart.
+  expect(bound).toBeLessThan(1)
+  expect(bound).toBeGreaterThan(0.5)
 })
 
 test('TypeScript', async () => {

@@ -1,18 +1,23 @@
-import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, GroupKey, Predicate, Statistic } from '../planner/aggregate.ts'
+import { type Column, columnNamed, type Dataset, type NumericColumn } from '../catalog/dataset.ts'
+import type { Aggregate, GroupKey, Predicate, Statistic, ValueCounting } from '../planner/aggregate.ts'
 import { quoteIdentifier, ROWS_TABLE } from './duckdb-instance.ts'
 
 /** A value that a statement's parameter stands for. */
 export type Parameter = bigint | string | boolean
 
-/**
- * An aggregate as a statement. Each row of its answer is the cell's number, where there are group keys, then for
- * each statistic its columns: one for a count; for an affine sum the sum of the indexes and the count of the rows that
- * have one. Every column is text.
- */
-export interface PrintedAggregate {
+/** A statement and the values of its parameters. */
+export interface PrintedStatement {
   readonly sql: string
   readonly parameters: readonly Parameter[]
+}
+
+/**
+ * An aggregate as a statement. Each row of its answer is the cell's number, where there are group keys, then for
+ * each statistic its columns ({@link ANSWER_COLUMNS}): one for what is counted; for an affine sum the sum of the indexes
+ * and the count of the rows that have one; for a sum of squares the sum of the indexes' squares before those two. Every
+ * column is text.
+ */
+export interface PrintedAggregate extends PrintedStatement {
   /** How many cells there are; cells without rows are not in the answer. */
   readonly cells: number
 }
@@ -22,6 +27,19 @@ const LARGEST_CELL_COUNT = 2 ** 31 - 1
 
 /** Beyond every stored index, yet far from where the arithmetic of 64 bits ends. */
 const OUTERMOST_INDEX = 2n ** 60n
+
+/** Up to here the square of an index fits 64 bits, which is what DuckDB multiplies fastest. */
+const LARGEST_INDEX_SQUARED_IN_64_BITS = 2n ** 31n
+
+/** The planner's LARGEST_SQUARED_INDEX: squares up to here, over more rows than a disk holds, add up in 128 bits. */
+const LARGEST_INDEX_SQUARED_IN_128_BITS = 2n ** 45n
+
+const ANSWER_COLUMNS = {
+  count: 1,
+  'affine-sum': 2,
+  'affine-square-sum': 3,
+  'count-distinct': 1,
+} as const satisfies Record<Statistic['kind'], number>
 
 interface Printer {
   readonly dataset: Dataset
@@ -64,6 +82,56 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset): PrintedA
   }
 }
 
+/**
+ * Print how often each index of a numeric column occurs. Each row of the answer is an index and its count, both DOUBLEs
+ * (which such integers are exactly), the indexes increasing.
+ *
+ * @param limit how many rows the answer may have at most
+ * @throws RangeError where the counting does not fit the dataset, which planning excludes.
+ */
+export function printIndexCounting(
+  counting: ValueCounting,
+  dataset: Dataset,
+  limit: number,
+): PrintedStatement {
+  const printer: Printer = { dataset, parameters: [] }
+  const column = printColumn(printer, counting.column, NUMERIC)
+  const sql = printValueCounting(printer, counting, column, `CAST(${column} AS DOUBLE)`)
+  return { sql: `${sql} ORDER BY ${column} LIMIT ${limit}`, parameters: printer.parameters }
+}
+
+/**
+ * Print how often each text of a free-text column occurs. Each row of the answer is a text and its count, a DOUBLE.
+ *
+ * @param limit how many rows the answer may have at most
+ * @throws RangeError where the counting does not fit the dataset, which planning excludes.
+ */
+export function printTextCounting(
+  counting: ValueCounting,
+  dataset: Dataset,
+  limit: number,
+): PrintedStatement {
+  const printer: Printer = { dataset, parameters: [] }
+  const column = printColumn(printer, counting.column, ['string'])
+  // What decodes the answer takes a leading U+FEFF for a byte order mark and drops it, so it gets one more to drop.
+  const mark = 'chr(65279)'
+  const text = `CASE WHEN starts_with(${column}, ${mark}) THEN ${mark} || ${column} ELSE ${column} END`
+  const sql = printValueCounting(printer, counting, column, text)
+  return { sql: `${sql} LIMIT ${limit}`, parameters: printer.parameters }
+}
+
+function printValueCounting(
+  printer: Printer,
+  { where }: ValueCounting,
+  column: string,
+  value: string,
+): string {
+  const conditions = [`${column} IS NOT NULL`]
+  if (where !== undefined) conditions.push(printPredicate(printer, where))
+  const from = `FROM ${quoteIdentifier(ROWS_TABLE)} WHERE ${conditions.join(' AND ')}`
+  return `SELECT ${value}, CAST(count(*) AS DOUBLE) ${from} GROUP BY ${column}`
+}
+
 /** The integers of an aggregate from the rows that answer its statement, in any order. */
 export function readAggregate(
   aggregate: Aggregate,
@@ -78,13 +146,12 @@ export function readAggregate(
     if (!(cell >= 0 && cell < cells)) throw new RangeError('a cell outside the aggregate')
     let position = grouped ? 1 : 0
     for (const [index, statistic] of aggregate.statistics.entries()) {
-      const [first, second] = [values[position], values[position + 1]]
-      const value = statistic.kind === 'count' ? first : combineAffineSum(statistic, first, second)
+      const value = combine(statistic, values, position)
       const target = statistics[index]
       if (value === undefined || target === undefined)
         throw new RangeError('a column is missing in the answer')
       target[cell] = value
-      position += statistic.kind === 'count' ? 1 : 2
+      position += ANSWER_COLUMNS[statistic.kind]
     }
     if (position !== values.length) throw new RangeError('a column too many in the answer')
   }
@@ -99,21 +166,43 @@ function readInteger(value: unknown): bigint {
 }
 
 /** Done here rather than in SQL, where a large factor could overflow, and an overflow would be an error that data cause. */
-function combineAffineSum(
-  { factor, offset }: Extract<Statistic, { kind: 'affine-sum' }>,
-  sum: bigint | undefined,
-  count: bigint | undefined,
-): bigint | undefined {
-  return sum === undefined || count === undefined ? undefined : factor * sum + offset * count
+function combine(statistic: Statistic, values: readonly bigint[], position: number): bigint | undefined {
+  switch (statistic.kind) {
+    case 'count':
+    case 'count-distinct':
+      return values[position]
+    case 'affine-sum': {
+      const { factor, offset } = statistic
+      const [sum, count] = [values[position], values[position + 1]]
+      return sum === undefined || count === undefined ? undefined : factor * sum + offset * count
+    }
+    case 'affine-square-sum': {
+      const { factor, offset } = statistic
+      const [squares, sum, count] = [values[position], values[position + 1], values[position + 2]]
+      return squares === undefined || sum === undefined || count === undefined
+        ? undefined
+        : factor ** 2n * squares + 2n * factor * offset * sum + offset ** 2n * count
+    }
+  }
 }
 
-/** A column's quoted name, where the dataset has that column and it is of one of these types. */
-function printColumn({ dataset }: Printer, name: string, types: readonly Column['type'][]): string {
+/** The dataset's column of that name, where it is of one of these types. */
+function columnOf<Type extends Column['type']>(
+  { dataset }: Printer,
+  name: string,
+  types: readonly Type[],
+): Extract<Column, { type: Type }> {
+  const isOfType = (column: Column): column is Extract<Column, { type: Type }> =>
+    types.some((type) => type === column.type)
   const column = columnNamed(dataset, name)
   if (column === undefined)
     throw new RangeError('the aggregate names a column that the dataset does not have')
-  if (!types.includes(column.type)) throw new RangeError('the aggregate does not fit the type of a column')
-  return quoteIdentifier(column.name)
+  if (!isOfType(column)) throw new RangeError('the aggregate does not fit the type of a column')
+  return column
+}
+
+function printColumn(printer: Printer, name: string, types: readonly Column['type'][]): string {
+  return quoteIdentifier(columnOf(printer, name, types).name)
 }
 
 const NUMERIC = ['integer', 'number'] as const
@@ -140,24 +229,48 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
   switch (statistic.kind) {
     case 'count': {
       const counted = statistic.column === undefined ? '*' : printColumn(printer, statistic.column, ANY_TYPE)
-      return [`CAST(count(${counted}) AS VARCHAR)`]
+      if (statistic.where === undefined) return [`CAST(count(${counted}) AS VARCHAR)`]
+      const condition = printPredicate(printer, statistic.where)
+      const counts = counted === '*' ? condition : `${counted} IS NOT NULL AND ${condition}`
+      // count(*) FILTER (WHERE ...) says the same, but a thousand of those take a hundred times as long.
+      return [`CAST(coalesce(count_if(${counts}), 0) AS VARCHAR)`]
     }
-    case 'affine-sum': {
-      // The sum of BIGINTs is a HUGEINT, which no number of rows that a disk could hold overflows.
-      const column = printColumn(printer, statistic.column, NUMERIC)
-      return [`CAST(coalesce(sum(${column}), 0) AS VARCHAR)`, `CAST(count(${column}) AS VARCHAR)`]
+    case 'affine-sum':
+      return printSums(printColumn(printer, statistic.column, NUMERIC))
+    case 'affine-square-sum': {
+      const column = columnOf(printer, statistic.column, NUMERIC)
+      const name = quoteIdentifier(column.name)
+      return [`CAST(coalesce(sum(${printSquare(column)}), 0) AS VARCHAR)`, ...printSums(name)]
+    }
+    case 'count-distinct': {
+      const { membership, cell } = printGroupKey(printer, statistic.of)
+      const cellOfMember = membership === undefined ? cell : `CASE WHEN ${membership} THEN ${cell} END`
+      return [`CAST(count(DISTINCT ${cellOfMember}) AS VARCHAR)`]
     }
   }
+}
+
+/** The sum of BIGINTs is a HUGEINT, which no number of rows that a disk could hold overflows. */
+function printSums(column: string): readonly string[] {
+  return [`CAST(coalesce(sum(${column}), 0) AS VARCHAR)`, `CAST(count(${column}) AS VARCHAR)`]
+}
+
+function printSquare(column: NumericColumn): string {
+  const bound = -column.lowerIndex > column.upperIndex ? -column.lowerIndex : column.upperIndex
+  if (bound > LARGEST_INDEX_SQUARED_IN_128_BITS)
+    throw new RangeError('the indexes of a column are too large to be squared')
+  const name = quoteIdentifier(column.name)
+  const factor = bound > LARGEST_INDEX_SQUARED_IN_64_BITS ? `CAST(${name} AS HUGEINT)` : name
+  return `${factor} * ${factor}`
 }
 
 function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
   switch (key.kind) {
     case 'category': {
-      const column = printColumn(printer, key.column, ['category'])
-      const declared = columnNamed(printer.dataset, key.column)
-      if (declared?.type !== 'category' || declared.categories.length !== key.size) {
+      const { name, categories } = columnOf(printer, key.column, ['category'])
+      if (categories.length !== key.size)
         throw new RangeError('a group key does not span the categories of its column')
-      }
+      const column = quoteIdentifier(name)
       return printIndexed(column, column, key.size, key.nullCell)
     }
     case 'boolean': {
@@ -166,6 +279,10 @@ function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
     }
     case 'bins':
       return printBins(printer, key)
+    case 'predicate': {
+      const holds = printPredicate(printer, key.predicate)
+      return { membership: undefined, cell: `CASE WHEN ${holds} THEN 1 ELSE 0 END`, cells: 2 }
+    }
   }
 }
 

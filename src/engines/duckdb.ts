@@ -3,12 +3,21 @@ import { join } from 'node:path'
 import {
   type DuckDBConnection,
   type DuckDBInstance,
+  type DuckDBMaterializedResult,
   type DuckDBPreparedStatement,
   DuckDBTypeId,
 } from '@duckdb/node-api'
 import type { Dataset } from '../catalog/dataset.ts'
 import { openLockedInstance } from './duckdb-instance.ts'
-import { type Parameter, type PrintedAggregate, printAggregate, readAggregate } from './duckdb-sql.ts'
+import {
+  type Parameter,
+  type PrintedStatement,
+  printAggregate,
+  printIndexCounting,
+  printTextCounting,
+  readAggregate,
+} from './duckdb-sql.ts'
+import { BYTES_PER_INDEX, BYTES_PER_TEXT, readIndexCounts, readTextCounts } from './duckdb-values.ts'
 import { type Engine, EngineFailure } from './engine.ts'
 
 /** Which ingested file is meant: a dataset, or just its name and version. */
@@ -31,6 +40,8 @@ export interface DuckDbEngineOptions {
   /** A folder of the engine's own, for what exceeds the memory limit. */
   readonly temporaryDirectory: string
   readonly maxTemporaryDirectorySize?: string
+  /** How much of the process's memory the counts of a column's values may take up: 256 MiB unless told otherwise. */
+  readonly maxValueCountsBytes?: number
 }
 
 /** An engine over ingested files; datasets come and go while it runs. */
@@ -47,6 +58,7 @@ export interface DuckDbEngine extends Engine {
 /** An engine over files that `ingest` made. Nothing is open yet. */
 export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   const pools = new Map<string, Promise<Pool>>()
+  const maxBytes = options.maxValueCountsBytes ?? 2 ** 28
   let opened = 0
 
   const openOne = async (dataset: DatasetVersion): Promise<void> => {
@@ -75,17 +87,40 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     await (await pool?.catch(() => undefined))?.close()
   }
 
+  const ask = async <Answer>(
+    dataset: DatasetVersion,
+    question: (pool: Pool) => Promise<Answer>,
+  ): Promise<Answer> => {
+    try {
+      const pool = await pools.get(keyOf(dataset))
+      if (pool === undefined) throw new RangeError('the dataset is not open')
+      return await question(pool)
+    } catch (error) {
+      throw error instanceof EngineFailure ? error : new EngineFailure()
+    }
+  }
+
+  /** One value more than there is room for, which is how the reader learns that there are too many. */
+  const limit = (bytesPerValue: number): number => Math.floor(maxBytes / bytesPerValue) + 1
+
   return {
-    aggregate: async (dataset, aggregate) => {
-      try {
-        const pool = await pools.get(keyOf(dataset))
-        if (pool === undefined) throw new RangeError('the dataset is not open')
+    aggregate: (dataset, aggregate) =>
+      ask(dataset, async (pool) => {
         const printed = printAggregate(aggregate, dataset)
-        return readAggregate(aggregate, printed.cells, await pool.run(printed))
-      } catch (error) {
-        throw error instanceof EngineFailure ? error : new EngineFailure()
-      }
-    },
+        return readAggregate(aggregate, printed.cells, await pool.run(printed, readRows))
+      }),
+    countIndexes: (dataset, counting) =>
+      ask(dataset, (pool) =>
+        pool.run(printIndexCounting(counting, dataset, limit(BYTES_PER_INDEX)), (result, expired) =>
+          readIndexCounts(result, maxBytes, expired),
+        ),
+      ),
+    countTexts: (dataset, counting) =>
+      ask(dataset, (pool) =>
+        pool.run(printTextCounting(counting, dataset, limit(BYTES_PER_TEXT)), (result, expired) =>
+          readTextCounts(result, maxBytes, expired),
+        ),
+      ),
     healthy: async () => {
       const states = await Promise.all(
         Array.from(pools.values(), async (pool) => (await pool.catch(() => undefined))?.healthy() ?? false),
@@ -113,9 +148,10 @@ const INTERRUPT_EVERY_MS = 20
  */
 const PREPARED_STATEMENTS_PER_CONNECTION = 64
 
-const PROBE: PrintedAggregate = { sql: "SELECT '1'", parameters: [], cells: 1 }
+const PROBE: PrintedStatement = { sql: "SELECT '1'", parameters: [] }
 
-type Rows = readonly (readonly unknown[])[]
+/** Takes an answer in, until `expired` says that nobody waits for it any more. */
+type Reader<Answer> = (result: DuckDBMaterializedResult, expired: () => boolean) => Answer | Promise<Answer>
 
 /** A connection and the statements it has prepared, the most recently used last. */
 interface Seat {
@@ -129,16 +165,17 @@ interface Statement {
 }
 
 interface Job {
-  readonly printed: PrintedAggregate
-  readonly resolve: (rows: Rows) => void
+  /** Executes the statement and hands its answer to the caller. */
+  readonly work: (seat: Seat) => Promise<void>
   readonly reject: (failure: EngineFailure) => void
+  expired: boolean
   timer?: NodeJS.Timeout
   /** Where it runs; absent while it waits. */
   seat?: Seat
 }
 
 interface Pool {
-  run(printed: PrintedAggregate): Promise<Rows>
+  run<Answer>(statement: PrintedStatement, read: Reader<Answer>): Promise<Answer>
   healthy(): Promise<boolean>
   close(): Promise<void>
 }
@@ -172,10 +209,15 @@ async function openPool(
   }
   let seats = idle.length
 
-  const run = (printed: PrintedAggregate): Promise<Rows> =>
+  const run = <Answer>(statement: PrintedStatement, read: Reader<Answer>): Promise<Answer> =>
     new Promise((resolve, reject) => {
       if (closed || seats === 0) return reject(new EngineFailure())
-      const job: Job = { printed, resolve, reject }
+      const job: Job = {
+        work: async (seat) =>
+          resolve(await execute(seat, statement, (result) => read(result, () => job.expired))),
+        reject,
+        expired: false,
+      }
       job.timer = setTimeout(() => expire(job), options.queryTimeoutMs)
       waiting.add(job)
       startWaiting()
@@ -198,20 +240,20 @@ async function openPool(
 
   const runAt = async (seat: Seat, job: Job): Promise<void> => {
     job.seat = seat
-    let rows: Rows | undefined
+    let sound = true
     try {
-      rows = await execute(seat, job.printed)
+      await job.work(seat)
     } catch {
       // What DuckDB says may quote the data.
+      sound = false
+      job.reject(new EngineFailure())
     }
     clearTimeout(job.timer)
-    if (rows !== undefined) job.resolve(rows)
-    else job.reject(new EngineFailure())
-    await release(seat, rows !== undefined)
+    await release(seat, sound)
   }
 
   const probe = async (seat: Seat): Promise<void> => {
-    const sound = await execute(seat, PROBE).then(
+    const sound = await execute(seat, PROBE, readRows).then(
       () => true,
       () => false,
     )
@@ -231,6 +273,7 @@ async function openPool(
    * the statement has begun is lost, so it is repeated.
    */
   const expire = (job: Job): void => {
+    job.expired = true
     job.reject(new EngineFailure('EngineTimeout'))
     if (job.seat === undefined) {
       waiting.delete(job)
@@ -288,7 +331,7 @@ function forgetStatements({ statements }: Seat): void {
 async function recover(instance: DuckDBInstance, seat: Seat): Promise<Seat | undefined> {
   forgetStatements(seat)
   try {
-    await execute(seat, PROBE)
+    await execute(seat, PROBE, readRows)
     return seat
   } catch {
     // Then another has to do.
@@ -296,18 +339,25 @@ async function recover(instance: DuckDBInstance, seat: Seat): Promise<Seat | und
   try {
     closeSeat(seat)
     const replacement = await openSeat(instance)
-    await execute(replacement, PROBE)
+    await execute(replacement, PROBE, readRows)
     return replacement
   } catch {
     return undefined
   }
 }
 
-async function execute(seat: Seat, { sql, parameters }: PrintedAggregate): Promise<Rows> {
+async function execute<Answer>(
+  seat: Seat,
+  { sql, parameters }: PrintedStatement,
+  read: (result: DuckDBMaterializedResult) => Answer | Promise<Answer>,
+): Promise<Answer> {
   const { prepared, bind } = await prepare(seat, sql)
   if (bind.length !== parameters.length) throw new RangeError('a statement has as many values as parameters')
   for (const [index, value] of parameters.entries()) bind[index]?.(value)
-  const result = await prepared.run()
+  return read(await prepared.run())
+}
+
+function readRows(result: DuckDBMaterializedResult): readonly (readonly unknown[])[] {
   const rows: (readonly unknown[])[] = []
   for (let index = 0; index < result.chunkCount; index += 1) {
     const chunk = result.getChunk(index)

@@ -14,12 +14,34 @@ export interface Aggregate {
 
 /**
  * One integer per cell.
- * `count`: rows in the cell; with `column`, only those where it is not NULL.
+ * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those it holds for.
  * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL.
+ * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows.
+ * `count-distinct`: in how many cells of a declared domain of its own there is a row.
  */
 export type Statistic =
-  | { readonly kind: 'count'; readonly column?: string }
+  | { readonly kind: 'count'; readonly column?: string; readonly where?: Predicate }
   | { readonly kind: 'affine-sum'; readonly column: string; readonly factor: bigint; readonly offset: bigint }
+  | {
+      readonly kind: 'affine-square-sum'
+      readonly column: string
+      readonly factor: bigint
+      readonly offset: bigint
+    }
+  | { readonly kind: 'count-distinct'; readonly of: GroupKey }
+
+/**
+ * How often each value of one column occurs, for what is chosen among values instead of declared cells. Rows where the
+ * column is NULL are left out.
+ */
+export interface ValueCounting {
+  readonly where?: Predicate
+  readonly column: string
+  readonly bounding: Aggregate['bounding']
+}
+
+/** Beyond this an index has no place in a sum of squares: its square times any number of rows must fit 128 bits. */
+export const LARGEST_SQUARED_INDEX = 2n ** 45n
 
 /**
  * How a row falls into a declared domain. A row outside every bin is in no cell. `nullCell`: a last cell holds the
@@ -36,17 +58,20 @@ export type GroupKey =
       readonly edges: readonly bigint[]
       readonly nullCell: boolean
     }
+  /** The rows a predicate does not hold for, then those it holds for. */
+  | { readonly kind: 'predicate'; readonly predicate: Predicate }
 
 /** The number of cells one key spans. */
 export function groupKeySize(key: GroupKey): number {
-  const nulls = key.nullCell ? 1 : 0
   switch (key.kind) {
     case 'category':
-      return key.size + nulls
+      return key.size + (key.nullCell ? 1 : 0)
     case 'boolean':
-      return 2 + nulls
+      return key.nullCell ? 3 : 2
     case 'bins':
-      return key.edges.length - 1 + nulls
+      return key.edges.length - (key.nullCell ? 0 : 1)
+    case 'predicate':
+      return 2
   }
 }
 

@@ -63,6 +63,14 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
   }
 }
 
+/** The keys of a table's cells, in their order: the last grouping's labels change fastest. */
+export function cellKeys(groupings: readonly Grouping[]): readonly Readonly<Record<string, CellLabel>>[] {
+  return groupings.reduce<readonly Record<string, CellLabel>[]>(
+    (keys, { column, labels }) => keys.flatMap((key) => labels.map((label) => ({ ...key, [column]: label }))),
+    [{}],
+  )
+}
+
 function planEdges(edges: readonly number[], column: NumericColumn, field: string): readonly bigint[] {
   const indexes = edges.map((edge, position) => {
     const where = `${field}.edges.${position}`

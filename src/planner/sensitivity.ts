@@ -1,5 +1,6 @@
-import type { Column, Dataset } from '../catalog/dataset.ts'
+import type { Column, Dataset, NumericColumn } from '../catalog/dataset.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
+import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import type { Aggregate, Statistic } from './aggregate.ts'
 import { isNumeric, requireColumn } from './predicate.ts'
@@ -14,6 +15,9 @@ import { isNumeric, requireColumn } from './predicate.ts'
  * - `change-one`, one cell: the entry moves by at most highest - lowest, where "nothing" contributes 0.
  * - `change-one`, several cells: the row may leave one cell for another, which moves two entries by at most M each,
  *   or stay, which moves one by at most highest - lowest; each norm is the larger of the two.
+ *
+ * A count of distinct cells moves as a count does: a row that leaves one cell of the domain for another may make one
+ * vanish and one appear, but then the two changes cancel.
  *
  * `count` with one cell is no exception under change-one: where every row counts the true figure is 0 (the number of
  * rows is public), but whether a predicate holds for every row cannot be told from its shape, so 1 stands.
@@ -53,17 +57,32 @@ function sensitivityOfContribution(
 function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Contribution {
   switch (statistic.kind) {
     case 'count':
+    // A row can be the only one of its cell of the domain, or not: it makes that cell occur, or changes nothing.
+    case 'count-distinct':
       return { lowest: 0n, highest: 1n }
-    case 'affine-sum': {
+    case 'affine-sum':
+    case 'affine-square-sum': {
       const column = requireColumn(dataset, statistic.column, 'column')
       if (!isNumeric(column)) throw new RangeError('a sum needs a numeric column')
-      const ends = [column.lowerIndex, column.upperIndex].map(
-        (index) => statistic.factor * index + statistic.offset,
-      )
+      const { factor, offset } = statistic
+      const values = extremeIndexes(statistic, column).map((index) => factor * index + offset)
+      const ends = statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)
       if (mayBeLeftOut(column, aggregate)) ends.push(0n)
       return { lowest: ends.reduce(smaller), highest: ends.reduce(larger) }
     }
   }
+}
+
+/** The indexes at which a row's contribution can be least or largest. */
+function extremeIndexes(
+  { kind, factor, offset }: Extract<Statistic, { factor: bigint }>,
+  { lowerIndex, upperIndex }: NumericColumn,
+): bigint[] {
+  if (kind === 'affine-sum' || factor === 0n) return [lowerIndex, upperIndex]
+  // A square is least at the whole numbers around the zero of what is squared, as far as they lie within the bounds.
+  const [dividend, divisor] = factor > 0n ? [-offset, factor] : [offset, -factor]
+  const around = [divideRoundingDown(dividend, divisor), divideRoundingUp(dividend, divisor)]
+  return [lowerIndex, upperIndex, ...around.map((index) => larger(lowerIndex, smaller(index, upperIndex)))]
 }
 
 /** Whether a row can contribute nothing at all to any cell: everywhere but in a sum over every row. */

@@ -61,6 +61,7 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'post /v1/datasets/{dataset}/queries',
     'post /v1/datasets/{dataset}/queries/preview',
     'get /v1/releases/{id}',
+    'post /v1/mechanisms/compare',
   ])
 })
 
@@ -99,5 +100,24 @@ test("every operation's example works as it stands, with the key of its role", a
     const body = content === undefined ? undefined : (schema.examples as readonly object[])[0]
     const response = await (body === undefined ? request : request.send(body))
     expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
+  }
+})
+
+test('every kind of query has an example of its own, and each works', async () => {
+  const examples = operations().flatMap(({ path: template, operation }) => {
+    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
+    const named = content?.['application/json']?.examples ?? {}
+    return Object.entries(named).map(([name, example]) => ({ template, name, example }))
+  })
+  const queries = examples.filter(({ template }) => template === '/v1/datasets/{dataset}/queries')
+  expect(queries.map(({ name }) => name)[0]).toBe('contingency')
+  expect(queries.length).toBeGreaterThan(12)
+  for (const { template, name, example } of examples) {
+    if (!('value' in example)) throw new Error('an example has a value')
+    const response = await service
+      .as('analyst')
+      .post(template.replace('{dataset}', 'census'))
+      .send(example.value)
+    expect(response.status, `${name}: ${response.text}`).toBe(200)
   }
 })

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { printAggregate, readAggregate } from '../../src/engines/duckdb-sql.ts'
-import type { Aggregate, GroupKey, Predicate } from '../../src/planner/aggregate.ts'
+import {
+  printAggregate,
+  printIndexCounting,
+  printTextCounting,
+  readAggregate,
+} from '../../src/engines/duckdb-sql.ts'
+import {
+  type Aggregate,
+  type GroupKey,
+  LARGEST_SQUARED_INDEX,
+  type Predicate,
+  type Statistic,
+} from '../../src/planner/aggregate.ts'
 import { column, datasetOf } from './fixture.ts'
 
 const dataset = datasetOf([
@@ -98,6 +109,102 @@ describe('the text of an aggregate', () => {
     `)
   })
 
+  it('counts what a predicate holds for', () => {
+    const where: Predicate = { kind: 'index-in', column: 'Age', indexes: [1n, 2n] }
+    const statistics = [
+      { kind: 'count', where },
+      { kind: 'count', column: 'Name', where },
+    ] as const
+    expect(print({ statistics })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          1n,
+          2n,
+          1n,
+          2n,
+        ],
+        "sql": "SELECT CAST(coalesce(count_if(("Age" IN ($1::BIGINT, $2::BIGINT))), 0) AS VARCHAR), CAST(coalesce(count_if("Name" IS NOT NULL AND ("Age" IN ($3::BIGINT, $4::BIGINT))), 0) AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('squares and leaves the affine part to exact integers', () => {
+    const statistics = [
+      { kind: 'affine-square-sum', column: 'Age', factor: 2n ** 100n, offset: -5n },
+    ] as const
+    expect(print({ statistics })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(coalesce(sum("Age" * "Age"), 0) AS VARCHAR), CAST(coalesce(sum("Age"), 0) AS VARCHAR), CAST(count("Age") AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('squares in as few bits as hold every square', () => {
+    const squareOf = (lower: bigint, upper: bigint) =>
+      printAggregate(
+        aggregate({ statistics: [{ ...square, column: 'x' }] }),
+        datasetOf([column.integer('x', lower, upper)]),
+      ).sql
+    const square = { kind: 'affine-square-sum', factor: 1n, offset: 0n } as const
+    const few = 2n ** 31n
+    const many = LARGEST_SQUARED_INDEX
+    for (const [lower, upper] of [
+      [-few, few],
+      [0n, few],
+      [-few, -few],
+    ] as const)
+      expect(squareOf(lower, upper)).toContain('sum("x" * "x")')
+    for (const [lower, upper] of [
+      [-few - 1n, 0n],
+      [few + 1n, few + 1n],
+      [-many, many],
+    ] as const)
+      expect(squareOf(lower, upper)).toContain('sum(CAST("x" AS HUGEINT) * CAST("x" AS HUGEINT))')
+    expect(() => squareOf(-many - 1n, 0n)).toThrow(RangeError)
+    expect(() => squareOf(0n, many + 1n)).toThrow(RangeError)
+  })
+
+  it('counts the cells that have rows', () => {
+    const distinct = (of: GroupKey) => print({ statistics: [{ kind: 'count-distinct', of }] })
+    expect(distinct({ ...sex, nullCell: true })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(count(DISTINCT coalesce("Sex", 2)) AS VARCHAR) FROM "rows"",
+      }
+    `)
+    expect(distinct(binsOf([0n, 10n, 20n]))).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          0n,
+          20n,
+          10n,
+        ],
+        "sql": "SELECT CAST(count(DISTINCT CASE WHEN "Age" >= $1::BIGINT AND "Age" < $2::BIGINT THEN (("Age" - $1::BIGINT) // $3::BIGINT) END) AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('tells the rows a predicate holds for from the others, those of which it is unknown included', () => {
+    const groupBy: readonly GroupKey[] = [
+      sex,
+      { kind: 'predicate', predicate: { kind: 'index-between', column: 'Age', upper: 17n } },
+    ]
+    expect(print({ groupBy })).toMatchInlineSnapshot(`
+      {
+        "cells": 4,
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CAST(("Sex" * 2 + CASE WHEN ("Age" <= $1::BIGINT) THEN 1 ELSE 0 END) AS VARCHAR), CAST(count(*) AS VARCHAR) FROM "rows" WHERE "Sex" IS NOT NULL GROUP BY ("Sex" * 2 + CASE WHEN ("Age" <= $1::BIGINT) THEN 1 ELSE 0 END)",
+      }
+    `)
+  })
+
   it('numbers cells row by row, the last key fastest', () => {
     const groupBy: readonly GroupKey[] = [
       sex,
@@ -150,6 +257,16 @@ describe('the text of an aggregate', () => {
       (seed) => ({ groupBy: [binsOf([0n, seed, 2n * seed])] }),
       (seed) => ({ groupBy: [binsOf([0n, seed, 2n * seed + 1n])] }),
       (seed) => ({ statistics: [{ kind: 'affine-sum', column: 'Age', factor: seed, offset: -seed }] }),
+      (seed) => ({ statistics: [{ kind: 'affine-square-sum', column: 'Age', factor: seed, offset: -seed }] }),
+      (seed) => ({
+        statistics: [{ kind: 'count', where: { kind: 'index-in', column: 'Age', indexes: [seed] } }],
+      }),
+      (seed) => ({ statistics: [{ kind: 'count-distinct', of: binsOf([0n, seed, 2n * seed]) }] }),
+      (seed) => ({
+        groupBy: [
+          { kind: 'predicate', predicate: { kind: 'string-in', column: 'Name', values: [`'${seed}`] } },
+        ],
+      }),
     ]
     for (const shape of shapes) {
       expect(print(shape(2n)).sql).toBe(print(shape(5n)).sql)
@@ -167,6 +284,22 @@ describe('the text of an aggregate', () => {
     ['a column the dataset does not have', { where: { kind: 'is-null', column: 'age' } }],
     ['a statistic of no column', { statistics: [{ kind: 'count', column: 'Other' }] }],
     ['a sum of categories', { statistics: [{ kind: 'affine-sum', column: 'Sex', factor: 1n, offset: 0n }] }],
+    [
+      'a sum of squared categories',
+      { statistics: [{ kind: 'affine-square-sum', column: 'Sex', factor: 1n, offset: 0n }] },
+    ],
+    [
+      'a count under a condition on no column',
+      { statistics: [{ kind: 'count', where: { kind: 'is-null', column: 'Other' } }] },
+    ],
+    [
+      'cells to tell apart of another size',
+      { statistics: [{ kind: 'count-distinct', of: { ...sex, size: 1 } }] },
+    ],
+    [
+      'a predicate as a key on no column',
+      { groupBy: [{ kind: 'predicate', predicate: { kind: 'is-null', column: 'Other' } }] },
+    ],
     ['numbers compared with a text', { where: { kind: 'string-in', column: 'Age', values: ['1'] } }],
     ['a text compared with numbers', { where: { kind: 'index-in', column: 'Name', indexes: [1n] } }],
     [
@@ -187,6 +320,63 @@ describe('the text of an aggregate', () => {
   })
 })
 
+describe('the text of a counting of values', () => {
+  const counting = (column: string, where?: Predicate) => ({
+    column,
+    bounding: { kind: 'one-row-each' } as const,
+    ...(where === undefined ? {} : { where }),
+  })
+  const young: Predicate = { kind: 'index-between', column: 'Age', upper: 17n }
+
+  it('counts indexes, in order', () => {
+    expect(printIndexCounting(counting('Age'), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [],
+        "sql": "SELECT CAST("Age" AS DOUBLE), CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Age" IS NOT NULL GROUP BY "Age" ORDER BY "Age" LIMIT 100",
+      }
+    `)
+    expect(printIndexCounting(counting('Age', young), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CAST("Age" AS DOUBLE), CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Age" IS NOT NULL AND ("Age" <= $1::BIGINT) GROUP BY "Age" ORDER BY "Age" LIMIT 100",
+      }
+    `)
+  })
+
+  it('counts texts', () => {
+    expect(printTextCounting(counting('Name'), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [],
+        "sql": "SELECT CASE WHEN starts_with("Name", chr(65279)) THEN chr(65279) || "Name" ELSE "Name" END, CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Name" IS NOT NULL GROUP BY "Name" LIMIT 100",
+      }
+    `)
+    expect(printTextCounting(counting('a "quoted" name; --', young), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CASE WHEN starts_with("a ""quoted"" name; --", chr(65279)) THEN chr(65279) || "a ""quoted"" name; --" ELSE "a ""quoted"" name; --" END, CAST(count(*) AS DOUBLE) FROM "rows" WHERE "a ""quoted"" name; --" IS NOT NULL AND ("Age" <= $1::BIGINT) GROUP BY "a ""quoted"" name; --" LIMIT 100",
+      }
+    `)
+  })
+
+  it.each(['Sex', 'Married', 'Name', 'Other'])('is refused for indexes of %s', (name) => {
+    expect(() => printIndexCounting(counting(name), dataset, 100)).toThrow(RangeError)
+  })
+
+  it.each(['Sex', 'Married', 'Age', 'Other'])('is refused for texts of %s', (name) => {
+    expect(() => printTextCounting(counting(name), dataset, 100)).toThrow(RangeError)
+  })
+
+  it('is refused for a condition that does not fit', () => {
+    const where: Predicate = { kind: 'string-in', column: 'Age', values: ['x'] }
+    expect(() => printIndexCounting(counting('Age', where), dataset, 100)).toThrow(RangeError)
+    expect(() => printTextCounting(counting('Name', where), dataset, 100)).toThrow(RangeError)
+  })
+})
+
 describe('the answer to an aggregate', () => {
   const sums = aggregate({
     groupBy: [sex],
@@ -199,6 +389,23 @@ describe('the answer to an aggregate', () => {
       [0n, 3n],
       [0n, 10n ** 30n * -12345678901234567890123456789012345678n - 14n],
     ])
+  })
+
+  it('combines the squares, the indexes and the rows', () => {
+    const [factor, offset] = [10n ** 30n, -7n]
+    const squares: Statistic = { kind: 'affine-square-sum', column: 'Age', factor, offset }
+    const given = aggregate({
+      statistics: [
+        squares,
+        { kind: 'count-distinct', of: sex },
+        { kind: 'count', where: { kind: 'or', predicates: [] } },
+      ],
+    })
+    // Indexes 3, -4 and 10.
+    const expected = [3n, -4n, 10n].reduce((sum, index) => sum + (factor * index + offset) ** 2n, 0n)
+    expect(readAggregate(given, 1, [['125', '9', '3', '2', '0']])).toEqual([[expected], [2n], [0n]])
+    for (const row of [['125', '9', '3', '2'], ['125', '9', '3', '2', '0', '0'], ['125', '9'], []])
+      expect(() => readAggregate(given, 1, [row])).toThrow(RangeError)
   })
 
   it.each<[string, readonly unknown[]]>([

@@ -1,11 +1,12 @@
 import type { Dataset } from '../../src/catalog/dataset.ts'
-import type { Engine } from '../../src/engines/engine.ts'
+import type { Engine, IndexCounts, TextCounts } from '../../src/engines/engine.ts'
 import {
   type Aggregate,
   type GroupKey,
   groupKeySize,
   type Predicate,
   type Statistic,
+  type ValueCounting,
 } from '../../src/planner/aggregate.ts'
 
 /** A value as it is stored: a grid index, a category's index, a boolean, a text or NULL. */
@@ -17,23 +18,47 @@ export type StoredRow = Readonly<Record<string, StoredValue>>
 /** What an aggregate means, in the plainest words: one row after the other, no cleverness, no floating point. */
 export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]): bigint[][] {
   const cells = aggregate.groupBy.reduce((product, key) => product * groupKeySize(key), 1)
-  const result = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
+  const rowsOfCells = Array.from({ length: cells }, (): StoredRow[] => [])
   for (const row of rows) {
     if (aggregate.where !== undefined && !holds(aggregate.where, row)) continue
     const cell = cellOf(aggregate.groupBy, row)
-    if (cell === undefined) continue
-    for (const [index, statistic] of aggregate.statistics.entries()) {
-      const target = result[index] ?? []
-      target[cell] = (target[cell] ?? 0n) + contribution(statistic, row)
-    }
+    if (cell !== undefined) rowsOfCells[cell]?.push(row)
   }
-  return result
+  return aggregate.statistics.map((statistic) =>
+    rowsOfCells.map((rowsOfCell) => statisticOf(statistic, rowsOfCell)),
+  )
+}
+
+/** What counting the values of a numeric column means. */
+export function countIndexesOf(counting: ValueCounting, rows: readonly StoredRow[]): IndexCounts {
+  const counts = new Map<number, number>()
+  for (const value of countedValues(counting, rows)) {
+    if (typeof value !== 'bigint') throw new Error('no index')
+    counts.set(Number(value), (counts.get(Number(value)) ?? 0) + 1)
+  }
+  const sorted = [...counts].sort(([a], [b]) => a - b)
+  return {
+    indexes: Float64Array.from(sorted, ([index]) => index),
+    counts: Float64Array.from(sorted, ([, count]) => count),
+  }
+}
+
+/** What counting the texts of a free-text column means; they come in the order in which they are met. */
+export function countTextsOf(counting: ValueCounting, rows: readonly StoredRow[]): TextCounts {
+  const counts = new Map<string, number>()
+  for (const value of countedValues(counting, rows)) {
+    if (typeof value !== 'string') throw new Error('no text')
+    counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+  return { texts: [...counts.keys()], counts: Float64Array.from(counts.values()) }
 }
 
 /** An engine over rows in memory. */
 export function referenceEngine(rowsOf: (dataset: Dataset) => readonly StoredRow[]): Engine {
   return {
     aggregate: async (dataset, aggregate) => aggregateRows(aggregate, rowsOf(dataset)),
+    countIndexes: async (dataset, counting) => countIndexesOf(counting, rowsOf(dataset)),
+    countTexts: async (dataset, counting) => countTextsOf(counting, rowsOf(dataset)),
     healthy: async () => true,
     close: async () => undefined,
   }
@@ -45,25 +70,47 @@ function storedValue(row: StoredRow, column: string): StoredValue {
   return value
 }
 
-function contribution(statistic: Statistic, row: StoredRow): bigint {
+function countedValues({ column, where }: ValueCounting, rows: readonly StoredRow[]): StoredValue[] {
+  return rows
+    .filter((row) => where === undefined || holds(where, row))
+    .map((row) => storedValue(row, column))
+    .filter((value) => value !== null)
+}
+
+/** A statistic of the rows in one cell. */
+function statisticOf(statistic: Statistic, rows: readonly StoredRow[]): bigint {
+  if (statistic.kind === 'count-distinct') {
+    const places = new Set(rows.map((row) => cellOf([statistic.of], row)))
+    places.delete(undefined)
+    return BigInt(places.size)
+  }
+  return rows.reduce((sum, row) => sum + contribution(statistic, row), 0n)
+}
+
+function contribution(statistic: Exclude<Statistic, { kind: 'count-distinct' }>, row: StoredRow): bigint {
   if (statistic.kind === 'count') {
-    return statistic.column === undefined || storedValue(row, statistic.column) !== null ? 1n : 0n
+    const present = statistic.column === undefined || storedValue(row, statistic.column) !== null
+    return present && (statistic.where === undefined || holds(statistic.where, row)) ? 1n : 0n
   }
   const value = storedValue(row, statistic.column)
-  return typeof value === 'bigint' ? statistic.factor * value + statistic.offset : 0n
+  if (typeof value !== 'bigint') return 0n
+  const affine = statistic.factor * value + statistic.offset
+  return statistic.kind === 'affine-sum' ? affine : affine * affine
 }
 
 function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {
   let cell = 0
   for (const key of keys) {
-    const place = placeOf(key, storedValue(row, key.column))
+    const place = placeOf(key, row)
     if (place === undefined) return undefined
     cell = cell * groupKeySize(key) + place
   }
   return cell
 }
 
-function placeOf(key: GroupKey, value: StoredValue): number | undefined {
+function placeOf(key: GroupKey, row: StoredRow): number | undefined {
+  if (key.kind === 'predicate') return holds(key.predicate, row) ? 1 : 0
+  const value = storedValue(row, key.column)
   if (value === null) return key.nullCell ? groupKeySize(key) - 1 : undefined
   switch (key.kind) {
     case 'category':

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { auditedDatasets, auditedReleases, auditRequest } from '../schemas/audit.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import { AUDITED_DATASETS, type AuditDependencies, auditReleases } from '../src/audit.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import { accessFor } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface AuditOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly audit: AuditDependencies
+}
+
+/** Raw releases of synthetic datasets, for outside auditors; only where the configuration says so. */
+export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { keyRing, catalog, audit }) => {
+  const auditor = accessFor(keyRing, 'auditor')
+
+  app.get(
+    '/v1/audit/datasets',
+    {
+      onRequest: auditor.onRequest,
+      schema: {
+        tags: ['Audit'],
+        summary: 'Neighbouring datasets to tell apart',
+        security: auditor.security,
+        response: { 200: auditedDatasets, ...problemResponses },
+      },
+    },
+    async () => ({ datasets: AUDITED_DATASETS }),
+  )
+
+  app.post(
+    '/v1/audit/releases',
+    {
+      onRequest: auditor.onRequest,
+      schema: {
+        tags: ['Audit'],
+        summary: 'Fresh releases of one query, over a synthetic dataset',
+        description:
+          'Each goes the whole way of an answer, with a ledger made for the batch and thrown away with it.',
+        security: auditor.security,
+        body: auditRequest,
+        response: { 200: auditedReleases, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset: id, query, releases } = request.body
+      const { dataset } = requireDataset(catalog, id)
+      return { results: await auditReleases(audit, dataset, query, releases) }
+    },
+  )
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { datasetId } from './dataset.ts'
+import { query } from './query.ts'
+
+/** GET /v1/audit/datasets */
+export const auditedDatasets = z
+  .strictObject({
+    datasets: z
+      .array(
+        z.strictObject({
+          id: datasetId,
+          neighbours: z.enum(['add-remove', 'change-one']),
+          neighbour: datasetId.describe('The dataset it is to be told apart from.'),
+          people: z.array(z.record(z.string(), z.union([z.number(), z.string()]))).readonly(),
+        }),
+      )
+      .readonly(),
+  })
+  .meta({ id: 'AuditedDatasets', description: 'Pairs of neighbouring datasets of made-up people, in full.' })
+
+/** POST /v1/audit/releases */
+export const auditRequest = z
+  .strictObject({
+    dataset: datasetId,
+    query,
+    releases: z.int().min(1).max(10_000).describe('How many fresh releases.'),
+  })
+  .meta({ id: 'AuditRequest', description: 'Fresh releases of one query over a synthetic dataset.' })
+
+/** What an audit gives. */
+export const auditedReleases = z
+  .strictObject({ results: z.array(z.unknown()).readonly().describe('The `result` of each answer.') })
+  .meta({ id: 'AuditedReleases' })

@@ -1,0 +1,169 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { type AnswerDependencies, answer } from './answer.ts'
+import type { Dataset } from './catalog/dataset.ts'
+import { openSqliteLedger } from './ledger/sqlite.ts'
+import { plan } from './planner/plan.ts'
+import {
+  deltaAtto as brandDelta,
+  epsilonNano as brandEpsilon,
+  MAX_BUDGET_EPSILON,
+  ONE_DELTA_ATTO,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+} from './privacy/loss.ts'
+import { Refusal, refuseField } from './privacy/refusal.ts'
+import type { Registry } from './register.ts'
+
+/*
+ * For outside auditors who want to measure what a release reveals: two neighbouring datasets of made-up people that they
+ * know in full, and raw releases of either, as many as they like. Each release takes the way of every answer, from the
+ * plan through the charge and the engine to the stored text; only the ledger is another, made for the batch and thrown
+ * away with it.
+ */
+
+type Query = Parameters<typeof plan>[0]
+
+/** One made-up person of the audited datasets. */
+type AuditedPerson = {
+  readonly Age: number
+  readonly Income: number
+  readonly Sex: 'F' | 'M'
+  readonly City: string
+}
+
+const EVERYBODY: readonly AuditedPerson[] = [
+  { Age: 20, Income: 0, Sex: 'F', City: 'Northport' },
+  { Age: 31, Income: 12.5, Sex: 'M', City: 'Northport' },
+  { Age: 45, Income: 40, Sex: 'F', City: 'Eastfield' },
+  { Age: 45, Income: 41.5, Sex: 'M', City: 'Eastfield' },
+  { Age: 62, Income: 75, Sex: 'F', City: 'Northport' },
+]
+/** As far from everybody as the declaration allows, and in a city of his own: what one person can do to a release. */
+const ONE_MORE: AuditedPerson = { Age: 100, Income: 100, Sex: 'M', City: 'Westhaven' }
+/** Who takes the place of {@link ONE_MORE} where the number of people is public. */
+const ANOTHER: AuditedPerson = { Age: 0, Income: 0, Sex: 'F', City: 'Southmere' }
+
+const COLUMNS = [
+  { name: 'Age', type: 'integer', lower: 0, upper: 100, step: 1, nullable: false },
+  { name: 'Income', type: 'number', lower: 0, upper: 100, step: 0.5, nullable: false },
+  { name: 'Sex', type: 'category', categories: ['F', 'M'], nullable: false },
+  { name: 'City', type: 'string', nullable: false },
+] as const
+
+/** Two pairs of neighbouring datasets, one for each kind of neighbours. All their people are made up, and are shown. */
+export const AUDITED_DATASETS = [
+  { id: 'audit-without', neighbours: 'add-remove', neighbour: 'audit-with', people: EVERYBODY },
+  {
+    id: 'audit-with',
+    neighbours: 'add-remove',
+    neighbour: 'audit-without',
+    people: [...EVERYBODY, ONE_MORE],
+  },
+  {
+    id: 'audit-before',
+    neighbours: 'change-one',
+    neighbour: 'audit-after',
+    people: [...EVERYBODY, ONE_MORE],
+  },
+  { id: 'audit-after', neighbours: 'change-one', neighbour: 'audit-before', people: [...EVERYBODY, ANOTHER] },
+] as const
+
+/** Write the audited datasets into the data folder and register those that are not there yet. */
+export async function registerAuditedDatasets(
+  registry: Registry,
+  isRegistered: (id: string) => boolean,
+  dataDirectory: string,
+): Promise<void> {
+  for (const { id, neighbours, people } of AUDITED_DATASETS) {
+    if (isRegistered(id)) continue
+    const source = { path: `${id}.csv`, format: 'csv' } as const
+    const lines = people.map(({ Age, Income, Sex, City }) => [Age, Income, Sex, City].join(','))
+    await writeFile(path.join(dataDirectory, source.path), ['Age,Income,Sex,City', ...lines, ''].join('\n'))
+    await registry.register(
+      {
+        id,
+        title: 'Made-up people for auditors',
+        source,
+        columns: COLUMNS,
+        privacyUnit: { kind: 'row' },
+        neighbours,
+        budget: { epsilon: 1, delta: 1e-6 },
+        synthetic: true,
+      },
+      'sotto',
+    )
+  }
+}
+
+/** What a batch needs. */
+export interface AuditDependencies {
+  /** As for every answer; of the ledger's place another one is put. */
+  readonly answering: AnswerDependencies
+  /** Ledgers of batches are made in it. */
+  readonly temporaryDirectory: string
+}
+
+/** The most releases that are under way together: enough for the ledger to group their commits. */
+const RELEASES_TOGETHER = 64
+
+/**
+ * Answer one query afresh many times over a synthetic dataset. Nothing is charged to the dataset's budget and nothing
+ * stays behind.
+ *
+ * @param releases how many; whole, at least 1.
+ * @returns the answers' results, as JSON texts, in no particular order.
+ * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks.
+ * @throws AnswerFailure as {@link answer} does.
+ */
+export async function auditReleases(
+  { answering, temporaryDirectory }: AuditDependencies,
+  dataset: Dataset,
+  query: Query,
+  releases: number,
+): Promise<readonly unknown[]> {
+  if (!dataset.synthetic)
+    throw new Refusal(
+      'not-synthetic',
+      `The dataset ${dataset.id} is not synthetic: it cannot be audited this way.`,
+    )
+  requireAffordable(plan(query, dataset, answering.limits).loss, releases)
+  const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
+  try {
+    const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
+    try {
+      await ledger.openBudget(dataset.id, CAP, 'auditor')
+      const results: unknown[] = []
+      let next = 0
+      const releaseInTurn = async (): Promise<void> => {
+        while (next < releases) {
+          const idempotencyKey = `release-${next++}`
+          const { body } = await answer(
+            { ...answering, ledger },
+            { principal: 'auditor', dataset, query, idempotencyKey },
+          )
+          results.push(JSON.parse(body).result)
+        }
+      }
+      await Promise.all(Array.from({ length: RELEASES_TOGETHER }, releaseInTurn))
+      return results
+    } finally {
+      await ledger.close()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function requireAffordable({ epsilonNano, deltaAtto }: PrivacyLoss, releases: number): void {
+  const affordable = (cap: bigint, price: bigint) => (price === 0n ? releases : Number(cap / price))
+  const most = Math.min(affordable(CAP.epsilonNano, epsilonNano), affordable(CAP.deltaAtto, deltaAtto))
+  if (releases > most)
+    throw refuseField('invalid-request', 'releases', `must be at most ${most} at this price`)
+}
+
+/** The largest that a ledger holds. */
+const CAP: PrivacyLoss = {
+  epsilonNano: brandEpsilon(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO),
+  deltaAtto: brandDelta(ONE_DELTA_ATTO - 1n),
+}

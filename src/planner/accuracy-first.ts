@@ -1,0 +1,97 @@
+import type { Query } from '../../schemas/query.ts'
+import {
+  type DeltaAtto,
+  type EpsilonNano,
+  epsilonNano,
+  epsilonNumber,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+import { type Refusal, refuseField } from '../privacy/refusal.ts'
+import type { Plan } from './plan.ts'
+import { accuracyReport } from './report.ts'
+
+/** How accurate an answer is asked to be, in place of an epsilon. */
+export interface Target {
+  /** In the unit of the stated accuracy. */
+  readonly halfWidth: number
+  readonly confidence: number
+  /** How many rows the caller supposes to count. */
+  readonly supposedRows?: number | undefined
+}
+
+/**
+ * The accuracy that a query gives in place of an epsilon; `undefined` where it gives an epsilon.
+ * @throws Refusal where it gives both or neither, or an accuracy that nothing can have.
+ */
+export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
+  if (accuracy === undefined) {
+    if (epsilon !== undefined) return undefined
+    throw refuseField('invalid-request', 'epsilon', 'must be given, or accuracy in its place')
+  }
+  if (epsilon !== undefined)
+    throw refuseField('invalid-request', 'accuracy', 'stands in place of epsilon: give one of the two')
+  if (!(accuracy.halfWidth > 0))
+    throw refuseField('invalid-request', 'accuracy.halfWidth', 'must be greater than 0')
+  if (!(accuracy.confidence >= LEAST_CONFIDENCE && accuracy.confidence <= LARGEST_CONFIDENCE)) {
+    const rule = 'must be at least 0.000000001 and at most 0.999999999'
+    throw refuseField('invalid-request', 'accuracy.confidence', rule)
+  }
+  return accuracy
+}
+
+/** Beyond these, what is left of a confidence after it is divided among several parts may be 0 or 1 in a double. */
+const LEAST_CONFIDENCE = 1e-9
+const LARGEST_CONFIDENCE = 0.999999999
+
+/** Between which epsilons a query can be planned at all. */
+export interface EpsilonRange {
+  readonly least: EpsilonNano
+  readonly largest: EpsilonNano
+}
+
+/**
+ * The plan with the least epsilon, in whole units of 1e-9, whose stated half-width meets the target; `undefined` where
+ * no epsilon in the range does. By bisection, for a half-width never grows with epsilon.
+ * @throws Refusal where the half-width is not known beforehand.
+ */
+export function leastLoss<P extends Plan>(
+  planAt: (loss: PrivacyLoss) => P,
+  { least, largest }: EpsilonRange,
+  deltaAtto: DeltaAtto,
+  target: Target,
+): P | undefined {
+  const at = (nano: bigint) => planAt({ epsilonNano: epsilonNano(nano), deltaAtto })
+  let enough = at(largest)
+  if (!meets(enough, target)) return undefined
+  let [below, above]: [bigint, bigint] = [least - 1n, largest]
+  while (above - below > 1n) {
+    const middle = (below + above) / 2n
+    const attempt = at(middle)
+    if (meets(attempt, target)) [above, enough] = [middle, attempt]
+    else below = middle
+  }
+  return enough
+}
+
+/** A target that no epsilon in the range meets. */
+export function refuseTarget({ largest }: EpsilonRange): Refusal {
+  const rule = `is not reached with an epsilon of ${epsilonNumber(largest)}, the largest that is answered`
+  return refuseField('query-does-not-fit', 'accuracy.halfWidth', rule)
+}
+
+function meets(plan: Plan, { halfWidth, supposedRows }: Target): boolean {
+  const stated = accuracyReport(plan, supposedRows).halfWidth
+  if (stated === null) throw refuseUnforeseen(plan)
+  return stated <= halfWidth
+}
+
+/** A query without one half-width for all that it answers, or not before rows are supposed. */
+function refuseUnforeseen(plan: Plan): Refusal {
+  const refuse = (rule: string) => refuseField('query-does-not-fit', 'accuracy', rule)
+  if (plan.release === 'key-selection')
+    return refuse('is that of the counts, and none are asked for: set counts, or give epsilon instead')
+  if (plan.release === 'estimates' && plan.estimates.length > 1)
+    return refuse('is for queries with one number per cell: give epsilon instead')
+  const rule = 'must be given: how accurate the answer is depends on the number of rows, which is private'
+  return refuseField('query-does-not-fit', 'accuracy.supposedRows', rule)
+}

@@ -1,0 +1,109 @@
+import { calibrateGaussianJointly } from '../mechanisms/gaussian.ts'
+import { calibrateGeometric } from '../mechanisms/geometric.ts'
+import { calibrateLaplace } from '../mechanisms/laplace.ts'
+import type { GaussianCalibration, Measurement, MechanismName } from '../mechanisms/measurement.ts'
+import { accuracy } from '../mechanisms/mechanism.ts'
+import {
+  addLoss,
+  type DeltaAtto,
+  type EpsilonNano,
+  epsilonNano,
+  NO_LOSS,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import type { EstimateQuery, EstimateShape } from './estimates.ts'
+
+/** @throws Refusal for a calibration without the mechanism it belongs to. */
+export function requireCalibrationFits({ calibration, mechanism }: EstimateQuery): void {
+  if (calibration === undefined || mechanism === 'gaussian') return
+  throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
+}
+
+/**
+ * The mechanisms that a query may be answered by: the one it names, or all that fit it.
+ * @throws Refusal `mechanism-not-applicable` for one that does not fit.
+ */
+export function applicableMechanisms(
+  { mechanism }: EstimateQuery,
+  { wholeNumbers }: EstimateShape,
+  delta: DeltaAtto,
+): readonly MechanismName[] {
+  if (mechanism === undefined)
+    return [wholeNumbers ? 'geometric' : 'laplace', ...(delta > 0n ? (['gaussian'] as const) : [])]
+  if (mechanism === 'geometric' && !wholeNumbers) {
+    throw new Refusal(
+      'mechanism-not-applicable',
+      'mechanism: geometric noise is for whole numbers, and this column is real-valued; use "laplace".',
+      [{ field: 'mechanism', rule: 'must not be "geometric" for a real-valued column' }],
+    )
+  }
+  return [mechanism]
+}
+
+/** Measurements of all statistics of a query, and what it costs to release them together. */
+export interface Measured {
+  readonly measurements: readonly Measurement[]
+  readonly loss: PrivacyLoss
+}
+
+/**
+ * One measurement for each statistic, all by one mechanism: for pure differential privacy at equal shares of the
+ * epsilon, which is what L1 comes to; by the Gaussian mechanism as one vector.
+ */
+export function measureAll(
+  mechanism: MechanismName,
+  sensitivities: readonly Sensitivity[],
+  loss: PrivacyLoss,
+  calibration: GaussianCalibration = 'analytic',
+): Measured {
+  switch (mechanism) {
+    case 'geometric':
+    case 'laplace': {
+      const calibrate = mechanism === 'geometric' ? calibrateGeometric : calibrateLaplace
+      const shares = splitEpsilon(loss.epsilonNano, sensitivities.length)
+      const measurements = sensitivities.map((sensitivity, position) =>
+        calibrate(sensitivity, shares[position] ?? NO_LOSS.epsilonNano),
+      )
+      const price = measurements.reduce((sum, measurement) => addLoss(sum, measurement.loss), NO_LOSS)
+      return { measurements, loss: price }
+    }
+    case 'gaussian': {
+      const { epsilonNano, deltaAtto } = loss
+      return {
+        measurements: calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, calibration),
+        loss,
+      }
+    }
+  }
+}
+
+/** The measurements that err least: by the product of their expected errors, for these have different units. */
+export function leastError(choices: readonly Measured[]): Measured {
+  const [first, ...others] = choices
+  if (first === undefined) throw new RangeError('some mechanism always applies')
+  return others.reduce((best, next) => (logarithmicError(next) < logarithmicError(best) ? next : best), first)
+}
+
+function logarithmicError({ measurements }: Measured): number {
+  return measurements.reduce(
+    (sum, measurement) => sum + Math.log(accuracy(measurement, 0.95).expectedAbsoluteError),
+    0,
+  )
+}
+
+/**
+ * Equal shares that add up to the whole, exactly.
+ * @throws Refusal where a share would be less than the least epsilon there is.
+ */
+export function splitEpsilon(whole: EpsilonNano, parts: number): readonly EpsilonNano[] {
+  if (whole < parts) {
+    const rule = `is divided into ${parts} parts of at least 0.000000001 each`
+    throw refuseField('invalid-request', 'epsilon', rule)
+  }
+  const remainder = whole % BigInt(parts)
+  return Array.from({ length: parts }, (_, part) =>
+    epsilonNano(whole / BigInt(parts) + (BigInt(part) < remainder ? 1n : 0n)),
+  )
+}

@@ -1,0 +1,238 @@
+import type { Query } from '../../schemas/query.ts'
+import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
+import {
+  calibrateKeyCounts,
+  calibrateKeyPresence,
+  type KeyCountMeasurement,
+  type KeyPresenceMeasurement,
+} from '../mechanisms/key-selection.ts'
+import { calibrateNoisyMax, type NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
+import {
+  calibrateQuantile,
+  extremeRank,
+  maximumScore,
+  minimumScore,
+  percentileScore,
+  type QuantileMeasurement,
+} from '../mechanisms/quantile.ts'
+import { decimalFromNumber } from '../privacy/decimal.ts'
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import { NO_LOSS } from '../privacy/loss.ts'
+import { rational } from '../privacy/rational.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
+import { requireNumericColumn } from './estimates.ts'
+import { type CellLabel, planGrouping } from './grouping.ts'
+import { splitEpsilon } from './measure.ts'
+import type { PlanFacts, PlanLimits } from './plan.ts'
+import { planPredicate, requireColumn } from './predicate.ts'
+
+export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
+export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
+export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
+
+/** The best of declared candidates by their counts: one cell each, or one statistic each. */
+export interface NoisyMaxPlan extends PlanFacts {
+  readonly release: 'noisy-max'
+  readonly query: NoisyMaxQuery
+  readonly aggregate: Aggregate
+  readonly measurement: NoisyMaxMeasurement
+  /** What the candidates are called, in the order of their counts. */
+  readonly candidates: readonly CellLabel[]
+}
+
+/** Grid points of one column by their ranks. */
+export interface QuantilePlan extends PlanFacts {
+  readonly release: 'quantiles'
+  readonly query: QuantileQuery
+  readonly counting: ValueCounting
+  readonly column: NumericColumn
+  readonly measurements: readonly QuantileMeasurement[]
+}
+
+/** The common values of a column whose values nobody declared. */
+export interface KeySelectionPlan extends PlanFacts {
+  readonly release: 'key-selection'
+  readonly query: KeySelectionQuery
+  readonly counting: ValueCounting
+  readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement
+  /** More keys than this are cut off: those with the lowest noisy counts, or the last ones. */
+  readonly maxKeys: number
+}
+
+/** @throws Refusal `query-does-not-fit` for candidates that the dataset does not have, or too many. */
+export function planNoisyMax(
+  query: NoisyMaxQuery,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  confidence: number,
+): (loss: PrivacyLoss) => NoisyMaxPlan {
+  const { aggregate, candidates } = candidatesOf(query, dataset)
+  if (candidates.length > maxCells) {
+    const rule = `has ${candidates.length} candidates; at most ${maxCells} are compared`
+    throw refuseField('query-does-not-fit', 'candidates', rule)
+  }
+  const setting = {
+    candidates: candidates.length,
+    k: query.k,
+    gap: query.gap,
+    noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
+    // A row counts once, or not at all, for each candidate; added, it lowers the count of none.
+    sensitivity: 1n,
+    monotonic: dataset.neighbours === 'add-remove',
+  } as const
+  return (loss) => {
+    // Refuses an epsilon that does not go round.
+    splitEpsilon(loss.epsilonNano, query.k)
+    const measurement = calibrateNoisyMax(setting, loss.epsilonNano)
+    return {
+      release: 'noisy-max',
+      query,
+      dataset,
+      loss: measurement.loss,
+      confidence,
+      aggregate,
+      measurement,
+      candidates,
+    }
+  }
+}
+
+function candidatesOf(
+  { candidates, where }: NoisyMaxQuery,
+  dataset: Dataset,
+): { readonly aggregate: Aggregate; readonly candidates: readonly CellLabel[] } {
+  const rows = {
+    ...(where === undefined ? {} : { where: planPredicate(where, dataset, 'where') }),
+    bounding: { kind: 'one-row-each' },
+  } as const
+  if ('column' in candidates) {
+    const { key, labels } = planGrouping(candidates.column, dataset, 'candidates.column')
+    return { aggregate: { ...rows, groupBy: [key], statistics: [{ kind: 'count' }] }, candidates: labels }
+  }
+  const names = candidates.predicates.map(({ name }) => name)
+  const repeated = names.findIndex((name, position) => names.indexOf(name) !== position)
+  if (repeated !== -1)
+    throw refuseField('query-does-not-fit', `candidates.predicates.${repeated}.name`, 'is given twice')
+  const statistics = candidates.predicates.map((candidate, position) => ({
+    kind: 'count' as const,
+    where: planPredicate(candidate.where, dataset, `candidates.predicates.${position}.where`),
+  }))
+  return { aggregate: { ...rows, groupBy: [], statistics }, candidates: names }
+}
+
+/** The largest grid whose points the selection can count exactly. */
+const LARGEST_GRID = 2n ** 53n
+
+/** @throws Refusal `query-does-not-fit` for a column that is not numeric, or a percentile that cannot be. */
+export function planQuantiles(
+  query: QuantileQuery,
+  dataset: Dataset,
+  confidence: number,
+): (loss: PrivacyLoss) => QuantilePlan {
+  const column = requireNumericColumn(dataset, query.column, 'column')
+  const { lowerIndex, upperIndex } = column
+  const points = upperIndex - lowerIndex + 1n
+  if (points > LARGEST_GRID) {
+    const rule = `has ${points} grid points between its bounds; a quantile is chosen among at most ${LARGEST_GRID}`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const counting = countingOf(query.where, column.name, dataset)
+  const scoresAt = scoresOf(query, points, confidence)
+  return (loss) => {
+    const scores = scoresAt(loss)
+    const shares = splitEpsilon(loss.epsilonNano, scores.length)
+    const measurements = scores.map((score, part) =>
+      calibrateQuantile(
+        { score, neighbours: dataset.neighbours, lowerIndex, upperIndex },
+        shares[part] ?? NO_LOSS.epsilonNano,
+      ),
+    )
+    return {
+      release: 'quantiles',
+      query,
+      dataset,
+      loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
+      confidence,
+      counting,
+      column,
+      measurements,
+    }
+  }
+}
+
+type RankScores = readonly QuantileMeasurement['score'][]
+
+function scoresOf(
+  query: QuantileQuery,
+  points: bigint,
+  confidence: number,
+): (loss: PrivacyLoss) => RankScores {
+  switch (query.kind) {
+    case 'median':
+      return () => [percentileScore(1n, 2n)]
+    case 'percentile': {
+      const scores = percentagesOf(query).map((percentage, position) => {
+        const hundredths = decimalFromNumber(percentage, 2)
+        const field = Array.isArray(query.p) ? `p.${position}` : 'p'
+        if (!(percentage > 0 && percentage < 100)) {
+          const rule = 'must lie strictly between 0 and 100; for the ends ask for the minimum or the maximum'
+          throw refuseField('invalid-request', field, rule)
+        }
+        if (hundredths === undefined)
+          throw refuseField('invalid-request', field, 'must have at most 2 fractional digits')
+        const { numerator, denominator } = rational(hundredths, 10_000n)
+        return percentileScore(numerator, denominator)
+      })
+      return () => scores
+    }
+    case 'minimum':
+      return ({ epsilonNano }) => [minimumScore(extremeRank(points, epsilonNano, confidence))]
+    case 'maximum':
+      return ({ epsilonNano }) => [maximumScore(extremeRank(points, epsilonNano, confidence))]
+  }
+}
+
+/** The percentages that a query asks for. */
+export function percentagesOf({ p }: Extract<QuantileQuery, { kind: 'percentile' }>): readonly number[] {
+  return Array.isArray(p) ? p : [p]
+}
+
+/** @throws Refusal `query-does-not-fit` for a column whose values are declared, or numbers. */
+export function planKeySelection(
+  query: KeySelectionQuery,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  confidence: number,
+): (loss: PrivacyLoss) => KeySelectionPlan {
+  const column = requireColumn(dataset, query.column, 'column')
+  if (column.type !== 'string') {
+    const rule = `is for free text; ${column.name} is of type ${column.type}: use a histogram or noisyMax`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const counting = countingOf(query.where, column.name, dataset)
+  return ({ epsilonNano, deltaAtto }) => {
+    const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
+    const measurement = calibrate(dataset.neighbours, epsilonNano, deltaAtto)
+    return {
+      release: 'key-selection',
+      query,
+      dataset,
+      loss: measurement.loss,
+      confidence,
+      counting,
+      measurement,
+      maxKeys: maxCells,
+    }
+  }
+}
+
+function countingOf(where: QuantileQuery['where'], column: string, dataset: Dataset): ValueCounting {
+  const predicate: Predicate | undefined =
+    where === undefined ? undefined : planPredicate(where, dataset, 'where')
+  return {
+    ...(predicate === undefined ? {} : { where: predicate }),
+    column,
+    bounding: { kind: 'one-row-each' },
+  }
+}
