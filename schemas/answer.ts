@@ -156,7 +156,7 @@ const accuracy = z
       .optional()
       .describe(
         'Of a selection: the count of the one chosen is within the half-width of the best. Of a quantile: its rank ' +
-          'is within the half-width of that of the grid point nearest to the rank asked for.',
+          'is within the half-width of the rank asked for.',
       ),
     estimates: z
       .array(z.strictObject(nullableError))

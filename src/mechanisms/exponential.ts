@@ -1,0 +1,426 @@
+import {
+  epsilonNano as brandEpsilon,
+  type EpsilonNano,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+  type RhoPico,
+} from '../privacy/loss.ts'
+import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
+import { boundedRangeRho } from '../privacy/zero-concentrated.ts'
+import { bernoulliExpUnbounded } from './bernoulli-unbounded.ts'
+import { exponentialBounds, shiftRoundingUp } from './exponential-bounds.ts'
+import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
+import { untilAccepted } from './rejection.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/**
+ * The exponential mechanism: one of many outcomes, each with a probability that falls exponentially with its distance
+ * from the best. It is the general primitive of private selection.
+ *
+ * | what             | valid                                                                | unit               |
+ * |------------------|----------------------------------------------------------------------|--------------------|
+ * | input            | for each entry a distance (the worse, the larger: minus its score)   | score units        |
+ * |                  | and a multiplicity, how many outcomes share it; integers up to 2^53  | outcomes           |
+ * | input metric     | L-infinity sensitivity of the scores, at least 1                     | score units        |
+ * | output           | the index of one entry                                               |                    |
+ * | privacy measure  | pure differential privacy, epsilon above 0                           | 1e-9, rounded up   |
+ * |                  | zero-concentrated differential privacy, rho                          | 1e-12, rounded up  |
+ * | exponent         | epsilon / spread, an exact fraction: nothing is rounded              | 1 / score units    |
+ *
+ * The spread is how far two scores can move against each other between neighbours: twice the sensitivity, and only once
+ * where scores are monotonic (all move in the same direction, as counts do when one person is added).
+ *
+ * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded. The multiplicities are
+ * public or follow from an outcome space that is: distances may move between neighbours, outcomes may not. Source:
+ * McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223).
+ * Proof: docs/proofs/exponential.md.
+ */
+
+/** The exponential mechanism, bound to the sensitivity of its scores. */
+export interface ExponentialMeasurement {
+  readonly mechanism: 'exponential'
+  /** L-infinity, in score units. */
+  readonly sensitivity: bigint
+  readonly monotonic: boolean
+  /** P(outcome) is proportional to exp(-exponent * distance). */
+  readonly exponent: Rational
+  readonly loss: PrivacyLoss
+}
+
+/**
+ * Bind the exponential mechanism to a sensitivity and an epsilon.
+ * @throws RangeError for a sensitivity or an epsilon of 0.
+ */
+export function calibrateExponential(
+  sensitivity: bigint,
+  monotonic: boolean,
+  epsilonNano: EpsilonNano,
+): ExponentialMeasurement {
+  requireScoreSensitivity(sensitivity)
+  requireEpsilon(epsilonNano)
+  const exponent = rational(epsilonNano, scoreSpread(sensitivity, monotonic) * ONE_EPSILON_NANO)
+  const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
+  requireWithin(exponentialPrivacyMap(exponent, sensitivity, monotonic), loss)
+  return { mechanism: 'exponential', sensitivity, monotonic, exponent, loss }
+}
+
+/** @throws RangeError for a sensitivity of 0: there would be nothing to hide, and no noise. */
+export function requireScoreSensitivity(sensitivity: bigint): void {
+  if (sensitivity < 1n) throw new RangeError('a selection needs scores with a sensitivity of at least one')
+}
+
+/** How far two scores can move against each other between neighbours, in score units. */
+export function scoreSpread(sensitivity: bigint, monotonic: boolean): bigint {
+  return monotonic ? sensitivity : 2n * sensitivity
+}
+
+/** What one choice costs where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
+export function exponentialPrivacyMap(
+  exponent: Rational,
+  sensitivity: bigint,
+  monotonic: boolean,
+): PrivacyLoss {
+  const spread = scoreSpread(sensitivity, monotonic)
+  const epsilon = divideRoundingUp(spread * exponent.numerator * ONE_EPSILON_NANO, exponent.denominator)
+  return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
+}
+
+/** The zCDP price of one choice: epsilon^2 / 8, rounded up to 1e-12. */
+export function exponentialRho(exponent: Rational, sensitivity: bigint, monotonic: boolean): RhoPico {
+  return boundedRangeRho(exponentialPrivacyMap(exponent, sensitivity, monotonic).epsilonNano)
+}
+
+/**
+ * How far from the best outcome the chosen one can be. With m outcomes beside the best, P(distance > t) is largest where
+ * all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest whole t for which
+ * that is at most 1 - confidence.
+ *
+ * @param outcomes how many there are, multiplicities counted: a public figure.
+ * @returns the half-width in score units.
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function exponentialAccuracy(
+  exponent: Rational,
+  outcomes: bigint,
+  confidence: number,
+): { readonly confidence: number; readonly halfWidth: number } {
+  requireConfidence(confidence)
+  const others = Number(outcomes - 1n)
+  // The summand is there for the roundings of this line: the half-width may be overstated by them, never understated.
+  const successor =
+    (Math.log((others * confidence) / (1 - confidence)) + 2 ** -40) / numberFromRational(exponent)
+  return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
+}
+
+/** The probability of each entry, to within a few roundings of a double. */
+export function exponentialMasses(
+  distances: ArrayLike<number>,
+  multiplicities: ArrayLike<number>,
+  exponent: Rational,
+): Float64Array {
+  const smallest = smallestDistance(distances, multiplicities)
+  const perUnit = numberFromRational(exponent)
+  const weights = Float64Array.from(
+    { length: distances.length },
+    (_, index) =>
+      (multiplicities[index] ?? 0) * Math.exp(-perUnit * Math.max(0, (distances[index] ?? 0) - smallest)),
+  )
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  return weights.map((weight) => weight / total)
+}
+
+/*
+ * The sampler. Distances are taken from the smallest, and cut into levels of `width` score units each, width = ceil(1 /
+ * exponent): level 0 holds the distances from 0, level 1 those from `width`, and so on. An attempt
+ *
+ * 1. chooses a level with a probability proportional to its outcomes times exp(-exponent * width * level),
+ * 2. chooses one of its outcomes uniformly,
+ * 3. accepts it with probability exp(-exponent * (distance - width * level)), which is above exp(-1).
+ *
+ * The product of the three is the weight wanted. Only step 1 knows a real number, and there are few levels: the weights
+ * fall by a factor of e or more from each to the next.
+ *
+ * Step 1 inverts the distribution function, lazily. Weights are known between two integers of 2^-bits. Of a uniform real
+ * number its first `bits` bits are drawn: if every real number that begins so falls into the same level, whatever the
+ * weights within their bounds, that is the level; otherwise more bits *of the same number* are drawn, and the weights
+ * are computed to as many. Levels whose weight is below 2^-bits form a tail, which counts in the total as what it can be
+ * at most; if the number may fall there, it is refined too. So no weight is ever rounded away.
+ */
+
+/** Step 1 draws this many bits at a time. A second draw is rarer than once in 2^50 choices. */
+const BITS_AT_A_TIME = 128
+/** Up to here, doubles are exact integers. */
+const LARGEST_DISTANCE = 2 ** 53
+/** With fewer, bounds could stop falling at one above 2^-bits. */
+const FEWEST_BITS_AT_A_TIME = 4
+
+/** What an attempt needs to know. */
+interface Choice {
+  readonly distances: ArrayLike<number>
+  readonly multiplicities: ArrayLike<number>
+  readonly exponent: Rational
+  readonly smallest: number
+  /** In score units. */
+  readonly width: bigint
+}
+
+/** The weights of the levels, multiplicities included, as bounds in units of 2^-bits. */
+interface LevelWeights {
+  readonly bits: number
+  /** How many outcomes each level has; the last figure is that of the tail. */
+  readonly outcomes: readonly bigint[]
+  /** Of all levels below, and of one more. */
+  readonly cumulativeLower: readonly bigint[]
+  readonly cumulativeUpper: readonly bigint[]
+  readonly totalLower: bigint
+  readonly totalUpper: bigint
+}
+
+/**
+ * Choose an entry with a probability proportional to its multiplicity times exp(-exponent * distance), exactly.
+ *
+ * @param distances whole numbers from 0 to 2^53, in score units; only their differences matter.
+ * @param multiplicities as many whole numbers from 0 to 2^53.
+ * @param exponent above 0, per score unit.
+ * @param bitsAtATime of the lazy uniform number, at least 4; the law is the same for all. Tests use few.
+ * @returns an index.
+ * @throws RangeError for other input, or where every multiplicity is 0.
+ */
+export function chooseExponentially(
+  distances: ArrayLike<number>,
+  multiplicities: ArrayLike<number>,
+  exponent: Rational,
+  source: UniformSource,
+  bitsAtATime = BITS_AT_A_TIME,
+): number {
+  return untilAccepted(exponentialAttempt(distances, multiplicities, exponent, source, bitsAtATime))()
+}
+
+/**
+ * Choose `k` different candidates, each with a probability proportional to exp(exponent * score) among those that are
+ * left, exactly. Each choice is one of the exponential mechanism.
+ *
+ * @param scores at least `k`, of any size, the larger the better.
+ * @returns indices, in the order in which they were chosen.
+ * @throws RangeError for an exponent of 0, or fewer scores than `k`.
+ */
+export function chooseByScores(
+  scores: readonly bigint[],
+  k: number,
+  exponent: Rational,
+  source: UniformSource,
+  bitsAtATime = BITS_AT_A_TIME,
+): number[] {
+  const best = bestScore(scores)
+  const exact = scores.every((score) => best - score <= LARGEST_DISTANCE)
+  const distances = Float64Array.from(exact ? scores : [], (score) => Number(best - score))
+  const available = new Float64Array(scores.length).fill(1)
+  return Array.from({ length: k }, () => {
+    const chosen = exact
+      ? chooseExponentially(distances, available, exponent, source, bitsAtATime)
+      : untilAccepted(scoreAttempt(scores, available, exponent, source))()
+    available[chosen] = 0
+    return chosen
+  })
+}
+
+/**
+ * An attempt for scores too far apart for {@link chooseExponentially}, with which it shares nothing but the coins: any
+ * candidate, accepted with probability exp(-exponent * (best - score)) if it is available. The best one then always is,
+ * so on average there are at most as many attempts as candidates.
+ * @throws RangeError where no candidate is available.
+ */
+export function scoreAttempt(
+  scores: readonly bigint[],
+  available: ArrayLike<number>,
+  exponent: Rational,
+  source: UniformSource,
+): () => number | undefined {
+  const best = bestScore(scores.filter((_, candidate) => available[candidate] === 1))
+  return () => {
+    const candidate = source.below(scores.length)
+    if (available[candidate] !== 1) return undefined
+    const distance = best - (scores[candidate] ?? best)
+    const accepted = bernoulliExpUnbounded(distance * exponent.numerator, exponent.denominator, source)
+    return accepted ? candidate : undefined
+  }
+}
+
+/**
+ * The largest score.
+ * @throws RangeError where there are none.
+ */
+export function bestScore(scores: readonly bigint[]): bigint {
+  const [first] = scores
+  if (first === undefined) throw new RangeError('there is nothing to choose from')
+  return scores.reduce((largest, score) => (score > largest ? score : largest), first)
+}
+
+/**
+ * An attempt at {@link chooseExponentially}: an index with a probability proportional to the law's, or `undefined`.
+ * @throws RangeError as it does.
+ */
+export function exponentialAttempt(
+  distances: ArrayLike<number>,
+  multiplicities: ArrayLike<number>,
+  exponent: Rational,
+  source: UniformSource,
+  bitsAtATime: number,
+): () => number | undefined {
+  if (exponent.numerator < 1n) throw new RangeError('the exponent of a choice is above 0')
+  if (distances.length !== multiplicities.length)
+    throw new RangeError('a choice needs a multiplicity for each distance')
+  if (!(bitsAtATime >= FEWEST_BITS_AT_A_TIME))
+    throw new RangeError('a choice draws at least 4 bits at a time')
+  const choice: Choice = {
+    distances,
+    multiplicities,
+    exponent,
+    smallest: smallestDistance(distances, multiplicities),
+    width: divideRoundingUp(exponent.denominator, exponent.numerator),
+  }
+  const firstWeights = weighLevels(choice, bitsAtATime)
+  return () => {
+    const { level, outcomes } = chooseLevel(choice, firstWeights, source)
+    const index = chooseWithin(choice, level, source.belowBig(outcomes))
+    const distance = BigInt((distances[index] ?? 0) - choice.smallest)
+    const rest = distance - BigInt(level) * choice.width
+    if (rest === 0n) return index
+    return bernoulliExpUnbounded(rest * exponent.numerator, exponent.denominator, source) ? index : undefined
+  }
+}
+
+function smallestDistance(distances: ArrayLike<number>, multiplicities: ArrayLike<number>): number {
+  let smallest = Number.POSITIVE_INFINITY
+  for (let index = 0; index < distances.length; index += 1) {
+    const [distance, multiplicity] = [distances[index] ?? -1, multiplicities[index] ?? -1]
+    if (!isExactInteger(distance) || !isExactInteger(multiplicity))
+      throw new RangeError('distances and multiplicities are whole numbers from 0 to 2^53')
+    if (multiplicity > 0 && distance < smallest) smallest = distance
+  }
+  if (smallest === Number.POSITIVE_INFINITY) throw new RangeError('there is nothing to choose from')
+  return smallest
+}
+
+function isExactInteger(value: number): boolean {
+  return value >= 0 && value <= LARGEST_DISTANCE && Number.isInteger(value)
+}
+
+/** Step 1. */
+function chooseLevel(
+  choice: Choice,
+  firstWeights: LevelWeights,
+  source: UniformSource,
+): { readonly level: number; readonly outcomes: bigint } {
+  const bitsAtATime = firstWeights.bits
+  let weights = firstWeights
+  let drawn = source.belowBig(1n << BigInt(bitsAtATime))
+  for (;;) {
+    const level = certainLevel(drawn, weights)
+    if (level !== undefined) return { level, outcomes: weights.outcomes[level] ?? 0n }
+    drawn = (drawn << BigInt(bitsAtATime)) + source.belowBig(1n << BigInt(bitsAtATime))
+    weights = weighLevels(choice, weights.bits + bitsAtATime)
+  }
+}
+
+/** The level of every uniform number in [drawn, drawn + 1) * 2^-bits, if it is the same for all. */
+function certainLevel(drawn: bigint, weights: LevelWeights): number | undefined {
+  const bits = BigInt(weights.bits)
+  const [position, end] = [drawn * weights.totalLower, (drawn + 1n) * weights.totalUpper]
+  const level = weights.cumulativeLower.findIndex((lower) => end <= lower << bits)
+  if (level === -1) return undefined
+  return level === 0 || position >= (weights.cumulativeUpper[level - 1] ?? 0n) << bits ? level : undefined
+}
+
+/** The levels whose weight may be above 2^-bits, and the rest as a tail. */
+function weighLevels(choice: Choice, bits: number): LevelWeights {
+  const { numerator, denominator } = choice.exponent
+  const ratio = exponentialBounds({ numerator: numerator * choice.width, denominator }, bits)
+  const shift = BigInt(bits)
+  const [lowers, uppers]: [bigint[], bigint[]] = [[], []]
+  let [lower, upper] = [1n << shift, 1n << shift]
+  while (upper > 1n) {
+    lowers.push(lower)
+    uppers.push(upper)
+    lower = (lower * ratio.lower) >> shift
+    upper = shiftRoundingUp(upper * ratio.upper, shift)
+  }
+  const outcomes = outcomesByLevel(choice, lowers.length)
+  const cumulativeLower = cumulativeWeights(lowers, outcomes)
+  const cumulativeUpper = cumulativeWeights(uppers, outcomes)
+  return {
+    bits,
+    outcomes,
+    cumulativeLower,
+    cumulativeUpper,
+    totalLower: cumulativeLower.at(-1) ?? 0n,
+    // Every outcome of the tail weighs at most 2^-bits.
+    totalUpper: (cumulativeUpper.at(-1) ?? 0n) + (outcomes.at(-1) ?? 0n),
+  }
+}
+
+function cumulativeWeights(weights: readonly bigint[], outcomes: readonly bigint[]): bigint[] {
+  let sum = 0n
+  return weights.map((weight, level) => {
+    sum += weight * (outcomes[level] ?? 0n)
+    return sum
+  })
+}
+
+/** How many outcomes each of the first levels has, and all levels beyond together. */
+function outcomesByLevel(choice: Choice, levelCount: number): bigint[] {
+  const { distances, multiplicities } = choice
+  const levelOf = levelLookup(choice)
+  const sums = new Float64Array(levelCount + 1)
+  const carried = Array.from(sums, () => 0n)
+  for (let index = 0; index < distances.length; index += 1) {
+    const multiplicity = multiplicities[index] ?? 0
+    if (multiplicity === 0) continue
+    const level = Math.min(levelOf(distances[index] ?? 0), levelCount)
+    const sum = (sums[level] ?? 0) + multiplicity
+    if (sum <= Number.MAX_SAFE_INTEGER) {
+      sums[level] = sum
+    } else {
+      carried[level] = (carried[level] ?? 0n) + BigInt(sums[level] ?? 0)
+      sums[level] = multiplicity
+    }
+  }
+  return carried.map((carry, level) => carry + BigInt(sums[level] ?? 0))
+}
+
+/** Step 2: the entry that holds outcome number `position` of the level, counted in the order of the entries. */
+function chooseWithin(choice: Choice, level: number, position: bigint): number {
+  const { distances, multiplicities } = choice
+  const levelOf = levelLookup(choice)
+  let left = position
+  // A double where that is exact, infinite where it is not: the sum below is carried over before it matters.
+  let leftNumber = exactOrInfinite(left)
+  let sum = 0
+  for (let index = 0; index < distances.length; index += 1) {
+    const multiplicity = multiplicities[index] ?? 0
+    if (multiplicity === 0 || levelOf(distances[index] ?? 0) !== level) continue
+    if (sum + multiplicity > Number.MAX_SAFE_INTEGER) {
+      left -= BigInt(sum)
+      leftNumber = exactOrInfinite(left)
+      sum = 0
+    }
+    sum += multiplicity
+    if (leftNumber < sum) return index
+  }
+  throw new Error('a level has fewer outcomes than were counted')
+}
+
+function exactOrInfinite(value: bigint): number {
+  return value <= Number.MAX_SAFE_INTEGER ? Number(value) : Number.POSITIVE_INFINITY
+}
+
+/**
+ * The level of a distance. The floor of a quotient of two whole doubles is exact up to 2^53: the exact quotient is so far
+ * below the next whole number that rounding does not reach it.
+ */
+function levelLookup({ smallest, width }: Choice): (distance: number) => number {
+  if (width > LARGEST_DISTANCE) return () => 0
+  const exactWidth = Number(width)
+  return (distance) => Math.floor((distance - smallest) / exactWidth)
+}

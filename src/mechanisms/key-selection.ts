@@ -1,0 +1,471 @@
+import {
+  deltaAtto as brandDelta,
+  epsilonNano as brandEpsilon,
+  type DeltaAtto,
+  type EpsilonNano,
+  ONE_DELTA_ATTO,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import type { Sensitivity } from '../privacy/sensitivity.ts'
+import { discreteLaplaceMass, discreteLaplaceSampler } from './discrete-laplace.ts'
+import { type Bounds, exponentialBounds, shiftRoundingUp } from './exponential-bounds.ts'
+import { calibrateGeometric, laplaceAccuracy } from './geometric.ts'
+import type { Accuracy } from './measurement.ts'
+import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/**
+ * Which keys of a group-by may be told when nobody declared them: a key that only one person has is kept with a
+ * probability of delta at most.
+ *
+ * | what             | valid                                                         | unit              |
+ * |------------------|---------------------------------------------------------------|-------------------|
+ * | input            | the rows of each key that occurs: whole numbers up to 2^53 - 1 | rows              |
+ * | input metric     | one row more or fewer, or one row replaced; a row has one key | rows              |
+ * | output           | positions of keys, in the order given                         |                   |
+ * |                  | with `thresholded-geometric`, a noisy count for each as well  | rows              |
+ * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1              | 1e-9, 1e-18 up    |
+ *
+ * `thresholded-geometric`: each count gets discrete Laplace noise, and a key is kept where the result is at or above a
+ * threshold. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009, "Releasing Search Queries and Clicks Privately".
+ * `near-truncated-geometric`: a key of n rows is kept with the largest probability that (epsilon, delta) allows. Source:
+ * Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684), theorem 1.
+ * Proofs, and what a replaced row costs: docs/proofs/key-selection.md.
+ *
+ * The order of the keys given must not depend on data in another way than through the keys themselves: an answer lists
+ * what was kept sorted by key.
+ */
+
+/** Keys with noisy counts. */
+export interface KeyCountMeasurement {
+  readonly mechanism: 'thresholded-geometric'
+  readonly neighbours: Neighbours
+  /** Of the discrete Laplace noise on each count, in rows. */
+  readonly scale: Rational
+  /** A key is kept whose noisy count is at least this; 1 or more, in rows. */
+  readonly threshold: bigint
+  /** What a release costs. */
+  readonly loss: PrivacyLoss
+}
+
+/** Keys alone. */
+export interface KeyPresenceMeasurement {
+  readonly mechanism: 'near-truncated-geometric'
+  readonly neighbours: Neighbours
+  /** The epsilon of one key. */
+  readonly exponent: Rational
+  /** The delta of one key. */
+  readonly delta: Rational
+  /** Up to so many rows, the probability of keeping grows by epsilon and delta; from there on, that of not keeping shrinks. */
+  readonly crossover: bigint
+  /** What a release costs. */
+  readonly loss: PrivacyLoss
+}
+
+/** A way to select keys. */
+export type KeySelectionMeasurement = KeyCountMeasurement | KeyPresenceMeasurement
+
+/** A key that was kept. */
+export interface NoisyKey {
+  /** The key's position among the counts. */
+  readonly key: number
+  readonly noisyCount: bigint
+}
+
+/** What a selection of keys can be expected to keep, computed without data. */
+export interface KeySelectionAccuracy {
+  readonly confidence: number
+  /** A key of this many rows or more is kept with the confidence, at least. */
+  readonly rowsForConfidence: number
+  /**
+   * Only with noisy counts: of the noise on each count, before it is known whether the key is kept. Among keys whose count is
+   * near the threshold, those that are kept tend to have too large a count.
+   */
+  readonly count?: Accuracy
+}
+
+/** Bits of precision that are enough to tell almost always; where they are not, more are taken. */
+const FIRST_PRECISION = 192
+/** Beyond the bits asked for: 1 - exp(-epsilon) may be as small as 2^-32, and exp(-epsilon n) as small as 2^-62. */
+const GUARD_BITS = 128
+/** The coin of a key is decided by its first draw but for once in 2^30. */
+const BITS_AT_A_TIME = 32
+
+/**
+ * Bind the selection of keys with their noisy counts to an epsilon and a delta: noise of scale 1 / epsilon (2 / epsilon
+ * where a row is replaced) and the smallest threshold for which a key of one row is kept with a probability of delta at
+ * most.
+ * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
+ * @throws RangeError for an epsilon of 0 or a delta of 1.
+ */
+export function calibrateKeyCounts(
+  neighbours: Neighbours,
+  epsilonNano: EpsilonNano,
+  delta: DeltaAtto,
+): KeyCountMeasurement {
+  requireLoss(epsilonNano, delta)
+  const scale = rational(keysChanged(neighbours) * ONE_EPSILON_NANO, epsilonNano)
+  const measurement: KeyCountMeasurement = {
+    mechanism: 'thresholded-geometric',
+    neighbours,
+    scale,
+    threshold: smallestThreshold(scale, rational(delta, ONE_DELTA_ATTO)),
+    loss: { epsilonNano, deltaAtto: delta },
+  }
+  requireWithin(keyCountsPrivacyMap(measurement), measurement.loss)
+  return measurement
+}
+
+/**
+ * Bind the selection of keys alone to an epsilon and a delta; where a row is replaced, each of the two keys gets one half of
+ * both.
+ * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
+ * @throws RangeError for an epsilon of 0 or a delta of 1.
+ */
+export function calibrateKeyPresence(
+  neighbours: Neighbours,
+  epsilonNano: EpsilonNano,
+  deltaAtto: DeltaAtto,
+): KeyPresenceMeasurement {
+  requireLoss(epsilonNano, deltaAtto)
+  const keys = keysChanged(neighbours)
+  const exponent = rational(epsilonNano, keys * ONE_EPSILON_NANO)
+  const delta = rational(deltaAtto, keys * ONE_DELTA_ATTO)
+  const measurement: KeyPresenceMeasurement = {
+    mechanism: 'near-truncated-geometric',
+    neighbours,
+    exponent,
+    delta,
+    crossover: crossoverOf(exponent, delta),
+    loss: { epsilonNano, deltaAtto },
+  }
+  requireWithin(keyPresencePrivacyMap(measurement), measurement.loss)
+  return measurement
+}
+
+/**
+ * What it costs to release keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta = P(1 +
+ * Y >= threshold), once, even where two keys change.
+ * @param neighbours the measurement's own, or others.
+ */
+export function keyCountsPrivacyMap(
+  { scale, threshold, neighbours: own }: KeyCountMeasurement,
+  neighbours: Neighbours = own,
+): PrivacyLoss {
+  const epsilon = keysChanged(neighbours) * ONE_EPSILON_NANO * scale.denominator
+  const { q, power } = powers(reciprocal(scale), threshold - 1n, FIRST_PRECISION)
+  const delta = divideRoundingUp(power.upper * ONE_DELTA_ATTO, (1n << BigInt(FIRST_PRECISION)) + q.lower)
+  return {
+    epsilonNano: brandEpsilon(divideRoundingUp(epsilon, scale.numerator)),
+    deltaAtto: brandDelta(delta),
+  }
+}
+
+/**
+ * What it costs to release keys alone, rounded up: epsilon and delta of each key that changes.
+ * @param neighbours the measurement's own, or others.
+ */
+export function keyPresencePrivacyMap(
+  { exponent, delta, neighbours: own }: KeyPresenceMeasurement,
+  neighbours: Neighbours = own,
+): PrivacyLoss {
+  const keys = keysChanged(neighbours)
+  return {
+    epsilonNano: brandEpsilon(
+      divideRoundingUp(keys * exponent.numerator * ONE_EPSILON_NANO, exponent.denominator),
+    ),
+    deltaAtto: brandDelta(divideRoundingUp(keys * delta.numerator * ONE_DELTA_ATTO, delta.denominator)),
+  }
+}
+
+/**
+ * Release keys with noisy counts, exactly. A count of 0 is a key that does not occur: it is never kept.
+ * @param counts the rows of each key.
+ * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
+ */
+export function releaseKeyCounts(
+  { scale, threshold }: KeyCountMeasurement,
+  counts: ArrayLike<number>,
+  source: UniformSource,
+): NoisyKey[] {
+  requireCounts(counts)
+  const noise = discreteLaplaceSampler(scale, source)
+  const kept: NoisyKey[] = []
+  for (let key = 0; key < counts.length; key += 1) {
+    const count = counts[key] ?? 0
+    if (count === 0) continue
+    const noisyCount = BigInt(count) + noise()
+    if (noisyCount >= threshold) kept.push({ key, noisyCount })
+  }
+  return kept
+}
+
+/**
+ * Release keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
+ * @param counts the rows of each key.
+ * @returns the positions of the keys kept.
+ * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
+ */
+export function releaseKeys(
+  measurement: KeyPresenceMeasurement,
+  counts: ArrayLike<number>,
+  source: UniformSource,
+): number[] {
+  requireCounts(counts)
+  // Many keys have the same few rows.
+  const firstBounds = new Map<number, Bounds>()
+  const kept: number[] = []
+  for (let key = 0; key < counts.length; key += 1) {
+    const count = counts[key] ?? 0
+    const known = firstBounds.get(count)
+    const first = known ?? keepBounds(measurement, BigInt(count), BITS_AT_A_TIME)
+    if (known === undefined) firstBounds.set(count, first)
+    const boundsAt = (bits: number) =>
+      bits === BITS_AT_A_TIME ? first : keepBounds(measurement, BigInt(count), bits)
+    if (flipBetween(boundsAt, source)) kept.push(key)
+  }
+  return kept
+}
+
+/**
+ * True with the probability that the bounds enclose, exactly: the bits of a uniform number are drawn until it is certainly
+ * below that probability, or certainly not.
+ *
+ * @param boundsAt lower <= probability * 2^bits <= upper; they close in as the bits grow.
+ * @param bitsAtATime the law is the same for all; tests use few.
+ */
+export function flipBetween(
+  boundsAt: (bits: number) => Bounds,
+  source: UniformSource,
+  bitsAtATime = BITS_AT_A_TIME,
+): boolean {
+  const word = 1n << BigInt(bitsAtATime)
+  let drawn = 0n
+  for (let bits = bitsAtATime; ; bits += bitsAtATime) {
+    drawn = drawn * word + source.belowBig(word)
+    const { lower, upper } = boundsAt(bits)
+    // The number lies in [drawn, drawn + 1) * 2^-bits.
+    if (drawn + 1n <= lower) return true
+    if (drawn >= upper) return false
+  }
+}
+
+/**
+ * The probability that a key of so many rows is kept, as a double: for tests and for people, never for sampling.
+ * @param count a whole number of rows.
+ */
+export function keepProbability(measurement: KeySelectionMeasurement, count: number): number {
+  return outcome(measurement, count).kept
+}
+
+/**
+ * The probability that a key of `count` rows is released with this noisy count, as a double: for tests and for people, never
+ * for sampling.
+ */
+export function keyCountMass(
+  { scale, threshold }: KeyCountMeasurement,
+  count: number,
+  noisyCount: bigint,
+): number {
+  return count === 0 || noisyCount < threshold ? 0 : discreteLaplaceMass(noisyCount - BigInt(count), scale)
+}
+
+/**
+ * How many rows a key needs to be kept with this confidence, and how far off noisy counts are.
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function keySelectionAccuracy(
+  measurement: KeySelectionMeasurement,
+  confidence: number,
+): KeySelectionAccuracy {
+  requireConfidence(confidence)
+  // The factor is there for the roundings of doubles: the rows may be overstated by them, never understated.
+  const rare = (1 - confidence) / (1 + 16 * Number.EPSILON)
+  const rows = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
+  const accuracy = { confidence, rowsForConfidence: Number(rows) }
+  if (measurement.mechanism === 'near-truncated-geometric') return accuracy
+  const { neighbours, loss } = measurement
+  const geometric = calibrateGeometric(countsSensitivity(neighbours), loss.epsilonNano)
+  return { ...accuracy, count: laplaceAccuracy(geometric, confidence) }
+}
+
+/** Both probabilities of a key's coin, so that neither is a difference from 1. */
+function outcome(
+  measurement: KeySelectionMeasurement,
+  count: number,
+): { readonly kept: number; readonly dropped: number } {
+  if (count === 0) return { kept: 0, dropped: 1 }
+  if (measurement.mechanism === 'near-truncated-geometric') {
+    const { lower, upper } = keepBounds(measurement, BigInt(count), FIRST_PRECISION)
+    const one = 2 ** FIRST_PRECISION
+    return { kept: Number(upper) / one, dropped: Number((1n << BigInt(FIRST_PRECISION)) - lower) / one }
+  }
+  const scale = numberFromRational(measurement.scale)
+  const excess = count - Number(measurement.threshold)
+  // P(Y >= m) = q^m / (1 + q) for whole m >= 0, and noise is symmetric.
+  const tail = (noise: number) => Math.exp(-noise / scale) / (1 + Math.exp(-1 / scale))
+  if (excess < 0) return { kept: tail(-excess), dropped: 1 - tail(-excess) }
+  return { kept: 1 - tail(excess + 1), dropped: tail(excess + 1) }
+}
+
+/**
+ * The smallest threshold t >= 1 for which a key of one row is kept with a probability of delta at most: P(1 + Y >= t) = q^(t
+ * - 1) / (1 + q), with q = exp(-1 / scale).
+ */
+function smallestThreshold(scale: Rational, delta: Rational): bigint {
+  const exponent = reciprocal(scale)
+  return smallest((threshold) =>
+    isLess((bits) => {
+      const { one, q, power } = powers(exponent, threshold - 1n, bits)
+      return [times(power, delta.denominator), times(sum(one, q), delta.numerator)]
+    }),
+  )
+}
+
+/**
+ * With a(n) = delta (1 + x + ... + x^(n - 1)), x = exp(epsilon), the probability of keeping n rows is a(n) as long as a(n - 1)
+ * + a(n) <= 1. This is the last such n, hence the first with a(n) + a(n + 1) > 1, which is q^n (1 - q + 2 delta q) < delta (1 +
+ * q) in q = 1 / x. (The two sides are never equal: q is transcendental.)
+ */
+function crossoverOf(exponent: Rational, delta: Rational): bigint {
+  return smallest((count) =>
+    isLess((bits) => {
+      const { one, q, power } = powers(exponent, count, bits)
+      const shift = BigInt(bits)
+      // 1 - q + 2 delta q, times the denominator of delta.
+      const factor = sum(
+        times({ lower: one.lower - q.upper, upper: one.upper - q.lower }, delta.denominator),
+        times(q, 2n * delta.numerator),
+      )
+      const product = {
+        lower: (power.lower * factor.lower) >> shift,
+        upper: shiftRoundingUp(power.upper * factor.upper, shift),
+      }
+      return [product, times(sum(one, q), delta.numerator)]
+    }),
+  )
+}
+
+/**
+ * Proven bounds of the probability that a key of `count` rows is kept: lower <= probability * 2^bits <= upper. With h the
+ * crossover and q = exp(-epsilon), it is a(n) up to n = h, and 1 - q^m max(0, 1 - a(h) - a(m)) for n = h + m, which is 1 beyond
+ * 2 h.
+ */
+function keepBounds(measurement: KeyPresenceMeasurement, count: bigint, bits: number): Bounds {
+  const { exponent, crossover } = measurement
+  const one = 1n << BigInt(bits)
+  if (count > 2n * crossover) return { lower: one, upper: one }
+  const precision = bits + GUARD_BITS
+  const guard = BigInt(GUARD_BITS)
+  if (count <= crossover) {
+    const { lower, upper } = growth(measurement, count, precision)
+    return { lower: lower >> guard, upper: shiftRoundingUp(upper, guard) }
+  }
+  const beyond = count - crossover
+  const { one: whole, power } = powers(exponent, beyond, precision)
+  const reached = sum(growth(measurement, crossover, precision), growth(measurement, beyond, precision))
+  const shift = BigInt(precision) + guard
+  return {
+    lower: one - shiftRoundingUp(power.upper * notNegative(whole.upper - reached.lower), shift),
+    upper: one - ((power.lower * notNegative(whole.lower - reached.upper)) >> shift),
+  }
+}
+
+/**
+ * Bounds of a(n) = delta (1 / p - q) / (1 - q), p = q^(n - 1), in units of 2^-precision. It falls in p, and grows in q as p
+ * <= 1.
+ */
+function growth({ exponent, delta }: KeyPresenceMeasurement, count: bigint, precision: number): Bounds {
+  if (count === 0n) return { lower: 0n, upper: 0n }
+  const { one, q, power } = powers(exponent, count - 1n, precision)
+  const square = one.lower * one.lower
+  const lower = (square / power.upper - q.lower) * one.lower * delta.numerator
+  const upper = (divideRoundingUp(square, power.lower) - q.upper) * one.lower * delta.numerator
+  return {
+    lower: lower / ((one.lower - q.lower) * delta.denominator),
+    upper: divideRoundingUp(upper, (one.lower - q.upper) * delta.denominator),
+  }
+}
+
+/** 1, q = exp(-exponent) and q^count, in units of 2^-bits. */
+function powers(
+  exponent: Rational,
+  count: bigint,
+  bits: number,
+): { readonly one: Bounds; readonly q: Bounds; readonly power: Bounds } {
+  const whole = 1n << BigInt(bits)
+  return {
+    one: { lower: whole, upper: whole },
+    q: exponentialBounds(exponent, bits),
+    power: exponentialBounds(rational(exponent.numerator * count, exponent.denominator), bits),
+  }
+}
+
+/** Whether the first of two different numbers is the smaller one, by bounds at growing precision. */
+function isLess(sidesAt: (bits: number) => readonly [Bounds, Bounds]): boolean {
+  for (let bits = FIRST_PRECISION; ; bits *= 2) {
+    const [left, right] = sidesAt(bits)
+    if (left.upper <= right.lower) return true
+    if (left.lower >= right.upper) return false
+  }
+}
+
+/** The smallest whole number from 1 on for which something holds that goes on to hold, by doubling and halving. */
+function smallest(holds: (value: bigint) => boolean): bigint {
+  let enough = 1n
+  while (!holds(enough)) enough *= 2n
+  let tooSmall = enough / 2n
+  while (enough - tooSmall > 1n) {
+    const middle = (enough + tooSmall) / 2n
+    if (holds(middle)) enough = middle
+    else tooSmall = middle
+  }
+  return enough
+}
+
+function sum(a: Bounds, b: Bounds): Bounds {
+  return { lower: a.lower + b.lower, upper: a.upper + b.upper }
+}
+
+/** @param factor not negative. */
+function times({ lower, upper }: Bounds, factor: bigint): Bounds {
+  return { lower: lower * factor, upper: upper * factor }
+}
+
+function notNegative(value: bigint): bigint {
+  return value > 0n ? value : 0n
+}
+
+function reciprocal({ numerator, denominator }: Rational): Rational {
+  return { numerator: denominator, denominator: numerator }
+}
+
+/** A row has one key: if it comes or goes, one count changes; if it is replaced, it may leave one key for another. */
+function keysChanged(neighbours: Neighbours): bigint {
+  return neighbours === 'add-remove' ? 1n : 2n
+}
+
+function countsSensitivity(neighbours: Neighbours): Sensitivity {
+  const keys = keysChanged(neighbours)
+  return { l1: keys, l2Squared: keys, lInfinity: 1n }
+}
+
+function requireLoss(epsilonNano: EpsilonNano, delta: DeltaAtto): void {
+  requireEpsilon(epsilonNano)
+  if (delta === 0n)
+    throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 where keys are not declared')
+  if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
+}
+
+function requireCounts(counts: ArrayLike<number>): void {
+  let sound = true
+  for (let key = 0; key < counts.length; key += 1) {
+    const count = counts[key]
+    sound &&= Number.isSafeInteger(count) && (count ?? -1) >= 0
+  }
+  if (!sound) throw new RangeError('the rows of a key are a whole number')
+}

@@ -1,0 +1,305 @@
+import {
+  epsilonNano as brandEpsilon,
+  type EpsilonNano,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+  type RhoPico,
+  rhoPico,
+} from '../privacy/loss.ts'
+import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import { boundedRangeRho, pureRho } from '../privacy/zero-concentrated.ts'
+import { discreteLaplaceSampler } from './discrete-laplace.ts'
+import { chooseByScores, requireScoreSensitivity, scoreSpread } from './exponential.ts'
+import { permuteAndFlip } from './permute-and-flip.ts'
+import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/**
+ * Report noisy max: which candidates have the largest scores, the best `k` in order, after noise on every score. With
+ * Laplace noise it also tells, at no further cost, by how much each was ahead of the next.
+ *
+ * | what             | valid                                                                | unit               |
+ * |------------------|----------------------------------------------------------------------|--------------------|
+ * | input            | a vector of integer scores of any size, one for each candidate       | score units        |
+ * | input metric     | L-infinity sensitivity of the scores, at least 1                     | score units        |
+ * | output           | `k` different candidates, the best first                             |                    |
+ * |                  | for each, on request, its gap to the next: an integer, at least 0    | 2^-`fractionBits`  |
+ * | privacy measure  | pure differential privacy, epsilon above 0                           | 1e-9, rounded up   |
+ * |                  | zero-concentrated differential privacy, rho                          | 1e-12, rounded up  |
+ * | scale            | k spread / epsilon; for Laplace noise rounded up to a whole number,  | 2^-`fractionBits`  |
+ * |                  | 2^40 or more; otherwise exact, and `fractionBits` is 0               |                    |
+ *
+ * The spread is the sensitivity where scores are monotonic (all move in the same direction between neighbours), twice it
+ * where they are not. Privacy map: epsilon = k spread / scale, for each noise. In rho: Laplace noise costs what any
+ * mechanism of that epsilon does, exponential noise the same k times at epsilon / k, Gumbel noise epsilon^2 / (8 k).
+ *
+ * - `laplace`: discrete Laplace noise; among equals the candidate with the lower index is ahead. The gap is measured
+ *   against rivals that are one output unit better than they are wherever they would win a tie, which is what keeps it
+ *   free of cost although ties happen: at most one output unit less than the plain difference.
+ * - `exponential`: permute-and-flip, k times.
+ * - `gumbel`: the exponential mechanism, k times.
+ *
+ * Source: Dwork and Roth 2014, "The Algorithmic Foundations of Differential Privacy", section 3.3; the gap: Ding, Wang,
+ * Zhang, Kifer 2019, "Free Gap Information from the Differentially Private Sparse Vector and Noisy Max Mechanisms" (arXiv
+ * 1904.12773); one draw of Gumbel noise is k rounds: Durfee and Rogers 2019 (arXiv 1905.04273). Proof:
+ * docs/proofs/noisy-max.md.
+ */
+
+/** The noise that candidates compete with. */
+export type SelectionNoise = 'laplace' | 'exponential' | 'gumbel'
+
+/** What is selected, and from what. */
+export interface NoisyMaxSetting {
+  /** How many there are. */
+  readonly candidates: number
+  /** How many of them to release. */
+  readonly k: number
+  readonly gap: boolean
+  readonly noise: SelectionNoise
+  /** L-infinity, in score units. */
+  readonly sensitivity: bigint
+  /** Whether all scores move in the same direction between neighbours. */
+  readonly monotonic: boolean
+}
+
+/** Report noisy max, bound to a setting and a scale. */
+export interface NoisyMaxMeasurement extends NoisyMaxSetting {
+  readonly mechanism: 'noisy-max'
+  readonly fractionBits: number
+  /** In output units of 2^-`fractionBits` score units. */
+  readonly scale: Rational
+  readonly loss: PrivacyLoss
+}
+
+/** One selected candidate. */
+export interface Selected {
+  /** Its index. */
+  readonly candidate: number
+  /** How far ahead of the next it was, noise included, at least: in output units, not negative. */
+  readonly gap?: bigint
+}
+
+/** The scale of Laplace noise, in output units, is at least this: as in the Laplace mechanism. */
+const SMALLEST_SCALE = 1n << 40n
+
+/**
+ * Bind report noisy max to a setting and an epsilon, which pays for all of it.
+ * @throws Refusal `mechanism-not-applicable` of `gap` with another noise than `laplace`; `query-does-not-fit` of a `k`
+ * that is larger than the candidates allow.
+ * @throws RangeError for a sensitivity or an epsilon of 0, or a `k` below 1.
+ */
+export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: EpsilonNano): NoisyMaxMeasurement {
+  requireSetting(setting)
+  requireEpsilon(epsilonNano)
+  const shiftNano = noiseShift(setting, setting.sensitivity, setting.monotonic) * ONE_EPSILON_NANO
+  let fractionBits = 0
+  let scale = rational(shiftNano, epsilonNano)
+  if (setting.noise === 'laplace') {
+    while (shiftNano << BigInt(fractionBits) < SMALLEST_SCALE * epsilonNano) fractionBits += 1
+    scale = rational(divideRoundingUp(shiftNano << BigInt(fractionBits), epsilonNano), 1n)
+  }
+  const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
+  const measurement: NoisyMaxMeasurement = { ...setting, mechanism: 'noisy-max', fractionBits, scale, loss }
+  requireWithin(noisyMaxPrivacyMap(measurement, setting.sensitivity, setting.monotonic), loss)
+  return measurement
+}
+
+function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSetting): void {
+  requireScoreSensitivity(sensitivity)
+  if (!Number.isInteger(k) || k < 1) throw new RangeError('a selection takes a whole number of candidates')
+  if (gap && noise !== 'laplace')
+    throw refuseField(
+      'mechanism-not-applicable',
+      'gap',
+      `is released with noise "laplace" only: noise "${noise}" has no gap that costs nothing`,
+    )
+  const largest = gap ? candidates - 1 : candidates
+  if (k <= largest) return
+  const reason = gap ? 'the last gap is measured to a candidate that is not selected' : 'there are no more'
+  throw refuseField(
+    'query-does-not-fit',
+    'k',
+    `must be at most ${largest} of ${candidates} candidates: ${reason}`,
+  )
+}
+
+/** By how much all noise together has to move, at most, to make up for a neighbour: in score units. */
+function noiseShift({ k }: NoisyMaxSetting, sensitivity: bigint, monotonic: boolean): bigint {
+  return BigInt(k) * scoreSpread(sensitivity, monotonic)
+}
+
+/** What a selection costs where scores have this sensitivity: epsilon = k spread / scale, rounded up to 1e-9. */
+export function noisyMaxPrivacyMap(
+  measurement: NoisyMaxMeasurement,
+  sensitivity: bigint,
+  monotonic: boolean,
+): PrivacyLoss {
+  const { scale } = measurement
+  const shift = noiseShift(measurement, sensitivity, monotonic) << BigInt(measurement.fractionBits)
+  return {
+    ...NO_LOSS,
+    epsilonNano: brandEpsilon(
+      divideRoundingUp(shift * ONE_EPSILON_NANO * scale.denominator, scale.numerator),
+    ),
+  }
+}
+
+/** The zCDP price of a selection, rounded up to 1e-12. */
+export function noisyMaxRho(
+  measurement: NoisyMaxMeasurement,
+  sensitivity: bigint,
+  monotonic: boolean,
+): RhoPico {
+  const { epsilonNano } = noisyMaxPrivacyMap(measurement, sensitivity, monotonic)
+  const k = BigInt(measurement.k)
+  switch (measurement.noise) {
+    case 'laplace':
+      return pureRho(epsilonNano)
+    case 'exponential':
+      return rhoPico(k * pureRho(brandEpsilon(divideRoundingUp(epsilonNano, k))))
+    case 'gumbel':
+      // k rounds of (epsilon / k)^2 / 8.
+      return rhoPico(divideRoundingUp(boundedRangeRho(epsilonNano), k))
+  }
+}
+
+/**
+ * Select, exactly by the law of the measurement's noise.
+ *
+ * @param scores one for each candidate, in score units.
+ * @returns `k` candidates, the best first.
+ * @throws RangeError for another number of scores than of candidates; and whatever the source throws: a failure of
+ * randomness is fatal, and nothing is released.
+ */
+export function selectNoisyMax(
+  measurement: NoisyMaxMeasurement,
+  scores: readonly bigint[],
+  source: UniformSource,
+): readonly Selected[] {
+  if (scores.length !== measurement.candidates)
+    throw new RangeError('a selection needs a score for each candidate')
+  const { k, scale } = measurement
+  const exponent: Rational = { numerator: scale.denominator, denominator: scale.numerator }
+  switch (measurement.noise) {
+    case 'laplace':
+      return selectWithNoise(measurement, scores, discreteLaplaceSampler(scale, source))
+    case 'exponential':
+      return permuteAndFlipRounds(scores, k, exponent, source)
+    case 'gumbel':
+      return chooseByScores(scores, k, exponent, source).map((candidate) => ({ candidate }))
+  }
+}
+
+/** Permute-and-flip, each time among the candidates that are left. */
+function permuteAndFlipRounds(
+  scores: readonly bigint[],
+  k: number,
+  exponent: Rational,
+  source: UniformSource,
+): Selected[] {
+  const left = [...scores]
+  const candidates = scores.map((_, candidate) => candidate)
+  return Array.from({ length: k }, () => {
+    const place = permuteAndFlip(left, exponent, source)
+    left.splice(place, 1)
+    const [candidate = -1] = candidates.splice(place, 1)
+    return { candidate }
+  })
+}
+
+/**
+ * The `k` best after noise, and their gaps. Of equals, the lower index is ahead; where the next has the lower index, it
+ * would win a tie, and so counts as one output unit better than it is.
+ *
+ * @param scores at least `k`, and with gaps `k + 1`, in score units.
+ * @param sample one draw of noise, in output units.
+ */
+export function selectWithNoise(
+  { fractionBits, k, gap }: Pick<NoisyMaxMeasurement, 'fractionBits' | 'k' | 'gap'>,
+  scores: readonly bigint[],
+  sample: () => bigint,
+): Selected[] {
+  const noisy = scores.map((score) => (score << BigInt(fractionBits)) + sample())
+  const order = bestInOrder(noisy, gap ? k + 1 : k)
+  return Array.from(order.subarray(0, k), (candidate, rank) => {
+    if (!gap) return { candidate }
+    const next = order[rank + 1] ?? 0
+    const handicap = next < candidate ? 1n : 0n
+    return { candidate, gap: (noisy[candidate] ?? 0n) - (noisy[next] ?? 0n) - handicap }
+  })
+}
+
+/** The indices of the largest values, the larger first, of equals the lower index first. */
+function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
+  const best = new Uint32Array(count + 1)
+  let size = 0
+  for (const [index, value] of values.entries()) {
+    if (size === count && value <= (values[best[count - 1] ?? 0] ?? 0n)) continue
+    // The first place whose value is smaller: everything equal came earlier, and stays ahead.
+    let [place, end] = [0, size]
+    while (place < end) {
+      const middle = (place + end) >>> 1
+      if ((values[best[middle] ?? 0] ?? 0n) < value) end = middle
+      else place = middle + 1
+    }
+    best.copyWithin(place + 1, place, size)
+    best[place] = index
+    size = Math.min(size + 1, count)
+  }
+  return best.subarray(0, size)
+}
+
+/**
+ * How good the selection is: with this confidence, the score of every selected candidate is within `halfWidth` of the
+ * best one not selected before it.
+ *
+ * A candidate that is more than t worse than one of the k best is ahead of it only if the difference of their noise is
+ * t + 1 or more. There are n - r candidates behind the one of rank r, so k n - k (k + 1) / 2 pairs, and t is the smallest
+ * whole number for which all of them together have a probability of at most 1 - confidence.
+ *
+ * @returns the half-width in score units.
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function noisyMaxAccuracy(
+  measurement: NoisyMaxMeasurement,
+  confidence: number,
+): { readonly confidence: number; readonly halfWidth: number } {
+  requireConfidence(confidence)
+  const { candidates, k, scale, fractionBits } = measurement
+  const pairs = k * candidates - (k * (k + 1)) / 2
+  const within = (scales: number) => pairs * differenceTail(measurement, scales) <= 1 - confidence
+  let [low, high] = [0, 1]
+  while (!within(high)) high *= 2
+  for (;;) {
+    const middle = (low + high) / 2
+    if (middle === low || middle === high) break
+    if (within(middle)) high = middle
+    else low = middle
+  }
+  const successor = (high + ROUNDING) * numberFromRational(scale) * 2 ** -fractionBits
+  return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
+}
+
+/**
+ * More than the roundings of a tail can move the number of scales at which it is small enough, and of the half-width: it
+ * may be overstated by them, never understated.
+ */
+const ROUNDING = 2 ** -40
+
+/** The probability that the difference of two draws of noise is at least this many scales. */
+function differenceTail({ noise, scale }: NoisyMaxMeasurement, scales: number): number {
+  switch (noise) {
+    case 'laplace': {
+      // With p = exp(-1 / scale), P(D >= m) = p^m ((m + (1 + p^2) / (1 - p^2)) (1 - p) + p) / (1 + p)^2.
+      const step = 1 / numberFromRational(scale)
+      const [p, q] = [Math.exp(-step), -Math.expm1(-step)]
+      return (Math.exp(-scales) * ((scales / step) * q + (1 + p * p) / (1 + p) + p)) / (1 + p) ** 2
+    }
+    case 'exponential':
+      return Math.exp(-scales) / 2
+    case 'gumbel':
+      return 1 / (1 + Math.exp(scales))
+  }
+}

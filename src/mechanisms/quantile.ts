@@ -1,0 +1,324 @@
+import type { EpsilonNano, PrivacyLoss, RhoPico } from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import { rational } from '../privacy/rational.ts'
+import {
+  calibrateExponential,
+  chooseExponentially,
+  type ExponentialMeasurement,
+  exponentialAccuracy,
+  exponentialMasses,
+  exponentialPrivacyMap,
+  exponentialRho,
+} from './exponential.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/**
+ * A quantile of a numeric column over its declared grid, by the exponential mechanism: a grid point comes with a
+ * probability that falls exponentially with how far its rank is from the wanted one.
+ *
+ * | what             | valid                                                      | unit                |
+ * |------------------|------------------------------------------------------------|---------------------|
+ * | input            | rows on a grid of 1 to 2^53 points with ends within +-2^53 | grid indexes        |
+ * | input metric     | one row more or fewer, or one row replaced                 | rows                |
+ * | output           | one grid point                                             | grid index          |
+ * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
+ * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
+ *
+ * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, as the losses have that bounded range. All points
+ * between two neighbouring values have the same score, so the work is in the number of distinct values, not of grid
+ * points. Sources: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; Smith 2011, "Privacy-preserving
+ * Statistical Estimation with Optimal Convergence Rates", section 3, for quantiles by intervals. Proof:
+ * docs/proofs/quantile.md.
+ */
+
+/**
+ * The score of a grid point: minus its {@link rankDistance}. Every row has a weight, `below` if it lies below the point and
+ * `above` if above, and the weights should add up to `target`. A row at the point may count as one, as the other or partly
+ * as each, whichever suits.
+ */
+export interface RankScore {
+  /** Greater than `above`. */
+  readonly below: bigint
+  readonly above: bigint
+  readonly target: bigint
+}
+
+/** The exponential mechanism bound to a score and a grid; the sensitivity is the score's, under the neighbours. */
+export interface QuantileMeasurement extends ExponentialMeasurement {
+  readonly score: RankScore
+  readonly neighbours: Neighbours
+  readonly lowerIndex: bigint
+  readonly upperIndex: bigint
+}
+
+/** The rows of a column, grouped by value. */
+export interface ValueCounts {
+  /** Distinct grid indexes, increasing. */
+  readonly indexes: Float64Array
+  /** How many rows lie at each: whole numbers above 0. */
+  readonly counts: Float64Array
+}
+
+/** How far off the rank of a quantile can be, computed without data. */
+export interface QuantileAccuracy {
+  readonly confidence: number
+  /** In rows. */
+  readonly halfWidth: number
+}
+
+/** Grid indexes that a double holds exactly. */
+const LARGEST_INDEX = 2n ** 53n
+/** A grid of more points than this has no quantiles: they could not all have an exact offset from the first. */
+export const MAX_QUANTILE_POINTS = 2n ** 53n
+/** Distances above it count as this: no score's sensitivity grows by that, and every distance is an exact double. */
+const LARGEST_DISTANCE = 2 ** 53
+
+/**
+ * The score of the quantile that a share numerator / denominator of the rows lies at or below: the median is 1 / 2.
+ * @throws RangeError for a share outside 0 to 1.
+ */
+export function percentileScore(numerator: bigint, denominator: bigint): RankScore {
+  if (numerator < 0n || denominator < 1n || numerator > denominator)
+    throw new RangeError('a share lies within 0 and 1')
+  const share = rational(numerator, denominator)
+  return { below: share.denominator - share.numerator, above: -share.numerator, target: 0n }
+}
+
+/**
+ * The score of the value that has rank `rank` from below: the minimum as an extreme quantile ({@link extremeRank}).
+ * @throws RangeError for a rank below 1.
+ */
+export function minimumScore(rank: bigint): RankScore {
+  requireRank(rank)
+  return { below: 1n, above: 0n, target: rank }
+}
+
+/**
+ * The score of the value that has rank `rank` from above: the maximum as an extreme quantile ({@link extremeRank}).
+ * @throws RangeError for a rank below 1.
+ */
+export function maximumScore(rank: bigint): RankScore {
+  requireRank(rank)
+  return { below: 0n, above: -1n, target: -rank }
+}
+
+/**
+ * How far the target is from what the weights of so many rows below, at and above a grid point can add up to. It is never
+ * negative.
+ */
+export function rankDistance(
+  { below, above, target }: RankScore,
+  rowsBelow: bigint,
+  rowsEqual: bigint,
+  rowsAbove: bigint,
+): bigint {
+  const least = below * rowsBelow + above * (rowsEqual + rowsAbove) - target
+  const most = below * (rowsBelow + rowsEqual) + above * rowsAbove - target
+  if (least > 0n) return least
+  return most < 0n ? -most : 0n
+}
+
+/**
+ * How far the score of a grid point moves between neighbours: by the weight of the row that comes or goes, or by the
+ * difference of two weights where a row is replaced.
+ */
+export function rankSensitivity({ below, above }: RankScore, neighbours: Neighbours): bigint {
+  if (neighbours === 'change-one') return below - above
+  const [magnitudeBelow, magnitudeAbove] = [magnitude(below), magnitude(above)]
+  return magnitudeBelow > magnitudeAbove ? magnitudeBelow : magnitudeAbove
+}
+
+/**
+ * Bind the exponential mechanism to a score, a grid and an epsilon.
+ * @throws RangeError for an epsilon of 0, a score whose `below` is not above its `above`, an empty grid, one of more than
+ * 2^53 points, or one with an end beyond +-2^53.
+ */
+export function calibrateQuantile(
+  setting: Pick<QuantileMeasurement, 'score' | 'neighbours' | 'lowerIndex' | 'upperIndex'>,
+  epsilonNano: EpsilonNano,
+): QuantileMeasurement {
+  const { score, neighbours, lowerIndex, upperIndex } = setting
+  if (score.below <= score.above) throw new RangeError('a row below must weigh more than one above')
+  requireGrid(lowerIndex, upperIndex)
+  // Some points gain while others lose, so the scores are not monotonic under either kind of neighbours.
+  const measurement = calibrateExponential(rankSensitivity(score, neighbours), false, epsilonNano)
+  return { ...measurement, score, neighbours, lowerIndex, upperIndex }
+}
+
+/**
+ * What it costs to release the point: epsilon = 2 sensitivity exponent, rounded up to 1e-9.
+ * @param neighbours the measurement's own, or others.
+ */
+export function quantilePrivacyMap(
+  measurement: QuantileMeasurement,
+  neighbours: Neighbours = measurement.neighbours,
+): PrivacyLoss {
+  return exponentialPrivacyMap(measurement.exponent, rankSensitivity(measurement.score, neighbours), false)
+}
+
+/** The rho of zero-concentrated differential privacy that the release costs: epsilon^2 / 8, rounded up to 1e-12. */
+export function quantileRho(
+  measurement: QuantileMeasurement,
+  neighbours: Neighbours = measurement.neighbours,
+): RhoPico {
+  return exponentialRho(measurement.exponent, rankSensitivity(measurement.score, neighbours), false)
+}
+
+/**
+ * Draw a grid point, each with its exact probability. Without rows, all are alike.
+ * @returns a grid index.
+ * @throws RangeError for values that are not increasing grid indexes with a whole number of rows at each, which says
+ * nothing about them; and whatever the source throws.
+ */
+export function selectQuantile(
+  measurement: QuantileMeasurement,
+  values: ValueCounts,
+  source: UniformSource,
+): bigint {
+  const { offsets, points, distances } = intervals(measurement, values)
+  const chosen = chooseExponentially(distances, points, measurement.exponent, source)
+  const [offset, length] = [offsets[chosen], points[chosen]]
+  if (offset === undefined || length === undefined) throw new RangeError('no such interval was offered')
+  return measurement.lowerIndex + BigInt(offset) + BigInt(source.below(length))
+}
+
+/**
+ * The probability of a grid point, as a double: for tests and for people, never for sampling.
+ * @throws RangeError as {@link selectQuantile}.
+ */
+export function quantileMass(measurement: QuantileMeasurement, values: ValueCounts, index: bigint): number {
+  if (index < measurement.lowerIndex || index > measurement.upperIndex) return 0
+  const { offsets, points, distances } = intervals(measurement, values)
+  const masses = exponentialMasses(distances, points, measurement.exponent)
+  const offset = Number(index - measurement.lowerIndex)
+  const interval = offsets.findLastIndex((first) => first <= offset)
+  return (masses[interval] ?? 0) / (points[interval] ?? 0)
+}
+
+/**
+ * How far the rank of the point drawn is from the wanted one. With at least this confidence, for a share p of n rows, at
+ * most n p + halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. For a minimum of rank r
+ * likewise, with r for n p, and for a maximum with above for below, if there are r rows.
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function quantileAccuracy(measurement: QuantileMeasurement, confidence: number): QuantileAccuracy {
+  const { score, lowerIndex, upperIndex, exponent } = measurement
+  const { halfWidth } = exponentialAccuracy(exponent, upperIndex - lowerIndex + 1n, confidence)
+  return { confidence, halfWidth: halfWidth / Number(score.below - score.above) }
+}
+
+/**
+ * The smallest rank at which the extreme quantile is what it says: with at least this confidence, the point drawn by
+ * {@link minimumScore} of this rank has a row at or below it, and that of {@link maximumScore} one at or above it, if there
+ * are as many rows as the rank. It depends on public facts only. (A point without such a row has the rank for its
+ * distance, and the row of that rank lies at a point of distance 0.)
+ *
+ * @param points the number of grid points, 1 to 2^53.
+ * @throws RangeError for an epsilon of 0 or a confidence outside (0, 1).
+ */
+export function extremeRank(points: bigint, epsilonNano: EpsilonNano, confidence: number): bigint {
+  // Under either kind of neighbours the sensitivity is 1, of both scores and whatever the rank.
+  const sensitivity = rankSensitivity(minimumScore(1n), 'add-remove')
+  const { exponent } = calibrateExponential(sensitivity, false, epsilonNano)
+  return BigInt(exponentialAccuracy(exponent, points, confidence).halfWidth) + 1n
+}
+
+/** Grid points in order, in runs of the same distance: how many before each run, how many in it, and the distance. */
+interface Intervals {
+  readonly offsets: Float64Array
+  readonly points: Float64Array
+  readonly distances: Float64Array
+}
+
+/** Offsets from the lower end are exact in doubles where an index plus one might not be. */
+function intervals(
+  { score, lowerIndex, upperIndex }: QuantileMeasurement,
+  { indexes, counts }: ValueCounts,
+): Intervals {
+  const rows = requireValues(indexes, counts, Number(lowerIndex), Number(upperIndex))
+  const distanceOf = distanceFunction(score, rows)
+  const most = 2 * indexes.length + 1
+  const [offsets, points, distances] = [
+    new Float64Array(most),
+    new Float64Array(most),
+    new Float64Array(most),
+  ]
+  let length = 0
+  let covered = 0
+  let rowsBelow = 0
+  const append = (end: number, rowsEqual: number) => {
+    if (end === covered) return
+    offsets[length] = covered
+    points[length] = end - covered
+    distances[length] = distanceOf(rowsBelow, rowsEqual)
+    length += 1
+    covered = end
+    rowsBelow += rowsEqual
+  }
+  const lower = Number(lowerIndex)
+  for (let position = 0; position < indexes.length; position += 1) {
+    const offset = (indexes[position] ?? 0) - lower
+    append(offset, 0)
+    append(offset + 1, counts[position] ?? 0)
+  }
+  append(Number(upperIndex - lowerIndex + 1n), 0)
+  return {
+    offsets: offsets.subarray(0, length),
+    points: points.subarray(0, length),
+    distances: distances.subarray(0, length),
+  }
+}
+
+/**
+ * {@link rankDistance} with the number of rows known, at most {@link LARGEST_DISTANCE}: in doubles where every step of it is
+ * an exact integer, else in big integers.
+ */
+function distanceFunction(score: RankScore, rows: number): (rowsBelow: number, rowsEqual: number) => number {
+  const weights = magnitude(score.below) + magnitude(score.above)
+  // One row more, so that the weights themselves are exact too where there is none.
+  if (weights * BigInt(rows + 1) + magnitude(score.target) > BigInt(LARGEST_DISTANCE))
+    return (rowsBelow, rowsEqual) => {
+      const [below, equal] = [BigInt(rowsBelow), BigInt(rowsEqual)]
+      const distance = rankDistance(score, below, equal, BigInt(rows) - below - equal)
+      return distance > BigInt(LARGEST_DISTANCE) ? LARGEST_DISTANCE : Number(distance)
+    }
+  const [below, above, target] = [Number(score.below), Number(score.above), Number(score.target)]
+  return (rowsBelow, rowsEqual) => {
+    const atOrBelow = rowsBelow + rowsEqual
+    const least = below * rowsBelow + above * (rows - rowsBelow) - target
+    const most = below * atOrBelow + above * (rows - atOrBelow) - target
+    return Math.max(0, least, -most)
+  }
+}
+
+/** The number of rows, once it is certain that the values are what the mechanism was made for. */
+function requireValues(indexes: Float64Array, counts: Float64Array, lower: number, upper: number): number {
+  let rows = 0
+  let previous = Number.NEGATIVE_INFINITY
+  let sound = indexes.length === counts.length
+  for (let position = 0; position < indexes.length; position += 1) {
+    const [index = Number.NaN, count = Number.NaN] = [indexes[position], counts[position]]
+    sound &&= Number.isInteger(index) && index > previous && index >= lower && index <= upper
+    rows += count
+    // The sum of two such numbers is exact, or it is too large as well.
+    sound &&= Number.isInteger(count) && count >= 1 && rows <= Number.MAX_SAFE_INTEGER
+    previous = index
+  }
+  if (!sound) throw new RangeError('a quantile needs increasing grid indexes and the rows at each')
+  return rows
+}
+
+function requireGrid(lowerIndex: bigint, upperIndex: bigint): void {
+  if (lowerIndex < -LARGEST_INDEX || upperIndex > LARGEST_INDEX)
+    throw new RangeError('a grid for quantiles ends within 2^53 of zero')
+  const points = upperIndex - lowerIndex + 1n
+  if (points < 1n || points > MAX_QUANTILE_POINTS) throw new RangeError('a grid has 1 to 2^53 points')
+}
+
+function requireRank(rank: bigint): void {
+  if (rank < 1n) throw new RangeError('a rank is at least 1')
+}
+
+function magnitude(value: bigint): bigint {
+  return value < 0n ? -value : value
+}

@@ -1,0 +1,284 @@
+import {
+  epsilonNano as brandEpsilon,
+  type EpsilonNano,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+  type RhoPico,
+} from '../privacy/loss.ts'
+import { divideRoundingUp, rational } from '../privacy/rational.ts'
+import { pureRho } from '../privacy/zero-concentrated.ts'
+import { discreteLaplaceSampler } from './discrete-laplace.ts'
+import type { Accuracy } from './measurement.ts'
+import { requireConfidence, requireWithin } from './preconditions.ts'
+import type { UniformSource } from './uniform-source.ts'
+
+/**
+ * The sparse vector technique ("above threshold"): is a count at least a public threshold? One noisy threshold for the
+ * whole sequence, fresh noise for each question, any number of questions until `positives` of them were answered
+ * "above"; each of those also tells how far above the noisy threshold the noisy value was (the free gap).
+ *
+ * | what             | valid                                                      | unit                |
+ * |------------------|------------------------------------------------------------|---------------------|
+ * | input            | a sequence of integers, each may depend on the answers     | grid units          |
+ * | input metric     | L-infinity over the sequence, at least 1; `monotonic` where| grid units          |
+ * |                  | between neighbours all values move in the same direction   |                     |
+ * | output           | below, or above with a gap of 0 or more                    | 2^-`fractionBits`   |
+ * | privacy measure  | pure differential privacy, epsilon of 2e-9 or more         | 1e-9, rounded up    |
+ * | threshold scale  | sensitivity / (the threshold's epsilon), rounded up        | 2^-`fractionBits`   |
+ * | question scale   | k positives sensitivity / (the questions' epsilon), rounded| 2^-`fractionBits`   |
+ * |                  | up; k = 1 where monotonic, else 2                          |                     |
+ *
+ * `fractionBits` is the smallest number for which both scales are 2^40 or more. Privacy map: epsilon = sensitivity /
+ * threshold scale + k positives sensitivity / question scale, for the whole sequence however long it is.
+ *
+ * Sources: Dwork and Roth 2014, "The Algorithmic Foundations of Differential Privacy", section 3.6; Lyu, Su, Li 2017,
+ * "Understanding the Sparse Vector Technique for Differential Privacy" (arXiv 1603.01699), algorithms 1 and 7 and section
+ * 4, for the one threshold and for the shares; Ding, Wang, Zhang, Kifer 2019, "Free Gap Information from the
+ * Differentially Private Sparse Vector and Noisy Max Mechanisms" (arXiv 1904.12773), for the gap. Proof, and the
+ * published variants that are wrong: docs/proofs/sparse-vector.md.
+ */
+
+/** What is asked of a sequence of questions. */
+export interface SparseVectorShape {
+  /** After so many answers "above" nothing more is answered. */
+  readonly positives: number
+  /** How far one question's value moves between neighbours, in grid units. */
+  readonly sensitivity: bigint
+  /** Whether between any two neighbours no value moves up while another moves down. */
+  readonly monotonic: boolean
+}
+
+/** The sparse vector technique bound to a shape and an epsilon: all that it takes to answer, and nothing about data. */
+export interface SparseVectorMeasurement extends SparseVectorShape {
+  readonly fractionBits: number
+  /** Of the threshold's one noise, in output units. */
+  readonly thresholdScale: bigint
+  /** Of each question's noise, in output units. */
+  readonly questionScale: bigint
+  /** What the whole sequence costs. */
+  readonly loss: PrivacyLoss
+}
+
+/** One question, in grid units but for the noise. */
+export interface ThresholdQuestion {
+  readonly threshold: bigint
+  /** What {@link drawThresholdNoise} drew for this sequence, in output units. A secret. */
+  readonly thresholdNoise: bigint
+  /** How many answers of the sequence were "above" so far. */
+  readonly positivesFound: number
+  readonly value: bigint
+}
+
+/** `gap`: by how much the noisy value exceeds the noisy threshold, in output units; 0 or more. */
+export type ThresholdAnswer = { readonly above: false } | { readonly above: true; readonly gap: bigint }
+
+/** Both scales, in output units, are at least this: rounding them to whole numbers costs at most 1e-12. */
+const SMALLEST_SCALE = 1n << 40n
+
+/** The least epsilon: threshold and questions have a share each. */
+export const LEAST_SPARSE_VECTOR_EPSILON_NANO = 2n
+
+/**
+ * Bind the sparse vector technique to a shape and an epsilon. The shares of the threshold and of the questions are 1 to
+ * (k positives)^(2/3), which makes the variance of their difference least (Lyu, Su, Li 2017, section 4).
+ * @throws RangeError for no positives, a sensitivity of 0, or an epsilon below 2e-9.
+ */
+export function calibrateSparseVector(
+  shape: SparseVectorShape,
+  epsilonNano: EpsilonNano,
+): SparseVectorMeasurement {
+  requireShape(shape)
+  if (epsilonNano < LEAST_SPARSE_VECTOR_EPSILON_NANO)
+    throw new RangeError('the sparse vector technique needs an epsilon of at least 2e-9')
+  const { positives, sensitivity, monotonic } = shape
+  const thresholdEpsilonNano = thresholdShare(shape, epsilonNano)
+  const thresholdNano = sensitivity * ONE_EPSILON_NANO
+  const questionNano = questionDistance(shape) * ONE_EPSILON_NANO
+  const questionEpsilonNano = epsilonNano - thresholdEpsilonNano
+  let fractionBits = 0
+  const tooCoarse = (nano: bigint, shareNano: bigint) =>
+    nano << BigInt(fractionBits) < SMALLEST_SCALE * shareNano
+  while (tooCoarse(thresholdNano, thresholdEpsilonNano) || tooCoarse(questionNano, questionEpsilonNano))
+    fractionBits += 1
+  const measurement: SparseVectorMeasurement = {
+    positives,
+    sensitivity,
+    monotonic,
+    fractionBits,
+    thresholdScale: divideRoundingUp(thresholdNano << BigInt(fractionBits), thresholdEpsilonNano),
+    questionScale: divideRoundingUp(questionNano << BigInt(fractionBits), questionEpsilonNano),
+    loss: { ...NO_LOSS, epsilonNano },
+  }
+  requireWithin(sparseVectorPrivacyMap(measurement), measurement.loss)
+  return measurement
+}
+
+function requireShape({ positives, sensitivity }: SparseVectorShape): void {
+  if (!Number.isSafeInteger(positives) || positives < 1)
+    throw new RangeError('the sparse vector technique needs at least one positive')
+  if (sensitivity < 1n)
+    throw new RangeError('the sparse vector technique needs a sensitivity of at least one grid unit')
+}
+
+/** By how much the noises of all answers "above" together may have to move between neighbours, in grid units. */
+function questionDistance({ positives, sensitivity, monotonic }: SparseVectorShape): bigint {
+  return (monotonic ? 1n : 2n) * BigInt(positives) * sensitivity
+}
+
+/** Any share is private; which one is best is a matter of accuracy, so a double may work it out. */
+function thresholdShare(shape: SparseVectorShape, epsilonNano: EpsilonNano): bigint {
+  const ratio = Math.cbrt(Number(questionDistance(shape) / shape.sensitivity)) ** 2
+  const share = BigInt(Math.floor(Number(epsilonNano) / (1 + ratio)))
+  return share < 1n ? 1n : share
+}
+
+/**
+ * What answering a whole sequence costs: sensitivity / threshold scale + k positives sensitivity / question scale, exact,
+ * rounded up to 1e-9.
+ * @throws RangeError for scales below 1.
+ */
+export function sparseVectorPrivacyMap(measurement: SparseVectorMeasurement): PrivacyLoss {
+  const { thresholdScale, questionScale, sensitivity, fractionBits } = measurement
+  requireShape(measurement)
+  if (thresholdScale < 1n || questionScale < 1n) throw new RangeError('the scale of noise is above 0')
+  const dividend = sensitivity * questionScale + questionDistance(measurement) * thresholdScale
+  return {
+    ...NO_LOSS,
+    epsilonNano: brandEpsilon(
+      divideRoundingUp((dividend << BigInt(fractionBits)) * ONE_EPSILON_NANO, thresholdScale * questionScale),
+    ),
+  }
+}
+
+/** What a whole sequence costs in zero-concentrated differential privacy: what any mechanism of its epsilon does. */
+export function sparseVectorZeroConcentratedMap(measurement: SparseVectorMeasurement): RhoPico {
+  return pureRho(sparseVectorPrivacyMap(measurement).epsilonNano)
+}
+
+/** How much of the loss each of the two noises accounts for, in nano-epsilons, rounded up. */
+export function sparseVectorShares({
+  sensitivity,
+  thresholdScale,
+  loss,
+  fractionBits,
+}: SparseVectorMeasurement): { readonly threshold: EpsilonNano; readonly questions: EpsilonNano } {
+  const threshold = divideRoundingUp((sensitivity << BigInt(fractionBits)) * ONE_EPSILON_NANO, thresholdScale)
+  return { threshold: brandEpsilon(threshold), questions: brandEpsilon(loss.epsilonNano - threshold) }
+}
+
+/**
+ * The noise of the threshold, in output units: drawn once for a sequence, kept with it, and never shown to anybody.
+ * @throws whatever the source throws.
+ */
+export function drawThresholdNoise(measurement: SparseVectorMeasurement, source: UniformSource): bigint {
+  return discreteLaplaceSampler(rational(measurement.thresholdScale, 1n), source)()
+}
+
+/**
+ * Answer one question of a sequence: above, with the gap, where the value plus fresh noise is at least the threshold
+ * plus the sequence's noise. The answer must be counted before the next question is answered.
+ *
+ * @throws RangeError where the sequence has no positive left; whatever the source throws.
+ */
+export function compareWithThreshold(
+  measurement: SparseVectorMeasurement,
+  { threshold, thresholdNoise, positivesFound, value }: ThresholdQuestion,
+  source: UniformSource,
+): ThresholdAnswer {
+  if (!(positivesFound < measurement.positives)) throw new RangeError('no positive is left')
+  const questionNoise = discreteLaplaceSampler(rational(measurement.questionScale, 1n), source)()
+  const distance = (value - threshold) << BigInt(measurement.fractionBits)
+  const gap = distance + questionNoise - thresholdNoise
+  return gap >= 0n ? { above: true, gap } : { above: false }
+}
+
+/**
+ * The probability, over both noises, that a question whose value lies `distance` output units above the threshold is
+ * answered "above" with this gap (in output units). As a double, for tests and for people.
+ *
+ * With p = exp(-1 / a), q = exp(-1 / b) for scales a <= b, the difference of the noises is n with probability
+ * tanh(1 / (2 a)) tanh(1 / (2 b)) ((p^m + q^m) p q / (1 - p q) + (q^(m + 1) - p^(m + 1)) / (q - p)), m = |n|.
+ */
+export function sparseVectorMass(
+  measurement: SparseVectorMeasurement,
+  distance: bigint,
+  gap: bigint,
+): number {
+  if (gap < 0n) return 0
+  const [a, b] = scales(measurement)
+  const m = Math.abs(Number(gap - distance))
+  const slower = Math.exp(-m / b)
+  const sum = 1 / a + 1 / b
+  // The quotient of the two differences, so that nothing cancels where a and b are close; m + 1 where they are equal.
+  const inverse = (b - a) / (a * b)
+  const inner = inverse === 0 ? m + 1 : Math.expm1(-(m + 1) * inverse) / Math.expm1(-inverse)
+  const outer = ((1 + Math.exp(-m * inverse)) * Math.exp(-sum)) / -Math.expm1(-sum)
+  return Math.tanh(0.5 / a) * Math.tanh(0.5 / b) * slower * (outer + inner)
+}
+
+/**
+ * How far from the threshold a value must lie to be answered right: with this confidence every one of `questions`
+ * answers is right whose value is further than this from the threshold, in grid units.
+ * @throws RangeError for a confidence outside (0, 1) or fewer than one question.
+ */
+export function sparseVectorMargin(
+  measurement: SparseVectorMeasurement,
+  confidence: number,
+  questions: number,
+): number {
+  requireConfidence(confidence)
+  if (!(questions >= 1)) throw new RangeError('a margin is that of at least one question')
+  // A value is on one side of the threshold, so only one of the two tails can make its answer wrong.
+  return differenceQuantile(measurement, (2 * (1 - confidence)) / questions) * 2 ** -measurement.fractionBits
+}
+
+/**
+ * How far off threshold + gap is as an estimate of the value, in grid units: the law of the two noises' difference,
+ * whatever the answer is. That an answer was "above" makes large differences likelier: of values below the threshold
+ * only overestimates are seen.
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, confidence: number): Accuracy {
+  requireConfidence(confidence)
+  const [a, b] = scales(measurement)
+  const outputUnit = 2 ** -measurement.fractionBits
+  const variance = 0.5 / Math.sinh(0.5 / a) ** 2 + 0.5 / Math.sinh(0.5 / b) ** 2
+  return {
+    confidence,
+    halfWidth: differenceQuantile(measurement, 1 - confidence) * outputUnit,
+    // Of the continuous laws; the grid changes it by less than two output units.
+    expectedAbsoluteError: ((a * a + a * b + b * b) / (a + b)) * outputUnit,
+    standardDeviation: Math.sqrt(variance) * outputUnit,
+  }
+}
+
+/**
+ * A number of output units that the difference of the two noises exceeds in magnitude with at most this probability. With
+ * continuous Laplace noises of scales a <= b that is (b^2 exp(-t / b) - a^2 exp(-t / a)) / (b^2 - a^2) =
+ * exp(-t / b) (1 + a t phi / (b (a + b))), phi = (1 - exp(-t u)) / (t u), u = 1 / a - 1 / b; each discrete noise is within
+ * one unit of a continuous one (docs/proofs/sparse-vector.md).
+ */
+function differenceQuantile(measurement: SparseVectorMeasurement, probability: number): number {
+  const [a, b] = scales(measurement)
+  const inverse = (b - a) / (a * b)
+  const exceeds = (t: number) => {
+    const phi = inverse === 0 || t === 0 ? 1 : -Math.expm1(-t * inverse) / (t * inverse)
+    return Math.exp(-t / b) * (1 + ((a / (a + b)) * t * phi) / b) > probability
+  }
+  let [lower, upper] = [0, b]
+  while (exceeds(upper)) [lower, upper] = [upper, 2 * upper]
+  for (let bisection = 0; bisection < 60; bisection += 1) {
+    const middle = (lower + upper) / 2
+    if (exceeds(middle)) lower = middle
+    else upper = middle
+  }
+  // The factor is there for the roundings of this function: the result may be overstated by them, never understated.
+  return Math.ceil(upper * (1 + 1e-12)) + 2
+}
+
+/** Both scales as doubles, the smaller first. */
+function scales({ thresholdScale, questionScale }: SparseVectorMeasurement): readonly [number, number] {
+  const [threshold, question] = [Number(thresholdScale), Number(questionScale)]
+  return threshold < question ? [threshold, question] : [question, threshold]
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest'
+import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import {
+  calibrateKeyCounts,
+  calibrateKeyPresence,
+  keepProbability,
+  keyCountMass,
+  releaseKeyCounts,
+  releaseKeys,
+} from '../../src/mechanisms/key-selection.ts'
+import { deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
+import { kolmogorovTail } from './goodness-of-fit.ts'
+
+/*
+ * Keys as production selects them, against the law they claim. A test that fails once in 1e20 runs under the truth never
+ * fails; it must see an epsilon that is off by 30 %.
+ */
+const SIGNIFICANCE = 1e-20
+const KEYS = 40_000
+const ROWS = 9
+
+const source = systemEntropy()
+const epsilon = 500_000_000n
+const delta = deltaAtto(20_000_000_000_000_000n)
+const wrong = [epsilonNano((epsilon * 13n) / 10n), epsilonNano((epsilon * 10n) / 13n)]
+const counts = new Float64Array(KEYS).fill(ROWS)
+
+describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
+  it('noisy counts follow their law, and would not pass for that of another epsilon', () => {
+    const measure = (asked: EpsilonNano) => calibrateKeyCounts(neighbours, asked, delta)
+    const kept = new Map(
+      releaseKeyCounts(measure(epsilonNano(epsilon)), counts, source).map(({ key, noisyCount }) => [
+        key,
+        noisyCount,
+      ]),
+    )
+    // A key that is not kept counts as 0, which is below every threshold.
+    const samples = Array.from(counts, (_, key) => kept.get(key) ?? 0n)
+    const tail = (asked: EpsilonNano) => {
+      const measurement = measure(asked)
+      const cumulative = [1 - keepProbability(measurement, ROWS)]
+      for (let noisy = 1n; noisy < 300n; noisy += 1n)
+        cumulative.push((cumulative.at(-1) ?? 0) + keyCountMass(measurement, ROWS, noisy))
+      return kolmogorovTail(samples, (value) => (value < 0 ? 0 : (cumulative[value] ?? 1)))
+    }
+    expect(tail(epsilonNano(epsilon))).toBeGreaterThan(SIGNIFICANCE)
+    for (const asked of wrong) expect(tail(asked)).toBeLessThan(SIGNIFICANCE)
+  })
+
+  it('keys alone follow their law, and would not pass for that of another epsilon', () => {
+    const measure = (asked: EpsilonNano) => calibrateKeyPresence(neighbours, asked, delta)
+    const kept = new Set(releaseKeys(measure(epsilonNano(epsilon)), counts, source))
+    const samples = Array.from(counts, (_, key) => (kept.has(key) ? 1n : 0n))
+    const tail = (asked: EpsilonNano) => {
+      const dropped = 1 - keepProbability(measure(asked), ROWS)
+      return kolmogorovTail(samples, (value) => (value < 0 ? 0 : value < 1 ? dropped : 1))
+    }
+    expect(tail(epsilonNano(epsilon))).toBeGreaterThan(SIGNIFICANCE)
+    for (const asked of wrong) expect(tail(asked)).toBeLessThan(SIGNIFICANCE)
+  })
+})
