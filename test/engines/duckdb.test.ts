@@ -1,7 +1,8 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DuckDBMaterializedResult } from '@duckdb/node-api'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Column, Dataset } from '../../src/catalog/dataset.ts'
 import { type DuckDbEngine, type DuckDbEngineOptions, openDuckDbEngine } from '../../src/engines/duckdb.ts'
 import { openLockedInstance } from '../../src/engines/duckdb-instance.ts'
@@ -560,6 +561,30 @@ describe('the pool of connections', () => {
       .poll(() => engine.countIndexes(dataset, valuesOf('x', few)).catch(() => undefined), { timeout: 3_000 })
       .toEqual({ indexes: Float64Array.of(0, 7_919), counts: Float64Array.of(1, 1) })
     expect(await engine.healthy()).toBe(true)
+  })
+
+  it('stops reading an answer that nobody waits for any more, too', async () => {
+    const { dataset } = await distinct('reading', 20_000)
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 10_000 })
+    await engine.open(dataset)
+    const { getChunk } = DuckDBMaterializedResult.prototype
+    const read = vi.spyOn(DuckDBMaterializedResult.prototype, 'getChunk').mockImplementation(function (
+      this: DuckDBMaterializedResult,
+      index,
+    ) {
+      if (index === 2) vi.advanceTimersByTime(10_000)
+      return getChunk.call(this, index)
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      await expectFailure(engine.countIndexes(dataset, valuesOf('x')))
+      expect(await engine.aggregate(dataset, count)).toEqual([[20_000n]])
+      expect(read.mock.calls.slice(0, 3)).toEqual([[0], [1], [2]])
+      expect(read).not.toHaveBeenCalledWith(3)
+    } finally {
+      vi.useRealTimers()
+      read.mockRestore()
+    }
   })
 
   it('leaves in peace what comes after an answer in time', async () => {
