@@ -113,7 +113,7 @@ function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSett
     throw refuseField(
       'mechanism-not-applicable',
       'gap',
-      `is released with noise "laplace" only: noise "${noise}" has no gap that costs nothing`,
+      `needs noise "laplace": with noise "${noise}" candidates are chosen without drawing noise, so there is no gap`,
     )
   const largest = gap ? candidates - 1 : candidates
   if (k <= largest) return

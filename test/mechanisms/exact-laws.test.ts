@@ -4,6 +4,7 @@ import { untilAccepted } from '../../src/mechanisms/rejection.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
 import { EXACT_LAWS } from './exact-laws.ts'
 import { importSamplers, type Samplers } from './sampler-copy.ts'
+import { SELECTION_LAWS } from './selection-laws.ts'
 
 describe('every outcome of every sampler has exactly its probability', () => {
   let samplers: Samplers
@@ -11,7 +12,7 @@ describe('every outcome of every sampler has exactly its probability', () => {
     samplers = await importSamplers()
   })
 
-  it.each(EXACT_LAWS)('$name', ({ violation }) => {
+  it.each([...EXACT_LAWS, ...SELECTION_LAWS])('$name', ({ violation }) => {
     expect(violation(samplers)).toBeUndefined()
   })
 })

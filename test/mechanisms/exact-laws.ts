@@ -239,16 +239,16 @@ function attemptLaw(
 }
 
 /** The enumeration of repeating an attempt until it is accepted. */
-function acceptedOf({ masses, unexplored }: Enumeration<bigint | undefined>): Enumeration<bigint> {
+export function acceptedOf<T>({ masses, unexplored }: Enumeration<T | undefined>): Enumeration<T> {
   // What is unexplored may lead to acceptance or not; with all of it accepted, no mass is overstated.
   const accepted = 1 - (masses.get(undefined) ?? 0)
-  const conditional = new Map<bigint, number>()
+  const conditional = new Map<T, number>()
   for (const [value, mass] of masses) if (value !== undefined) conditional.set(value, mass / accepted)
   return { masses: conditional, unexplored: unexplored / accepted }
 }
 
 /** No outcome has more than its probability, and none lacks more than what is unexplored, which is little. */
-function departure<T>(
+export function departure<T>(
   { masses, unexplored }: Enumeration<T>,
   probability: (outcome: T) => number,
   outcomes: Iterable<T>,

@@ -11,6 +11,12 @@ export interface Samplers {
   /** These flip their coins through {@link EnumeratedTape.flip}: they need an enumerated tape as their source. */
   readonly laplace: typeof import('../../src/mechanisms/discrete-laplace.ts')
   readonly gaussian: typeof import('../../src/mechanisms/discrete-gaussian.ts')
+  readonly unboundedCoin: typeof import('../../src/mechanisms/bernoulli-unbounded.ts')
+  readonly exponential: typeof import('../../src/mechanisms/exponential.ts')
+  readonly permuteAndFlip: typeof import('../../src/mechanisms/permute-and-flip.ts')
+  readonly noisyMax: typeof import('../../src/mechanisms/noisy-max.ts')
+  /** No coins. */
+  readonly bounds: typeof import('../../src/mechanisms/exponential-bounds.ts')
 }
 
 /** One textual change to one source file; `find` must occur exactly once. */
@@ -64,6 +70,11 @@ export async function importSamplers(mutation?: Mutation): Promise<Samplers> {
       coins: await load('bernoulli-as-it-is.ts'),
       laplace: await load('discrete-laplace.ts'),
       gaussian: await load('discrete-gaussian.ts'),
+      unboundedCoin: await load('bernoulli-unbounded.ts'),
+      exponential: await load('exponential.ts'),
+      permuteAndFlip: await load('permute-and-flip.ts'),
+      noisyMax: await load('noisy-max.ts'),
+      bounds: await load('exponential-bounds.ts'),
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
