@@ -1,0 +1,352 @@
+import { describe, expect, test } from 'vitest'
+import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { keepProbability, keyCountMass } from '../../src/mechanisms/key-selection.ts'
+import { quantileMass } from '../../src/mechanisms/quantile.ts'
+import type { Plan } from '../../src/planner/plan.ts'
+import { release } from '../../src/release.ts'
+import { kolmogorovTail, laplaceCumulative, normalCumulative } from '../distribution/goodness-of-fit.ts'
+import {
+  aggregateRows,
+  countIndexesOf,
+  referenceEngine,
+  type StoredRow,
+} from '../engines/reference-engine.ts'
+import { planner } from './examination.ts'
+import { lawOf, noisyMaxLogMass, observe, selections } from './laws.ts'
+import { RIVALS, SOME_ROWS, titleOf, type Wire } from './queries.ts'
+import { type Pair, tallPairs, widePairs } from './tiny-datasets.ts'
+import { withSensitivitiesTooSmall } from './wrong-plans.ts'
+
+/*
+ * What the service draws for a plan follows the law that the privacy of the path was worked out from; and where that
+ * law has too many outcomes to look at them all, what it draws says how much more than the price it can spend.
+ */
+
+/** By chance a test fails less than once in so many runs under the truth, and a wrong law passes less often. */
+const SIGNIFICANCE = 1e-20
+const DRAWS = 4_000
+
+const source = systemEntropy()
+
+async function drawAll(plan: Plan, rows: readonly StoredRow[]) {
+  const engine = referenceEngine(() => rows)
+  const released = []
+  for (let draw = 0; draw < DRAWS; draw += 1) released.push(await release(plan, engine, source))
+  return released
+}
+
+/** Five rows of one kind, four of another and one of a third. */
+const ROWS =
+  tallPairs['add-remove'].at(-1)?.pairs.find(({ one }) => {
+    const counts = [...new Set(one)].map((each) => one.filter((row) => row === each).length)
+    return counts.join() === '5,4,1'
+  })?.one ?? []
+
+/**
+ * The probability that of so many draws an outcome of this probability makes up a share so far off, at most
+ * (Chernoff).
+ */
+function shareTail(share: number, probability: number, draws: number): number {
+  if (probability <= 0 || probability >= 1) return share === probability ? 1 : 0
+  const part = (a: number, b: number) => (a === 0 ? 0 : a * Math.log(a / b))
+  return 2 * Math.exp(-draws * (part(share, probability) + part(1 - share, 1 - probability)))
+}
+
+/** The least probable share of any outcome, under a law. */
+function leastTail(outcomes: readonly string[], law: ReadonlyMap<string, number>): number {
+  const counts = new Map<string, number>()
+  for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
+  const tails = [...new Set([...law.keys(), ...counts.keys()])].map((outcome) =>
+    shareTail((counts.get(outcome) ?? 0) / outcomes.length, law.get(outcome) ?? 0, outcomes.length),
+  )
+  return Math.min(...tails)
+}
+
+describe('sums and counts come with the noise of their measurements', () => {
+  test.each(
+    (
+      [
+        { kind: 'count', mechanism: 'geometric' },
+        { kind: 'sum', column: 'Balance', mechanism: 'laplace' },
+        { kind: 'variance', column: 'Income', mechanism: 'laplace' },
+        { kind: 'mean', column: 'Age', where: SOME_ROWS, mechanism: 'gaussian', delta: 1e-6 },
+        { kind: 'histogram', column: 'Sex', mechanism: 'geometric' },
+        {
+          kind: 'groupBy',
+          keys: ['Region'],
+          statistics: [{ kind: 'count' }, { kind: 'standardDeviation', column: 'Age' }],
+        },
+      ] as const
+    ).map((wire) => [titleOf(wire), wire] as const),
+  )('%s', async (_, wire) => {
+    const plan = planner({ ...wire, epsilon: 0.2 }, 'add-remove')(10)
+    if (plan.release !== 'estimates') throw new Error('these are sums and counts')
+    const truth = aggregateRows(plan.aggregate, ROWS)
+    const released = await drawAll(plan, ROWS)
+    for (const [statistic, { noise, fractionBits }] of plan.measurements.entries()) {
+      for (const [cell, value] of (truth[statistic] ?? []).entries()) {
+        const noises = released.map((each) => {
+          if (each.release !== 'estimates') throw new Error('these are sums and counts')
+          return (each.noisy[statistic]?.[cell] ?? 0n) - (value << BigInt(fractionBits))
+        })
+        const tail = (factor: number) =>
+          kolmogorovTail(noises, (below) =>
+            noise.kind === 'discrete-laplace'
+              ? laplaceCumulative(
+                  below,
+                  (factor * Number(noise.scale.numerator)) / Number(noise.scale.denominator),
+                )
+              : normalCumulative(below, factor * Number(noise.sigma)),
+          )
+        expect(tail(1)).toBeGreaterThan(SIGNIFICANCE)
+        for (const factor of [0.5, 2]) expect(tail(factor)).toBeLessThan(SIGNIFICANCE)
+      }
+    }
+  })
+})
+
+/** What was released, as the name of one of few outcomes for each independent part. */
+function outcomesOf(released: Awaited<ReturnType<typeof release>>): readonly string[] {
+  switch (released.release) {
+    case 'noisy-max':
+      return [released.selected.map(({ candidate }) => candidate).join()]
+    case 'quantiles':
+      return released.indexes.map(String)
+    case 'key-selection':
+      return ['a', 'b'].map((key) => {
+        const kept = released.keys.find((each) => each.key === key)
+        return kept === undefined ? 'dropped' : `kept ${kept.noisyCount ?? ''}`
+      })
+    default:
+      throw new Error('not one of few outcomes')
+  }
+}
+
+/** The probabilities of the same outcomes. */
+function lawsOf(plan: Plan, rows: readonly StoredRow[]): readonly ReadonlyMap<string, number>[] {
+  const law = lawOf(plan, observe(plan, rows))
+  if (law.kind !== 'outcomes') throw new Error('a law without outcomes')
+  const names =
+    plan.release === 'noisy-max'
+      ? selections(plan.measurement.candidates, plan.measurement.k).map((order) => order.join())
+      : // All four ages occur, so each is a place of its own.
+        ['1', '2', '3', '4']
+  return law.parts.map(
+    (part) => new Map(part.map((logMass, place) => [names[place] ?? '', Math.exp(logMass)])),
+  )
+}
+
+describe('choices are made by the probabilities of their law', () => {
+  test.each(
+    (
+      [
+        ...['exponential', 'gumbel', 'laplace'].flatMap((noise) =>
+          [1, 2].map((k) => ({
+            kind: 'noisyMax',
+            candidates: { column: 'Region' },
+            noise,
+            k,
+            epsilon: k / 2,
+          })),
+        ),
+        { kind: 'median', column: 'Age', epsilon: 1 },
+        { kind: 'percentile', column: 'Age', p: [20, 75], where: SOME_ROWS, epsilon: 2 },
+        { kind: 'minimum', column: 'Age', epsilon: 2 },
+        { kind: 'maximum', column: 'Age', epsilon: 2 },
+      ] as readonly Wire[]
+    ).map((wire) => [titleOf(wire), wire] as const),
+  )('%s', async (_, wire) => {
+    const plan = planner(wire, 'add-remove')(10)
+    const released = (await drawAll(plan, ROWS)).map(outcomesOf)
+    const leastUnder = (claimed: Plan) => {
+      const tails = lawsOf(claimed, ROWS).map((law, part) =>
+        leastTail(
+          released.map((outcomes) => outcomes[part] ?? ''),
+          law,
+        ),
+      )
+      return Math.min(...tails)
+    }
+    expect(leastUnder(plan)).toBeGreaterThan(SIGNIFICANCE)
+    expect(leastUnder(atEpsilon(wire, 3))).toBeLessThan(SIGNIFICANCE)
+  })
+})
+
+function atEpsilon(wire: Wire, factor: number): Plan {
+  return planner({ ...wire, epsilon: Number(wire.epsilon) * factor }, 'add-remove')(10)
+}
+
+test('on a large grid, the law is the mechanism’s own', () => {
+  for (const kind of ['median', 'minimum', 'maximum']) {
+    const plan = planner({ kind, column: 'Wealth', epsilon: 16 }, 'change-one')(10)
+    if (plan.release !== 'quantiles') throw new Error('this is a quantile')
+    const law = lawOf(plan, observe(plan, ROWS))
+    const [measurement] = plan.measurements
+    if (law.kind !== 'outcomes' || measurement === undefined) throw new Error('one law for one quantile')
+    // At the values that occur somewhere, and between them.
+    const points = [0n, 1n, 5n, 6n, 100n, 101n, plan.column.upperIndex]
+    const values = countIndexesOf(plan.counting, ROWS)
+    const masses = points.map((point) => Math.log(quantileMass(measurement, values, point)))
+    expect(law.parts[0]).toHaveLength(points.length)
+    for (const [place, logMass] of masses.entries()) expect(law.parts[0]?.[place]).toBeCloseTo(logMass, 9)
+  }
+})
+
+describe('keys are kept by the probabilities of their rows', () => {
+  test.each([
+    { kind: 'keySelection', column: 'Note', epsilon: 0.5, delta: 0.05 },
+    { kind: 'keySelection', column: 'Note', epsilon: 0.5, delta: 0.05, counts: true },
+  ])('counts: $counts', async (wire) => {
+    const plan = planner(wire, 'add-remove')(10)
+    const released = (await drawAll(plan, ROWS)).map(outcomesOf)
+    const leastUnder = (claimed: Plan) => {
+      if (claimed.release !== 'key-selection') throw new Error('these are keys')
+      const { measurement } = claimed
+      const rows = observe(claimed, ROWS)
+      const tails = ['a', 'b'].map((key, part) => {
+        const count = rows.kind === 'texts' ? (rows.rowsWith.get(key) ?? 0) : 0
+        const law = new Map([['dropped', 1 - keepProbability(measurement, count)]])
+        if (measurement.mechanism === 'thresholded-geometric')
+          for (let noisy = measurement.threshold; noisy < measurement.threshold + 200n; noisy += 1n)
+            law.set(`kept ${noisy}`, keyCountMass(measurement, count, noisy))
+        else law.set('kept ', keepProbability(measurement, count))
+        return leastTail(
+          released.map((outcomes) => outcomes[part] ?? ''),
+          law,
+        )
+      })
+      return Math.min(...tails)
+    }
+    expect(leastUnder(plan)).toBeGreaterThan(SIGNIFICANCE)
+    expect(leastUnder(atEpsilon(wire, 3))).toBeLessThan(SIGNIFICANCE)
+  })
+})
+
+/*
+ * With gaps the outcomes are as many as there are integers. How the probability of a candidate changes with its gap
+ * is bounded, which settles one gap; for two, outcomes are drawn.
+ */
+
+/**
+ * Noise of scale s makes one gap at most exp(1 / s) times as likely as the next one. So between two gaps the
+ * logarithm of a ratio of probabilities is above the mean of what it is at both by at most their distance / s: here
+ * by 1 / 100. Gaps above 50 scales have a probability below 1e-18.
+ */
+test.each(['add-remove', 'change-one'] as const)(
+  'under %s, no gap whatever spends more than the price, to within 0.01',
+  (neighbours) => {
+    const epsilon = 1
+    const wire = { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon }
+    const planFor = planner(wire, neighbours)
+    const laws = new Map<string, readonly number[]>()
+    let [largest, looked] = [0, 0]
+    for (const { rows, pairs } of widePairs[neighbours]) {
+      const plan = planFor(rows)
+      if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+      const { measurement } = plan
+      const scale = measurement.scale.numerator
+      const gaps = Array.from({ length: 5_200 }, (_, step) => (BigInt(step) * scale) / 100n)
+      const lawOfDataset = (dataset: readonly StoredRow[]) => {
+        const scores = scoresOf(plan, dataset)
+        const name = scores.join()
+        const law =
+          laws.get(name) ??
+          [[0], [1]].flatMap((order) => gaps.map((gap) => noisyMaxLogMass(measurement, scores, order, [gap])))
+        laws.set(name, law)
+        return law
+      }
+      for (const { one, other } of pairs) {
+        const [law, lawOfOther] = [lawOfDataset(one), lawOfDataset(other)]
+        if (law === lawOfOther) continue
+        looked += 1
+        for (const [place, logMass] of law.entries())
+          largest = Math.max(largest, Math.abs(logMass - (lawOfOther[place] ?? Number.NaN)))
+      }
+    }
+    expect(looked).toBeGreaterThan(10)
+    expect(largest).toBeLessThanOrEqual(epsilon * (1 + 1e-9))
+  },
+)
+
+test('the probabilities of all gaps add up to that of the selection', () => {
+  const scores = [3n, 1n, 0n, 2n, 1n]
+  for (const [k, order] of [
+    [1, [3]],
+    [2, [1, 0]],
+  ] as const) {
+    const wire = { kind: 'noisyMax', candidates: RIVALS, noise: 'laplace', k, epsilon: 6 }
+    const plan = planner(wire, 'change-one')(3)
+    if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+    const { measurement } = plan
+    // By Simpson's rule, from corner to corner of the law.
+    const quarter = (1n << BigInt(measurement.fractionBits)) / 4n
+    const steps = Array.from({ length: 97 }, (_, step) => step)
+    const weight = (step: number) => (step === 0 || step === 96 ? 1 : step % 2 === 1 ? 4 : 2) / 3
+    const gapTuples = k === 1 ? steps.map((step) => [step]) : steps.flatMap((a) => steps.map((b) => [a, b]))
+    const sum = gapTuples.reduce((total, tuple) => {
+      const gaps = tuple.map((step) => BigInt(step) * quarter)
+      const weights = tuple.reduce((product, step) => product * weight(step) * Number(quarter), 1)
+      return total + weights * Math.exp(noisyMaxLogMass(measurement, scores, order, gaps))
+    }, 0)
+    expect(sum / Math.exp(noisyMaxLogMass(measurement, scores, order))).toBeCloseTo(1, 2)
+  }
+})
+
+/**
+ * How much likelier outcomes that production draws of one dataset are there than in a neighbour, in the logarithm.
+ */
+async function drawnLosses(plan: Plan, { one, other }: Pair): Promise<readonly number[]> {
+  if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+  const { measurement } = plan
+  const [scores, scoresOfOther] = [scoresOf(plan, one), scoresOf(plan, other)]
+  return (await drawAll(plan, one)).map((released) => {
+    if (released.release !== 'noisy-max') throw new Error('this is a choice')
+    const order = released.selected.map(({ candidate }) => candidate)
+    const gaps = released.selected.map(({ gap = 0n }) => gap)
+    return (
+      noisyMaxLogMass(measurement, scores, order, gaps) -
+      noisyMaxLogMass(measurement, scoresOfOther, order, gaps)
+    )
+  })
+}
+
+describe.each(['add-remove', 'change-one'] as const)('two gaps under %s', (neighbours) => {
+  const epsilon = 6
+  const plan = planner({ kind: 'noisyMax', candidates: RIVALS, k: 2, gap: true, epsilon }, neighbours)(3)
+  // Three rows that the last two candidates count, and the neighbour that has one of them less.
+  const pair = tallPairs[neighbours]
+    .flatMap(({ pairs }) => pairs)
+    .find(({ one, other }) => {
+      const names = [one, other].map((rows) => scoresOf(plan, rows).join()).sort()
+      return names.join(' ') === (neighbours === 'add-remove' ? '0,0,0,2,2 0,0,0,3,3' : '0,0,0,3,3 1,1,1,2,2')
+    })
+  if (pair === undefined) throw new Error('there is such a pair')
+  const bothWays = [pair, { one: pair.other, other: pair.one }]
+
+  test('none of many draws spends more than the price', async () => {
+    // So a delta of 1.2 % would have been seen: the chance that it was not is below 1e-20 (Clopper and Pearson).
+    expect((1 - 0.012) ** DRAWS).toBeLessThan(SIGNIFICANCE)
+    for (const each of bothWays)
+      expect(Math.max(...(await drawnLosses(plan, each)))).toBeLessThanOrEqual(epsilon + 1e-9)
+  })
+
+  test('with half the sensitivity, the delta at the price is above 0 by more than chance', async () => {
+    const [wrong] = withSensitivitiesTooSmall(plan)
+    if (wrong === undefined) throw new Error('there is a mistake to make')
+    const deltas: number[] = []
+    for (const each of bothWays) {
+      const excesses = (await drawnLosses(wrong.plan, each)).map((loss) =>
+        Math.max(0, -Math.expm1(epsilon - loss)),
+      )
+      deltas.push(excesses.reduce((sum, excess) => sum + excess, 0) / DRAWS)
+    }
+    // A mean of numbers between 0 and 1 (Hoeffding).
+    const halfWidth = Math.sqrt(-Math.log(SIGNIFICANCE) / (2 * DRAWS))
+    expect(Math.max(...deltas) - halfWidth).toBeGreaterThan(0)
+  })
+})
+
+function scoresOf(plan: Plan, rows: readonly StoredRow[]): readonly bigint[] {
+  if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+  return aggregateRows(plan.aggregate, rows).flat()
+}

@@ -1,0 +1,109 @@
+import { type Plan, plan as planAsItIs } from '../../src/planner/plan.ts'
+import type { PrivacyLoss } from '../../src/privacy/loss.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+import type { StoredRow } from '../engines/reference-engine.ts'
+import { type Law, lawOf, type Observed, observe, spentOn } from './laws.ts'
+import { asked, type Wire } from './queries.ts'
+import { type Pairs, tallPairs, tinyDataset, towerPairs, widePairs } from './tiny-datasets.ts'
+
+/** The plan of a query for tiny datasets of so many rows. */
+export function planner(
+  wire: Wire,
+  neighbours: Neighbours,
+  plan: typeof planAsItIs = planAsItIs,
+): (rows: number) => Plan {
+  const query = asked(wire)
+  const plans = new Map<number, Plan>()
+  return (rows) => {
+    // Under add-remove the number of rows is no public fact.
+    const known = neighbours === 'add-remove' ? 0 : rows
+    const planned = plans.get(known) ?? plan(query, tinyDataset(neighbours, rows), { maxCells: 1000 })
+    plans.set(known, planned)
+    return planned
+  }
+}
+
+/** The pairs of neighbours that tell about a query. */
+export function pairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs[] {
+  switch (kind) {
+    case 'median':
+    case 'percentile':
+    case 'minimum':
+    case 'maximum':
+      return [...widePairs[neighbours], ...tallPairs[neighbours]]
+    case 'keySelection':
+      return [...widePairs[neighbours], ...towerPairs[neighbours]]
+    default:
+      return widePairs[neighbours]
+  }
+}
+
+/** What examining a plan on pairs of neighbours found. */
+export interface Examination {
+  /** How many pairs were looked at of which the plan observes something different. */
+  readonly pairs: number
+  /** The largest part of the price that is spent on a pair. */
+  readonly share: number
+  /** The first pair on which more than the price is spent: what is observed of both. */
+  readonly violation?: string
+}
+
+/** Looks at every pair. */
+export function examine(
+  planFor: (rows: number) => Plan,
+  families: readonly Pairs[],
+  claimOf: (plan: Plan) => PrivacyLoss = ({ loss }) => loss,
+): Examination {
+  const looked = new Set<string>()
+  let [share, violation]: [number, string | undefined] = [0, undefined]
+  for (const { rows, pairs } of families) {
+    const plan = planFor(rows)
+    const claim = claimOf(plan)
+    const lawOfDataset = remembered(plan)
+    for (const pair of pairs) {
+      const [one, other] = [lawOfDataset(pair.one), lawOfDataset(pair.other)]
+      const names = [one.name, other.name].sort().join(' | ')
+      if (one.name === other.name || looked.has(names)) continue
+      looked.add(names)
+      const spent = spentOn(plan, one.law, other.law, claim)
+      share = Math.max(share, spent.share)
+      if (!spent.within) violation ??= names
+    }
+  }
+  return { pairs: looked.size, share, ...(violation === undefined ? {} : { violation }) }
+}
+
+interface NamedLaw {
+  readonly name: string
+  readonly law: Law
+}
+
+/** The law for each dataset, worked out once for all datasets of which the plan observes the same. */
+function remembered(plan: Plan): (rows: readonly StoredRow[]) => NamedLaw {
+  const byRows = new Map<readonly StoredRow[], NamedLaw>()
+  const byName = new Map<string, NamedLaw>()
+  return (rows) => {
+    const known = byRows.get(rows)
+    if (known !== undefined) return known
+    const observed = observe(plan, rows)
+    const name = nameOf(observed)
+    const found = byName.get(name) ?? { name, law: lawOf(plan, observed) }
+    byRows.set(rows, found)
+    byName.set(name, found)
+    return found
+  }
+}
+
+function nameOf(observed: Observed): string {
+  switch (observed.kind) {
+    case 'integers':
+      return observed.integers.map((cells) => cells.join(' ')).join('; ')
+    case 'indexes':
+      return [...observed.rowsAt].map(([index, count]) => `${count} at ${index}`).join(', ')
+    case 'texts':
+      return [...observed.rowsWith]
+        .map(([text, count]) => `${count} of "${text}"`)
+        .sort()
+        .join(', ')
+  }
+}

@@ -1,0 +1,154 @@
+import type { Dataset } from '../../src/catalog/dataset.ts'
+import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+import type { StoredRow } from '../engines/reference-engine.ts'
+
+/**
+ * A thousand million million points: the exponential mechanism spends its epsilon only where most points are as good.
+ */
+const FAR = 1e15
+
+/**
+ * A dataset with a column of each type and few values in each. Of the largest magnitude of a range, its length, and
+ * its length with 0 taken in, any two differ in some numeric column, so that mistaking one for the other shows.
+ *
+ * @param rows the public number of rows under `change-one`.
+ */
+export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
+  const declaration: DatasetDeclaration = {
+    id: 'tiny',
+    title: 'Tiny',
+    source: { path: 'tiny.csv', format: 'csv' },
+    columns: [
+      { name: 'Age', type: 'integer', lower: 1, upper: 4, step: 1, nullable: false },
+      { name: 'Balance', type: 'number', lower: -1, upper: 1.5, step: 0.5, nullable: false },
+      { name: 'Income', type: 'number', lower: 2, upper: 3.5, step: 0.5, nullable: true },
+      { name: 'Wealth', type: 'integer', lower: 0, upper: FAR, step: 1, nullable: false },
+      { name: 'Sex', type: 'category', categories: ['M', 'F'], nullable: false },
+      { name: 'Region', type: 'category', categories: ['N', 'E', 'S'], nullable: true },
+      { name: 'Member', type: 'boolean', nullable: true },
+      { name: 'Note', type: 'string', nullable: true },
+    ],
+    privacyUnit: { kind: 'row' },
+    neighbours,
+    synthetic: true,
+  }
+  return declareDataset(declaration, 'v1', rows)
+}
+
+type Values = readonly [
+  age: bigint,
+  balance: bigint,
+  income: bigint | null,
+  wealth: bigint,
+  sex: number,
+  region: number | null,
+  member: boolean | null,
+  note: string | null,
+]
+
+function row([Age, Balance, Income, Wealth, Sex, Region, Member, Note]: Values): StoredRow {
+  return { Age, Balance, Income, Wealth, Sex, Region, Member, Note }
+}
+
+/** Every extreme and every kind of NULL, and the largest values in more than one cell of each table. */
+const WIDE = (
+  [
+    [1n, -2n, 4n, 5n, 0, 0, true, 'a'],
+    [4n, 3n, 7n, 100n, 1, 1, false, 'b'],
+    [4n, 3n, 7n, BigInt(FAR), 0, 0, true, 'a'],
+    [4n, -2n, 7n, 5n, 1, 2, null, null],
+    [1n, 3n, null, 5n, 1, null, false, 'b'],
+    [2n, 0n, null, 0n, 0, null, true, ''],
+    [3n, 1n, 4n, 100n, 0, 2, null, 'a'],
+  ] as const satisfies readonly Values[]
+).map(row)
+
+/** Few kinds of rows, for datasets with many of each. */
+const TALL = (
+  [
+    [1n, -2n, 4n, 5n, 0, 0, true, 'a'],
+    [4n, 3n, 7n, 100n, 1, 1, false, 'b'],
+    [2n, 0n, null, BigInt(FAR), 1, null, null, null],
+  ] as const satisfies readonly Values[]
+).map(row)
+
+/** Every grid index that a numeric column has in some row. */
+export function indexesOf(column: string): readonly bigint[] {
+  const values = [...WIDE, ...TALL].map((each) => each[column])
+  const indexes = values.filter((value) => typeof value === 'bigint')
+  return [...new Set(indexes)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+/** Two neighbouring datasets; which of them is called which does not matter. */
+export interface Pair {
+  readonly one: readonly StoredRow[]
+  readonly other: readonly StoredRow[]
+}
+
+/** Pairs of neighbours, the larger of the two with so many rows. */
+export interface Pairs {
+  readonly rows: number
+  readonly pairs: readonly Pair[]
+}
+
+/** Every pair of neighbours among all datasets of these rows, the larger of the two of one of these sizes. */
+function allPairs(
+  kind: Neighbours,
+  distinct: readonly StoredRow[],
+  sizes: readonly number[],
+): readonly Pairs[] {
+  // How often each row occurs says all about a dataset.
+  const datasets = new Map<string, readonly StoredRow[]>()
+  const datasetOf = (multiplicities: readonly number[]): readonly StoredRow[] => {
+    const name = multiplicities.join()
+    const known = datasets.get(name)
+    const rows =
+      known ?? distinct.flatMap((each, index) => new Array<StoredRow>(multiplicities[index] ?? 0).fill(each))
+    datasets.set(name, rows)
+    return rows
+  }
+  const changed = (multiplicities: readonly number[], index: number, by: number) =>
+    multiplicities.map((count, place) => (place === index ? count + by : count))
+  return sizes.map((rows) => {
+    const pairs: Pair[] = []
+    for (const larger of multisets(distinct.length, rows)) {
+      for (const [leaving, count] of larger.entries()) {
+        if (count === 0) continue
+        const fewer = changed(larger, leaving, -1)
+        if (kind === 'add-remove') pairs.push({ one: datasetOf(larger), other: datasetOf(fewer) })
+        else
+          for (let coming = leaving + 1; coming < distinct.length; coming += 1)
+            pairs.push({ one: datasetOf(larger), other: datasetOf(changed(fewer, coming, 1)) })
+      }
+    }
+    return { rows, pairs }
+  })
+}
+
+/** The ways to choose `size` of `kinds` things with repetition, as the number of each. */
+function multisets(kinds: number, size: number): number[][] {
+  if (kinds === 1) return [[size]]
+  return Array.from({ length: size + 1 }, (_, first) =>
+    multisets(kinds - 1, size - first).map((rest) => [first, ...rest]),
+  ).flat()
+}
+
+function ofBothKinds(
+  distinct: readonly StoredRow[],
+  sizes: readonly number[],
+): Record<Neighbours, readonly Pairs[]> {
+  return {
+    'add-remove': allPairs('add-remove', distinct, sizes),
+    'change-one': allPairs('change-one', distinct, sizes),
+  }
+}
+
+/** All neighbours among the datasets of up to three rows of any kind. */
+export const widePairs = ofBothKinds(WIDE, [1, 2, 3])
+
+/** All neighbours among the datasets of up to ten rows of few kinds, for laws that depend on ranks. */
+export const tallPairs = ofBothKinds(TALL, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+
+/** Neighbours among datasets of few or many rows of two kinds, for keys that many rows have. */
+export const towerPairs = ofBothKinds(TALL.slice(0, 2), [1, 2, 3, 4, 5, 6, 8, 12, 18, 27, 60])

@@ -1,0 +1,271 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { expect, test } from 'vitest'
+import type { plan } from '../../src/planner/plan.ts'
+import { epsilonFromWire } from '../../src/privacy/loss.ts'
+import { examine, pairsFor, planner } from './examination.ts'
+import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
+
+/*
+ * The planner's and the mechanisms' actual source with a mistake in what a person can change: each plans queries
+ * whose law spends more than their price.
+ */
+
+const PROJECT = new URL('../../', import.meta.url)
+
+/** One textual change to one source file; `find` must occur exactly once. */
+interface Mutation {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+async function importPlanner(mutations: readonly Mutation[]): Promise<typeof plan> {
+  // Within the project, where dependencies resolve; git, the linter and the compiler look past this folder.
+  const parent = new URL('coverage/', PROJECT)
+  mkdirSync(parent, { recursive: true })
+  const folder = mkdtempSync(fileURLToPath(new URL('planner-', parent)))
+  try {
+    for (const room of ['planner', 'mechanisms', 'catalog', 'privacy'])
+      cpSync(new URL(`src/${room}/`, PROJECT), `${folder}/${room}`, { recursive: true })
+    for (const { file, find, replace } of mutations) {
+      const [before, after, ...more] = readFileSync(`${folder}/${file}`, 'utf8').split(find)
+      if (before === undefined || after === undefined || more.length > 0)
+        throw new Error(`${file} must have exactly one "${find}"`)
+      writeFileSync(`${folder}/${file}`, before + replace + after)
+    }
+    const copy = await import(/* @vite-ignore */ pathToFileURL(`${folder}/planner/plan.ts`).href)
+    return copy.plan
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const SUM: Wire = { kind: 'sum', column: 'Age' }
+const HISTOGRAM: Wire = { kind: 'histogram', column: 'Sex' }
+const PERCENTILE: Wire = { kind: 'percentile', column: 'Wealth', p: 75, epsilon: 16 }
+const RIVALRY: Wire = { kind: 'noisyMax', candidates: RIVALS, epsilon: 60 }
+const KEYS: Wire = { kind: 'keySelection', column: 'Note', delta: 0.1 }
+const MEN = { column: 'Sex', op: '=', value: 'M' }
+const LAPLACE = { mechanism: 'laplace' }
+const GAUSSIAN = { mechanism: 'gaussian', delta: 1e-6 }
+
+const sensitivity = (find: string, replace: string): readonly Mutation[] => [
+  { file: 'planner/sensitivity.ts', find, replace },
+]
+
+const MISTAKES: readonly {
+  readonly name: string
+  readonly mutations: readonly Mutation[]
+  /** Each of them spends too much under one kind of neighbours or the other. */
+  readonly seenBy: readonly Wire[]
+}[] = [
+  {
+    name: 'a replaced row counted in one cell only (L1)',
+    mutations: sensitivity('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
+    seenBy: [HISTOGRAM, { ...HISTOGRAM, ...LAPLACE }],
+  },
+  {
+    name: 'a replaced row counted in one cell only (L2)',
+    mutations: [
+      ...sensitivity('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
+      ...sensitivity('larger(2n * magnitude ** 2n, span ** 2n)', 'larger(magnitude ** 2n, span ** 2n)'),
+    ],
+    seenBy: [{ ...HISTOGRAM, ...GAUSSIAN }],
+  },
+  {
+    name: 'a row that stays in its cell forgotten (L2)',
+    mutations: [
+      ...sensitivity('larger(2n * magnitude ** 2n, span ** 2n)', '2n * magnitude ** 2n'),
+      ...sensitivity('lInfinity: larger(magnitude, span)', 'lInfinity: magnitude'),
+    ],
+    seenBy: [
+      { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Balance' }], ...GAUSSIAN },
+    ],
+  },
+  {
+    name: 'several cells taken for one',
+    mutations: sensitivity(
+      'dataset.neighbours, aggregate.groupBy.length > 0)',
+      'dataset.neighbours, aggregate.groupBy.length > 1)',
+    ),
+    seenBy: [HISTOGRAM, { kind: 'proportion', of: MEN, where: SOME_ROWS }],
+  },
+  {
+    name: 'a replaced row that only comes',
+    mutations: sensitivity(
+      '{ l1: span, l2Squared: span ** 2n, lInfinity: span }',
+      '{ l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
+    ),
+    seenBy: [
+      { kind: 'sum', column: 'Balance' },
+      { kind: 'sum', column: 'Balance', ...GAUSSIAN },
+      { kind: 'mean', column: 'Age' },
+    ],
+  },
+  {
+    name: 'a row that comes priced as one that is replaced',
+    mutations: sensitivity(
+      '{ l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
+      '{ l1: span, l2Squared: span ** 2n, lInfinity: span }',
+    ),
+    seenBy: [SUM, { ...SUM, ...GAUSSIAN }],
+  },
+  {
+    name: 'no row is ever left out of a sum',
+    mutations: sensitivity('if (mayBeLeftOut(column, aggregate))', 'if (false)'),
+    seenBy: [
+      { ...SUM, where: SOME_ROWS },
+      { kind: 'sum', column: 'Income' },
+    ],
+  },
+  {
+    name: 'no predicate leaves a row out of a sum',
+    mutations: sensitivity('aggregate.where !== undefined ||', ''),
+    seenBy: [{ ...SUM, where: SOME_ROWS }],
+  },
+  {
+    name: 'no missing value leaves a row out of a sum',
+    mutations: sensitivity('column.nullable ||', ''),
+    seenBy: [{ kind: 'sum', column: 'Income' }],
+  },
+  {
+    name: 'squares taken for what is squared',
+    mutations: sensitivity(
+      "statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)",
+      'values',
+    ),
+    seenBy: [
+      { kind: 'variance', column: 'Age' },
+      { kind: 'standardDeviation', column: 'Income', ...LAPLACE },
+      { kind: 'variance', column: 'Balance', ...GAUSSIAN },
+    ],
+  },
+  {
+    name: 'the largest entry for the sum of all (geometric)',
+    mutations: [
+      {
+        file: 'mechanisms/geometric.ts',
+        find: 'rational(sensitivity.l1 * ONE_EPSILON_NANO',
+        replace: 'rational(sensitivity.lInfinity * ONE_EPSILON_NANO',
+      },
+      {
+        file: 'mechanisms/geometric.ts',
+        find: 'const { l1 } = sensitivityInOutputUnits(',
+        replace: 'const { lInfinity: l1 } = sensitivityInOutputUnits(',
+      },
+    ],
+    seenBy: [HISTOGRAM, { kind: 'contingency', columns: ['Sex', 'Region'] }],
+  },
+  {
+    name: 'every statistic at the whole epsilon',
+    mutations: [
+      {
+        file: 'planner/measure.ts',
+        find: 'shares[position] ?? NO_LOSS.epsilonNano',
+        replace: 'loss.epsilonNano',
+      },
+    ],
+    seenBy: [{ kind: 'mean', column: 'Income' }],
+  },
+  {
+    name: 'every percentile at the whole epsilon',
+    mutations: [
+      {
+        file: 'planner/selection.ts',
+        find: 'shares[part] ?? NO_LOSS.epsilonNano',
+        replace: 'loss.epsilonNano',
+      },
+    ],
+    seenBy: [{ ...PERCENTILE, p: [20, 50, 62.5] }],
+  },
+  {
+    name: 'counts taken as monotonic under change-one',
+    mutations: [
+      {
+        file: 'planner/selection.ts',
+        find: "monotonic: dataset.neighbours === 'add-remove'",
+        replace: 'monotonic: true',
+      },
+    ],
+    seenBy: [RIVALRY, { ...RIVALRY, gap: true }, { ...RIVALRY, noise: 'gumbel' }],
+  },
+  {
+    name: 'scores that move against each other taken for ones that do not',
+    mutations: [
+      {
+        file: 'mechanisms/exponential.ts',
+        find: 'return monotonic ? sensitivity : 2n * sensitivity',
+        replace: 'return sensitivity',
+      },
+    ],
+    seenBy: [RIVALRY, { ...RIVALRY, noise: 'laplace' }, PERCENTILE],
+  },
+  {
+    name: 'k candidates at the price of one',
+    mutations: [
+      {
+        file: 'mechanisms/noisy-max.ts',
+        find: 'return BigInt(k) * scoreSpread(',
+        replace: 'return scoreSpread(',
+      },
+    ],
+    seenBy: ['exponential', 'gumbel', 'laplace'].map((noise) => ({ ...RIVALRY, k: 2, noise })),
+  },
+  {
+    name: 'a replaced row that has no rank before',
+    mutations: [
+      { file: 'mechanisms/quantile.ts', find: 'return below - above', replace: 'return magnitude(below)' },
+    ],
+    seenBy: [PERCENTILE, { kind: 'median', column: 'Wealth', epsilon: 16 }],
+  },
+  {
+    name: 'ranks taken as monotonic',
+    mutations: [
+      {
+        file: 'mechanisms/quantile.ts',
+        find: 'calibrateExponential(rankSensitivity(score, neighbours), false',
+        replace: 'calibrateExponential(rankSensitivity(score, neighbours), true',
+      },
+    ],
+    seenBy: [PERCENTILE, { ...PERCENTILE, kind: 'minimum' }, { ...PERCENTILE, kind: 'maximum' }].map(
+      ({ p, ...wire }) => (wire.kind === 'percentile' ? { ...wire, p } : wire),
+    ),
+  },
+  {
+    name: 'a replaced row that changes one key only',
+    mutations: [
+      {
+        file: 'mechanisms/key-selection.ts',
+        find: "return neighbours === 'add-remove' ? 1n : 2n",
+        replace: 'return 1n',
+      },
+    ],
+    seenBy: [KEYS, { ...KEYS, counts: true }, { ...KEYS, counts: true, delta: 1e-5 }],
+  },
+]
+
+test('without a mistake the copy is the planner', async () => {
+  const copy = await importPlanner([])
+  for (const wire of [SUM, HISTOGRAM, RIVALRY, PERCENTILE, KEYS])
+    expect(violations({ epsilon: 1, ...wire }, copy)).toEqual([])
+})
+
+test.each(MISTAKES)('$name: seen by its law', async ({ mutations, seenBy }) => {
+  const mistaken = await importPlanner(mutations)
+  for (const wire of seenBy)
+    expect(violations({ epsilon: 1, ...wire }, mistaken), JSON.stringify(wire)).not.toEqual([])
+})
+
+/** Where a planner's plans spend more than the query offers, under either kind of neighbours. */
+function violations(wire: Wire, mistaken: typeof plan): string[] {
+  const offered = epsilonFromWire(Number(wire.epsilon), 'epsilon')
+  return (['add-remove', 'change-one'] as const).flatMap((neighbours) => {
+    const planFor = planner(wire, neighbours, mistaken)
+    const { violation } = examine(planFor, pairsFor(wire, neighbours), ({ loss }) => ({
+      ...loss,
+      epsilonNano: offered,
+    }))
+    return violation === undefined ? [] : [`${neighbours}: ${violation}`]
+  })
+}

@@ -1,0 +1,118 @@
+import { calibrateKeyPresence } from '../../src/mechanisms/key-selection.ts'
+import type { Measurement } from '../../src/mechanisms/measurement.ts'
+import type { NoisyMaxMeasurement } from '../../src/mechanisms/noisy-max.ts'
+import type { Plan } from '../../src/planner/plan.ts'
+import { epsilonNano } from '../../src/privacy/loss.ts'
+import { type Rational, rational } from '../../src/privacy/rational.ts'
+
+/** A plan as it would be with a mistake in it, at the price of the right one. */
+export interface WrongPlan {
+  readonly mistake: string
+  readonly plan: Plan
+}
+
+/** Each measurement in turn as it would be with a sensitivity that is one unit too small, or half of 1. */
+export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
+  switch (plan.release) {
+    case 'estimates':
+      return withOneChanged(plan.measurements, 'one unit too small', oneUnitTooSmall).map(
+        ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
+      )
+    case 'noisy-max':
+      return [
+        {
+          mistake: 'half the sensitivity',
+          plan: { ...plan, measurement: scaled(plan.measurement, rational(1n, 2n)) },
+        },
+      ]
+    case 'quantiles':
+      return withOneChanged(plan.measurements, 'one unit too small', (measurement) => {
+        const { sensitivity, exponent } = measurement
+        const factor = sensitivity === 1n ? rational(2n, 1n) : rational(sensitivity, sensitivity - 1n)
+        return { ...measurement, exponent: product(exponent, factor) }
+      }).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
+    case 'key-selection': {
+      const { measurement, loss } = plan
+      const twice = epsilonNano(2n * loss.epsilonNano)
+      if (measurement.mechanism === 'near-truncated-geometric') {
+        // Where two keys change: as if one did.
+        const epsilon = measurement.neighbours === 'add-remove' ? twice : loss.epsilonNano
+        const wrong = calibrateKeyPresence('add-remove', epsilon, loss.deltaAtto)
+        return [{ mistake: 'half the sensitivity', plan: { ...plan, measurement: wrong } }]
+      }
+      const half = product(measurement.scale, rational(1n, 2n))
+      const { threshold } = measurement
+      return [
+        { mistake: 'half the sensitivity', plan: { ...plan, measurement: { ...measurement, scale: half } } },
+        {
+          mistake: 'a threshold one row too low',
+          plan: { ...plan, measurement: { ...measurement, threshold: threshold - 1n } },
+        },
+      ]
+    }
+  }
+}
+
+/** Each measurement of sums and counts in turn as it would be with a quarter of its sensitivity. */
+export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[] {
+  if (plan.release !== 'estimates') return []
+  return withOneChanged(plan.measurements, 'a quarter of the sensitivity', (measurement) =>
+    withNoiseTimes(measurement, 1n, 4n),
+  ).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
+}
+
+/** As if the number of rows that a mean is over were public: counts let out as they are. */
+export function withCountsPublic(plan: Plan): Plan {
+  if (plan.release !== 'estimates') throw new Error('only sums and counts have a number of rows')
+  const measurements = plan.measurements.map((measurement, statistic): Measurement => {
+    if (plan.aggregate.statistics[statistic]?.kind !== 'count') return measurement
+    return { ...measurement, noise: { kind: 'discrete-laplace', scale: { numerator: 0n, denominator: 1n } } }
+  })
+  return { ...plan, measurements }
+}
+
+/** As if under these neighbours, too, no count fell while another rises. */
+export function withMonotonicScores(plan: Plan): Plan {
+  if (plan.release !== 'noisy-max' || plan.measurement.monotonic)
+    throw new Error('only for a choice among scores that are not monotonic')
+  return { ...plan, measurement: scaled(plan.measurement, rational(1n, 2n)) }
+}
+
+function withOneChanged<M>(
+  measurements: readonly M[],
+  mistake: string,
+  change: (measurement: M) => M,
+): { readonly mistake: string; readonly changed: readonly M[] }[] {
+  return measurements.map((_, index) => ({
+    mistake: `measurement ${index}: ${mistake}`,
+    changed: measurements.map((measurement, place) => (place === index ? change(measurement) : measurement)),
+  }))
+}
+
+function oneUnitTooSmall(measurement: Measurement): Measurement {
+  const { l1, l2Squared } = measurement.sensitivity
+  if (l1 === 1n) return withNoiseTimes(measurement, 1n, 2n)
+  if (measurement.noise.kind === 'discrete-laplace') return withNoiseTimes(measurement, l1 - 1n, l1)
+  // One unit of the square of L2.
+  const sigma = Math.floor(Number(measurement.noise.sigma) * Math.sqrt(1 - 1 / Number(l2Squared)))
+  return { ...measurement, noise: { ...measurement.noise, sigma: BigInt(sigma) } }
+}
+
+function withNoiseTimes(measurement: Measurement, numerator: bigint, denominator: bigint): Measurement {
+  const { noise } = measurement
+  return {
+    ...measurement,
+    noise:
+      noise.kind === 'discrete-laplace'
+        ? { ...noise, scale: product(noise.scale, rational(numerator, denominator)) }
+        : { ...noise, sigma: (noise.sigma * numerator) / denominator },
+  }
+}
+
+function scaled(measurement: NoisyMaxMeasurement, factor: Rational): NoisyMaxMeasurement {
+  return { ...measurement, scale: product(measurement.scale, factor) }
+}
+
+function product(a: Rational, b: Rational): Rational {
+  return rational(a.numerator * b.numerator, a.denominator * b.denominator)
+}
