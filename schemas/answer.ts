@@ -156,7 +156,8 @@ const accuracy = z
       .optional()
       .describe(
         'Of a selection: the count of the one chosen is within the half-width of the best. Of a quantile: its rank ' +
-          'is within the half-width of the rank asked for.',
+          'is within the half-width of the rank asked for. Of keys with counts: the noise of a count is at most that, ' +
+          'before it is known whether the key is kept.',
       ),
     estimates: z
       .array(z.strictObject(nullableError))

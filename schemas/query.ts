@@ -79,7 +79,8 @@ function depthOf(tree: PredicateTree): number {
   }
 }
 
-const where = predicate.refine(
+/** A predicate of bounded depth. */
+export const where = predicate.refine(
   (tree) => depthOf(tree) <= MAX_PREDICATE_DEPTH,
   `must be nested at most ${MAX_PREDICATE_DEPTH} deep`,
 )
@@ -117,19 +118,21 @@ const rows = {
       confidence: z
         .number()
         .default(DEFAULT_CONFIDENCE)
-        .meta({ description: 'Strictly between 0 and 1.', exclusiveMinimum: 0, exclusiveMaximum: 1 }),
+        .meta({ description: 'That the half-width holds.', minimum: 1e-9, maximum: 0.999999999 }),
       supposedRows: z
         .int()
         .min(1)
         .max(1e12)
         .optional()
         .describe(
-          'How many rows you suppose to count, where the accuracy depends on a private number of them.',
+          'How many rows you suppose to count (in each group, where there are groups), where the accuracy depends on ' +
+            'a private number of them.',
         ),
     })
     .optional()
     .describe(
-      'In place of epsilon: the least epsilon that meets it is found and charged. A preview shows it.',
+      'In place of epsilon: the least epsilon that meets it, by whichever mechanism needs least, is found and charged. ' +
+        'A preview shows it.',
     ),
 }
 
@@ -159,29 +162,23 @@ const additive = {
     .default({ round: false, nonNegative: false }),
 }
 
-const countQuery = z
-  .strictObject({ kind: z.literal('count'), ...additive })
-  .meta({
-    id: 'CountQuery',
-    examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
-    description: 'How many rows there are.',
-  })
+const countQuery = z.strictObject({ kind: z.literal('count'), ...additive }).meta({
+  id: 'CountQuery',
+  examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
+  description: 'How many rows there are.',
+})
 
-const sumQuery = z
-  .strictObject({ kind: z.literal('sum'), column: columnName, ...additive })
-  .meta({
-    id: 'SumQuery',
-    examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
-    description: 'The sum of a numeric column. NULL counts as 0.',
-  })
+const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ...additive }).meta({
+  id: 'SumQuery',
+  examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
+  description: 'The sum of a numeric column. NULL counts as 0.',
+})
 
-const meanQuery = z
-  .strictObject({ kind: z.literal('mean'), column: columnName, ...additive })
-  .meta({
-    id: 'MeanQuery',
-    examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5, supposedRows: 80_000 } }],
-    description: 'The mean of a numeric column over the rows where it is not NULL.',
-  })
+const meanQuery = z.strictObject({ kind: z.literal('mean'), column: columnName, ...additive }).meta({
+  id: 'MeanQuery',
+  examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5, supposedRows: 80_000 } }],
+  description: 'The mean of a numeric column over the rows where it is not NULL.',
+})
 
 const varianceQuery = z.strictObject({ kind: z.literal('variance'), column: columnName, ...additive }).meta({
   id: 'VarianceQuery',
@@ -199,13 +196,11 @@ const standardDeviationQuery = z
     description: 'The square root of the variance.',
   })
 
-const proportionQuery = z
-  .strictObject({ kind: z.literal('proportion'), of: where, ...additive })
-  .meta({
-    id: 'ProportionQuery',
-    examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
-    description: 'The share of the rows for which the predicate `of` holds.',
-  })
+const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...additive }).meta({
+  id: 'ProportionQuery',
+  examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
+  description: 'The share of the rows for which the predicate `of` holds.',
+})
 
 const countDistinctQuery = z
   .strictObject({ kind: z.literal('countDistinct'), column: groupingColumn, ...additive })

@@ -2,10 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { answer as answerSchema } from '../schemas/answer.ts'
-import { query as querySchema } from '../schemas/query.ts'
+import { QUERY_KINDS, query as querySchema } from '../schemas/query.ts'
+import { declareDataset } from '../src/catalog/declaration.ts'
 import { environmentSchema } from '../src/config.ts'
+import { censusRegistration } from '../src/demo.ts'
 import { canonicalJson, sha256 } from '../src/ledger/canonical.ts'
 import { chargeId } from '../src/ledger/charge-id.ts'
+import { plan } from '../src/planner/plan.ts'
+import { lossNumbers } from '../src/privacy/loss.ts'
 import { PROBLEMS } from '../src/problem.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -40,6 +44,27 @@ test("the README's first answer is one that the service gives to the README's fi
     query: querySchema.parse(JSON.parse(wire)),
   })
   expect(shown.id).toBe(chargeId('analyst', `sha256:${sha256(request)}`))
+})
+
+test('every query on the page of queries can be asked of the demo dataset, and paid for', () => {
+  const { budget, ...census } = censusRegistration
+  const diagnosis = { name: 'Diagnosis', type: 'string', nullable: true } as const
+  const withDiagnosis = declareDataset({ ...census, columns: [...census.columns, diagnosis] }, '1')
+  const text = page('docs/queries.md')
+  const asked = [...text.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, json = '']) =>
+    querySchema.parse(JSON.parse(json)),
+  )
+  for (const query of asked) {
+    // What the page says of the one kind that needs another column holds of no other.
+    const dataset = query.kind === 'keySelection' ? withDiagnosis : declareDataset(census, '1')
+    const { loss } = plan(query, dataset, {
+      maxCells: environmentSchema.shape.SOTTO_MAX_CELLS.parse(undefined),
+    })
+    const { epsilon, delta } = lossNumbers(loss)
+    expect(epsilon <= budget.epsilon && delta <= budget.delta, JSON.stringify(query)).toBe(true)
+  }
+  const shown = new Set(asked.map(({ kind }) => kind))
+  expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
 })
 
 test('every link between our pages leads somewhere', () => {

@@ -246,6 +246,12 @@ function meanErrors(
 }
 
 /**
+ * What the roundings of a difference of squares may come to, in parts of the largest variance: next to nothing, but for
+ * the root of a variance near 0.
+ */
+const VARIANCE_ROUNDING = 32 * Number.EPSILON
+
+/**
  * With N rows, the released variance w errs by at most (max(h_Q, h_N range^2 / 4) + h_S range + h_N range^2 / 4) / N. As
  * S^2 / N >= 2 t S - t^2 N for every t, with the true mean m for t where w is too large, and the released one m' where it
  * is too small (from the middle; a prime is for noise included):
@@ -271,7 +277,7 @@ function varianceErrors(
       (Math.max(squaresError, largest * countError) + range * sumError + largest * countError) / rows,
     )
   return {
-    halfWidth: bound(squares.halfWidth, sum.halfWidth, count.halfWidth),
+    halfWidth: bound(squares.halfWidth, sum.halfWidth, count.halfWidth) + VARIANCE_ROUNDING * largest,
     expectedAbsoluteError: bound(
       squares.expectedAbsoluteError,
       sum.expectedAbsoluteError,
@@ -345,7 +351,7 @@ function estimated(
         halfWidth: Math.min(Math.max(above, below), rangeOf(estimate) / 2),
         expectedAbsoluteError: Math.min(
           Math.sqrt(variance.expectedAbsoluteError),
-          value > 0 ? variance.expectedAbsoluteError / value : Number.POSITIVE_INFINITY,
+          value > 0 ? variance.expectedAbsoluteError / (2 * value) : Number.POSITIVE_INFINITY,
         ),
       }
     }
@@ -434,7 +440,7 @@ function estimatedVariance(
     rows
   return {
     value,
-    halfWidth: Math.max(highest - value, value - lowest),
+    halfWidth: Math.max(highest - value, value - lowest) + VARIANCE_ROUNDING * largest,
     expectedAbsoluteError: Math.min(firstOrder, Math.max(value, largest - value)),
   }
 }

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { query as querySchema } from '../../schemas/query.ts'
 import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { accuracy as accuracyOf, addNoise } from '../../src/mechanisms/mechanism.ts'
-import { plan } from '../../src/planner/plan.ts'
 import { report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { people } from '../planner/people.ts'
+import { estimatesOf } from '../planner/planned.ts'
 
 const DRAWS = 20_000
 /** Standard errors beyond which a mean of so many draws is not by chance: below 1e-20. */
@@ -14,25 +12,41 @@ const LIMIT = 9.5
 const source = systemEntropy()
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
 
-/** Errors of what leaves, drawn along the whole path from the aggregate's integers, and what was stated about them. */
-function draw(wire: object, integers: readonly bigint[], truth: number, neighbours: Neighbours) {
-  const planned = plan(querySchema.parse({ epsilon: 0.5, ...wire }), people(neighbours), { maxCells: 10 })
+/**
+ * Errors of what leaves, drawn along the whole path from the aggregate's integers, and what was stated about them.
+ *
+ * @param integers of the one cell of each statistic, or of all its cells.
+ */
+function draw(
+  wire: object,
+  integers: readonly (bigint | readonly bigint[])[],
+  truth: number,
+  neighbours: Neighbours,
+  rows = 100,
+) {
+  const planned = estimatesOf({ epsilon: 0.5, ...wire }, neighbours, rows)
   const errors: number[] = []
   let covered = 0
   let stated = { halfWidth: 0, expectedAbsoluteError: 0 }
   for (let index = 0; index < DRAWS; index += 1) {
     const noisy = planned.measurements.map((measurement, statistic) =>
-      addNoise(measurement, [integers[statistic] ?? 0n], source),
+      addNoise(measurement, [integers[statistic] ?? 0n].flat(), source),
     )
-    const { result, accuracy } = report(planned, noisy)
-    const value = 'value' in result ? result.value : (result.cells[0]?.value ?? Number.NaN)
+    const { result, accuracy } = report(planned, { release: 'estimates', noisy })
+    const value = 'value' in result ? result.value : Number.NaN
     const { halfWidth, expectedAbsoluteError } = accuracy
     if (halfWidth === null || expectedAbsoluteError === null) throw new Error('an answer states its accuracy')
     stated = { halfWidth, expectedAbsoluteError }
-    errors.push(Math.abs(value - truth))
+    errors.push(value - truth)
     if (Math.abs(value - truth) <= halfWidth * (1 + 1e-12)) covered += 1
   }
   return { errors, covered: covered / DRAWS, stated }
+}
+
+/** How many standard errors the mean of values lies from what is expected. */
+function deviation(values: readonly number[], expected: number): number {
+  const spread = Math.sqrt(mean(values.map((value) => (value - expected) ** 2)) / values.length)
+  return Math.abs(mean(values) - expected) / spread
 }
 
 const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
@@ -40,13 +54,8 @@ const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
 describe('each cell of a table has noise of its own', () => {
   const CELLS = 8
   test.each([{ mechanism: 'geometric' }, { mechanism: 'laplace' }, gaussian])('%j', (wire) => {
-    const query = querySchema.parse({
-      kind: 'contingency',
-      columns: ['Region', 'Sex'],
-      epsilon: 0.5,
-      ...wire,
-    })
-    const [measurement] = plan(query, people('add-remove'), { maxCells: CELLS }).measurements
+    const table = { kind: 'contingency', columns: ['Region', 'Sex'], epsilon: 0.5, ...wire }
+    const [measurement] = estimatesOf(table).measurements
     if (measurement === undefined) throw new Error('a table has a measurement')
     const cells: number[][] = Array.from({ length: CELLS }, () => [])
     for (let index = 0; index < DRAWS / 4; index += 1) {
@@ -70,44 +79,97 @@ describe('each cell of a table has noise of its own', () => {
   })
 })
 
+/** The share of draws that an interval of 95 % may fall short by, by chance. */
+const SLACK = LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS)
+
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
-  test.each([
-    ['a geometric count', { kind: 'count', mechanism: 'geometric' }, [1000n], 1000],
-    ['a Laplace count', { kind: 'count', mechanism: 'laplace' }, [1000n], 1000],
-    ['a Gaussian count', { kind: 'count', ...gaussian }, [1000n], 1000],
-    ['a classic Gaussian count', { kind: 'count', ...gaussian, calibration: 'classic' }, [1000n], 1000],
-    ['a geometric sum', { kind: 'sum', column: 'Age', mechanism: 'geometric' }, [4567n], 4567],
-    ['a Laplace sum in steps', { kind: 'sum', column: 'Balance', mechanism: 'laplace' }, [-4567n], -228.35],
-    ['a Gaussian sum in steps', { kind: 'sum', column: 'Balance', ...gaussian }, [-4567n], -228.35],
-  ])('%s errs as stated: no less, no more', (_name, wire, integers, truth) => {
-    const { errors, covered, stated } = draw(wire, integers, truth, neighbours)
-    const expected = stated.expectedAbsoluteError
-    const spread = Math.sqrt(mean(errors.map((error) => (error - expected) ** 2)) / DRAWS)
-    expect(Math.abs(mean(errors) - expected) / spread).toBeLessThan(LIMIT)
-    // The same draws would give a scale away that is 30 % too small or too large.
-    for (const wrong of [expected * 0.7, expected * 1.3]) {
-      expect(Math.abs(mean(errors) - wrong) / spread).toBeGreaterThan(LIMIT)
-    }
-    const slack = LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS)
-    expect(covered).toBeGreaterThan(0.95 - slack)
-    // Whole numbers cannot be hit exactly; otherwise a half-width that covers much more is too wide.
-    expect(covered).toBeLessThan(0.98 + slack)
+  const region = { kind: 'countDistinct', column: 'Region' }
+  const cases: readonly (readonly [string, object, bigint, number])[] = [
+    ['a geometric count', { kind: 'count', mechanism: 'geometric' }, 1000n, 1000],
+    ['a Laplace count', { kind: 'count', mechanism: 'laplace' }, 1000n, 1000],
+    ['a Gaussian count', { kind: 'count', ...gaussian }, 1000n, 1000],
+    ['a classic Gaussian count', { kind: 'count', ...gaussian, calibration: 'classic' }, 1000n, 1000],
+    ['a geometric sum', { kind: 'sum', column: 'Age', mechanism: 'geometric' }, 4567n, 4567],
+    ['a Laplace sum in steps', { kind: 'sum', column: 'Balance', mechanism: 'laplace' }, -4567n, -228.35],
+    ['a Gaussian sum in steps', { kind: 'sum', column: 'Balance', ...gaussian }, -4567n, -228.35],
+    ['a geometric count of distinct values', { ...region, mechanism: 'geometric' }, 2n, 2],
+    ['a Laplace count of distinct values', { ...region, mechanism: 'laplace' }, 2n, 2],
+    ['a Gaussian count of distinct values', { ...region, ...gaussian }, 2n, 2],
+  ]
+  test.each(cases)('%s errs as stated: no less, no more', (_name, wire, integer, truth) => {
+    expectAsStated(draw(wire, [integer], truth, neighbours))
   })
 
-  test.each([
-    ['geometric', { kind: 'mean', column: 'Age', mechanism: 'geometric' }],
-    ['Laplace', { kind: 'mean', column: 'Age', mechanism: 'laplace' }],
-    ['Gaussian', { kind: 'mean', column: 'Age', ...gaussian }],
-  ])('the interval of a filtered %s mean covers the truth', (_name, wire) => {
-    const filter = { where: { column: 'Sex', op: '=', value: 'M' } }
+  const man = { column: 'Sex', op: '=', value: 'M' }
+  const noises = [{ mechanism: 'geometric' }, { mechanism: 'laplace' }, gaussian]
+
+  test.each(noises)('the interval of a filtered mean covers the truth with %j', (noise) => {
     // 400 people of 33 on average: (2 * 33 - 120) half steps each.
-    const { covered } = draw({ ...wire, ...filter }, [-54n * 400n, 400n], 33, neighbours)
-    expect(covered).toBeGreaterThan(0.95 - LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS))
+    const { covered } = draw(
+      { kind: 'mean', column: 'Age', where: man, ...noise },
+      [-54n * 400n, 400n],
+      33,
+      neighbours,
+    )
+    expect(covered).toBeGreaterThan(0.95 - SLACK)
   })
+
+  // 10,000 people of 33 on average with a variance of 400: in half steps from the middle -54, its square 2916 and the
+  // variance 1600. So many that what is left of noise in a square or a quotient is far below what is looked for.
+  const ROWS = 10_000
+  const moments = [4516n, -54n, 1n].map((each) => each * BigInt(ROWS))
+  const filters = neighbours === 'add-remove' ? [{}] : [{}, { where: man }]
+  const estimates = filters.flatMap((filter) => {
+    // Of a public number of rows a proportion is one count, elsewhere a table of the others and those it holds for.
+    const oneCount = neighbours === 'change-one' && !('where' in filter)
+    const shares: readonly (bigint | readonly bigint[])[] = oneCount ? [4_000n] : [[6_000n, 4_000n]]
+    const of = { column: 'Age', op: '<', value: 18 }
+    return [
+      ...noises.flatMap((noise) => [
+        { wire: { kind: 'variance', column: 'Age', ...noise, ...filter }, integers: moments, truth: 400 },
+        { wire: { kind: 'proportion', of, ...noise, ...filter }, integers: shares, truth: 0.4 },
+      ]),
+      { wire: { kind: 'standardDeviation', column: 'Age', ...filter }, integers: moments, truth: 20 },
+    ]
+  })
+  test.each(estimates.map((asked) => [JSON.stringify(asked.wire), asked] as const))(
+    'values lie about the truth, and their intervals cover it: %s',
+    (_text, { wire, integers, truth }) => {
+      const { errors, covered, stated } = draw(wire, integers, truth, neighbours, ROWS)
+      expect(deviation(errors, 0)).toBeLessThan(LIMIT)
+      for (const bias of [-0.3, 0.3])
+        expect(deviation(errors, bias * stated.expectedAbsoluteError)).toBeGreaterThan(LIMIT)
+      expect(covered).toBeGreaterThan(0.95 - SLACK)
+      // The stated error is a bound, to first order: parts are added up as if they never made up for each other.
+      const error = mean(errors.map(Math.abs))
+      expect(error).toBeLessThan(1.1 * stated.expectedAbsoluteError)
+      expect(error).toBeGreaterThan(0.5 * stated.expectedAbsoluteError)
+    },
+  )
 
   test('rounding keeps what is stated true', () => {
     const wire = { kind: 'count', mechanism: 'laplace', postprocess: { round: true } }
     const { covered } = draw(wire, [1000n], 1000, neighbours)
-    expect(covered).toBeGreaterThan(0.95 - LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS))
+    expect(covered).toBeGreaterThan(0.95 - SLACK)
   })
 })
+
+test.each([
+  ['geometric', { mechanism: 'geometric' }],
+  ['Laplace', { mechanism: 'laplace' }],
+  ['Gaussian', gaussian],
+])('a %s proportion of a public number of rows errs as stated: no less, no more', (_name, noise) => {
+  const wire = { kind: 'proportion', of: { column: 'Age', op: '<', value: 18 }, ...noise }
+  expectAsStated(draw(wire, [400n], 0.4, 'change-one', 1000))
+})
+
+function expectAsStated({ errors, covered, stated }: ReturnType<typeof draw>) {
+  const sizes = errors.map(Math.abs)
+  const expected = stated.expectedAbsoluteError
+  expect(deviation(sizes, expected)).toBeLessThan(LIMIT)
+  // The same draws would give a scale away that is 30 % too small or too large.
+  for (const wrong of [expected * 0.7, expected * 1.3]) expect(deviation(sizes, wrong)).toBeGreaterThan(LIMIT)
+  expect(covered).toBeGreaterThan(0.95 - SLACK)
+  // Whole numbers cannot be hit exactly; otherwise a half-width that covers much more is too wide.
+  expect(covered).toBeLessThan(0.98 + SLACK)
+}

@@ -1,88 +1,66 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Query, query as querySchema } from '../../schemas/query.ts'
-import type { Column, Dataset } from '../../src/catalog/dataset.ts'
+import type { Dataset } from '../../src/catalog/dataset.ts'
+import { rankDistance } from '../../src/mechanisms/quantile.ts'
+import type { Aggregate } from '../../src/planner/aggregate.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { aggregateRows, type StoredRow, type StoredValue } from '../engines/reference-engine.ts'
+import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
+import { grouping, groupStatistic, keys, nameOf, numeric, rowOf, where } from './arbitraries.ts'
 import { people } from './people.ts'
+import { LIMITS, planFor } from './planned.ts'
 
-/** Stored values of a column, its extremes often: that is where an aggregate moves most. */
-function stored(column: Column): fc.Arbitrary<StoredValue> {
-  const present = (): fc.Arbitrary<StoredValue> => {
-    switch (column.type) {
-      case 'integer':
-      case 'number':
-        return fc.oneof(
-          fc.constantFrom(column.lowerIndex, column.upperIndex),
-          fc.bigInt({ min: column.lowerIndex, max: column.upperIndex }),
-        )
-      case 'category':
-        return fc.nat(column.categories.length - 1)
-      case 'boolean':
-        return fc.boolean()
-      case 'string':
-        return fc.constantFrom('', 'a', 'b')
-    }
-  }
-  return column.nullable ? fc.oneof({ weight: 4, arbitrary: present() }, fc.constant(null)) : present()
+/** Queries of some kinds, half of them about some rows only. */
+function asked(kinds: fc.Arbitrary<object>): fc.Arbitrary<Query> {
+  return fc
+    .tuple(kinds, fc.option(where))
+    .map(([kind, filter]) =>
+      querySchema.parse({ ...kind, epsilon: 1, ...(filter === null ? {} : { where: filter }) }),
+    )
 }
 
-const rowOf = (dataset: Dataset): fc.Arbitrary<StoredRow> =>
-  fc.record(Object.fromEntries(dataset.columns.map((column) => [column.name, stored(column)])))
+const estimateQuery = asked(
+  fc.oneof(
+    fc.constant({ kind: 'count' }),
+    fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),
+    fc.record({ kind: fc.constant('proportion'), of: where }),
+    fc.record({ kind: fc.constantFrom('histogram', 'countDistinct'), column: grouping }),
+    fc.record({
+      kind: fc.constant('groupBy'),
+      keys,
+      statistics: fc.array(groupStatistic, { minLength: 1, maxLength: 3 }),
+    }),
+    fc.record({
+      kind: fc.constant('contingency'),
+      columns: fc.uniqueArray(grouping, { minLength: 2, maxLength: 3, selector: nameOf }),
+    }),
+  ),
+)
 
-const leaf: fc.Arbitrary<object> = fc.oneof(
+const noisyMaxQuery = asked(
   fc.record({
-    column: fc.constant('Age'),
-    op: fc.constantFrom('=', '!=', '<', '<=', '>', '>='),
-    value: fc.nat(130),
-  }),
-  fc.record({
-    column: fc.constant('Balance'),
-    op: fc.constantFrom('<', '>='),
-    value: fc.integer({ min: -60, max: 40 }),
-  }),
-  fc.record({ column: fc.constantFrom('Income', 'Region', 'Member'), op: fc.constant('isNull') }),
-  fc.record({ column: fc.constant('Sex'), op: fc.constantFrom('=', '!='), value: fc.constantFrom('M', 'F') }),
-  fc.record({
-    column: fc.constant('Region'),
-    op: fc.constant('in'),
-    values: fc.constantFrom(['N'], ['N', 'S'], ['E']),
-  }),
-  fc.record({ column: fc.constant('Member'), op: fc.constant('='), value: fc.boolean() }),
-  fc.record({ column: fc.constant('Note'), op: fc.constant('='), value: fc.constantFrom('', 'a') }),
-)
-const where = fc.oneof(
-  leaf,
-  fc.record({ op: fc.constantFrom('and', 'or'), predicates: fc.array(leaf, { minLength: 1, maxLength: 3 }) }),
-  fc.record({ op: fc.constant('not'), predicate: leaf }),
-)
-const numeric = fc.constantFrom('Age', 'Balance', 'Income')
-const grouping = fc.constantFrom(
-  'Sex',
-  'Region',
-  'Member',
-  { column: 'Age', edges: [0, 18, 65] },
-  { column: 'Income', edges: [10, 100, 500] },
-)
-const nameOf = (column: string | { column: string }) => (typeof column === 'string' ? column : column.column)
-
-const query: fc.Arbitrary<Query> = fc
-  .tuple(
-    fc.oneof(
-      fc.constant({ kind: 'count' }),
-      fc.record({ kind: fc.constantFrom('sum', 'mean'), column: numeric }),
-      fc.record({ kind: fc.constant('histogram'), column: grouping }),
-      fc.record({
-        kind: fc.constant('contingency'),
-        columns: fc.uniqueArray(grouping, { minLength: 2, maxLength: 3, selector: nameOf }),
-      }),
+    kind: fc.constant('noisyMax'),
+    candidates: fc.oneof(
+      fc.record({ column: grouping }),
+      fc
+        .array(where, { minLength: 2, maxLength: 4 })
+        .map((predicates) => ({ predicates: predicates.map((of, i) => ({ name: `${i}`, where: of })) })),
     ),
-    fc.option(where),
-  )
-  .map(([kind, filter]) =>
-    querySchema.parse({ ...kind, epsilon: 1, ...(filter === null ? {} : { where: filter }) }),
-  )
+    noise: fc.constantFrom('laplace', 'exponential', 'gumbel'),
+  }),
+)
+
+const quantileQuery = asked(
+  fc.oneof(
+    fc.record({ kind: fc.constantFrom('median', 'minimum', 'maximum'), column: numeric }),
+    fc.record({
+      kind: fc.constant('percentile'),
+      column: numeric,
+      p: fc.constantFrom([25, 75], [10], 33.33, [0.01, 99]),
+    }),
+  ),
+)
 
 /** All neighbours of rows, but for the replacements under change-one, of which one is given. */
 function neighboursOf(
@@ -97,58 +75,159 @@ function neighboursOf(
   ])
 }
 
+const magnitude = (value: bigint) => (value < 0n ? -value : value)
+const inOrder = (values: readonly bigint[]) => values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+
 /** How far two vectors are apart, in the three norms (the second squared). */
 function distances(a: readonly bigint[], b: readonly bigint[]) {
-  const differences = a
-    .map((value, cell) => value - (b[cell] ?? 0n))
-    .map((value) => (value < 0n ? -value : value))
+  const differences = a.map((value, cell) => magnitude(value - (b[cell] ?? 0n)))
   return {
     l1: differences.reduce((sum, value) => sum + value, 0n),
     l2Squared: differences.reduce((sum, value) => sum + value * value, 0n),
-    lInfinity: differences.sort((x, y) => (x < y ? -1 : 1)).at(-1) ?? 0n,
+    lInfinity: inOrder(differences).at(-1) ?? 0n,
   }
+}
+
+/** For every neighbour of random rows. */
+function forNeighbours(
+  query: fc.Arbitrary<Query>,
+  dataset: Dataset,
+  runs: number,
+  check: (asked: Query, here: readonly StoredRow[], there: readonly StoredRow[]) => void,
+) {
+  const rows = fc.array(rowOf(dataset), { minLength: 1, maxLength: 6 })
+  fc.assert(
+    fc.property(query, rows, rowOf(dataset), (asked, here, replacement) => {
+      for (const there of neighboursOf(here, dataset.neighbours, replacement)) check(asked, here, there)
+    }),
+    { numRuns: runs },
+  )
 }
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   const dataset = people(kind)
   const reached = new Map<string, Set<string>>()
+  const reach = (name: string, norm: string) => reached.set(name, (reached.get(name) ?? new Set()).add(norm))
 
   test('no person moves any statistic of any query by more than its sensitivity', () => {
-    fc.assert(
-      fc.property(
-        query,
-        fc.array(rowOf(dataset), { minLength: 1, maxLength: 6 }),
-        rowOf(dataset),
-        (asked, rows, replacement) => {
-          const planned = plan(asked, dataset, { maxCells: 1000 })
-          const here = aggregateRows(planned.aggregate, rows)
-          for (const neighbour of neighboursOf(rows, kind, replacement)) {
-            const there = aggregateRows(planned.aggregate, neighbour)
-            for (const [index, { sensitivity }] of planned.measurements.entries()) {
-              const moved = distances(here[index] ?? [], there[index] ?? [])
-              for (const norm of ['l1', 'l2Squared', 'lInfinity'] as const) {
-                expect(
-                  moved[norm] <= sensitivity[norm],
-                  `${norm}: ${moved[norm]} of ${sensitivity[norm]}`,
-                ).toBe(true)
-                if (moved[norm] === sensitivity[norm]) {
-                  reached.set(asked.kind, (reached.get(asked.kind) ?? new Set()).add(`${index} ${norm}`))
-                }
-              }
-            }
-          }
-        },
-      ),
-      { numRuns: 3000 },
-    )
+    forNeighbours(estimateQuery, dataset, 3000, (asked, here, there) => {
+      const { aggregate, measurements } = planFor('estimates', plan(asked, dataset, LIMITS))
+      const [before, after] = [aggregateRows(aggregate, here), aggregateRows(aggregate, there)]
+      for (const [index, { sensitivity }] of measurements.entries()) {
+        const moved = distances(before[index] ?? [], after[index] ?? [])
+        for (const norm of ['l1', 'l2Squared', 'lInfinity'] as const) {
+          const text = `${norm}: ${moved[norm]} of ${sensitivity[norm]}`
+          expect(moved[norm] <= sensitivity[norm], text).toBe(true)
+          if (moved[norm] === sensitivity[norm])
+            reach(`${asked.kind} ${aggregate.statistics[index]?.kind}`, norm)
+        }
+      }
+    })
   })
 
   // A sensitivity that is too large would pass the test above; one that is reached is exact.
   test('some person moves each statistic by exactly its sensitivity, in every norm', () => {
-    const norms = (index: number) => ['l1', 'l2Squared', 'lInfinity'].map((norm) => `${index} ${norm}`)
-    for (const asked of ['count', 'sum', 'histogram', 'contingency']) {
-      expect([...(reached.get(asked) ?? [])].sort(), asked).toEqual(norms(0).sort())
-    }
-    expect([...(reached.get('mean') ?? [])].sort()).toEqual([...norms(0), ...norms(1)].sort())
+    const expected = [
+      'count count',
+      'sum affine-sum',
+      ...['mean', 'groupBy'].flatMap((asked) => [`${asked} affine-sum`, `${asked} count`]),
+      ...['variance', 'standardDeviation', 'groupBy'].map((asked) => `${asked} affine-square-sum`),
+      'proportion count',
+      'histogram count',
+      'contingency count',
+      'countDistinct count-distinct',
+    ]
+    for (const name of expected)
+      expect([...(reached.get(name) ?? [])].sort(), name).toEqual(['l1', 'l2Squared', 'lInfinity'])
+  })
+
+  test('no person moves a score by more than its sensitivity, and all in one direction where that is said', () => {
+    const scores = (aggregate: Aggregate, rows: readonly StoredRow[]) => aggregateRows(aggregate, rows).flat()
+    const found = { sensitivity: false, spread: false }
+    forNeighbours(noisyMaxQuery, dataset, 2000, (asked, here, there) => {
+      const { aggregate, measurement, candidates } = planFor('noisy-max', plan(asked, dataset, LIMITS))
+      const [before, after] = [scores(aggregate, here), scores(aggregate, there)]
+      expect(before).toHaveLength(candidates.length)
+      const shifts = inOrder(before.map((score, candidate) => score - (after[candidate] ?? 0n)))
+      const [least = 0n, most = 0n] = [shifts[0], shifts.at(-1)]
+      const { sensitivity, monotonic } = measurement
+      expect(magnitude(least) <= sensitivity && magnitude(most) <= sensitivity).toBe(true)
+      // `there` has one person fewer where people come and go: adding that person lowers no score.
+      if (monotonic) expect(least >= 0n).toBe(true)
+      const spread = monotonic ? sensitivity : 2n * sensitivity
+      expect(most - least <= spread).toBe(true)
+      found.sensitivity ||= most === sensitivity
+      found.spread ||= most - least === spread
+    })
+    // Two scores that move apart by twice the sensitivity are what only monotonic scores are free of.
+    expect(found).toEqual({ sensitivity: true, spread: true })
+  })
+
+  test('scores are said to move in one direction only where they do', () => {
+    const query = querySchema.parse({ kind: 'noisyMax', candidates: { column: 'Sex' }, epsilon: 1 })
+    const { measurement } = planFor('noisy-max', plan(query, dataset, LIMITS))
+    expect(measurement.monotonic).toBe(kind === 'add-remove')
+  })
+
+  test('no person moves the rank of a grid point by more than the sensitivity of the score', () => {
+    const touched = new Map<string, bigint>()
+    forNeighbours(quantileQuery, dataset, 600, (asked, here, there) => {
+      const { counting, column, measurements } = planFor('quantiles', plan(asked, dataset, LIMITS))
+      const points = inOrder(
+        [...here, ...there].flatMap((row) => {
+          const value = row[column.name]
+          return typeof value === 'bigint' ? [value - 1n, value, value + 1n] : []
+        }),
+      ).filter((index) => index >= column.lowerIndex && index <= column.upperIndex)
+      for (const { score, sensitivity, neighbours } of measurements) {
+        expect(neighbours).toBe(kind)
+        const distanceAt = (point: bigint, rows: readonly StoredRow[]) => {
+          const { indexes, counts } = countIndexesOf(counting, rows)
+          const sum = (holds: (index: number) => boolean) =>
+            BigInt(
+              counts.reduce((total, count, place) => total + (holds(indexes[place] ?? 0) ? count : 0), 0),
+            )
+          const index = Number(point)
+          const [below, equal, above] = [
+            sum((i) => i < index),
+            sum((i) => i === index),
+            sum((i) => i > index),
+          ]
+          return rankDistance(score, below, equal, above)
+        }
+        for (const point of points) {
+          const moved = magnitude(distanceAt(point, here) - distanceAt(point, there))
+          expect(moved <= sensitivity, `${moved} of ${sensitivity} at ${point}`).toBe(true)
+          if (moved === sensitivity) touched.set(asked.kind, moved)
+        }
+      }
+    })
+    expect([...touched.keys()].sort()).toEqual(['maximum', 'median', 'minimum', 'percentile'])
+  })
+
+  test('no person changes more keys than a selection of keys is made for', () => {
+    const changed = new Set<number>()
+    const query = asked(
+      fc.record({
+        kind: fc.constant('keySelection'),
+        column: fc.constant('Note'),
+        counts: fc.boolean(),
+        delta: fc.constant(1e-6),
+      }),
+    )
+    forNeighbours(query, dataset, 300, (asked, here, there) => {
+      const { counting, measurement } = planFor('key-selection', plan(asked, dataset, LIMITS))
+      expect(measurement.neighbours).toBe(kind)
+      const [before, after] = [here, there].map((rows) => {
+        const { texts, counts } = countTextsOf(counting, rows)
+        return new Map(texts.map((text, place) => [text, counts[place] ?? 0]))
+      })
+      const differences = ['', 'a', 'b'].map((text) =>
+        Math.abs((before?.get(text) ?? 0) - (after?.get(text) ?? 0)),
+      )
+      expect(Math.max(...differences)).toBeLessThanOrEqual(1)
+      changed.add(differences.reduce((sum, difference) => sum + difference, 0))
+    })
+    expect(Math.max(...changed)).toBe(kind === 'add-remove' ? 1 : 2)
   })
 })

@@ -1,0 +1,278 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Plan, plan } from '../../src/planner/plan.ts'
+import { accuracyReport } from '../../src/planner/report.ts'
+import { epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { LIMITS, planOf, refusalOf } from './planned.ts'
+
+const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
+const classic = { ...gaussian, calibration: 'classic' }
+const adult = { column: 'Age', op: '>=', value: 18 }
+const predicates = ['a', 'b', 'c'].map((name, i) => ({
+  name,
+  where: { column: 'Age', op: '>', value: 30 * i },
+}))
+const age = { kind: 'mean', column: 'Age' }
+const groups = { kind: 'groupBy', keys: ['Sex', 'Region'] }
+
+/** Queries of every kind that has one half-width, and the half-width wanted; over 500 rows where it matters. */
+const ASKED: readonly (readonly [string, object, number])[] = [
+  ['a count', { kind: 'count' }, 20],
+  ['a Laplace count', { kind: 'count', mechanism: 'laplace' }, 20],
+  ['a Gaussian count', { kind: 'count', ...gaussian }, 20],
+  ['a classic Gaussian count', { kind: 'count', ...classic }, 20],
+  ['a filtered count', { kind: 'count', where: adult }, 3],
+  ['a rounded count', { kind: 'count', mechanism: 'laplace', postprocess: { round: true } }, 7],
+  ['a sum', { kind: 'sum', column: 'Age' }, 5_000],
+  ['a real-valued sum', { kind: 'sum', column: 'Balance' }, 123.45],
+  ['a mean', age, 2],
+  ['a Gaussian mean', { ...age, ...gaussian }, 2],
+  ['a classic Gaussian mean', { ...age, ...classic }, 5],
+  ['a variance', { kind: 'variance', column: 'Age' }, 100],
+  ['a Gaussian variance', { kind: 'variance', column: 'Age', ...gaussian }, 100],
+  ['a standard deviation', { kind: 'standardDeviation', column: 'Income' }, 40],
+  ['a proportion', { kind: 'proportion', of: adult }, 0.02],
+  [
+    'a filtered proportion',
+    { kind: 'proportion', of: adult, where: { column: 'Region', op: 'isNull' } },
+    0.02,
+  ],
+  ['distinct values', { kind: 'countDistinct', column: 'Region' }, 1],
+  ['a histogram', { kind: 'histogram', column: 'Region' }, 9],
+  ['a Gaussian table', { kind: 'contingency', columns: ['Region', 'Sex'], ...gaussian }, 9],
+  ['counts of groups', { ...groups, statistics: [{ kind: 'count' }] }, 9],
+  ['means of groups', { ...groups, statistics: [age] }, 5],
+  ['sums of groups', { ...groups, statistics: [{ kind: 'sum', column: 'Balance' }], ...gaussian }, 500],
+  ['a noisy max', { kind: 'noisyMax', candidates: { column: 'Region' } }, 10],
+  ['a noisy max of predicates', { kind: 'noisyMax', candidates: { predicates }, noise: 'gumbel' }, 10],
+  ['the two best, with gaps', { kind: 'noisyMax', candidates: { predicates }, k: 2, gap: true }, 30],
+  ['a median', { kind: 'median', column: 'Income' }, 12],
+  ['a percentile', { kind: 'percentile', column: 'Age', p: 12.5 }, 3.25],
+  ['percentiles', { kind: 'percentile', column: 'Balance', p: [90, 10, 33.33] }, 25],
+  ['a minimum', { kind: 'minimum', column: 'Age' }, 8],
+  ['a maximum', { kind: 'maximum', column: 'Balance' }, 40],
+  ['keys with counts', { kind: 'keySelection', column: 'Note', counts: true, delta: 1e-8 }, 15],
+]
+
+const SUPPOSED_ROWS = 500
+
+const askFor = (wire: object, halfWidth: number, confidence = 0.95) => ({
+  ...wire,
+  accuracy: { halfWidth, confidence, supposedRows: SUPPOSED_ROWS },
+})
+const halfWidthOf = (planned: Plan) => accuracyReport(planned, SUPPOSED_ROWS).halfWidth ?? Number.NaN
+
+describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
+  const atEpsilon = (wire: object, nano: bigint) =>
+    planOf({ ...wire, epsilon: epsilonNumber(epsilonNano(nano)) }, neighbours, SUPPOSED_ROWS)
+
+  test.each(ASKED)('%s is as accurate as asked for, at the least epsilon', (_name, wire, halfWidth) => {
+    const planned = planOf(askFor(wire, halfWidth), neighbours, SUPPOSED_ROWS)
+    const { epsilonNano, deltaAtto } = planned.loss
+    expect(halfWidthOf(planned)).toBeLessThanOrEqual(halfWidth)
+    expect(halfWidthOf(atEpsilon(wire, epsilonNano - 1n))).toBeGreaterThan(halfWidth)
+    // It is the plan of that epsilon, and costs what that does: no more, no less, and delta only where it is used.
+    expect(atEpsilon(wire, epsilonNano)).toEqual({ ...planned, query: expect.anything() })
+    const usesDelta = 'mechanism' in wire && wire.mechanism === 'gaussian'
+    expect(deltaAtto).toBe(usesDelta ? 10n ** 12n : planned.release === 'key-selection' ? 10n ** 10n : 0n)
+  })
+
+  test('whatever is wanted, at whatever confidence: every epsilon from the least on does, and none below', () => {
+    let [met, refused] = [0, 0]
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...ASKED),
+        fc.double({ min: -4, max: 7, noNaN: true }),
+        fc.constantFrom(1e-9, 0.5, 0.9, 0.99, 0.999999999),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        ([, wire], magnitude, confidence, between) => {
+          const halfWidth = 10 ** magnitude
+          const sure = { ...wire, accuracy: { halfWidth, confidence, supposedRows: SUPPOSED_ROWS } }
+          let planned: Plan
+          try {
+            planned = planOf(sure, neighbours, SUPPOSED_ROWS)
+          } catch (error) {
+            if (!(error instanceof Refusal)) throw error
+            expect(error.errors[0]?.field).toBe('accuracy.halfWidth')
+            refused += 1
+            return
+          }
+          met += 1
+          const least = planned.loss.epsilonNano
+          expect(halfWidthOf(planned)).toBeLessThanOrEqual(halfWidth)
+          const at = (nano: bigint) => halfWidthOf({ ...atEpsilon(wire, nano), confidence } as Plan)
+          const largest = 'calibration' in wire ? 10n ** 9n : 10n ** 12n
+          const above = least + BigInt(Math.floor(Number(largest - least) * between ** 8))
+          expect(at(above)).toBeLessThanOrEqual(halfWidth)
+          const below = BigInt(Math.floor(Number(least) * (1 - between ** 8)))
+          if (below >= 3n && below < least) expect(at(below)).toBeGreaterThan(halfWidth)
+        },
+      ),
+      { numRuns: 300 },
+    )
+    expect(Math.min(met, refused)).toBeGreaterThan(10)
+  })
+})
+
+describe('the mechanism', () => {
+  const free = {
+    kind: 'groupBy',
+    keys: ['Sex'],
+    statistics: [{ kind: 'variance', column: 'Age' }],
+    delta: 0.01,
+  }
+
+  test('left out, is the one that gets by with the least epsilon', () => {
+    for (const halfWidth of [10, 100, 500]) {
+      const epsilons = ['geometric', 'laplace', 'gaussian'].map((mechanism) => {
+        const { loss } = planOf(askFor({ ...free, mechanism }, halfWidth))
+        return loss.epsilonNano
+      })
+      const chosen = planOf(askFor(free, halfWidth)).loss.epsilonNano
+      expect(epsilons.every((epsilon) => chosen <= epsilon)).toBe(true)
+      expect(epsilons).toContain(chosen)
+    }
+  })
+
+  test('is another one where the first does not reach what is wanted', () => {
+    const wire = { kind: 'count', delta: 1e-6 }
+    // Whole noise is 0 often enough at some epsilon; Gaussian noise never is.
+    expect(refusalOf(askFor({ ...wire, mechanism: 'gaussian' }, 0.001)).errors[0]?.field).toBe(
+      'accuracy.halfWidth',
+    )
+    expect(planOf(askFor(wire, 0.001)).loss.deltaAtto).toBe(0n)
+  })
+})
+
+test('what meets the target at any price costs the least there is', () => {
+  const least = (wire: object) => planOf(askFor(wire, 1e300)).loss.epsilonNano
+  expect(least({ kind: 'count' })).toBe(1n)
+  // Epsilon is divided: a share each.
+  expect(least({ kind: 'variance', column: 'Age' })).toBe(3n)
+  expect(least({ kind: 'percentile', column: 'Age', p: [25, 75] })).toBe(2n)
+  expect(least({ kind: 'noisyMax', candidates: { column: 'Region' }, k: 2 })).toBe(2n)
+  // One vector, or one threshold: nothing is divided.
+  expect(least({ kind: 'variance', column: 'Age', ...gaussian })).toBe(1n)
+  expect(least({ kind: 'keySelection', column: 'Note', counts: true, delta: 1e-8 })).toBe(1n)
+})
+
+test('a confidence asked for is the one stated, and dearer the higher it is', () => {
+  const planned = [0.5, 0.95, 0.999].map((confidence) => planOf(askFor({ kind: 'count' }, 20, confidence)))
+  expect(planned.map((plan) => accuracyReport(plan).confidence)).toEqual([0.5, 0.95, 0.999])
+  const epsilons = planned.map(({ loss }) => loss.epsilonNano)
+  expect(epsilons.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(epsilons)
+  expect(new Set(epsilons).size).toBe(3)
+})
+
+test('left out, the confidence is 0.95', () => {
+  const { loss, confidence } = planOf({ kind: 'median', column: 'Age', accuracy: { halfWidth: 12 } })
+  expect(confidence).toBe(0.95)
+  expect(loss).toEqual(planOf(askFor({ kind: 'median', column: 'Age' }, 12, 0.95)).loss)
+})
+
+describe('refusals', () => {
+  const halfWidth = 5
+  const refused: readonly (readonly [string, object, string, string])[] = [
+    ['both', { kind: 'count', epsilon: 1, accuracy: { halfWidth } }, 'invalid-request', 'accuracy'],
+    ['neither', { kind: 'count', epsilon: undefined }, 'invalid-request', 'epsilon'],
+    [
+      'a half-width of 0',
+      { kind: 'count', accuracy: { halfWidth: 0 } },
+      'invalid-request',
+      'accuracy.halfWidth',
+    ],
+    ['one below 0', { kind: 'count', accuracy: { halfWidth: -1 } }, 'invalid-request', 'accuracy.halfWidth'],
+    ...[0, 1, -0.5, 1.5, 1e-17, 1 - 2 ** -53].map(
+      (confidence) =>
+        [
+          `a confidence of ${confidence}`,
+          { ...age, accuracy: { halfWidth, confidence, supposedRows: 100 } },
+          'invalid-request',
+          'accuracy.confidence',
+        ] as const,
+    ),
+    [
+      'more than the largest epsilon gives',
+      { kind: 'sum', column: 'Balance', accuracy: { halfWidth: 0.01 } },
+      'query-does-not-fit',
+      'accuracy.halfWidth',
+    ],
+    [
+      'more than the classic calibration gives',
+      { kind: 'count', ...classic, accuracy: { halfWidth: 1 } },
+      'query-does-not-fit',
+      'accuracy.halfWidth',
+    ],
+    [
+      'more than rounding allows',
+      { ...age, postprocess: { round: true }, accuracy: { halfWidth: 0.49, supposedRows: 1e12 } },
+      'query-does-not-fit',
+      'accuracy.halfWidth',
+    ],
+    [
+      'a mean without supposed rows',
+      { ...age, accuracy: { halfWidth } },
+      'query-does-not-fit',
+      'accuracy.supposedRows',
+    ],
+    [
+      'a proportion without supposed rows',
+      { kind: 'proportion', of: adult, accuracy: { halfWidth } },
+      'query-does-not-fit',
+      'accuracy.supposedRows',
+    ],
+    [
+      'several statistics',
+      { ...groups, statistics: [{ kind: 'count' }, age], accuracy: { halfWidth } },
+      'query-does-not-fit',
+      'accuracy',
+    ],
+    [
+      'several statistics of supposed rows',
+      { ...groups, statistics: [{ kind: 'count' }, age], accuracy: { halfWidth, supposedRows: 100 } },
+      'query-does-not-fit',
+      'accuracy',
+    ],
+    [
+      'keys without counts',
+      { kind: 'keySelection', column: 'Note', delta: 1e-8, accuracy: { halfWidth } },
+      'query-does-not-fit',
+      'accuracy',
+    ],
+    [
+      'keys without counts of supposed rows',
+      { kind: 'keySelection', column: 'Note', delta: 1e-8, accuracy: { halfWidth, supposedRows: 100 } },
+      'query-does-not-fit',
+      'accuracy',
+    ],
+    // What does not fit at any epsilon is refused for what it is.
+    [
+      'more of the best than there are',
+      { kind: 'noisyMax', candidates: { column: 'Sex' }, k: 3, accuracy: { halfWidth } },
+      'query-does-not-fit',
+      'k',
+    ],
+    [
+      'gaussian without delta',
+      { kind: 'count', mechanism: 'gaussian', accuracy: { halfWidth } },
+      'mechanism-not-applicable',
+      'delta',
+    ],
+  ]
+  test.each(refused)('%s', (_name, wire, code, field) => {
+    const refusal = refusalOf(wire)
+    expect([refusal.code, refusal.errors[0]?.field]).toEqual([code, field])
+    expect(refusal.errors[0]?.rule.length).toBeGreaterThan(5)
+  })
+
+  // JSON has no such numbers; whoever calls the planner might.
+  test.each([
+    ['accuracy.halfWidth', { halfWidth: Number.NaN, confidence: 0.95 }],
+    ['accuracy.confidence', { halfWidth, confidence: Number.NaN }],
+  ])('an %s that is no number', (field, accuracy) => {
+    const { query, dataset } = planOf({ kind: 'count' })
+    const asked = { ...query, epsilon: undefined, accuracy }
+    expect(() => plan(asked, dataset, LIMITS)).toThrow(`${field}: must be`)
+  })
+})

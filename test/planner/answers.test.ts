@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
+import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
+import { answer, preview } from '../../src/answer.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { deltaAtto, epsilonNano, lossNumbers, NO_LOSS } from '../../src/privacy/loss.ts'
+import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
+import { rowOf } from './arbitraries.ts'
+import { people } from './people.ts'
+import { LIMITS, planOf } from './planned.ts'
+
+const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
+const age = { column: 'Age' }
+const bins = { column: 'Age', edges: [0, 18, 65, 120] }
+const of = { column: 'Sex', op: '=', value: 'M' }
+const predicates = ['young', 'male', 'rest'].map((name) => ({ name, where: of }))
+const statistics = [
+  { kind: 'count' },
+  ...['sum', 'mean', 'variance', 'standardDeviation'].map((kind) => ({ kind, column: 'Income' })),
+]
+
+const WIRES: readonly object[] = [
+  { kind: 'count' },
+  { kind: 'count', ...gaussian, calibration: 'classic', where: of },
+  { kind: 'sum', column: 'Balance' },
+  ...['mean', 'variance', 'standardDeviation'].flatMap((kind) => [
+    { kind, ...age },
+    { kind, column: 'Income', ...gaussian },
+    { kind, ...age, where: of, postprocess: { round: true, nonNegative: true } },
+    { kind, ...age, accuracy: { halfWidth: 500, supposedRows: 200 } },
+  ]),
+  { kind: 'proportion', of },
+  { kind: 'proportion', of, where: { column: 'Region', op: 'isNull' } },
+  { kind: 'countDistinct', column: 'Region' },
+  { kind: 'histogram', column: bins },
+  { kind: 'contingency', columns: ['Region', 'Member', bins], ...gaussian },
+  { kind: 'groupBy', keys: ['Region', bins], statistics },
+  { kind: 'groupBy', keys: ['Member'], statistics, ...gaussian, postprocess: { round: true } },
+  { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'mean', ...age }] },
+  ...['laplace', 'exponential', 'gumbel'].map((noise) => ({
+    kind: 'noisyMax',
+    candidates: { column: 'Region' },
+    noise,
+  })),
+  { kind: 'noisyMax', candidates: { column: bins }, k: 2, gap: true },
+  { kind: 'noisyMax', candidates: { predicates }, k: 3, accuracy: { halfWidth: 10, confidence: 0.9 } },
+  { kind: 'median', column: 'Balance' },
+  { kind: 'percentile', ...age, p: 12.5 },
+  { kind: 'percentile', ...age, p: [75, 25, 50] },
+  { kind: 'minimum', column: 'Income' },
+  { kind: 'maximum', column: 'Income' },
+  { kind: 'keySelection', column: 'Note', delta: 1e-3 },
+  { kind: 'keySelection', column: 'Note', delta: 1e-3, counts: true },
+]
+
+const cap = { epsilonNano: epsilonNano(10n ** 15n), deltaAtto: deltaAtto(10n ** 17n) }
+
+/** A ledger that charges whatever it is asked to, and keeps nothing. */
+const generousLedger = {
+  charge: async ({ loss }: Parameters<Ledger['charge']>[0]) => ({
+    kind: 'charged',
+    charge: { id: '0'.repeat(32), attempt: 1, budget: { cap, spent: loss } },
+  }),
+  recordAnswer: async () => true,
+} as Partial<Ledger> as Ledger
+
+const dependenciesOver = (rows: readonly StoredRow[]) => ({
+  engine: referenceEngine(() => rows),
+  ledger: generousLedger,
+  noiseSource: systemEntropy(),
+  limits: LIMITS,
+  leaseMs: 1000,
+})
+
+/** JSON has neither: they would leave as null, which some fields may be. */
+function requireFinite(value: unknown): void {
+  if (typeof value === 'number') expect(Number.isFinite(value)).toBe(true)
+  else if (typeof value === 'object' && value !== null)
+    for (const part of Object.values(value)) requireFinite(part)
+}
+
+test('every kind of query is among those tried', () => {
+  const kinds = new Set(WIRES.map((wire) => ('kind' in wire ? wire.kind : '')))
+  expect([...kinds].sort()).toEqual([...QUERY_KINDS].sort())
+})
+
+describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
+  describe.each(WIRES.map((wire) => [JSON.stringify(wire), wire] as const))('%s', (_text, wire) => {
+    test('has a preview and an answer as declared, over no rows, few and many', async () => {
+      const least = neighbours === 'add-remove' ? 0 : 1
+      const person = rowOf(people(neighbours))
+      for (const [size, epsilon] of [
+        [least, 0.001],
+        [1, 1],
+        [40, 0.1],
+        [300, 'calibration' in wire ? 1 : 900],
+      ] as const) {
+        const price = 'accuracy' in wire ? {} : { epsilon }
+        const rows = fc.sample(person, size)
+        const dataset = people(neighbours, size)
+        const query = querySchema.parse({ ...price, ...wire })
+        const planned = planOf({ ...price, ...wire }, neighbours, size)
+
+        const before = preview({ dataset, query }, LIMITS, { cap, spent: NO_LOSS }, 50)
+        requireFinite(before)
+        expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
+
+        const question = { principal: 'analyst', dataset, query }
+        const { body } = await answer(dependenciesOver(rows), question)
+        const { noise, cost, result, accuracy, kind } = answerSchema.parse(JSON.parse(body))
+        expect(kind).toBe(query.kind)
+        // What was announced is what was done and charged.
+        expect(noise).toEqual(before.noise)
+        expect(cost).toEqual(lossNumbers(planned.loss))
+        expect(before.cost).toEqual(cost)
+        expect(noise.neighbours).toBe(neighbours)
+        expect(accuracy.confidence).toBe(planned.confidence)
+        // Several values say so each, and keys without counts have nothing to say it of.
+        const unknown = 'groups' in result || ('keys' in result && !('counts' in wire))
+        expect(accuracy.halfWidth === null).toBe(unknown)
+        const inRanks = planned.release === 'noisy-max' || planned.release === 'quantiles'
+        expect(accuracy.expectedAbsoluteError === null).toBe(unknown || inRanks)
+        expect(accuracy.unit === 'rows').toBe(planned.release !== 'estimates')
+        expect('rowsToAppear' in accuracy).toBe('keys' in result)
+        if (planned.release === 'estimates' && planned.estimates.length > 1)
+          expect(accuracy.estimates).toHaveLength(planned.estimates.length)
+      }
+    })
+  })
+})

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import type { Column, Dataset } from '../../src/catalog/dataset.ts'
+import type { StoredRow, StoredValue } from '../engines/reference-engine.ts'
+
+/** Stored values of a column, its extremes often: that is where an aggregate moves most. */
+function stored(column: Column): fc.Arbitrary<StoredValue> {
+  const present = (): fc.Arbitrary<StoredValue> => {
+    switch (column.type) {
+      case 'integer':
+      case 'number':
+        return fc.oneof(
+          fc.constantFrom(column.lowerIndex, column.upperIndex),
+          fc.bigInt({ min: column.lowerIndex, max: column.upperIndex }),
+        )
+      case 'category':
+        return fc.nat(column.categories.length - 1)
+      case 'boolean':
+        return fc.boolean()
+      case 'string':
+        return fc.constantFrom('', 'a', 'b')
+    }
+  }
+  return column.nullable ? fc.oneof({ weight: 4, arbitrary: present() }, fc.constant(null)) : present()
+}
+
+/** Rows of a dataset as they are stored. */
+export const rowOf = (dataset: Dataset): fc.Arbitrary<StoredRow> =>
+  fc.record(Object.fromEntries(dataset.columns.map((column) => [column.name, stored(column)])))
+
+const leaf: fc.Arbitrary<object> = fc.oneof(
+  fc.record({
+    column: fc.constant('Age'),
+    op: fc.constantFrom('=', '!=', '<', '<=', '>', '>='),
+    value: fc.nat(130),
+  }),
+  fc.record({
+    column: fc.constant('Balance'),
+    op: fc.constantFrom('<', '>='),
+    value: fc.integer({ min: -60, max: 40 }),
+  }),
+  fc.record({ column: fc.constantFrom('Income', 'Region', 'Member'), op: fc.constant('isNull') }),
+  fc.record({ column: fc.constant('Sex'), op: fc.constantFrom('=', '!='), value: fc.constantFrom('M', 'F') }),
+  fc.record({
+    column: fc.constant('Region'),
+    op: fc.constant('in'),
+    values: fc.constantFrom(['N'], ['N', 'S'], ['E']),
+  }),
+  fc.record({ column: fc.constant('Member'), op: fc.constant('='), value: fc.boolean() }),
+  fc.record({ column: fc.constant('Note'), op: fc.constant('='), value: fc.constantFrom('', 'a') }),
+)
+
+/** Predicates over the columns of `people`, as they are sent. */
+export const where: fc.Arbitrary<object> = fc.oneof(
+  leaf,
+  fc.record({ op: fc.constantFrom('and', 'or'), predicates: fc.array(leaf, { minLength: 1, maxLength: 3 }) }),
+  fc.record({ op: fc.constant('not'), predicate: leaf }),
+)
+
+/** The names of the numeric columns of `people`. */
+export const numeric = fc.constantFrom('Age', 'Balance', 'Income')
+
+/** Columns of `people` that can be grouped by, as they are sent. */
+export const grouping = fc.constantFrom(
+  'Sex',
+  'Region',
+  'Member',
+  { column: 'Age', edges: [0, 18, 65] },
+  { column: 'Income', edges: [10, 100, 500] },
+)
+
+export const nameOf = (column: string | { column: string }) =>
+  typeof column === 'string' ? column : column.column
+
+/** Keys of a group-by, as they are sent: no column twice. */
+export const keys = fc.uniqueArray(grouping, { minLength: 1, maxLength: 2, selector: nameOf })
+
+/** One of the statistics of a group-by, as it is sent. */
+export const groupStatistic: fc.Arbitrary<object> = fc.oneof(
+  fc.constant({ kind: 'count' }),
+  fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),
+)

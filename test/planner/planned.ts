@@ -1,0 +1,38 @@
+import { query as querySchema } from '../../schemas/query.ts'
+import { type EstimatePlan, type Plan, plan } from '../../src/planner/plan.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { people } from './people.ts'
+
+export const LIMITS = { maxCells: 1000 }
+
+/** The plan of a query as it is sent, over {@link people}; at an epsilon of 1 where it says nothing about its price. */
+export function planOf(wire: object, neighbours: Neighbours = 'add-remove', rows = 100): Plan {
+  const price = 'accuracy' in wire ? {} : { epsilon: 1 }
+  return plan(querySchema.parse({ ...price, ...wire }), people(neighbours, rows), LIMITS)
+}
+
+/** As {@link planOf}, for queries that are answered by adding noise to sums and counts. */
+export function estimatesOf(wire: object, neighbours?: Neighbours, rows?: number): EstimatePlan {
+  return planFor('estimates', planOf(wire, neighbours, rows))
+}
+
+/** A plan that is known to be of some kind. */
+export function planFor<Release extends Plan['release']>(
+  release: Release,
+  planned: Plan,
+): Extract<Plan, { release: Release }> {
+  if (planned.release !== release) throw new Error(`a plan for ${planned.release}, not for ${release}`)
+  return planned as Extract<Plan, { release: Release }>
+}
+
+/** The refusal of a query that cannot be planned. */
+export function refusalOf(wire: object, neighbours?: Neighbours): Refusal {
+  try {
+    planOf(wire, neighbours)
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
