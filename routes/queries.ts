@@ -5,6 +5,7 @@ import { answer as answerSchema, preview as previewSchema } from '../schemas/ans
 import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { query } from '../schemas/query.ts'
+import { openedSession } from '../schemas/sparse-vector.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { type AnswerDependencies, answer, preview } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
@@ -29,6 +30,12 @@ const releaseParameters = z.strictObject({
 })
 
 const storedAnswer = { description: 'The answer.', content: { 'application/json': { schema: answerSchema } } }
+
+/** Whatever was paid for: the opening of a session is a release, too. */
+const storedRelease = {
+  description: 'The answer.',
+  content: { 'application/json': { schema: z.union([answerSchema, openedSession]) } },
+}
 
 /** Sends the stored bytes as they are. */
 function sendStored(reply: FastifyReply, body: string): FastifyReply {
@@ -133,7 +140,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
           'The bytes that were sent the first time. The example is the release of the example query.',
         security: analyst.security,
         params: releaseParameters,
-        response: { 200: storedAnswer, ...problemResponses },
+        response: { 200: storedRelease, ...problemResponses },
       },
     },
     async (request, reply) => {

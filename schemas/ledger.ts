@@ -21,10 +21,19 @@ export const ledgerQuery = z.strictObject({
 const entry = z
   .strictObject({
     sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
-    kind: z.enum(['opened', 'granted', 'charged', 'denied', 'retried', 'answered', 'failed']),
+    kind: z.enum([
+      'opened',
+      'granted',
+      'charged',
+      'denied',
+      'retried',
+      'answered',
+      'failed',
+      'session-answered',
+    ]),
     at: z.iso.datetime(),
     principal: z.string(),
-    release: z.string().optional().describe('The charge, and the release it paid for.'),
+    release: z.string().optional().describe('The charge, and the release or the session it paid for.'),
     amount: loss.optional(),
     reason: z.string().optional(),
     hash: z.string().describe('SHA-256 over the event and the hash of the one before.'),

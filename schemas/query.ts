@@ -295,7 +295,7 @@ const noisyMaxQuery = z
         'laplace: report noisy max; exponential: permute-and-flip; gumbel: the exponential mechanism. Left out: ' +
           'exponential, which errs least, or laplace where the gap is asked for.',
       ),
-    k: z.int().min(1).max(1_000).default(1).describe('How many of the best, in order.'),
+    k: z.int().min(1).max(100).default(1).describe('How many of the best, in order.'),
     gap: z
       .boolean()
       .default(false)

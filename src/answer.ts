@@ -1,18 +1,11 @@
 import type { Dataset } from './catalog/dataset.ts'
+import { charge, inFlight } from './charge.ts'
 import type { Engine } from './engines/engine.ts'
-import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Budget, Charge, Ledger } from './ledger/ledger.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
 import { type Plan, type PlanLimits, plan } from './planner/plan.ts'
 import { accuracyReport, noiseReport, type Released, report } from './planner/report.ts'
-import {
-  coversLoss,
-  deltaNumber,
-  epsilonNumber,
-  lossNumbers,
-  type PrivacyLoss,
-  subtractLoss,
-} from './privacy/loss.ts'
+import { coversLoss, lossNumbers, subtractLoss } from './privacy/loss.ts'
 import { Refusal } from './privacy/refusal.ts'
 import { release } from './release.ts'
 
@@ -77,9 +70,16 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   if (question.givenUp?.()) {
     throw new Refusal('unavailable', 'The request was given up before anything was charged.')
   }
-  const charged = await charge(dependencies, question, planned)
-  if ('replayed' in charged) return charged
-
+  const { principal, dataset, query, idempotencyKey } = question
+  const outcome = await charge(dependencies, {
+    principal,
+    dataset,
+    request: { query },
+    loss: planned.loss,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  })
+  if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
+  const charged = outcome.charge
   try {
     const released = await release(planned, engine, noiseSource)
     const body = JSON.stringify(describeAnswer(planned, charged, released))
@@ -91,79 +91,6 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   }
   // A later attempt holds the charge, and its answer is the one that counts: this one is dropped unseen.
   throw inFlight(dependencies.leaseMs)
-}
-
-/** Debit the question's price, durably, or find the answer that was paid for before. */
-async function charge(
-  { ledger, leaseMs }: AnswerDependencies,
-  question: Question,
-  planned: Plan,
-): Promise<Charge | Answer> {
-  const { principal, dataset, query } = question
-  const request = canonicalJson({ dataset: dataset.id, version: dataset.version, query })
-  const requestHash = sha256(request)
-  const outcome = await ledger.charge({
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    principal,
-    idempotencyKey: question.idempotencyKey ?? `sha256:${requestHash}`,
-    requestHash,
-    request,
-    loss: planned.loss,
-    leaseMs,
-  })
-  switch (outcome.kind) {
-    case 'charged':
-      return outcome.charge
-    case 'answered':
-      return { body: outcome.answer, replayed: true }
-    case 'denied':
-      throw denied(outcome.budget, planned.loss)
-    case 'in-flight':
-      throw inFlight(outcome.retryAfterMs)
-    case 'key-reused':
-      throw new Refusal(
-        'idempotency-key-reused',
-        'This Idempotency-Key was used for another request. Use a new key for a new question.',
-      )
-    case 'no-budget':
-      throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
-  }
-}
-
-function denied({ cap, spent }: Budget, asked: PrivacyLoss): Refusal {
-  const remaining = subtractLoss(cap, spent)
-  const short = asked.epsilonNano > remaining.epsilonNano ? 'epsilon' : 'delta'
-  const [wanted, left] =
-    short === 'epsilon'
-      ? [epsilonNumber(asked.epsilonNano), epsilonNumber(remaining.epsilonNano)]
-      : [deltaNumber(asked.deltaAtto), deltaNumber(remaining.deltaAtto)]
-  return new Refusal(
-    'budget-insufficient',
-    `The query asks for ${short} ${wanted} and ${left} is left. Nothing was charged.`,
-    [{ field: short, rule: `must be at most ${left}, what is left of the budget` }],
-    {
-      cap: lossNumbers(cap),
-      spent: lossNumbers(spent),
-      remaining: lossNumbers(remaining),
-      asked: lossNumbers(asked),
-    },
-  )
-}
-
-const LONGEST_RETRY_SECONDS = 2
-
-function inFlight(retryAfterMs: number): Refusal {
-  // The lease is the longest it can take; mostly it is over in a moment.
-  const retryAfterSeconds = Math.min(LONGEST_RETRY_SECONDS, Math.max(1, Math.ceil(retryAfterMs / 1000)))
-  return new Refusal(
-    'query-in-flight',
-    'The same question is being answered. Ask again later, at no further cost.',
-    [],
-    {
-      retryAfterSeconds,
-    },
-  )
 }
 
 /** A budget as people read it. */

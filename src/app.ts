@@ -18,6 +18,7 @@ import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { queriesRoutes } from '../routes/queries.ts'
+import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { KeyRing } from './access/keys.ts'
 import type { AnswerDependencies } from './answer.ts'
@@ -102,6 +103,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(datasetsRoutes, { keyRing, catalog, registry })
   await app.register(budgetsRoutes, { keyRing, ledger: answering.ledger })
   await app.register(queriesRoutes, { keyRing, catalog, answering })
+  await app.register(sparseVectorRoutes, { keyRing, catalog, answering })
   await app.register(mechanismsRoutes, { keyRing })
   if (audit !== undefined)
     await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })

@@ -4,10 +4,12 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AnswerFailure } from './answer.ts'
 import { LedgerFault } from './ledger/fault.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from './privacy/refusal.ts'
+import { QuestionFailure } from './sparse-vector.ts'
 
 /** The codes of what went wrong on our side or in HTTP itself; with {@link RefusalCode} they are all there are. */
 type FailureCode =
   | 'query-failed'
+  | 'question-failed'
   | 'internal-error'
   | 'method-or-path-unknown'
   | 'body-too-large'
@@ -25,6 +27,7 @@ export const PROBLEMS = {
   forbidden: { status: 403, title: 'The key has another role' },
   'unknown-dataset': { status: 404, title: 'There is no such dataset' },
   'unknown-release': { status: 404, title: 'There is no such release of yours' },
+  'unknown-session': { status: 404, title: 'There is no such session of yours' },
   'dataset-exists': { status: 409, title: 'The dataset exists' },
   'budget-account-exists': { status: 409, title: 'The id has a budget from before' },
   'source-refused': { status: 422, title: 'The source file is refused' },
@@ -37,7 +40,10 @@ export const PROBLEMS = {
   'budget-insufficient': { status: 403, title: 'The budget does not suffice' },
   'idempotency-key-reused': { status: 422, title: 'The key belongs to another request' },
   'query-in-flight': { status: 409, title: 'The same question is being answered' },
+  'session-used-up': { status: 409, title: 'The session is used up' },
+  'session-dataset-changed': { status: 409, title: 'The dataset is not what it was' },
   'query-failed': { status: 500, title: 'The query could not be completed' },
+  'question-failed': { status: 500, title: 'The question could not be answered' },
   'internal-error': { status: 500, title: 'Something failed on our side' },
   unavailable: { status: 503, title: 'The service cannot answer now' },
   'method-or-path-unknown': { status: 404, title: 'There is nothing here' },
@@ -143,6 +149,14 @@ function problemParts(error: unknown): ProblemParts {
       facts: { chargeId: error.chargeId },
     }
   }
+  if (error instanceof QuestionFailure) {
+    return {
+      code: 'question-failed',
+      detail:
+        'The question could not be answered. Ask again with the same Idempotency-Key, or the same body without one: it ' +
+        'costs nothing, and if an answer was stored, that is what you get.',
+    }
+  }
   if (error instanceof LedgerFault) {
     return {
       code: 'unavailable',
@@ -215,6 +229,8 @@ function frameworkParts(error: FastifyError): ProblemParts {
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
   if (error instanceof AnswerFailure) {
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
+  } else if (error instanceof QuestionFailure) {
+    request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
   } else if (code === 'internal-error' || error instanceof LedgerFault) {
     request.log.error({ code, err: error }, 'request failed')
   } else {

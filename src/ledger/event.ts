@@ -23,7 +23,9 @@ export interface LedgerEvent {
   readonly principal: string
   readonly chargeId?: string
   readonly attempt?: number
-  /** The request's SHA-256, hexadecimal; for charged and denied. */
+  /** Of a session's answer, its number: 1 for the first. */
+  readonly question?: number
+  /** The request's SHA-256, hexadecimal; for charged, denied and session-answered. */
   readonly requestHash?: string
   /** The version of the dataset that the attempt reads. */
   readonly datasetVersion?: string

@@ -49,7 +49,16 @@ export type ChargeOutcome =
 export interface LedgerEntry {
   readonly sequence: number
   readonly dataset: string
-  readonly kind: 'opened' | 'granted' | 'charged' | 'denied' | 'retried' | 'answered' | 'failed'
+  readonly kind:
+    | 'opened'
+    | 'granted'
+    | 'charged'
+    | 'denied'
+    | 'retried'
+    | 'answered'
+    | 'failed'
+    /** One question of a sparse vector session, under the charge that opened it. */
+    | 'session-answered'
   /** ISO 8601, UTC. */
   readonly at: string
   readonly principal: string
@@ -67,6 +76,67 @@ export interface StoredRelease {
   readonly id: string
   readonly dataset: string
   readonly principal: string
+  readonly answer: string
+}
+
+/** The state of a sparse vector session that is opened, and that never changes. */
+export interface NewSession {
+  /** After so many answers "above" the session is used up. */
+  readonly positives: number
+  /** What its answers follow from and everybody may know, written as its owner likes. */
+  readonly terms: string
+  /** The noise of its threshold: a secret, for whoever computes its answers and nobody else. */
+  readonly thresholdNoise: bigint
+}
+
+/** What a session's owner may see of it. */
+export interface StoredSession {
+  /** The id of the charge that opened it. */
+  readonly id: string
+  readonly dataset: string
+  readonly datasetVersion: string
+  readonly principal: string
+  /** The answer of that charge. */
+  readonly opening: string
+  /** How many questions were answered. */
+  readonly answered: number
+  readonly positivesLeft: number
+}
+
+/** What identifies a question of a session. */
+export interface SessionQuestion {
+  readonly session: string
+  /** Unique per session. */
+  readonly idempotencyKey: string
+  /** SHA-256 of the canonical request, hexadecimal: the same key with another hash is refused. */
+  readonly requestHash: string
+}
+
+/** What a question of a session meets. */
+export type SessionQuestionOutcome =
+  /** It may be answered, as the session's question of this number. */
+  | ({ readonly kind: 'open'; readonly question: number; readonly positivesFound: number } & NewSession)
+  /** It was answered before: the stored answer, byte for byte. */
+  | { readonly kind: 'answered'; readonly answer: string }
+  /** The key was used for another question. */
+  | { readonly kind: 'key-reused' }
+  | { readonly kind: 'used-up' }
+  | { readonly kind: 'no-session' }
+
+/** An answer to store. */
+export interface SessionAnswer extends SessionQuestion {
+  /** The number under which the question was found to be open. */
+  readonly question: number
+  /** The canonical request, for the audit. */
+  readonly request: string
+  readonly above: boolean
+  readonly answer: string
+}
+
+/** An answer as it was stored. */
+export interface StoredSessionAnswer {
+  readonly question: number
+  readonly request: string
   readonly answer: string
 }
 
@@ -89,6 +159,24 @@ export interface Ledger {
    * @returns false where it is not, or where the charge is answered already: the answer must then be discarded.
    */
   recordAnswer(id: string, attempt: number, answer: string): Promise<boolean>
+  /**
+   * {@link Ledger.recordAnswer}, with the session that the charge has paid for: both are durable, or neither is.
+   * @returns false where the answer, and the session with it, must be discarded.
+   */
+  openSession(id: string, attempt: number, answer: string, session: NewSession): Promise<boolean>
+  session(id: string): Promise<StoredSession | undefined>
+  /** Whether a question of a session may be answered now, and with what; it changes nothing. */
+  sessionQuestion(question: SessionQuestion): Promise<SessionQuestionOutcome>
+  /**
+   * Store an answer of a session as its next, where a positive is left and the key is new.
+   * @returns false where it is not the next any more: the answer must then be discarded.
+   */
+  recordSessionAnswer(answer: SessionAnswer): Promise<boolean>
+  /** Newest first, at most `limit`, before `beforeQuestion` where it is given. */
+  sessionAnswers(
+    id: string,
+    page: { readonly limit: number; readonly beforeQuestion?: number },
+  ): Promise<readonly StoredSessionAnswer[]>
   /** An attempt failed: the debit stays, and a repeat of the question may try again at once. */
   recordFailure(id: string, attempt: number): Promise<void>
   /** Newest first, at most `limit`, before `beforeSequence` where it is given, of one principal where it is given. */

@@ -13,6 +13,8 @@ export const MAX_CAP_DELTA_ATTO = ONE_DELTA_ATTO - 1n
 const APPLICATION_ID = 0x53747431n
 
 const MAX_COUNT = Number.MAX_SAFE_INTEGER
+/** Far beyond any noise that is ever drawn, and within 64 bits. */
+export const MAX_THRESHOLD_NOISE = 2n ** 62n
 /** The last instant that an ISO 8601 date of JavaScript can name, in milliseconds since 1970. */
 export const MAX_TIME_MS = 8_640_000_000_000_000
 
@@ -118,6 +120,74 @@ export const MIGRATIONS: readonly string[] = [
 
   CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
   BEGIN SELECT RAISE(ABORT, 'an event is never deleted'); END;
+  `,
+  `
+  -- INSERT OR REPLACE deletes the row that is in its way without asking the triggers on deletion. A number that SQLite is
+  -- yet to give is -1 here.
+  CREATE TRIGGER charges_are_never_replaced BEFORE INSERT ON charges
+  WHEN EXISTS (SELECT 1 FROM charges WHERE id = NEW.id)
+    OR (NEW.number > 0 AND EXISTS (SELECT 1 FROM charges WHERE number = NEW.number))
+  BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END;
+
+  CREATE TRIGGER releases_are_never_replaced BEFORE INSERT ON releases
+  WHEN EXISTS (SELECT 1 FROM releases WHERE charge = NEW.charge)
+  BEGIN SELECT RAISE(ABORT, 'a release is never replaced'); END;
+
+  -- Sparse vector sessions. Neither a session nor an answer ever changes: how many were answered and how many positives
+  -- are left follows from the answers that there are, so no counter can be set back.
+  CREATE TABLE sparse_vector_sessions (
+    charge INTEGER NOT NULL PRIMARY KEY REFERENCES charges (number)
+      CHECK (charge BETWEEN 1 AND ${MAX_COUNT}),
+    positives INTEGER NOT NULL CHECK (positives BETWEEN 1 AND ${MAX_COUNT}),
+    terms TEXT NOT NULL CHECK (length(terms) > 0),
+    -- A secret: who knows it learns more from the answers than was paid for.
+    threshold_noise INTEGER NOT NULL CHECK (threshold_noise BETWEEN -${MAX_THRESHOLD_NOISE} AND ${MAX_THRESHOLD_NOISE})
+  ) STRICT;
+
+  CREATE TRIGGER sessions_are_paid_for_and_opened_once BEFORE INSERT ON sparse_vector_sessions
+  WHEN NOT EXISTS (SELECT 1 FROM charges WHERE number = NEW.charge AND state = 'answered')
+    OR EXISTS (SELECT 1 FROM sparse_vector_sessions WHERE charge = NEW.charge)
+  BEGIN SELECT RAISE(ABORT, 'a session is paid for and opened once'); END;
+
+  CREATE TRIGGER sessions_are_never_changed BEFORE UPDATE ON sparse_vector_sessions
+  BEGIN SELECT RAISE(ABORT, 'a session is never changed'); END;
+
+  CREATE TRIGGER sessions_are_never_deleted BEFORE DELETE ON sparse_vector_sessions
+  BEGIN SELECT RAISE(ABORT, 'a session is never deleted'); END;
+
+  CREATE TABLE sparse_vector_answers (
+    session INTEGER NOT NULL REFERENCES sparse_vector_sessions (charge),
+    question INTEGER NOT NULL CHECK (question BETWEEN 1 AND ${MAX_COUNT}),
+    idempotency_key TEXT NOT NULL CHECK (length(idempotency_key) > 0),
+    request_hash TEXT NOT NULL,
+    request TEXT NOT NULL,
+    above INTEGER NOT NULL CHECK (above IN (0, 1)),
+    answer TEXT NOT NULL,
+    PRIMARY KEY (session, question),
+    UNIQUE (session, idempotency_key)
+  ) STRICT;
+
+  -- Counting a session's positives reads as many entries as there are, however many questions were answered.
+  CREATE INDEX sparse_vector_positives ON sparse_vector_answers (session) WHERE above = 1;
+
+  CREATE TRIGGER session_answers_follow_each_other BEFORE INSERT ON sparse_vector_answers
+  WHEN NEW.question <> (
+      SELECT coalesce(max(question), 0) + 1 FROM sparse_vector_answers WHERE session = NEW.session)
+    OR EXISTS (
+      SELECT 1 FROM sparse_vector_answers
+      WHERE session = NEW.session AND idempotency_key = NEW.idempotency_key)
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session follows the one before'); END;
+
+  CREATE TRIGGER session_answers_end_with_the_positives BEFORE INSERT ON sparse_vector_answers
+  WHEN (SELECT count(*) FROM sparse_vector_answers WHERE session = NEW.session AND above = 1)
+    >= (SELECT coalesce(max(positives), 0) FROM sparse_vector_sessions WHERE charge = NEW.session)
+  BEGIN SELECT RAISE(ABORT, 'the session is used up'); END;
+
+  CREATE TRIGGER session_answers_are_never_changed BEFORE UPDATE ON sparse_vector_answers
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session is never changed'); END;
+
+  CREATE TRIGGER session_answers_are_never_deleted BEFORE DELETE ON sparse_vector_answers
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session is never deleted'); END;
   `,
 ]
 

@@ -18,8 +18,14 @@ import type {
   ChargeOutcome,
   ChargeRequest,
   LedgerEntry,
+  NewSession,
   OpenOutcome,
+  SessionAnswer,
+  SessionQuestion,
+  SessionQuestionOutcome,
   StoredRelease,
+  StoredSession,
+  StoredSessionAnswer,
 } from './ledger.ts'
 import { type Call, type Operations, perform, type Settled } from './operation.ts'
 import {
@@ -27,6 +33,7 @@ import {
   isStoreError,
   MAX_CAP_DELTA_ATTO,
   MAX_EPSILON_NANO,
+  MAX_THRESHOLD_NOISE,
   openSqliteDatabase,
 } from './sqlite-schema.ts'
 
@@ -147,6 +154,17 @@ interface ChargeRow {
   readonly leaseExpiresAtMs: number
 }
 
+interface SessionRow extends NewSession {
+  /** Of the charge that opened it. */
+  readonly number: bigint
+  readonly dataset: string
+  readonly datasetVersion: string
+  readonly principal: string
+  readonly opening: string
+  readonly answered: number
+  readonly positivesFound: number
+}
+
 /** What an event says beyond its place in the chain. */
 type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
 
@@ -208,6 +226,33 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     SELECT charges.dataset, charges.principal, releases.answer
     FROM charges JOIN releases ON releases.charge = charges.number
     WHERE charges.id = :id
+  `)
+  const insertSession = database.prepare(`
+    INSERT INTO sparse_vector_sessions (charge, positives, terms, threshold_noise)
+    VALUES (:charge, :positives, :terms, :thresholdNoise)
+  `)
+  const findSession = database.prepare(`
+    SELECT charges.number, charges.dataset, charges.dataset_version, charges.principal, releases.answer,
+      sessions.positives, sessions.terms, sessions.threshold_noise,
+      (SELECT coalesce(max(question), 0) FROM sparse_vector_answers WHERE session = charges.number) AS answered,
+      (SELECT count(*) FROM sparse_vector_answers WHERE session = charges.number AND above = 1) AS positives_found
+    FROM charges
+      JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
+      JOIN releases ON releases.charge = charges.number
+    WHERE charges.id = :id
+  `)
+  const findSessionAnswer = database.prepare(`
+    SELECT request_hash, answer FROM sparse_vector_answers
+    WHERE session = :session AND idempotency_key = :idempotencyKey
+  `)
+  const insertSessionAnswer = database.prepare(`
+    INSERT INTO sparse_vector_answers (session, question, idempotency_key, request_hash, request, above, answer)
+    VALUES (:session, :question, :idempotencyKey, :requestHash, :request, :above, :answer)
+  `)
+  const findSessionAnswers = database.prepare(`
+    SELECT question, request, answer FROM sparse_vector_answers
+    WHERE session = (SELECT number FROM charges WHERE id = :id) AND question < :before
+    ORDER BY question DESC LIMIT :limit
   `)
   const findEvents = database.prepare(`
     SELECT canonical, hash FROM events
@@ -357,11 +402,15 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
   }
 
   function recordAnswer(id: string, attempt: number, answer: string): boolean {
+    return endWithAnswer(id, attempt, answer) !== undefined
+  }
+
+  function endWithAnswer(id: string, attempt: number, answer: string): ChargeRow | undefined {
     expectText({ id })
     expectWellFormed('answer', answer)
     expectCount('attempt', attempt, Number.MAX_SAFE_INTEGER)
     const row = endAttempt.get({ id, attempt, state: 'answered' })
-    if (row === undefined) return false
+    if (row === undefined) return undefined
     const answered = chargeFromRow(row)
     insertRelease.run({ charge: answered.number, answer })
     append(expectAccount(account(answered.dataset)), {
@@ -371,7 +420,96 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
       attempt,
       answerHash: sha256(answer),
     })
+    return answered
+  }
+
+  function openSession(id: string, attempt: number, answer: string, session: NewSession): boolean {
+    const { positives, terms, thresholdNoise } = session
+    expectText({ terms })
+    expectCount('positives', positives, Number.MAX_SAFE_INTEGER)
+    if (thresholdNoise < -MAX_THRESHOLD_NOISE || thresholdNoise > MAX_THRESHOLD_NOISE) {
+      throw new RangeError("a threshold's noise is out of range")
+    }
+    const answered = endWithAnswer(id, attempt, answer)
+    if (answered === undefined) return false
+    insertSession.run({ charge: answered.number, positives, terms, thresholdNoise })
     return true
+  }
+
+  function sessionRow(id: string): SessionRow | undefined {
+    const row = findSession.get({ id })
+    return row === undefined ? undefined : sessionFromRow(row)
+  }
+
+  function session(id: string): StoredSession | undefined {
+    const found = sessionRow(id)
+    if (found === undefined) return undefined
+    const { dataset, datasetVersion, principal, opening, answered, positives, positivesFound } = found
+    return {
+      id,
+      dataset,
+      datasetVersion,
+      principal,
+      opening,
+      answered,
+      positivesLeft: positives - positivesFound,
+    }
+  }
+
+  function sessionQuestion(question: SessionQuestion): SessionQuestionOutcome {
+    expectSessionQuestion(question)
+    const found = sessionRow(question.session)
+    if (found === undefined) return { kind: 'no-session' }
+    const { number, answered, positives, positivesFound, terms, thresholdNoise } = found
+    const stored = findSessionAnswer.get({ session: number, idempotencyKey: question.idempotencyKey })
+    if (stored !== undefined) {
+      return text(stored, 'request_hash') === question.requestHash
+        ? { kind: 'answered', answer: text(stored, 'answer') }
+        : { kind: 'key-reused' }
+    }
+    if (positivesFound >= positives) return { kind: 'used-up' }
+    return { kind: 'open', question: answered + 1, positivesFound, positives, terms, thresholdNoise }
+  }
+
+  function recordSessionAnswer(recorded: SessionAnswer): boolean {
+    const { question, idempotencyKey, requestHash, request, above, answer } = recorded
+    expectText({ request })
+    expectWellFormed('answer', answer)
+    expectCount('question', question, Number.MAX_SAFE_INTEGER)
+    const outcome = sessionQuestion(recorded)
+    const found = sessionRow(recorded.session)
+    if (found === undefined || outcome.kind !== 'open' || outcome.question !== question) return false
+    insertSessionAnswer.run({
+      session: found.number,
+      question,
+      idempotencyKey,
+      requestHash,
+      request,
+      above: above ? 1n : 0n,
+      answer,
+    })
+    append(expectAccount(account(found.dataset)), {
+      kind: 'session-answered',
+      principal: found.principal,
+      chargeId: recorded.session,
+      question,
+      requestHash,
+      answerHash: sha256(answer),
+    })
+    return true
+  }
+
+  function sessionAnswers(
+    id: string,
+    { limit, beforeQuestion = Number.MAX_SAFE_INTEGER }: { limit: number; beforeQuestion?: number },
+  ): readonly StoredSessionAnswer[] {
+    expectCount('limit', limit, MAX_PAGE)
+    expectCount('beforeQuestion', beforeQuestion, Number.MAX_SAFE_INTEGER)
+    return findSessionAnswers.all({ id, before: beforeQuestion, limit }).map((row) => ({
+      question: Number(integer(row, 'question')),
+      request: text(row, 'request'),
+      answer: text(row, 'answer'),
+    }))
   }
 
   function recordFailure(id: string, attempt: number): void {
@@ -415,6 +553,11 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     budget: (dataset) => account(dataset)?.budget,
     charge,
     recordAnswer,
+    openSession,
+    session,
+    sessionQuestion,
+    recordSessionAnswer,
+    sessionAnswers,
     recordFailure,
     entries,
     release,
@@ -463,6 +606,21 @@ function chargeFromRow(row: Row): ChargeRow {
   }
 }
 
+function sessionFromRow(row: Row): SessionRow {
+  return {
+    number: integer(row, 'number'),
+    dataset: text(row, 'dataset'),
+    datasetVersion: text(row, 'dataset_version'),
+    principal: text(row, 'principal'),
+    opening: text(row, 'answer'),
+    positives: Number(integer(row, 'positives')),
+    terms: text(row, 'terms'),
+    thresholdNoise: integer(row, 'threshold_noise'),
+    answered: Number(integer(row, 'answered')),
+    positivesFound: Number(integer(row, 'positives_found')),
+  }
+}
+
 function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): PrivacyLoss {
   return {
     epsilonNano: epsilonNano(integer(row, epsilonColumn)),
@@ -508,6 +666,10 @@ function expectChargeRequest(request: ChargeRequest): void {
     throw new RangeError('epsilon out of range')
   if (loss.deltaAtto < 0n || loss.deltaAtto > ONE_DELTA_ATTO) throw new RangeError('delta out of range')
   expectCount('leaseMs', request.leaseMs, MAX_LEASE_MS)
+}
+
+function expectSessionQuestion({ session, idempotencyKey, requestHash }: SessionQuestion): void {
+  expectText({ session, idempotencyKey, requestHash })
 }
 
 function expectCap(cap: PrivacyLoss): void {

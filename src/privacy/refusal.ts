@@ -9,6 +9,7 @@ export type RefusalCode =
   | 'forbidden'
   | 'unknown-dataset'
   | 'unknown-release'
+  | 'unknown-session'
   | 'dataset-exists'
   | 'budget-account-exists'
   | 'source-refused'
@@ -21,6 +22,8 @@ export type RefusalCode =
   | 'budget-insufficient'
   | 'idempotency-key-reused'
   | 'query-in-flight'
+  | 'session-used-up'
+  | 'session-dataset-changed'
   | 'unavailable'
 
 /** One rule that one field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */

@@ -61,6 +61,10 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'post /v1/datasets/{dataset}/queries',
     'post /v1/datasets/{dataset}/queries/preview',
     'get /v1/releases/{id}',
+    'post /v1/datasets/{dataset}/sparse-vector-sessions',
+    'post /v1/datasets/{dataset}/sparse-vector-sessions/preview',
+    'post /v1/sparse-vector-sessions/{id}/questions',
+    'get /v1/sparse-vector-sessions/{id}',
     'post /v1/mechanisms/compare',
   ])
 })

@@ -1,0 +1,177 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import {
+  openedSession,
+  sessionAnswer,
+  sessionPageQuery,
+  sessionParameters,
+  sessionPreview,
+  sessionQuestion,
+  sessionRequest,
+  session as sessionSchema,
+} from '../schemas/sparse-vector.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import type { AnswerDependencies } from '../src/answer.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import { createSparseVectorSessions, previewSession, showSession } from '../src/sparse-vector.ts'
+import { accessFor, principalOf } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface SparseVectorOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly answering: AnswerDependencies
+}
+
+/** The session that the OpenAPI document opens as its example, by the first analyst. */
+const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
+
+const parameters = sessionParameters(EXAMPLE_SESSION)
+
+const idempotencyHeaders = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
+    .optional()
+    .describe(
+      'Names this request. Left out, the request names itself, and a repeat replays what was answered: after a lost ' +
+        'response nothing is paid or used up twice. For a fresh draw send a new key.',
+    ),
+})
+
+/** Sends the stored bytes as they are. */
+function sendStored(reply: FastifyReply, { body, replayed }: { body: string; replayed: boolean }) {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  return reply.type('application/json').send(body)
+}
+
+const opened = {
+  description: 'The session.',
+  content: { 'application/json': { schema: openedSession } },
+}
+
+/** Sessions of the sparse vector technique: paid for once, asked until their positives are used up. */
+export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (
+  app,
+  { keyRing, catalog, answering },
+) => {
+  const analyst = accessFor(keyRing, 'analyst')
+  const sessions = createSparseVectorSessions({
+    ...answering,
+    registered: (id) => catalog.get(id)?.dataset,
+  })
+
+  app.post(
+    '/v1/datasets/:dataset/sparse-vector-sessions',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'Open a session that says which counts reach a threshold',
+        description:
+          'One debit pays for the whole session: any number of questions, until so many were answered "above" as ' +
+          'were asked for. A repeat of the request replays the session, free (`Idempotent-Replayed: true`).',
+        security: analyst.security,
+        params: datasetParameters,
+        headers: idempotencyHeaders,
+        body: sessionRequest,
+        response: { 200: opened, 201: opened, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const idempotencyKey = request.headers['idempotency-key']
+      const stored = await sessions.open({
+        principal: principalOf(request).name,
+        dataset,
+        request: request.body,
+        givenUp: () => reply.sent || request.raw.socket.destroyed,
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      })
+      return sendStored(reply.code(stored.replayed ? 200 : 201), stored)
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/sparse-vector-sessions/preview',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'What a session would cost, and how far off its answers could be',
+        description: 'Touches no data and costs nothing.',
+        security: analyst.security,
+        params: datasetParameters,
+        body: sessionRequest,
+        response: { 200: sessionPreview, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const budget = await answering.ledger.budget(dataset.id)
+      if (budget === undefined)
+        throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      return previewSession(request.body, dataset, budget)
+    },
+  )
+
+  app.post(
+    '/v1/sparse-vector-sessions/:id/questions',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: "Ask whether a count reaches a session's threshold",
+        description:
+          'Costs nothing more. Questions of one session are answered one after the other, and each answer is stored ' +
+          'before it is sent; a repeat replays it (`Idempotent-Replayed: true`). The example asks the example session.',
+        security: analyst.security,
+        params: parameters,
+        headers: idempotencyHeaders,
+        body: sessionQuestion,
+        response: {
+          200: { description: 'The answer.', content: { 'application/json': { schema: sessionAnswer } } },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const idempotencyKey = request.headers['idempotency-key']
+      const stored = await sessions.ask({
+        principal: principalOf(request).name,
+        session: request.params.id,
+        where: request.body.where,
+        givenUp: () => reply.sent || request.raw.socket.destroyed,
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      })
+      return sendStored(reply, stored)
+    },
+  )
+
+  app.get(
+    '/v1/sparse-vector-sessions/:id',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'A session and its answers',
+        description: 'Newest first. The example is the example session.',
+        security: analyst.security,
+        params: parameters,
+        querystring: sessionPageQuery,
+        response: { 200: sessionSchema, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query
+      return showSession(answering.ledger, principalOf(request).name, request.params.id, {
+        limit,
+        ...(before === undefined ? {} : { beforeQuestion: before }),
+      })
+    },
+  )
+}

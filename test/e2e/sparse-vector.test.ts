@@ -1,0 +1,362 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openedSession, sessionAnswer, session as sessionSchema } from '../../schemas/sparse-vector.ts'
+import { startServiceProcess } from './process.ts'
+import { startTestService, type TestService } from './service.ts'
+
+/** Noise of scales below 1/100 of a row: an answer is wrong with a chance below 1e-20. */
+const CERTAIN = { positives: 2, epsilon: 1_000 }
+const registration = {
+  id: 'pupils',
+  title: 'Pupils',
+  source: { path: 'pupils.csv', format: 'csv' },
+  columns: [{ name: 'year', type: 'integer', lower: 0, upper: 100 }],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'add-remove',
+  budget: { epsilon: 900_000, delta: 0 },
+  synthetic: true,
+}
+
+let service: TestService
+/** Everything that any response said. */
+const responses: string[] = []
+beforeAll(async () => {
+  service = await startTestService()
+  // `year >= n` holds for 100 - n rows.
+  const rows = Array.from({ length: 100 }, (_, year) => year)
+  await writeFile(path.join(service.dataDirectory, 'pupils.csv'), ['year', ...rows].join('\n'))
+  for (const change of [{}, { id: 'leavers' }, { id: 'movers' }, { id: 'swaps', neighbours: 'change-one' }])
+    await service
+      .as('custodian')
+      .post('/v1/datasets')
+      .send({ ...registration, ...change })
+      .expect(201)
+})
+afterAll(() => service.close())
+
+const heard = <Heard extends { text: string; headers: Record<string, unknown> }>(response: Heard): Heard => {
+  responses.push(response.text, JSON.stringify(response.headers))
+  return response
+}
+const open = async (body: object, { dataset = 'pupils', key }: { dataset?: string; key?: string } = {}) => {
+  const request = service.as('analyst').post(`/v1/datasets/${dataset}/sparse-vector-sessions`)
+  return heard(await (key === undefined ? request : request.set('idempotency-key', key)).send(body))
+}
+const opened = async (body: object, options: { dataset?: string; key?: string } = {}) => {
+  const response = await open(body, options)
+  expect(response.status, response.text).toBe(201)
+  return openedSession.parse(response.body)
+}
+const ask = async (session: string, rows: number, key?: string, agent = service.as('analyst')) => {
+  const request = agent.post(`/v1/sparse-vector-sessions/${session}/questions`)
+  const where = { column: 'year', op: '>=', value: 100 - rows }
+  return heard(await (key === undefined ? request : request.set('idempotency-key', key)).send({ where }))
+}
+const show = async (session: string, query = '', agent = service.as('analyst')) =>
+  heard(await agent.get(`/v1/sparse-vector-sessions/${session}${query}`))
+const spent = async (dataset = 'pupils') =>
+  (await service.as('analyst').get(`/v1/datasets/${dataset}/budget`).expect(200)).body.spent.epsilon
+
+describe('a session', () => {
+  test('is charged once, answers until its positives are used up, and is there after a restart', async () => {
+    const before = await spent()
+    const session = await opened({ threshold: 50, ...CERTAIN })
+    expect(session).toMatchObject({
+      dataset: 'pupils',
+      datasetVersion: '1',
+      threshold: 50,
+      positives: 2,
+      positivesLeft: 2,
+      cost: { epsilon: 1_000, delta: 0 },
+      noise: { mechanism: 'sparse-vector', neighbours: 'add-remove', monotonic: true },
+    })
+    const below = await ask(session.id, 49)
+    expect(sessionAnswer.parse(below.body)).toMatchObject({
+      session: session.id,
+      question: 1,
+      above: false,
+      positivesLeft: 2,
+    })
+    expect(below.body).not.toHaveProperty('gap')
+    const above = await ask(session.id, 58)
+    expect(sessionAnswer.parse(above.body)).toMatchObject({ question: 2, above: true, positivesLeft: 1 })
+    expect(above.body.gap).toBeCloseTo(8, 0)
+
+    await service.restart()
+
+    // A lost response takes nothing: the repeat has the same bytes.
+    const again = await ask(session.id, 58)
+    expect(again.text).toBe(above.text)
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect((await ask(session.id, 48)).body).toMatchObject({ question: 3, above: false, positivesLeft: 1 })
+    expect((await ask(session.id, 51)).body).toMatchObject({ question: 4, above: true, positivesLeft: 0 })
+    const refused = await ask(session.id, 99)
+    expect(refused.status).toBe(409)
+    expect(refused.body).toMatchObject({ code: 'session-used-up', status: 409 })
+    expect((await ask(session.id, 49)).text).toBe(below.text)
+    expect(await spent()).toBe(before + 1_000)
+
+    const { body } = await show(session.id)
+    expect(sessionSchema.parse(body)).toMatchObject({ id: session.id, positivesLeft: 0, answered: 4 })
+    expect(
+      body.answers.map((each: { question: number; above: boolean }) => [each.question, each.above]),
+    ).toEqual([
+      [4, true],
+      [3, false],
+      [2, true],
+      [1, false],
+    ])
+    expect(body.answers[2].where).toEqual({ column: 'year', op: '>=', value: 42 })
+    const page = (await show(session.id, '?limit=3')).body
+    expect(page.answers).toEqual(body.answers.slice(0, 3))
+    expect((await show(session.id, `?limit=3&before=${page.next}`)).body.answers).toEqual(
+      body.answers.slice(3),
+    )
+  })
+
+  test('opened again is the same session, free; a new key opens another; a key belongs to one request', async () => {
+    const request = { threshold: 7, ...CERTAIN }
+    const first = await open(request)
+    const before = await spent()
+    const again = await open({ epsilon: 1_000, positives: 2, threshold: 7 })
+    expect(again.status).toBe(200)
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect(again.text).toBe(first.text)
+    expect(await spent()).toBe(before)
+    const other = await opened(request, { key: 'second' })
+    expect(other.id).not.toBe(first.body.id)
+    expect(await spent()).toBe(before + 1_000)
+    const reused = await open({ ...request, threshold: 8 }, { key: 'second' })
+    expect(reused.body).toMatchObject({ status: 422, code: 'idempotency-key-reused' })
+    expect((await ask(other.id, 1, 'k')).status).toBe(200)
+    expect((await ask(other.id, 2, 'k')).body).toMatchObject({ status: 422, code: 'idempotency-key-reused' })
+  })
+
+  test('of one positive gives one, to twenty questions at once', async () => {
+    const session = await opened({ threshold: 20, positives: 1, epsilon: 1_000 })
+    const before = await spent()
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(session.id, 30 + index)))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(answers.filter(({ body }) => body.above === true)).toHaveLength(1)
+    expect(answers.filter(({ body }) => body.code === 'session-used-up')).toHaveLength(19)
+    expect((await show(session.id)).body).toMatchObject({ answered: 1, positivesLeft: 0 })
+    expect(await spent()).toBe(before)
+  })
+
+  test('under change-one neighbours has questions with twice the noise', async () => {
+    const [one, other] = [
+      await opened({ threshold: 20, ...CERTAIN }),
+      await opened({ threshold: 20, ...CERTAIN }, { dataset: 'swaps' }),
+    ]
+    expect(other.noise).toMatchObject({ neighbours: 'change-one', monotonic: false })
+    const product = ({ noise }: typeof one) => noise.questions.scale * noise.questions.epsilon
+    expect(product(other) / product(one)).toBeCloseTo(2, 6)
+  })
+
+  test('with noise to speak of answers values near the threshold both ways', async () => {
+    const session = await opened({ threshold: 50, positives: 100, epsilon: 5 })
+    const outcomes = new Set<boolean>()
+    for (let draw = 0; draw < 60; draw += 1)
+      outcomes.add((await ask(session.id, 50, `draw-${draw}`)).body.above)
+    // Scales of 6 and 27 rows: that 60 answers agree has a chance below 1e-9, unless no noise is added.
+    expect(outcomes.size).toBe(2)
+  })
+})
+
+describe('is refused', () => {
+  const nested = (depth: number): object =>
+    depth === 1 ? { column: 'year', op: '>=', value: 1 } : { op: 'not', predicate: nested(depth - 1) }
+
+  test.each([
+    ['no threshold', { ...CERTAIN }, 'threshold'],
+    ['a fraction of a row', { threshold: 1.5, ...CERTAIN }, 'threshold'],
+    ['a negative threshold', { threshold: -1, ...CERTAIN }, 'threshold'],
+    ['no positives', { threshold: 1, ...CERTAIN, positives: 0 }, 'positives'],
+    ['too many positives', { threshold: 1, ...CERTAIN, positives: 101 }, 'positives'],
+    ['an epsilon too small to be shared', { threshold: 1, positives: 1, epsilon: 1e-9 }, 'epsilon'],
+    ['more digits than are counted', { threshold: 1, positives: 1, epsilon: 0.1234567891 }, 'epsilon'],
+    ['an unknown field', { threshold: 1, ...CERTAIN, delta: 0 }, 'delta'],
+  ])('a session with %s', async (_, body, field) => {
+    const before = await spent()
+    const response = await open(body)
+    expect(response.body).toMatchObject({ status: 400, code: 'invalid-request', errors: [{ field }] })
+    expect(await spent()).toBe(before)
+  })
+
+  test('a session beyond the budget', async () => {
+    await service
+      .as('custodian')
+      .post('/v1/datasets')
+      .send({ ...registration, id: 'poor', budget: { epsilon: 1, delta: 0 } })
+      .expect(201)
+    const response = await open({ threshold: 1, ...CERTAIN }, { dataset: 'poor' })
+    expect(response.body).toMatchObject({ status: 403, code: 'budget-insufficient' })
+    const previewed = await service
+      .as('analyst')
+      .post('/v1/datasets/poor/sparse-vector-sessions/preview')
+      .send({ threshold: 1, ...CERTAIN })
+      .expect(200)
+    expect(previewed.body).toMatchObject({ affordable: false, cost: { epsilon: 1_000, delta: 0 } })
+    expect(await spent('poor')).toBe(0)
+  })
+
+  test('whoever does not own the session', async () => {
+    const { id } = await opened({ threshold: 11, ...CERTAIN })
+    const foreign = await ask(id, 1, undefined, service.asColleague())
+    expect(foreign.body).toMatchObject({ status: 404, code: 'unknown-session' })
+    expect((await show(id, '', service.asColleague())).body.code).toBe('unknown-session')
+    expect((await ask('0'.repeat(32), 1)).body.code).toBe('unknown-session')
+    for (const role of ['custodian', 'auditor'] as const) {
+      expect((await ask(id, 1, undefined, service.as(role))).status).toBe(403)
+      expect((await show(id, '', service.as(role))).status).toBe(403)
+    }
+    expect((await show(id)).body.answered).toBe(0)
+  })
+
+  test.each([
+    ['a predicate of an unknown column', { where: { column: 'Unicorn', op: 'isNull' } }, 422],
+    ['no predicate', {}, 400],
+    ['a predicate nested too deep', { where: nested(13) }, 400],
+    ['a threshold of its own', { where: { column: 'year', op: '>=', value: 1 }, threshold: 5 }, 400],
+  ])('a question with %s', async (name, body, status) => {
+    const { id } = await opened({ threshold: 12, ...CERTAIN }, { key: name.replaceAll(' ', '-') })
+    const response = await service.as('analyst').post(`/v1/sparse-vector-sessions/${id}/questions`).send(body)
+    expect(response.status, response.text).toBe(status)
+    expect((await show(id)).body.answered).toBe(0)
+  })
+
+  test.each(['limit=0', 'limit=101', 'limit=x', 'before=0', 'other=1'])('a page of %s', async (query) => {
+    expect((await show('0'.repeat(32), `?${query}`)).body.code).toBe('invalid-request')
+  })
+
+  test('a question to a dataset that was withdrawn, or registered anew', async () => {
+    const withdrawn = await opened({ threshold: 10, ...CERTAIN }, { dataset: 'leavers' })
+    const renewed = await opened({ threshold: 10, ...CERTAIN }, { dataset: 'movers' })
+    const asked = await ask(renewed.id, 5)
+    for (const id of ['leavers', 'movers'])
+      await service.as('custodian').delete(`/v1/datasets/${id}`).expect(204)
+    await service
+      .as('custodian')
+      .post('/v1/datasets')
+      .send({ ...registration, id: 'movers' })
+      .expect(201)
+    for (const { id } of [withdrawn, renewed])
+      expect((await ask(id, 20)).body).toMatchObject({ status: 409, code: 'session-dataset-changed' })
+    expect((await ask(renewed.id, 5)).text).toBe(asked.text)
+    // The same request about the new rows is another session.
+    expect((await opened({ threshold: 10, ...CERTAIN }, { dataset: 'movers' })).id).not.toBe(renewed.id)
+  })
+})
+
+test('the ledger shows the charge and each answer, and no value', async () => {
+  const { body } = heard(await service.as('auditor').get('/v1/datasets/pupils/ledger?limit=500').expect(200))
+  const kinds = body.entries.map((entry: { kind: string }) => entry.kind)
+  expect(kinds).toContain('session-answered')
+  const entry = body.entries.find((each: { kind: string }) => each.kind === 'session-answered')
+  expect(Object.keys(entry).sort()).toEqual(['at', 'hash', 'kind', 'principal', 'release', 'sequence'])
+})
+
+test('the noisy thresholds are in no response, no export and no log', async () => {
+  expect(responses.length).toBeGreaterThan(100)
+  for (const path of ['/metrics', '/v1/datasets/pupils', '/openapi.yaml'])
+    heard(await service.as('auditor').get(path))
+  await service.restart()
+  // A copy, for the service holds the ledger.
+  const copy = path.join(await mkdtemp(path.join(tmpdir(), 'sotto-secret-')), 'ledger.sqlite')
+  for (const suffix of ['', '-wal']) {
+    const bytes = await readFile(path.join(service.dataDirectory, `ledger.sqlite${suffix}`)).catch(
+      () => undefined,
+    )
+    if (bytes !== undefined) await writeFile(`${copy}${suffix}`, bytes)
+  }
+  const database = new DatabaseSync(copy, { readBigInts: true })
+  const secrets = database
+    .prepare('SELECT threshold_noise AS noise, terms FROM sparse_vector_sessions')
+    .all()
+    .map(({ noise, terms }) => ({ noise: BigInt(noise as bigint), terms: JSON.parse(String(terms)) }))
+  const hashed = database
+    .prepare('SELECT canonical FROM events')
+    .all()
+    .map(({ canonical }) => String(canonical))
+  database.close()
+  await rm(path.dirname(copy), { recursive: true })
+  expect(secrets.length).toBeGreaterThan(5)
+  const everything = [...responses, ...service.logLines, ...hashed].join('\n')
+  expect(everything).toContain('sparse-vector')
+  for (const { noise, terms } of secrets) {
+    const rows = Number(noise) / 2 ** terms.fractionBits
+    // As it is stored, in rows, and added to the threshold.
+    for (const text of [noise, rows, Number(terms.threshold) + rows]) {
+      const digits = String(text).replace('-', '')
+      expect(digits.length).toBeGreaterThan(6)
+      expect(everything).not.toContain(digits.slice(0, 12))
+    }
+  }
+})
+
+test('kill -9 under questions: what was answered is replayed, and no positive is given twice', async () => {
+  const directory = await mkdtemp(path.join(tmpdir(), 'sotto-session-kill-'))
+  const environment = { SOTTO_DATA_DIR: directory, SOTTO_LOG_LEVEL: 'silent' }
+  const seen = new Map<string, string>()
+  let cut = 0
+  let id = ''
+  try {
+    for (let round = 0; round <= 3; round += 1) {
+      const process = await startServiceProcess(environment)
+      const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
+      const post = async (call: string, body: object, idempotencyKey: string) => {
+        const response = await fetch(process.url + call, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${key}`,
+            'content-type': 'application/json',
+            'idempotency-key': idempotencyKey,
+          },
+          body: JSON.stringify(body),
+        })
+        return { status: response.status, text: await response.text() }
+      }
+      const session = { threshold: 50_000, positives: 25, epsilon: 5 }
+      const first = await post('/v1/datasets/census/sparse-vector-sessions', session, 'killed')
+      id = JSON.parse(first.text).id
+      // The census has 100,000 people: every question is positive.
+      const question = async (name: string) => {
+        const body = { where: { column: 'Age', op: '>=', value: 0 } }
+        const answer = await post(`/v1/sparse-vector-sessions/${id}/questions`, body, name)
+        if (answer.status === 409) expect(JSON.parse(answer.text).code).toBe('session-used-up')
+        else expect(seen.get(name) ?? answer.text, `${answer.status}`).toBe(answer.text)
+        if (answer.status === 200) seen.set(name, answer.text)
+      }
+      for (const name of seen.keys()) await question(name)
+      const load = Promise.allSettled(Array.from({ length: 10 }, (_, index) => question(`${round}-${index}`)))
+      if (round < 3) {
+        await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 12))
+        await process.stop('SIGKILL')
+        cut += (await load).filter(({ status }) => status === 'rejected').length
+      } else {
+        await load
+        for (let index = 0; index < 30; index += 1) await question(`last-${index}`)
+        const answers = [...seen.values()].map((text) => JSON.parse(text))
+        expect(answers.every(({ above }) => above)).toBe(true)
+        // Some were stored and never arrived; none is given beyond the session's.
+        expect(answers.length).toBeLessThanOrEqual(25)
+        expect(new Set(answers.map(({ question: number }) => number)).size).toBe(answers.length)
+        const shown = await fetch(`${process.url}/v1/sparse-vector-sessions/${id}`, {
+          headers: { authorization: `Bearer ${key}` },
+        })
+        expect(await shown.json()).toMatchObject({ positivesLeft: 0, answered: 25 })
+        const budget = await fetch(`${process.url}/v1/datasets/census/budget`, {
+          headers: { authorization: `Bearer ${key}` },
+        })
+        expect(await budget.json()).toMatchObject({ spent: { epsilon: 5 } })
+        expect(await process.stop('SIGTERM')).toBe(0)
+      }
+    }
+    expect(cut).toBeGreaterThan(0)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+})
