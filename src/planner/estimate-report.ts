@@ -27,7 +27,7 @@ export function noiseOfEstimates(plan: EstimatePlan): NoiseReport {
     ...(first.calibration === undefined ? {} : { calibration: first.calibration }),
     neighbours: plan.dataset.neighbours,
   }
-  if (others.length === 0) return { ...facts, ...statisticNoise(plan, 0) }
+  if (others.length === 0) return { ...facts, ...statisticNoise(plan, 0, publicDivisor(plan)) }
   return {
     ...facts,
     statistics: plan.measurements.map(({ loss }, place) => ({
@@ -59,9 +59,17 @@ function nameOf(statistic: Statistic): { readonly statistic: string; readonly co
   }
 }
 
-function statisticNoise(plan: EstimatePlan, place: number): StatisticNoise {
+/** What a single noisy sum or count is divided by to become the answer, whose noise is the one to state. */
+function publicDivisor({ estimates }: EstimatePlan): number {
+  const [estimate, ...others] = estimates
+  if (estimate === undefined || others.length > 0) return 1
+  if (estimate.kind === 'proportion') return estimate.rows
+  return estimate.kind === 'mean' && estimate.rows.kind === 'public' ? estimate.rows.rows : 1
+}
+
+function statisticNoise(plan: EstimatePlan, place: number, divisor = 1): StatisticNoise {
   const { noise, sensitivity, fractionBits } = measurementAt(plan, place)
-  const unit = unitOf(plan, place)
+  const unit = unitOf(plan, place) / divisor
   const granularity = unit / 2 ** fractionBits
   switch (noise.kind) {
     case 'discrete-laplace':

@@ -63,7 +63,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
       'calibration',
     ],
     ['geometric on a mechanism it is not', count(',"mechanism":"geometrical"'), 400, 'mechanism'],
-    ['an unknown kind', '{"kind":"median","epsilon":1}', 400, 'kind'],
+    ['an unknown kind', '{"kind":"mode","epsilon":1}', 400, 'kind'],
     ['no kind', '{"epsilon":1}', 400, 'kind'],
     ['an unknown field', count(',"epsilom":1'), 400, 'epsilom'],
     ['an unknown field within', count(',"postprocess":{"rond":true}'), 400, 'postprocess.rond'],
@@ -101,7 +101,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
   })
 
   test.each([
-    ['{"kind":"count"}', 'epsilon', 'is required'],
+    ['{"kind":"count"}', 'epsilon', 'must be given, or accuracy in its place'],
     [
       '{"kind":"count","epsilon":1e400}',
       'epsilon',
