@@ -1,21 +1,50 @@
 import { availableParallelism, cpus } from 'node:os'
+import { parseArgs } from 'node:util'
 import { type HttpFigure, httpBenchmark } from './http.ts'
 import { type LedgerFigure, ledgerBenchmark } from './ledger.ts'
 import { type NoiseFigure, noiseBenchmark } from './noise.ts'
+import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 
 /** Of the bare route's requests per second, what Sotto is to reach at the most connections. */
 const GOAL = 0.5
 
-const asJson = process.argv.includes('--json')
-if (!asJson) console.log(`${machine()}. Two to three minutes.`)
+const PARTS = ['http', 'noise', 'ledger', 'opendp'] as const
+type Part = (typeof PARTS)[number]
 
-const http = await httpBenchmark()
-if (!asJson) printHttp(http)
-const noise = noiseBenchmark()
-if (!asJson) printNoise(noise)
-const ledger = await ledgerBenchmark()
-if (!asJson) printLedger(ledger)
-if (asJson) console.log(JSON.stringify({ machine: machine(), http, noise, ledger }, null, 2))
+const { json: asJson, only } = parseArgs({
+  options: { json: { type: 'boolean', default: false }, only: { type: 'string', multiple: true } },
+}).values
+const unknown = only?.find((part) => !PARTS.includes(part as Part))
+if (unknown !== undefined) {
+  console.error(`--only ${unknown}: the parts are ${PARTS.join(', ')}`)
+  process.exit(2)
+}
+const chosen = (part: Part): boolean => only === undefined || only.includes(part)
+
+if (!asJson) console.log(`${machine()}.${only === undefined ? ' About three minutes.' : ''}`)
+const results: Partial<Record<Part, unknown>> = {}
+
+if (chosen('http')) {
+  const http = await httpBenchmark()
+  results.http = http
+  if (!asJson) printHttp(http)
+}
+if (chosen('noise')) {
+  const noise = noiseBenchmark()
+  results.noise = noise
+  if (!asJson) printNoise(noise)
+}
+if (chosen('ledger')) {
+  const ledger = await ledgerBenchmark()
+  results.ledger = ledger
+  if (!asJson) printLedger(ledger)
+}
+if (chosen('opendp')) {
+  const opendp = await openDpBenchmark()
+  results.opendp = opendp
+  if (!asJson) printOpenDp(opendp)
+}
+if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
 function machine(): string {
   return `Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}`
@@ -67,6 +96,42 @@ function printLedger(figures: readonly LedgerFigure[]): void {
       callsPerCommit.toFixed(1),
     ]),
   )
+}
+
+function printOpenDp(comparison: OpenDpComparison): void {
+  if ('skipped' in comparison) {
+    console.log(`\nThe comparison with OpenDP is skipped, it could not be installed: ${comparison.skipped}`)
+    return
+  }
+  const { versions, figures } = comparison
+  printTable(
+    `Sotto and OpenDP ${versions.opendp} (Python ${versions.python}, numpy ${versions.numpy})`,
+    ['what', 'Sotto', 'OpenDP', 'OpenDP / Sotto (rounds)'],
+    figures.map(({ what, sottoNanoseconds, opendpNanoseconds, ratio }) => [
+      what,
+      duration(sottoNanoseconds),
+      opendpNanoseconds === undefined ? '' : duration(opendpNanoseconds),
+      ratio === undefined
+        ? ''
+        : `${ratio.median.toFixed(1)} (${ratio.lowest.toFixed(1)} to ${ratio.highest.toFixed(1)})`,
+    ]),
+  )
+  const slower = figures.filter(({ ratio }) => ratio !== undefined && ratio.median <= 1)
+  console.log(
+    slower.length === 0
+      ? '\nSotto is faster than OpenDP at each.'
+      : `\nSotto is slower than OpenDP at: ${slower.map(({ what }) => what).join('; ')}.`,
+  )
+}
+
+function duration(nanoseconds: number): string {
+  const [amount, unit] =
+    nanoseconds < 1e4
+      ? [nanoseconds, 'ns']
+      : nanoseconds < 1e7
+        ? [nanoseconds / 1e3, 'µs']
+        : [nanoseconds / 1e6, 'ms']
+  return `${amount < 100 ? amount.toPrecision(2) : amount.toFixed(0)} ${unit}`
 }
 
 function printTable(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): void {

@@ -6,8 +6,8 @@ import { selectNoisyMax } from './mechanisms/noisy-max.ts'
 import { selectQuantile } from './mechanisms/quantile.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
 import { type Aggregate, cellCount } from './planner/aggregate.ts'
-import type { Plan } from './planner/plan.ts'
-import type { Released } from './planner/report.ts'
+import type { Plan } from './planner/plan-kinds.ts'
+import type { Released } from './planner/report-kinds.ts'
 
 /**
  * Read what a plan asks of the data and let it out through the plan's mechanism. Nothing of the data is in the result

@@ -7,7 +7,7 @@ import {
   type PrivacyLoss,
 } from '../privacy/loss.ts'
 import { type Refusal, refuseField } from '../privacy/refusal.ts'
-import type { Plan } from './plan.ts'
+import type { Plan } from './plan-kinds.ts'
 import { accuracyReport } from './report.ts'
 
 /** How accurate an answer is asked to be, in place of an epsilon. */

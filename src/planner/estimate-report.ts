@@ -6,8 +6,15 @@ import { numberFromRational } from '../privacy/rational.ts'
 import type { Statistic } from './aggregate.ts'
 import type { Estimate, RowCount } from './estimates.ts'
 import { cellKeys } from './grouping.ts'
-import type { EstimatePlan } from './plan.ts'
-import type { AccuracyReport, ErrorReport, NoiseReport, Report, Result, StatisticNoise } from './report.ts'
+import type { EstimatePlan } from './plan-kinds.ts'
+import type {
+  AccuracyReport,
+  ErrorReport,
+  NoiseReport,
+  Report,
+  Result,
+  StatisticNoise,
+} from './report-kinds.ts'
 
 type NumericEstimate = Extract<Estimate, { column: unknown }>
 

@@ -1,6 +1,6 @@
 import type { Query } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Measurement, MechanismName } from '../mechanisms/measurement.ts'
+import type { MechanismName } from '../mechanisms/measurement.ts'
 import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
   type DeltaAtto,
@@ -15,47 +15,11 @@ import {
 } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { type EpsilonRange, leastLoss, refuseTarget, type Target, targetOf } from './accuracy-first.ts'
-import type { Aggregate } from './aggregate.ts'
-import { type Estimate, type EstimateQuery, type EstimateShape, planEstimates } from './estimates.ts'
-import type { Grouping } from './grouping.ts'
+import { type EstimateQuery, type EstimateShape, planEstimates } from './estimates.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from './measure.ts'
-import {
-  type KeySelectionPlan,
-  type NoisyMaxPlan,
-  planKeySelection,
-  planNoisyMax,
-  planQuantiles,
-  type QuantilePlan,
-} from './selection.ts'
+import type { EstimatePlan, Plan, PlanLimits } from './plan-kinds.ts'
+import { planKeySelection, planNoisyMax, planQuantiles } from './selection.ts'
 import { sensitivityOf } from './sensitivity.ts'
-
-/** What every plan holds. */
-export interface PlanFacts {
-  readonly dataset: Dataset
-  /** The price. */
-  readonly loss: PrivacyLoss
-  /** That of every half-width stated. */
-  readonly confidence: number
-}
-
-/** Sums and counts, noise, and what people read from them. */
-export interface EstimatePlan extends PlanFacts {
-  readonly release: 'estimates'
-  readonly query: EstimateQuery
-  readonly aggregate: Aggregate
-  /** One for each of the aggregate's statistics. */
-  readonly measurements: readonly Measurement[]
-  readonly groupings: readonly Grouping[]
-  readonly estimates: readonly Estimate[]
-}
-
-/** Everything that is decided about a query before any data is read: it depends on public facts only. */
-export type Plan = EstimatePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
-
-/** What a plan may not exceed. */
-export interface PlanLimits {
-  readonly maxCells: number
-}
 
 /**
  * Plan a query: what it asks of the data, the exact sensitivity, the mechanism and the price. A query that gives an

@@ -5,9 +5,9 @@ import { numberFromDecimal } from '../privacy/decimal.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
 import { LARGEST_ANSWER } from './estimates.ts'
-import type { EstimatePlan, Plan } from './plan.ts'
-import type { AccuracyReport, NoiseReport, Released, Result } from './report.ts'
-import { type KeySelectionPlan, type NoisyMaxPlan, percentagesOf, type QuantilePlan } from './selection.ts'
+import type { EstimatePlan, KeySelectionPlan, NoisyMaxPlan, Plan, QuantilePlan } from './plan-kinds.ts'
+import type { AccuracyReport, NoiseReport, Released, Result } from './report-kinds.ts'
+import { percentagesOf } from './selection.ts'
 
 type SelectionPlan = Exclude<Plan, EstimatePlan>
 

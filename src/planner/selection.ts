@@ -1,12 +1,6 @@
-import type { Query } from '../../schemas/query.ts'
-import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
-import {
-  calibrateKeyCounts,
-  calibrateKeyPresence,
-  type KeyCountMeasurement,
-  type KeyPresenceMeasurement,
-} from '../mechanisms/key-selection.ts'
-import { calibrateNoisyMax, type NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
+import type { Dataset } from '../catalog/dataset.ts'
+import { calibrateKeyCounts, calibrateKeyPresence } from '../mechanisms/key-selection.ts'
+import { calibrateNoisyMax } from '../mechanisms/noisy-max.ts'
 import {
   calibrateQuantile,
   extremeRank,
@@ -16,49 +10,23 @@ import {
   type QuantileMeasurement,
 } from '../mechanisms/quantile.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
-import type { PrivacyLoss } from '../privacy/loss.ts'
-import { NO_LOSS } from '../privacy/loss.ts'
+import { NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
 import { requireNumericColumn } from './estimates.ts'
 import { type CellLabel, planGrouping } from './grouping.ts'
 import { splitEpsilon } from './measure.ts'
-import type { PlanFacts, PlanLimits } from './plan.ts'
+import type {
+  KeySelectionPlan,
+  KeySelectionQuery,
+  NoisyMaxPlan,
+  NoisyMaxQuery,
+  PlanLimits,
+  QuantilePlan,
+  QuantileQuery,
+} from './plan-kinds.ts'
 import { planPredicate, requireColumn } from './predicate.ts'
-
-export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
-export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
-export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
-
-/** The best of declared candidates by their counts: one cell each, or one statistic each. */
-export interface NoisyMaxPlan extends PlanFacts {
-  readonly release: 'noisy-max'
-  readonly query: NoisyMaxQuery
-  readonly aggregate: Aggregate
-  readonly measurement: NoisyMaxMeasurement
-  /** What the candidates are called, in the order of their counts. */
-  readonly candidates: readonly CellLabel[]
-}
-
-/** Grid points of one column by their ranks. */
-export interface QuantilePlan extends PlanFacts {
-  readonly release: 'quantiles'
-  readonly query: QuantileQuery
-  readonly counting: ValueCounting
-  readonly column: NumericColumn
-  readonly measurements: readonly QuantileMeasurement[]
-}
-
-/** The common values of a column whose values nobody declared. */
-export interface KeySelectionPlan extends PlanFacts {
-  readonly release: 'key-selection'
-  readonly query: KeySelectionQuery
-  readonly counting: ValueCounting
-  readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement
-  /** More keys than this are cut off: those with the lowest noisy counts, or the last ones. */
-  readonly maxKeys: number
-}
 
 /** @throws Refusal `query-does-not-fit` for candidates that the dataset does not have, or too many. */
 export function planNoisyMax(

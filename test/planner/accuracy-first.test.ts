@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Plan, plan } from '../../src/planner/plan.ts'
+import { plan } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'

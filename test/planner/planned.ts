@@ -1,5 +1,6 @@
 import { query as querySchema } from '../../schemas/query.ts'
-import { type EstimatePlan, type Plan, plan } from '../../src/planner/plan.ts'
+import { plan } from '../../src/planner/plan.ts'
+import type { EstimatePlan, Plan } from '../../src/planner/plan-kinds.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { people } from './people.ts'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { keepProbability, keyCountMass } from '../../src/mechanisms/key-selection.ts'
 import { quantileMass } from '../../src/mechanisms/quantile.ts'
-import type { Plan } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { release } from '../../src/release.ts'
 import { kolmogorovTail, laplaceCumulative, normalCumulative } from '../distribution/goodness-of-fit.ts'
 import {

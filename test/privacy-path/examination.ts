@@ -1,4 +1,5 @@
-import { type Plan, plan as planAsItIs } from '../../src/planner/plan.ts'
+import { plan as planAsItIs } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { PrivacyLoss } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'

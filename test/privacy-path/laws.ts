@@ -6,7 +6,7 @@ import {
 import type { Measurement } from '../../src/mechanisms/measurement.ts'
 import type { NoisyMaxMeasurement } from '../../src/mechanisms/noisy-max.ts'
 import type { QuantileMeasurement } from '../../src/mechanisms/quantile.ts'
-import type { Plan } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { deltaNumber, epsilonNumber, ONE_EPSILON_NANO, type PrivacyLoss } from '../../src/privacy/loss.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
 import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'

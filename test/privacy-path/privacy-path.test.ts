@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { QUERY_KINDS } from '../../schemas/query.ts'
-import type { Plan } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { coversLoss, deltaFromWire, epsilonFromWire, epsilonNano } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { aggregateRows } from '../engines/reference-engine.ts'

@@ -1,0 +1,71 @@
+import type { Query } from '../../schemas/query.ts'
+import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
+import type { KeyCountMeasurement, KeyPresenceMeasurement } from '../mechanisms/key-selection.ts'
+import type { Measurement } from '../mechanisms/measurement.ts'
+import type { NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
+import type { QuantileMeasurement } from '../mechanisms/quantile.ts'
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { Aggregate, ValueCounting } from './aggregate.ts'
+import type { Estimate, EstimateQuery } from './estimates.ts'
+import type { CellLabel, Grouping } from './grouping.ts'
+
+/** Everything that is decided about a query before any data is read: it depends on public facts only. */
+export type Plan = EstimatePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
+
+/** What a plan may not exceed. */
+export interface PlanLimits {
+  readonly maxCells: number
+}
+
+/** What every plan holds. */
+export interface PlanFacts {
+  readonly dataset: Dataset
+  /** The price. */
+  readonly loss: PrivacyLoss
+  /** That of every half-width stated. */
+  readonly confidence: number
+}
+
+/** Sums and counts, noise, and what people read from them. */
+export interface EstimatePlan extends PlanFacts {
+  readonly release: 'estimates'
+  readonly query: EstimateQuery
+  readonly aggregate: Aggregate
+  /** One for each of the aggregate's statistics. */
+  readonly measurements: readonly Measurement[]
+  readonly groupings: readonly Grouping[]
+  readonly estimates: readonly Estimate[]
+}
+
+export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
+export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
+export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
+
+/** The best of declared candidates by their counts: one cell each, or one statistic each. */
+export interface NoisyMaxPlan extends PlanFacts {
+  readonly release: 'noisy-max'
+  readonly query: NoisyMaxQuery
+  readonly aggregate: Aggregate
+  readonly measurement: NoisyMaxMeasurement
+  /** What the candidates are called, in the order of their counts. */
+  readonly candidates: readonly CellLabel[]
+}
+
+/** Grid points of one column by their ranks. */
+export interface QuantilePlan extends PlanFacts {
+  readonly release: 'quantiles'
+  readonly query: QuantileQuery
+  readonly counting: ValueCounting
+  readonly column: NumericColumn
+  readonly measurements: readonly QuantileMeasurement[]
+}
+
+/** The common values of a column whose values nobody declared. */
+export interface KeySelectionPlan extends PlanFacts {
+  readonly release: 'key-selection'
+  readonly query: KeySelectionQuery
+  readonly counting: ValueCounting
+  readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement
+  /** More keys than this are cut off: those with the lowest noisy counts, or the last ones. */
+  readonly maxKeys: number
+}
