@@ -152,6 +152,8 @@ export function exponentialMasses(
 const BITS_AT_A_TIME = 128
 /** Up to here, doubles are exact integers. */
 const LARGEST_DISTANCE = 2 ** 53
+/** A choice by scores attempts this often, or once for every 16 scores, before it weighs them all. */
+const FEWEST_ATTEMPTS = 64
 /** With fewer, bounds could stop falling at one above 2^-bits. */
 const FEWEST_BITS_AT_A_TIME = 4
 
@@ -201,7 +203,13 @@ export function chooseExponentially(
  * Choose `k` different candidates, each with a probability proportional to exp(exponent * score) among those that are
  * left, exactly. Each choice is one of the exponential mechanism.
  *
+ * A choice begins with a bounded number of {@link scoreAttempt}s: where many scores are near the best, one of them soon
+ * succeeds. If none does, {@link chooseExponentially} chooses anew, in a time that hardly depends on the scores. Both have
+ * the same law, so the result has it whichever of them it comes from.
+ *
  * @param scores at least `k`, of any size, the larger the better.
+ * @param bitsAtATime as there. The law is the same for all.
+ * @param attempts how many come first; the law is the same for all. Tests use few.
  * @returns indices, in the order in which they were chosen.
  * @throws RangeError for an exponent of 0, or fewer scores than `k`.
  */
@@ -211,25 +219,43 @@ export function chooseByScores(
   exponent: Rational,
   source: UniformSource,
   bitsAtATime = BITS_AT_A_TIME,
+  attempts = Math.max(FEWEST_ATTEMPTS, scores.length >>> 4),
 ): number[] {
-  const best = bestScore(scores)
-  const exact = scores.every((score) => best - score <= LARGEST_DISTANCE)
-  const distances = Float64Array.from(exact ? scores : [], (score) => Number(best - score))
   const available = new Float64Array(scores.length).fill(1)
+  let distances: Float64Array | undefined
+  const chooseAnew = (attempt: () => number | undefined): number => {
+    distances ??= exactDistances(scores)
+    return distances.length === 0
+      ? untilAccepted(attempt)()
+      : chooseExponentially(distances, available, exponent, source, bitsAtATime)
+  }
   return Array.from({ length: k }, () => {
-    const chosen = exact
-      ? chooseExponentially(distances, available, exponent, source, bitsAtATime)
-      : untilAccepted(scoreAttempt(scores, available, exponent, source))()
+    const attempt = scoreAttempt(scores, available, exponent, source)
+    let chosen: number | undefined
+    for (let count = 0; chosen === undefined && count < attempts; count += 1) chosen = attempt()
+    chosen ??= chooseAnew(attempt)
     available[chosen] = 0
     return chosen
   })
 }
 
+/** How far below the best each score is; none at all where a double cannot tell. */
+function exactDistances(scores: readonly bigint[]): Float64Array {
+  const best = bestScore(scores)
+  const distances = new Float64Array(scores.length)
+  for (let index = 0; index < scores.length; index += 1) {
+    const distance = best - (scores[index] ?? best)
+    if (distance > LARGEST_DISTANCE) return new Float64Array(0)
+    distances[index] = Number(distance)
+  }
+  return distances
+}
+
 /**
- * An attempt for scores too far apart for {@link chooseExponentially}, with which it shares nothing but the coins: any
- * candidate, accepted with probability exp(-exponent * (best - score)) if it is available. The best one then always is,
- * so on average there are at most as many attempts as candidates.
- * @throws RangeError where no candidate is available.
+ * An attempt to choose without weighing anything: any candidate, accepted with probability
+ * exp(-exponent * (best - score)) if it is available. It shares nothing with {@link chooseExponentially} but the coins.
+ * The best one available is always accepted, so on average there are at most as many attempts as candidates.
+ * @throws RangeError for an exponent of 0, or where no candidate is available.
  */
 export function scoreAttempt(
   scores: readonly bigint[],
@@ -237,24 +263,32 @@ export function scoreAttempt(
   exponent: Rational,
   source: UniformSource,
 ): () => number | undefined {
-  const best = bestScore(scores.filter((_, candidate) => available[candidate] === 1))
+  requireExponent(exponent)
+  const best = bestScore(scores, available)
   return () => {
     const candidate = source.below(scores.length)
     if (available[candidate] !== 1) return undefined
     const distance = best - (scores[candidate] ?? best)
+    if (distance === 0n) return candidate
     const accepted = bernoulliExpUnbounded(distance * exponent.numerator, exponent.denominator, source)
     return accepted ? candidate : undefined
   }
 }
 
 /**
- * The largest score.
+ * The largest score, of those that are available where only some are.
  * @throws RangeError where there are none.
  */
-export function bestScore(scores: readonly bigint[]): bigint {
-  const [first] = scores
-  if (first === undefined) throw new RangeError('there is nothing to choose from')
-  return scores.reduce((largest, score) => (score > largest ? score : largest), first)
+export function bestScore(scores: readonly bigint[], available?: ArrayLike<number>): bigint {
+  let best: bigint | undefined
+  // A loop, because a callback for each of 100,000 scores takes longer than a choice.
+  for (let index = 0; index < scores.length; index += 1) {
+    const score = scores[index]
+    if (score === undefined || available?.[index] === 0) continue
+    if (best === undefined || score > best) best = score
+  }
+  if (best === undefined) throw new RangeError('there is nothing to choose from')
+  return best
 }
 
 /**
@@ -268,7 +302,7 @@ export function exponentialAttempt(
   source: UniformSource,
   bitsAtATime: number,
 ): () => number | undefined {
-  if (exponent.numerator < 1n) throw new RangeError('the exponent of a choice is above 0')
+  requireExponent(exponent)
   if (distances.length !== multiplicities.length)
     throw new RangeError('a choice needs a multiplicity for each distance')
   if (!(bitsAtATime >= FEWEST_BITS_AT_A_TIME))
@@ -289,6 +323,10 @@ export function exponentialAttempt(
     if (rest === 0n) return index
     return bernoulliExpUnbounded(rest * exponent.numerator, exponent.denominator, source) ? index : undefined
   }
+}
+
+function requireExponent(exponent: Rational): void {
+  if (exponent.numerator < 1n) throw new RangeError('the exponent of a choice is above 0')
 }
 
 function smallestDistance(distances: ArrayLike<number>, multiplicities: ArrayLike<number>): number {

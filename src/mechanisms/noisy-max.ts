@@ -199,6 +199,8 @@ function permuteAndFlipRounds(
   exponent: Rational,
   source: UniformSource,
 ): Selected[] {
+  // Most choose one, of as many as 100,000, where copies would take longer than the choice.
+  if (k === 1) return [{ candidate: permuteAndFlip(scores, exponent, source) }]
   const left = [...scores]
   const candidates = scores.map((_, candidate) => candidate)
   return Array.from({ length: k }, () => {

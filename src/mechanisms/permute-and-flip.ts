@@ -53,7 +53,8 @@ export function permuteAndFlipRho(exponent: Rational, sensitivity: bigint, monot
 export function permuteAndFlip(scores: readonly bigint[], exponent: Rational, source: UniformSource): number {
   const best = bestScore(scores)
   // Fisher and Yates, only as far as it is needed: the candidates not yet visited are the first `left` of these.
-  const candidates = Uint32Array.from({ length: scores.length }, (_, index) => index)
+  const candidates = new Uint32Array(scores.length)
+  for (let index = 0; index < candidates.length; index += 1) candidates[index] = index
   for (let left = candidates.length; left > 0; left -= 1) {
     const place = source.below(left)
     const candidate = candidates[place] ?? 0
