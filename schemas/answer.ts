@@ -171,6 +171,13 @@ const accuracy = z
       .describe(
         'Of the noisy sums and counts that the answer is made from; these half-widths hold together.',
       ),
+    gapHalfWidth: z
+      .number()
+      .optional()
+      .describe(
+        'Of a selection with gaps: each is within this of the true difference to the next one (the last, to the best ' +
+          'that was not selected), all of them together.',
+      ),
     rowsToAppear: z
       .number()
       .optional()

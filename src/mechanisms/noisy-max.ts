@@ -285,6 +285,28 @@ export function noisyMaxAccuracy(
 }
 
 /**
+ * How far off the gaps are: with this confidence, every gap is within the half-width of the true difference between the
+ * scores of the candidate and of the next one released, and the last gap of that to the best candidate not selected.
+ *
+ * Where the noise of all n candidates is within t, a difference of two, or to the largest of many, moves by 2 t at most, and
+ * by one output unit more where a tie was handicapped. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 / scale).
+ *
+ * @returns the half-width in score units.
+ * @throws RangeError for a measurement without gaps, or a confidence outside (0, 1).
+ */
+export function noisyMaxGapAccuracy(
+  { gap, candidates, scale, fractionBits }: NoisyMaxMeasurement,
+  confidence: number,
+): { readonly confidence: number; readonly halfWidth: number } {
+  requireConfidence(confidence)
+  if (!gap) throw new RangeError('this measurement releases no gaps')
+  const scaleNumber = numberFromRational(scale)
+  const tail = (1 - confidence) / candidates
+  const successor = scaleNumber * (Math.log(2 / (tail * (1 + Math.exp(-1 / scaleNumber)))) + ROUNDING)
+  return { confidence, halfWidth: Math.max(1, 2 * Math.ceil(successor) - 1) * 2 ** -fractionBits }
+}
+
+/**
  * More than the roundings of a tail can move the number of scales at which it is small enough, and of the half-width: it
  * may be overstated by them, never understated.
  */

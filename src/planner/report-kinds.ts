@@ -104,6 +104,8 @@ export interface AccuracyReport {
   }[]
   /** Of the noisy sums and counts that values are made from, where there are several: these hold together. */
   readonly statistics?: readonly (ErrorReport & { readonly statistic: string; readonly column?: string })[]
+  /** Of a selection with gaps: of each of them, and they hold together. */
+  readonly gapHalfWidth?: number
   /** Of a selection of keys: a key of so many rows appears with this confidence. */
   readonly rowsToAppear?: number
 }

@@ -1,5 +1,5 @@
 import { keySelectionAccuracy } from '../mechanisms/key-selection.ts'
-import { noisyMaxAccuracy } from '../mechanisms/noisy-max.ts'
+import { noisyMaxAccuracy, noisyMaxGapAccuracy } from '../mechanisms/noisy-max.ts'
 import { quantileAccuracy } from '../mechanisms/quantile.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
@@ -68,7 +68,13 @@ export function accuracyOfSelection(plan: SelectionPlan): AccuracyReport {
   const inRows = { confidence, expectedAbsoluteError: null, unit: 'rows' } as const
   switch (plan.release) {
     case 'noisy-max':
-      return { ...inRows, halfWidth: noisyMaxAccuracy(plan.measurement, confidence).halfWidth }
+      return {
+        ...inRows,
+        halfWidth: noisyMaxAccuracy(plan.measurement, confidence).halfWidth,
+        ...(plan.measurement.gap
+          ? { gapHalfWidth: noisyMaxGapAccuracy(plan.measurement, confidence).halfWidth }
+          : {}),
+      }
     case 'quantiles': {
       // Several are put in order, so that one which is far off can move another: all of them hold together.
       const shared = 1 - (1 - confidence) / plan.measurements.length

@@ -8,6 +8,7 @@ import {
   type NoisyMaxMeasurement,
   type NoisyMaxSetting,
   noisyMaxAccuracy,
+  noisyMaxGapAccuracy,
   noisyMaxPrivacyMap,
   noisyMaxRho,
   type SelectionNoise,
@@ -275,6 +276,34 @@ describe('the selection', () => {
     const gaps = selected.map(({ gap }) => Number(gap) / 2 ** measurement.fractionBits)
     expect(Math.abs((gaps[0] ?? 0) - 600)).toBeLessThan(1)
     expect(Math.abs((gaps[1] ?? 0) - 395)).toBeLessThan(1)
+  })
+
+  it('states how far off its gaps are: all together hardly ever further, and sometimes nearly so', () => {
+    const scores = [5n, 9n, 40n, 41n, 300n, 7n]
+    const measurement = calibrateNoisyMax({ ...COUNTS, k: 2, gap: true, candidates: 6 }, ONE_EPSILON)
+    const { halfWidth } = noisyMaxGapAccuracy(measurement, 0.95)
+    let [missed, nearly] = [0, 0]
+    const draws = 4000
+    for (let draw = 0; draw < draws; draw += 1) {
+      const [first, second] = selectNoisyMax(measurement, scores, source)
+      if (first === undefined || second === undefined) throw new Error('two were asked for')
+      const left = scores.filter((_, index) => index !== first.candidate && index !== second.candidate)
+      const best = left.reduce((largest, score) => (score > largest ? score : largest))
+      const scoreOf = ({ candidate }: { candidate: number }) => Number(scores[candidate])
+      const errorOf = ({ gap = 0n }: { gap?: bigint }, truth: number) =>
+        Math.abs(Number(gap) / 2 ** measurement.fractionBits - truth)
+      const error = Math.max(
+        errorOf(first, scoreOf(first) - scoreOf(second)),
+        errorOf(second, scoreOf(second) - Number(best)),
+      )
+      if (error > halfWidth) missed += 1
+      if (error > halfWidth / 2) nearly += 1
+    }
+    // At most 5 % miss; 8 % would be nine standard deviations off.
+    expect(missed / draws).toBeLessThan(0.08)
+    expect(nearly / draws).toBeGreaterThan(0.01)
+    const without = calibrateNoisyMax({ ...COUNTS, k: 2, gap: false, candidates: 6 }, ONE_EPSILON)
+    expect(() => noisyMaxGapAccuracy(without, 0.95)).toThrow(RangeError)
   })
 
   it('has a score for each candidate, no more and no fewer', () => {
