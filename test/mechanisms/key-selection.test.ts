@@ -20,7 +20,7 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
-import { importMechanism, type SourceChange } from './mutated-source.ts'
+import { importMechanism, type Mutation } from './mutated-source.ts'
 import { scriptedSource } from './scripted-source.ts'
 import { anyDelta, anyEpsilon } from './support.ts'
 
@@ -288,7 +288,7 @@ const UNVERIFIED = ['keyCounts', 'keyPresence'].map((kind) => ({
   replace: '',
 }))
 
-const importKeySelection = (...changes: readonly SourceChange[]) =>
+const importKeySelection = (...changes: readonly Mutation[]) =>
   importMechanism<KeySelection>('key-selection', [FEW_BITS, ...changes], {
     'discrete-laplace': BRANCH_INSTEAD_OF_SAMPLER,
   })

@@ -23,7 +23,7 @@ import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
 import { epsilonNano, ONE_EPSILON_NANO } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
-import { importMechanism, type SourceChange } from './mutated-source.ts'
+import { importMechanism, type Mutation } from './mutated-source.ts'
 import { scriptedSource } from './scripted-source.ts'
 import { anyEpsilon } from './support.ts'
 
@@ -242,7 +242,7 @@ export * from './exponential-as-it-is.ts'
 export const chooseExponentially = (distances, multiplicities, exponent, source) =>
   source.choose(distances, multiplicities, exponent)
 `
-const importQuantile = (...changes: readonly SourceChange[]) =>
+const importQuantile = (...changes: readonly Mutation[]) =>
   importMechanism<Quantile>('quantile', changes, { exponential: BRANCH_INSTEAD_OF_CHOICE })
 
 /** Has small numbers take the path of large ones. */

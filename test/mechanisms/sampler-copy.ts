@@ -1,7 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-
-const PROJECT = new URL('../../', import.meta.url)
+import { withSourceCopy } from '../source-copy.ts'
 
 /** The modules that the exact tests look at. */
 export interface Samplers {
@@ -19,7 +16,7 @@ export interface Samplers {
   readonly bounds: typeof import('../../src/mechanisms/exponential-bounds.ts')
 }
 
-/** One textual change to one source file; `find` must occur exactly once. */
+/** One textual change to one of the room's files; `find` must occur exactly once. */
 export interface Mutation {
   readonly file: string
   readonly find: string
@@ -48,35 +45,16 @@ export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
  * @throws Error where the mutation's text does not occur exactly once.
  */
 export async function importSamplers(mutation?: Mutation): Promise<Samplers> {
-  // Within the project, where dependencies resolve; git, the linter and the compiler look past this folder.
-  const parent = new URL('coverage/', PROJECT)
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(fileURLToPath(new URL('samplers-', parent)))
-  const copy = (path: string) => `${folder}/mechanisms/${path}`
-  try {
-    for (const room of ['mechanisms', 'privacy'])
-      cpSync(new URL(`src/${room}/`, PROJECT), `${folder}/${room}`, { recursive: true })
-    if (mutation !== undefined) {
-      const [before, after, ...more] = readFileSync(copy(mutation.file), 'utf8').split(mutation.find)
-      if (before === undefined || after === undefined || more.length > 0)
-        throw new Error(`${mutation.file} must have exactly one "${mutation.find}"`)
-      writeFileSync(copy(mutation.file), before + mutation.replace + after)
-    }
-    renameSync(copy('bernoulli.ts'), copy('bernoulli-as-it-is.ts'))
-    writeFileSync(copy('bernoulli.ts'), FLIPPED_COINS)
-    const load = (path: string) => import(/* @vite-ignore */ pathToFileURL(copy(path)).href)
-    return {
-      uniform: await load('uniform-integers.ts'),
-      coins: await load('bernoulli-as-it-is.ts'),
-      laplace: await load('discrete-laplace.ts'),
-      gaussian: await load('discrete-gaussian.ts'),
-      unboundedCoin: await load('bernoulli-unbounded.ts'),
-      exponential: await load('exponential.ts'),
-      permuteAndFlip: await load('permute-and-flip.ts'),
-      noisyMax: await load('noisy-max.ts'),
-      bounds: await load('exponential-bounds.ts'),
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const changes = mutation === undefined ? [] : [{ ...mutation, file: `mechanisms/${mutation.file}` }]
+  return withSourceCopy(changes, { 'mechanisms/bernoulli.ts': FLIPPED_COINS }, async (load) => ({
+    uniform: await load('mechanisms/uniform-integers.ts'),
+    coins: await load('mechanisms/bernoulli-as-it-is.ts'),
+    laplace: await load('mechanisms/discrete-laplace.ts'),
+    gaussian: await load('mechanisms/discrete-gaussian.ts'),
+    unboundedCoin: await load('mechanisms/bernoulli-unbounded.ts'),
+    exponential: await load('mechanisms/exponential.ts'),
+    permuteAndFlip: await load('mechanisms/permute-and-flip.ts'),
+    noisyMax: await load('mechanisms/noisy-max.ts'),
+    bounds: await load('mechanisms/exponential-bounds.ts'),
+  }))
 }

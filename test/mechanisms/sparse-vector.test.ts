@@ -1,5 +1,3 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
@@ -20,6 +18,7 @@ import {
 import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
 import { epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
 import { pureRho } from '../../src/privacy/zero-concentrated.ts'
+import { importMechanism, type Mutation } from './mutated-source.ts'
 import { anyEpsilon } from './support.ts'
 
 const ONE = epsilonNano(1_000_000_000n)
@@ -249,34 +248,8 @@ export const discreteLaplaceSampler = (scale, source) => () => {
 `
 const COARSE = { find: '1n << 40n', replace: '2n' }
 
-interface Mutation {
-  readonly find: string
-  readonly replace: string
-}
-
-async function importCopy(mutations: readonly Mutation[]): Promise<Mechanism> {
-  const project = new URL('../../', import.meta.url)
-  const parent = new URL('coverage/', project)
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(fileURLToPath(new URL('sparse-vector-', parent)))
-  try {
-    for (const room of ['mechanisms', 'privacy'])
-      cpSync(new URL(`src/${room}/`, project), `${folder}/${room}`, { recursive: true })
-    const file = `${folder}/mechanisms/sparse-vector.ts`
-    let text = readFileSync(file, 'utf8')
-    for (const { find, replace } of mutations) {
-      const [before, after, ...more] = text.split(find)
-      if (before === undefined || after === undefined || more.length > 0)
-        throw new Error(`the source must have exactly one "${find}"`)
-      text = before + replace + after
-    }
-    writeFileSync(file, text)
-    writeFileSync(`${folder}/mechanisms/discrete-laplace.ts`, LAW_INSTEAD_OF_SAMPLER)
-    return await import(/* @vite-ignore */ pathToFileURL(file).href)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+const importCopy = (mutations: readonly Mutation[]): Promise<Mechanism> =>
+  importMechanism('sparse-vector', mutations, { 'discrete-laplace': LAW_INSTEAD_OF_SAMPLER })
 
 /** So many scales away a noise is given up: less than 1e-9 of it. */
 const REACH = 22

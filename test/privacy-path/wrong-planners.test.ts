@@ -1,8 +1,7 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import type { plan } from '../../src/planner/plan.ts'
 import { epsilonFromWire } from '../../src/privacy/loss.ts'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import { examine, pairsFor, planner } from './examination.ts'
 import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
@@ -11,35 +10,8 @@ import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
  * whose law spends more than their price.
  */
 
-const PROJECT = new URL('../../', import.meta.url)
-
-/** One textual change to one source file; `find` must occur exactly once. */
-interface Mutation {
-  readonly file: string
-  readonly find: string
-  readonly replace: string
-}
-
-async function importPlanner(mutations: readonly Mutation[]): Promise<typeof plan> {
-  // Within the project, where dependencies resolve; git, the linter and the compiler look past this folder.
-  const parent = new URL('coverage/', PROJECT)
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(fileURLToPath(new URL('planner-', parent)))
-  try {
-    for (const room of ['planner', 'mechanisms', 'catalog', 'privacy'])
-      cpSync(new URL(`src/${room}/`, PROJECT), `${folder}/${room}`, { recursive: true })
-    for (const { file, find, replace } of mutations) {
-      const [before, after, ...more] = readFileSync(`${folder}/${file}`, 'utf8').split(find)
-      if (before === undefined || after === undefined || more.length > 0)
-        throw new Error(`${file} must have exactly one "${find}"`)
-      writeFileSync(`${folder}/${file}`, before + replace + after)
-    }
-    const copy = await import(/* @vite-ignore */ pathToFileURL(`${folder}/planner/plan.ts`).href)
-    return copy.plan
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+const importPlanner = (changes: readonly SourceChange[]): Promise<typeof plan> =>
+  withSourceCopy(changes, {}, async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan)
 
 const SUM: Wire = { kind: 'sum', column: 'Age' }
 const HISTOGRAM: Wire = { kind: 'histogram', column: 'Sex' }
@@ -50,13 +22,13 @@ const MEN = { column: 'Sex', op: '=', value: 'M' }
 const LAPLACE = { mechanism: 'laplace' }
 const GAUSSIAN = { mechanism: 'gaussian', delta: 1e-6 }
 
-const sensitivity = (find: string, replace: string): readonly Mutation[] => [
+const sensitivity = (find: string, replace: string): readonly SourceChange[] => [
   { file: 'planner/sensitivity.ts', find, replace },
 ]
 
 const MISTAKES: readonly {
   readonly name: string
-  readonly mutations: readonly Mutation[]
+  readonly mutations: readonly SourceChange[]
   /** Each of them spends too much under one kind of neighbours or the other. */
   readonly seenBy: readonly Wire[]
 }[] = [
