@@ -11,8 +11,14 @@ import { divideRoundingUp, numberFromRational, type Rational, rational } from '.
 import { refuseField } from '../privacy/refusal.ts'
 import { boundedRangeRho, pureRho } from '../privacy/zero-concentrated.ts'
 import { discreteLaplaceSampler } from './discrete-laplace.ts'
-import { chooseByScores, requireScoreSensitivity, scoreSpread } from './exponential.ts'
-import { permuteAndFlip } from './permute-and-flip.ts'
+import {
+  bestScore,
+  chooseByScores,
+  exponentialMasses,
+  requireScoreSensitivity,
+  scoreSpread,
+} from './exponential.ts'
+import { permuteAndFlip, permuteAndFlipMasses } from './permute-and-flip.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
 import type { UniformSource } from './uniform-source.ts'
 
@@ -251,6 +257,71 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
     size = Math.min(size + 1, count)
   }
   return best.subarray(0, size)
+}
+
+/**
+ * The probability of each candidate to be the best after noise, to within 1e-9: of use for few candidates. For Laplace noise
+ * it is that of real numbers, from which a grid of 2^-40 scales is not further away.
+ * @throws RangeError for a measurement that releases more than one.
+ */
+export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
+  const { k, noise, scale, fractionBits } = measurement
+  if (k !== 1) throw new RangeError('the probabilities are those of one selected candidate')
+  const exponent: Rational = { numerator: scale.denominator, denominator: scale.numerator }
+  switch (noise) {
+    case 'exponential':
+      return permuteAndFlipMasses(scores, exponent)
+    case 'gumbel': {
+      const best = bestScore(scores)
+      const distances = scores.map((score) => Number(best - score))
+      return Array.from(exponentialMasses(distances, new Float64Array(scores.length).fill(1), exponent))
+    }
+    case 'laplace': {
+      const best = bestScore(scores)
+      const perUnit = 2 ** fractionBits / numberFromRational(scale)
+      return laplaceMaxMasses(scores.map((score) => -Number(best - score) * perUnit))
+    }
+  }
+}
+
+/**
+ * P(i) is the integral of the density of candidate i times the distribution functions of all others, which are smooth
+ * between the centers: Simpson's rule there, over all that is further than e^-45 from nothing.
+ * @param centers in scales, the largest 0.
+ */
+function laplaceMaxMasses(centers: readonly number[]): number[] {
+  const [reach, width] = [45, 1 / 64]
+  const masses = centers.map(() => 0)
+  const add = (x: number, weight: number) => {
+    const below = centers.map((center) => laplaceDistribution(x - center))
+    for (const [candidate, center] of centers.entries()) {
+      const others = below.reduce(
+        (product, value, other) => (other === candidate ? product : product * value),
+        1,
+      )
+      masses[candidate] = (masses[candidate] ?? 0) + (weight / 2) * Math.exp(-Math.abs(x - center)) * others
+    }
+  }
+  const ends = [...new Set([-reach, ...centers.filter((center) => center > -reach), reach])].sort(
+    (a, b) => a - b,
+  )
+  for (const [index, end] of ends.entries()) {
+    const start = ends[index - 1]
+    if (start === undefined) continue
+    const steps = Math.ceil((end - start) / width)
+    const step = (end - start) / steps
+    for (let part = 0; part < steps; part += 1) {
+      const left = start + part * step
+      add(left, step / 6)
+      add(left + step / 2, (4 * step) / 6)
+      add(left + step, step / 6)
+    }
+  }
+  return masses
+}
+
+function laplaceDistribution(x: number): number {
+  return x < 0 ? Math.exp(x) / 2 : 1 - Math.exp(-x) / 2
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type NoisyMaxSetting,
   noisyMaxAccuracy,
   noisyMaxGapAccuracy,
+  noisyMaxMasses,
   noisyMaxPrivacyMap,
   noisyMaxRho,
   type SelectionNoise,
@@ -22,6 +23,7 @@ import { pureRho } from '../../src/privacy/zero-concentrated.ts'
 import { anyEpsilon } from './support.ts'
 
 const ONE_EPSILON = epsilonNano(1_000_000_000n)
+const HALF_EPSILON = epsilonNano(500_000_000n)
 const NOISES: readonly SelectionNoise[] = ['laplace', 'exponential', 'gumbel']
 const COUNTS: NoisyMaxSetting = {
   candidates: 5,
@@ -331,5 +333,44 @@ describe('the selection', () => {
       const { halfWidth } = noisyMaxAccuracy(measurement, 1 - 2 ** -50)
       for (const candidate of selected) expect(999 - Number(scores[candidate])).toBeLessThanOrEqual(halfWidth)
     }
+  })
+})
+
+describe('the probabilities of the candidates', () => {
+  it('are those of two Laplace draws, in closed form', () => {
+    // P(a difference of two draws is d scales or more) = exp(-d) (2 + d) / 4.
+    const measurement = calibrateNoisyMax({ ...COUNTS, candidates: 2, noise: 'laplace' }, ONE_EPSILON)
+    const scale = Number(measurement.scale.numerator) / 2 ** measurement.fractionBits
+    for (const distance of [0, 1, 3, 20]) {
+      const [behind = 0, ahead = 0] = noisyMaxMasses(measurement, [5n, 5n + BigInt(distance)])
+      const d = distance / scale
+      expect(behind).toBeCloseTo((Math.exp(-d) * (2 + d)) / 4, 9)
+      expect(behind + ahead).toBeCloseTo(1, 9)
+    }
+  })
+
+  it.each(NOISES)('are how often they are selected, with %s noise', (noise) => {
+    const scores = [3n, 4n, 1n, 4n, 0n]
+    const measurement = calibrateNoisyMax({ ...COUNTS, noise, candidates: 5 }, ONE_EPSILON)
+    const masses = noisyMaxMasses(measurement, scores)
+    const counts = [0, 0, 0, 0, 0]
+    const draws = 20_000
+    const source = systemEntropy()
+    for (let draw = 0; draw < draws; draw += 1) {
+      const [selected] = selectNoisyMax(measurement, scores, source)
+      if (selected !== undefined) counts[selected.candidate] = (counts[selected.candidate] ?? 0) + 1
+    }
+    expect(masses.reduce((sum, mass) => sum + mass, 0)).toBeCloseTo(1, 9)
+    for (const [candidate, mass] of masses.entries()) {
+      const spread = Math.sqrt((mass * (1 - mass)) / draws)
+      expect(Math.abs((counts[candidate] ?? 0) / draws - mass) / spread).toBeLessThan(9.5)
+    }
+    // The law of twice the noise would be seen.
+    const wider = noisyMaxMasses(calibrateNoisyMax({ ...COUNTS, noise, candidates: 5 }, HALF_EPSILON), scores)
+    const distances = wider.map((mass, candidate) => {
+      const spread = Math.sqrt((mass * (1 - mass)) / draws)
+      return Math.abs((counts[candidate] ?? 0) / draws - mass) / spread
+    })
+    expect(Math.max(...distances)).toBeGreaterThan(9.5)
   })
 })
