@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { auditedDatasets, auditedReleases, auditRequest } from '../schemas/audit.ts'
+import { auditedDatasets as auditedDatasetsSchema, auditedReleases, auditRequest } from '../schemas/audit.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import { AUDITED_DATASETS, type AuditDependencies, auditReleases } from '../src/audit.ts'
+import { type AuditDependencies, auditedDatasets, auditReleases } from '../src/audit.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 
@@ -16,6 +17,8 @@ export interface AuditOptions {
 /** Raw releases of synthetic datasets, for outside auditors; only where the configuration says so. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { keyRing, catalog, audit }) => {
   const auditor = accessFor(keyRing, 'auditor')
+  /** One batch at a time: it may take all there is of the machine. */
+  let drawing = false
 
   app.get(
     '/v1/audit/datasets',
@@ -25,10 +28,10 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { ke
         tags: ['Audit'],
         summary: 'Neighbouring datasets to tell apart',
         security: auditor.security,
-        response: { 200: auditedDatasets, ...problemResponses },
+        response: { 200: auditedDatasetsSchema, ...problemResponses },
       },
     },
-    async () => ({ datasets: AUDITED_DATASETS }),
+    async () => ({ datasets: auditedDatasets((id) => catalog.get(id)?.dataset) }),
   )
 
   app.post(
@@ -45,10 +48,29 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { ke
         response: { 200: auditedReleases, ...problemResponses },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { dataset: id, query, releases } = request.body
       const { dataset } = requireDataset(catalog, id)
-      return { results: await auditReleases(audit, dataset, query, releases) }
+      if (drawing)
+        throw new Refusal('unavailable', 'Another batch is being drawn. Ask again when it is done.')
+      drawing = true
+      try {
+        const givenUp = () => reply.sent || request.raw.socket.destroyed
+        return { results: await auditReleases(audit, dataset, query, releases, givenUp) }
+      } catch (error) {
+        throw error instanceof Refusal ? withinQuery(error) : error
+      } finally {
+        drawing = false
+      }
     },
   )
+}
+
+/** What the planner says of a query's fields, said of the request that the query is a part of. */
+function withinQuery({ code, message, errors, facts }: Refusal): Refusal {
+  const fields = errors.map(({ field, rule }) => ({
+    field: field === 'releases' ? field : `query.${field}`,
+    rule,
+  }))
+  return new Refusal(code, message, fields, facts)
 }

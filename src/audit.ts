@@ -1,12 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type AnswerDependencies, answer } from './answer.ts'
 import type { Dataset } from './catalog/dataset.ts'
+import type { Budget } from './ledger/ledger.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
+import { cellCount } from './planner/aggregate.ts'
 import { plan } from './planner/plan.ts'
+import type { Plan } from './planner/plan-kinds.ts'
 import {
   deltaAtto as brandDelta,
   epsilonNano as brandEpsilon,
+  lossNumbers,
   MAX_BUDGET_EPSILON,
   ONE_DELTA_ATTO,
   ONE_EPSILON_NANO,
@@ -69,31 +73,72 @@ export const AUDITED_DATASETS = [
   { id: 'audit-after', neighbours: 'change-one', neighbour: 'audit-before', people: [...EVERYBODY, ANOTHER] },
 ] as const
 
-/** Write the audited datasets into the data folder and register those that are not there yet. */
-export async function registerAuditedDatasets(
-  registry: Registry,
-  isRegistered: (id: string) => boolean,
-  dataDirectory: string,
-): Promise<void> {
-  for (const { id, neighbours, people } of AUDITED_DATASETS) {
-    if (isRegistered(id)) continue
-    const source = { path: `${id}.csv`, format: 'csv' } as const
+/** What registering the audited datasets needs to know about what there is already. */
+interface Registered {
+  readonly registry: Registry
+  /** As the catalog tells. */
+  readonly isRegistered: (id: string) => boolean
+  readonly wasRemoved: (id: string) => boolean
+  readonly budget: (id: string) => Promise<Budget | undefined>
+  readonly dataDirectory: string
+}
+
+/**
+ * Write the audited datasets into the data folder and register those that are not there yet, unless they were withdrawn.
+ * A budget from before stays as it is.
+ * @throws Error where the data folder has another file of that name: it is somebody's, and stays as it is.
+ */
+export async function registerAuditedDatasets(there: Registered): Promise<void> {
+  for (const audited of AUDITED_DATASETS) {
+    const { id, neighbours, people } = audited
+    if (there.isRegistered(id) || there.wasRemoved(id)) continue
+    const source = sourceOf(audited)
     const lines = people.map(({ Age, Income, Sex, City }) => [Age, Income, Sex, City].join(','))
-    await writeFile(path.join(dataDirectory, source.path), ['Age,Income,Sex,City', ...lines, ''].join('\n'))
-    await registry.register(
+    const text = ['Age,Income,Sex,City', ...lines, ''].join('\n')
+    await writeUnlessThere(path.join(there.dataDirectory, source.path), text)
+    const before = await there.budget(id)
+    await there.registry.register(
       {
         id,
-        title: 'Made-up people for auditors',
+        title: TITLE,
         source,
         columns: COLUMNS,
         privacyUnit: { kind: 'row' },
         neighbours,
-        budget: { epsilon: 1, delta: 1e-6 },
+        budget: before === undefined ? { epsilon: 1, delta: 1e-6 } : lossNumbers(before.cap),
         synthetic: true,
       },
       'sotto',
     )
   }
+}
+
+const TITLE = 'Made-up people for auditors'
+
+function sourceOf({ id }: (typeof AUDITED_DATASETS)[number]) {
+  return { path: `${id}.csv`, format: 'csv' } as const
+}
+
+async function writeUnlessThere(file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text, { flag: 'wx' })
+  } catch (error) {
+    if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return
+    throw new Error(
+      `${path.basename(file)} in the data folder is not the file for auditors; move it elsewhere`,
+      {
+        cause: error,
+      },
+    )
+  }
+}
+
+/** Those of the audited datasets that are registered as they were made, whose people are therefore known. */
+export function auditedDatasets(find: (id: string) => Dataset | undefined) {
+  return AUDITED_DATASETS.filter((audited) => {
+    const dataset = find(audited.id)
+    return dataset?.title === TITLE && dataset.source.path === sourceOf(audited).path && dataset.synthetic
+  })
 }
 
 /** What a batch needs. */
@@ -104,6 +149,9 @@ export interface AuditDependencies {
   readonly temporaryDirectory: string
 }
 
+/** How many numbers a batch may hold: an answer of some ten megabytes. */
+const MOST_NUMBERS = 200_000
+
 /** The most releases that are under way together: enough for the ledger to group their commits. */
 const RELEASES_TOGETHER = 64
 
@@ -112,6 +160,7 @@ const RELEASES_TOGETHER = 64
  * stays behind.
  *
  * @param releases how many; whole, at least 1.
+ * @param givenUp whether nobody waits for them any more: then the rest is not drawn.
  * @returns the answers' results, as JSON texts, in no particular order.
  * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks.
  * @throws AnswerFailure as {@link answer} does.
@@ -121,13 +170,16 @@ export async function auditReleases(
   dataset: Dataset,
   query: Query,
   releases: number,
+  givenUp: () => boolean,
 ): Promise<readonly unknown[]> {
   if (!dataset.synthetic)
     throw new Refusal(
       'not-synthetic',
       `The dataset ${dataset.id} is not synthetic: it cannot be audited this way.`,
     )
-  requireAffordable(plan(query, dataset, answering.limits).loss, releases)
+  const planned = plan(query, dataset, answering.limits)
+  requireAffordable(planned.loss, releases)
+  requireBounded(planned, releases)
   const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
   try {
     const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
@@ -136,7 +188,7 @@ export async function auditReleases(
       const results: unknown[] = []
       let next = 0
       const releaseInTurn = async (): Promise<void> => {
-        while (next < releases) {
+        while (next < releases && !givenUp()) {
           const idempotencyKey = `release-${next++}`
           const { body } = await answer(
             { ...answering, ledger },
@@ -152,6 +204,16 @@ export async function auditReleases(
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function requireBounded(planned: Plan, releases: number): void {
+  const numbers =
+    planned.release === 'estimates' ? cellCount(planned.aggregate) * planned.estimates.length : 1
+  const most = Math.floor(MOST_NUMBERS / numbers)
+  if (releases > most) {
+    const rule = `must be at most ${most} for this query: a batch holds ${MOST_NUMBERS} numbers at most`
+    throw refuseField('invalid-request', 'releases', rule)
   }
 }
 

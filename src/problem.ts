@@ -180,18 +180,47 @@ function validationParts(error: FastifyError & { validation: readonly Validation
 interface ValidationIssue {
   readonly instancePath: string
   readonly message?: string | undefined
-  readonly params?: { readonly keys?: unknown } | undefined
+  readonly params?: { readonly keys?: unknown; readonly errors?: unknown } | undefined
+}
+
+/** An issue as zod words it, within one of the kinds that a value may be of. */
+interface NestedIssue {
+  readonly code: string
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  readonly keys?: unknown
+  readonly errors?: unknown
 }
 
 function fieldErrors({ instancePath, message, params }: ValidationIssue): readonly FieldError[] {
-  const path = instancePath.split('/').filter(Boolean)
-  if (Array.isArray(params?.keys)) {
-    return params.keys.map((key) => ({
-      field: [...path, key].join('.'),
-      rule: 'is not a field of this request',
-    }))
-  }
-  return [{ field: path.length === 0 ? 'body' : path.join('.'), rule: message ?? 'is not valid' }]
+  return errorsAt(instancePath.split('/').filter(Boolean), message ?? 'is not valid', params ?? {})
+}
+
+function errorsAt(
+  path: readonly (string | number)[],
+  rule: string,
+  { keys, errors }: { readonly keys?: unknown; readonly errors?: unknown },
+): readonly FieldError[] {
+  if (Array.isArray(keys))
+    return keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a field of this request' }))
+  const meant = kindMeant(errors)
+  if (meant !== undefined)
+    return meant.flatMap((issue) => errorsAt([...path, ...issue.path], issue.message, issue))
+  return [{ field: path.length === 0 ? 'body' : path.join('.'), rule }]
+}
+
+/**
+ * Where a value may be of several kinds and its shape is that of just one, what is wrong with it as that kind. A shape
+ * does not fit where the whole is of another type, has fields that the kind has not, or names another kind.
+ */
+function kindMeant(errors: unknown): readonly NestedIssue[] | undefined {
+  if (!Array.isArray(errors)) return undefined
+  const kinds: readonly (readonly NestedIssue[])[] = errors
+  const fitting = kinds.filter(
+    (issues) =>
+      !issues.some(({ code, path }) => path.length === 0 || (path.length === 1 && code === 'invalid_value')),
+  )
+  return fitting.length === 1 ? fitting[0] : undefined
 }
 
 function isFastifyError(error: unknown): error is FastifyError {

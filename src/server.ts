@@ -70,8 +70,13 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     }
 
     if (config.audit) {
-      const isRegistered = (dataset: string) => catalog.get(dataset) !== undefined
-      await registerAuditedDatasets(registry, isRegistered, config.dataDirectory)
+      await registerAuditedDatasets({
+        registry,
+        isRegistered: (dataset) => catalog.get(dataset) !== undefined,
+        wasRemoved: catalog.wasRemoved,
+        budget: (dataset) => ledger.budget(dataset),
+        dataDirectory: config.dataDirectory,
+      })
     }
 
     const app = await buildApp({

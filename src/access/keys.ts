@@ -66,10 +66,10 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
 
 /**
  * The first start's keys: one analyst and one custodian, each written to `<role>.key` in the data folder, readable by
- * the owner alone. Does nothing where the folder has a key ring.
+ * the owner alone. Does nothing where the folder has a key of either role; an auditor's may have been made before.
  */
 export async function createFirstKeys(dataDirectory: string): Promise<void> {
-  if (readKeys(dataDirectory) !== undefined) return
+  if (readKeys(dataDirectory)?.some(({ role }) => role !== 'auditor')) return
   for (const role of ['analyst', 'custodian'] as const satisfies readonly Role[]) {
     const key = await createKey(dataDirectory, { name: role, role })
     await writePrivately(path.join(dataDirectory, `${role}.key`), `${key}\n`)

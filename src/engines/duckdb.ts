@@ -148,6 +148,12 @@ const INTERRUPT_EVERY_MS = 20
  */
 const PREPARED_STATEMENTS_PER_CONNECTION = 64
 
+/**
+ * A longer statement is not kept: DuckDB holds a kilobyte and more for each of its parameters, outside of its memory
+ * limit, and the shapes of long lists are many.
+ */
+const LONGEST_KEPT = 4_096
+
 const PROBE: PrintedStatement = { sql: "SELECT '1'", parameters: [] }
 
 /** Takes an answer in, until `expired` says that nobody waits for it any more. */
@@ -352,9 +358,14 @@ async function execute<Answer>(
   read: (result: DuckDBMaterializedResult) => Answer | Promise<Answer>,
 ): Promise<Answer> {
   const { prepared, bind } = await prepare(seat, sql)
-  if (bind.length !== parameters.length) throw new RangeError('a statement has as many values as parameters')
-  for (const [index, value] of parameters.entries()) bind[index]?.(value)
-  return read(await prepared.run())
+  try {
+    if (bind.length !== parameters.length)
+      throw new RangeError('a statement has as many values as parameters')
+    for (const [index, value] of parameters.entries()) bind[index]?.(value)
+    return await read(await prepared.run())
+  } finally {
+    if (!seat.statements.has(sql)) prepared.destroySync()
+  }
 }
 
 function readRows(result: DuckDBMaterializedResult): readonly (readonly unknown[])[] {
@@ -379,6 +390,7 @@ async function prepare({ connection, statements }: Seat, sql: string): Promise<S
     prepared,
     bind: Array.from({ length: prepared.parameterCount }, (_, index) => binder(prepared, index + 1)),
   }
+  if (sql.length > LONGEST_KEPT) return statement
   statements.set(sql, statement)
   const [oldest] = statements
   if (statements.size > PREPARED_STATEMENTS_PER_CONNECTION && oldest !== undefined) {

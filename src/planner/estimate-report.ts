@@ -133,20 +133,31 @@ export function reportEstimates(plan: EstimatePlan, noisy: readonly (readonly bi
   if (groupings.length === 0) {
     const [estimate] = estimates
     if (estimate === undefined) throw new RangeError('a plan has an estimate')
-    const { value, halfWidth, expectedAbsoluteError } = released(plan, estimate, noisy, 0)
+    const { value, halfWidth, expectedAbsoluteError } = released(
+      plan,
+      estimate,
+      errorsOf(plan, estimate),
+      noisy,
+      0,
+    )
     return { result: { value }, accuracy: { ...before, halfWidth, expectedAbsoluteError } }
   }
   const keys = cellKeys(groupings)
   if (query.kind !== 'groupBy') {
     const [estimate] = estimates
     if (estimate === undefined) throw new RangeError('a table has an estimate')
-    const cells = keys.map((key, cell) => ({ key, value: released(plan, estimate, noisy, cell).value }))
+    const errors = errorsOf(plan, estimate)
+    const cells = keys.map((key, cell) => ({
+      key,
+      value: released(plan, estimate, errors, noisy, cell).value,
+    }))
     return { result: { cells }, accuracy: before }
   }
+  const parts = estimates.map((estimate) => ({ estimate, errors: errorsOf(plan, estimate) }))
   const groups = keys.map((key, cell) => ({
     key,
-    values: estimates.map((estimate) => {
-      const { value, halfWidth } = released(plan, estimate, noisy, cell)
+    values: parts.map(({ estimate, errors }) => {
+      const { value, halfWidth } = released(plan, estimate, errors, noisy, cell)
       return { value, halfWidth }
     }),
   }))
@@ -313,15 +324,16 @@ function proportionErrors(count: ErrorReport, rows: number): ErrorReport {
   }
 }
 
-/** One estimate of one cell, post-processed as the query asks. */
+/** One estimate of one cell, post-processed as the query asks. The errors of its parts are the same in every cell. */
 function released(
   plan: EstimatePlan,
   estimate: Estimate,
+  errors: readonly ErrorReport[],
   noisy: readonly (readonly bigint[])[],
   cell: number,
 ): Released {
   const { round, nonNegative } = plan.query.postprocess
-  const { value, halfWidth, expectedAbsoluteError } = estimated(plan, estimate, noisy, cell)
+  const { value, halfWidth, expectedAbsoluteError } = estimated(plan, estimate, errors, noisy, cell)
   const rounded = round ? Math.round(value) : value
   return {
     value: nonNegative && rounded < 0 ? 0 : rounded,
@@ -333,31 +345,29 @@ function released(
 function estimated(
   plan: EstimatePlan,
   estimate: Estimate,
+  errors: readonly ErrorReport[],
   noisy: readonly (readonly bigint[])[],
   cell: number,
 ): Released {
   const numberAt = (place: number, at = cell) => releasedNumber(plan, place, noisy[place]?.[at])
-  const foreseen = (): ErrorReport => {
-    const [error = NO_ERROR] = errorsOf(plan, estimate)
-    return error
-  }
+  const [foreseen = NO_ERROR] = errors
   switch (estimate.kind) {
     case 'count':
     case 'count-distinct':
     case 'sum':
-      return { value: numberAt(estimate.statistic), ...foreseen() }
+      return { value: numberAt(estimate.statistic), ...foreseen }
     case 'proportion': {
       const value = within(numberAt(estimate.statistic) / estimate.rows, 0, 1)
-      return { value, ...proportionErrors(foreseen(), estimate.rows) }
+      return { value, ...proportionErrors(foreseen, estimate.rows) }
     }
     case 'proportion-of-cells':
-      return estimatedProportion(numberAt(estimate.statistic, 1), numberAt(estimate.statistic, 0), foreseen())
+      return estimatedProportion(numberAt(estimate.statistic, 1), numberAt(estimate.statistic, 0), foreseen)
     case 'mean':
-      return estimatedMean(plan, estimate, numberAt)
+      return estimatedMean(estimate, errors, numberAt)
     case 'variance':
-      return estimatedVariance(plan, estimate, numberAt)
+      return estimatedVariance(estimate, errors, numberAt)
     case 'standard-deviation': {
-      const variance = estimatedVariance(plan, estimate, numberAt)
+      const variance = estimatedVariance(estimate, errors, numberAt)
       const value = Math.sqrt(variance.value)
       const above = Math.sqrt(variance.value + variance.halfWidth) - value
       const below = value - Math.sqrt(Math.max(0, variance.value - variance.halfWidth))
@@ -393,11 +403,11 @@ function estimatedProportion(holding: number, others: number, error: ErrorReport
  * parts are within their half-widths, which holds with the stated confidence; the expected error is to first order.
  */
 function estimatedMean(
-  plan: EstimatePlan,
   estimate: Extract<Estimate, { kind: 'mean' }>,
+  errors: readonly ErrorReport[],
   numberAt: (place: number) => number,
 ): Released {
-  const [sum = NO_ERROR, count = NO_ERROR] = errorsOf(plan, estimate)
+  const [sum = NO_ERROR, count = NO_ERROR] = errors
   const [lower, middle, upper] = boundsOf(estimate)
   const total = numberAt(estimate.sum)
   const rows = Math.max(1, rowsAt(estimate.rows, numberAt))
@@ -426,11 +436,11 @@ function estimatedMean(
  * rises to its largest value at N = 2 S^2 / Q and falls from there. The expected error is to first order.
  */
 function estimatedVariance(
-  plan: EstimatePlan,
   estimate: Extract<Estimate, { squares: number }>,
+  errors: readonly ErrorReport[],
   numberAt: (place: number) => number,
 ): Released {
-  const [squaresError = NO_ERROR, sumError = NO_ERROR, countError = NO_ERROR] = errorsOf(plan, estimate)
+  const [squaresError = NO_ERROR, sumError = NO_ERROR, countError = NO_ERROR] = errors
   const largest = rangeOf(estimate) ** 2 / 4
   const [squares, sum] = [numberAt(estimate.squares), numberAt(estimate.sum)]
   const rows = Math.max(1, rowsAt(estimate.rows, numberAt))

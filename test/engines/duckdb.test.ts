@@ -527,6 +527,23 @@ describe('the pool of connections', () => {
     }
   })
 
+  it('does not keep long statements, whose memory no limit of DuckDB counts', async () => {
+    const { dataset } = await ingestCsv('long', randomRows(10, 8))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    const askOfEach = async (lengths: readonly number[]) => {
+      for (const length of lengths) {
+        const indexes = Array.from({ length }, (_, index) => BigInt(index))
+        await engine.aggregate(dataset, { ...count, where: { kind: 'index-in', column: 'small', indexes } })
+      }
+    }
+    await askOfEach([8_000, 8_001])
+    const before = process.memoryUsage().rss
+    await askOfEach(Array.from({ length: 40 }, (_, shape) => 8_002 + shape))
+    // Kept, they would hold some 8 MB each.
+    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
+  })
+
   it('stops what takes too long, tells the caller in time, and goes on', async () => {
     const { dataset, slow } = await heavy('slow')
     // More connections than the process has threads for them: some statements are interrupted before they begin.
