@@ -33,6 +33,15 @@ test('keys are stored as digests only, and a second start makes no others', asyn
   expect(await readFile(path.join(directory, 'analyst.key'), 'utf8')).toBe(analystKey)
 })
 
+test('an auditor whose key was made before the first start keeps nobody else out', async () => {
+  const auditorKey = await createKey(directory, { name: 'ada', role: 'auditor' })
+  await createFirstKeys(directory)
+  const ring = openKeyRing(directory)
+  expect(ring?.principalOf(auditorKey)?.role).toBe('auditor')
+  const custodianKey = (await readFile(path.join(directory, 'custodian.key'), 'utf8')).trim()
+  expect(ring?.principalOf(custodianKey)?.role).toBe('custodian')
+})
+
 test('another text is nobody', async () => {
   const key = await createKey(directory, { name: 'ada', role: 'auditor' })
   const ring = openKeyRing(directory)

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { auditedDatasets, auditedReleases } from '../../schemas/audit.ts'
@@ -99,6 +99,38 @@ describe('where the configuration allows it', () => {
     const refused = await audit({ dataset: 'audit-with', query, releases: 100 }).expect(400)
     expect(refused.body.errors).toEqual([{ field: 'releases', rule: 'must be at most 99 at this price' }])
   })
+})
+
+test('a batch is bounded, one at a time, and refusals name the field of this request', async () => {
+  const edges = Array.from({ length: 101 }, (_, edge) => edge)
+  const query = { kind: 'histogram', column: { column: 'Age', edges }, epsilon: 1 }
+  const tooMany = await audit({ dataset: 'audit-with', query, releases: 2001 }).expect(400)
+  expect(tooMany.body.errors[0].field).toBe('releases')
+  const misfit = await audit({
+    dataset: 'audit-with',
+    query: { kind: 'sum', column: 'Ag', epsilon: 1 },
+    releases: 1,
+  }).expect(422)
+  expect(misfit.body.errors[0].field).toBe('query.column')
+  const together = await Promise.all([1, 2].map(() => audit({ dataset: 'audit-with', query, releases: 500 })))
+  expect(together.map(({ status }) => status).sort()).toEqual([200, 503])
+})
+
+test('withdrawn datasets stay withdrawn, raised caps stay, and files of others are not touched', async () => {
+  const custodian = service.as('custodian')
+  await custodian.post('/v1/datasets/audit-before/grants').send({ epsilon: 1, reason: 'a test' }).expect(200)
+  await custodian.delete('/v1/datasets/audit-before').expect(204)
+  await service.restart()
+  const { body } = await service.as('auditor').get('/v1/audit/datasets').expect(200)
+  const ids = auditedDatasets.parse(body).datasets.map(({ id }) => id)
+  expect(ids).toEqual(['audit-without', 'audit-with', 'audit-after'])
+
+  const other = await startTestService()
+  const file = path.join(other.dataDirectory, 'audit-with.csv')
+  await writeFile(file, 'mine')
+  await expect(other.restart({ SOTTO_AUDIT: 'true' })).rejects.toThrow('audit-with.csv')
+  expect(await readFile(file, 'utf8')).toBe('mine')
+  await rm(other.dataDirectory, { recursive: true, force: true })
 })
 
 test('without the configuration there is no such call', async () => {

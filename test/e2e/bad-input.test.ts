@@ -120,6 +120,33 @@ describe('each gets a clear problem document, and costs nothing', () => {
       'where.predicates',
       'must be a list',
     ],
+    // Of a value that may be of several kinds, what is wrong with it as the kind that it was meant to be.
+    [
+      '{"kind":"histogram","column":{"column":"Age","edges":[0,1e400]},"epsilon":1}',
+      'column.edges.1',
+      'must be a number of no more than 17 significant digits, within 1e308',
+    ],
+    ['{"kind":"percentile","column":"Age","p":[25,"x"],"epsilon":1}', 'p.1', 'must be a number'],
+    [
+      '{"kind":"percentile","column":"Age","p":"x","epsilon":1}',
+      'p',
+      'must be a number between 0 and 100, or a list of up to 20',
+    ],
+    [
+      '{"kind":"groupBy","keys":["Sex"],"statistics":[{"kind":"sum"}],"epsilon":1}',
+      'statistics.0.column',
+      'is required',
+    ],
+    [
+      '{"kind":"noisyMax","candidates":{"predicates":[{"name":"a","where":{"column":"Age","op":">","value":1}},{"name":"b","were":1,"where":{"column":"Age","op":">","value":1}}]},"epsilon":1}',
+      'candidates.predicates.1.were',
+      'is not a field of this request',
+    ],
+    [
+      '{"kind":"noisyMax","candidates":{"colum":"Sex"},"epsilon":1}',
+      'candidates',
+      'must be {"column"} or {"predicates": [{"name", "where"}, ...]}',
+    ],
   ])('%s is told in plain words', async (body, field, rule) => {
     expect((await sendRaw(body)).problem.errors).toEqual([{ field, rule }])
   })
