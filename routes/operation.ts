@@ -8,7 +8,9 @@ export interface OperationOptions {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>
 }
 
-const status = z.strictObject({ status: z.enum(['ok', 'ready', 'not ready']) }).meta({ id: 'Status' })
+const status = z
+  .strictObject({ status: z.enum(['ok', 'ready', 'not ready']) })
+  .meta({ id: 'Status', description: 'How the service is.' })
 
 /** Liveness, readiness and metrics: for whoever operates the service. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {

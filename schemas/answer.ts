@@ -139,7 +139,12 @@ const noise = z
 
 const errorReport = z.strictObject({
   halfWidth: z.number().describe('The noise is at most this, with the stated confidence.'),
-  expectedAbsoluteError: z.number().describe('The mean size of the noise, before post-processing.'),
+  expectedAbsoluteError: z
+    .number()
+    .describe(
+      'The mean size of the noise, before post-processing; to first order, and never less than that of the parts, where ' +
+        'a value is made from several noisy parts.',
+    ),
 })
 
 const nullableError = {

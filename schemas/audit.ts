@@ -30,4 +30,4 @@ export const auditRequest = z
 /** What an audit gives. */
 export const auditedReleases = z
   .strictObject({ results: z.array(z.unknown()).readonly().describe('The `result` of each answer.') })
-  .meta({ id: 'AuditedReleases' })
+  .meta({ id: 'AuditedReleases', description: 'Fresh releases, in no particular order.' })

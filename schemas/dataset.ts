@@ -137,9 +137,11 @@ const registrationExample = {
 }
 
 /** POST /v1/datasets */
-export const registration = z
-  .strictObject({ ...declaration, budget: budgetRequest })
-  .meta({ id: 'Registration', examples: [registrationExample] })
+export const registration = z.strictObject({ ...declaration, budget: budgetRequest }).meta({
+  id: 'Registration',
+  description: 'A file below the data folder, its public facts and its budget.',
+  examples: [registrationExample],
+})
 
 /** A dataset's public facts. */
 export const dataset = z
@@ -159,6 +161,6 @@ export const dataset = z
 /** GET /v1/datasets */
 export const datasetList = z
   .strictObject({ datasets: z.array(dataset).readonly() })
-  .meta({ id: 'DatasetList' })
+  .meta({ id: 'DatasetList', description: 'Every registered dataset, with its public facts.' })
 
 export type Registration = z.output<typeof registration>

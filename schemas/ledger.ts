@@ -38,7 +38,7 @@ const entry = z
     reason: z.string().optional(),
     hash: z.string().describe('SHA-256 over the event and the hash of the one before.'),
   })
-  .meta({ id: 'LedgerEntry' })
+  .meta({ id: 'LedgerEntry', description: 'One event of a dataset, chained to the one before by its hash.' })
 
 /** A page of a dataset's history. */
 export const ledgerPage = z
@@ -46,4 +46,4 @@ export const ledgerPage = z
     entries: z.array(entry).readonly().describe('Newest first.'),
     next: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe('`before` of the next page.'),
   })
-  .meta({ id: 'LedgerPage' })
+  .meta({ id: 'LedgerPage', description: 'Events, newest first.' })

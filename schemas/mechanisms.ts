@@ -56,6 +56,7 @@ export const comparisonRequest = z
   })
   .meta({
     id: 'ComparisonRequest',
+    description: 'A price and how many statistics one person can influence.',
     examples: [{ epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }],
   })
 

@@ -159,7 +159,8 @@ const additive = {
       round: z.boolean().default(false).describe('Round to the nearest whole number.'),
       nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
     })
-    .default({ round: false, nonNegative: false }),
+    .default({ round: false, nonNegative: false })
+    .describe('What is done to noisy values before they are shown; it costs nothing.'),
 }
 
 const countQuery = z.strictObject({ kind: z.literal('count'), ...additive }).meta({
@@ -206,7 +207,7 @@ const countDistinctQuery = z
   .strictObject({ kind: z.literal('countDistinct'), column: groupingColumn, ...additive })
   .meta({
     id: 'CountDistinctQuery',
-    examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 0.1 }],
+    examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
     description: 'How many of the declared categories or bins of a column occur. NULL is none of them.',
   })
 
@@ -247,13 +248,21 @@ const groupStatistic = z
     ],
     'must be {"kind": "count"}, or {"kind", "column"} with kind one of sum, mean, variance, standardDeviation',
   )
-  .meta({ id: 'GroupStatistic' })
+  .meta({ id: 'GroupStatistic', description: 'What is computed of each group.' })
 
 const groupByQuery = z
   .strictObject({
     kind: z.literal('groupBy'),
-    keys: z.array(groupingColumn).min(1).max(8),
-    statistics: z.array(groupStatistic).min(1).max(8),
+    keys: z
+      .array(groupingColumn)
+      .min(1)
+      .max(8)
+      .describe('A group for each cell of their full cross product.'),
+    statistics: z
+      .array(groupStatistic)
+      .min(1)
+      .max(8)
+      .describe('Computed of each group, and shown in this order.'),
     ...additive,
   })
   .meta({
@@ -284,7 +293,9 @@ const noisyMaxQuery = z
               .min(2)
               .max(1_000),
           })
-          .describe('Named predicates: each counts the rows for which it holds.'),
+          .describe(
+            'Named predicates: each counts the rows for which it holds. As many as fit a body of 64 KiB.',
+          ),
       ],
       'must be {"column"} or {"predicates": [{"name", "where"}, ...]}',
     ),
@@ -317,7 +328,8 @@ const medianQuery = z.strictObject({ kind: z.literal('median'), column: columnNa
 })
 
 const percentage = z.number().meta({
-  description: 'Strictly between 0 and 100, at most 2 fractional digits.',
+  description:
+    'In per cent, so that 50 is the median: strictly between 0 and 100, at most 2 fractional digits.',
   exclusiveMinimum: 0,
   exclusiveMaximum: 100,
 })
@@ -416,6 +428,7 @@ export const query = z
   )
   .meta({
     id: 'Query',
+    description: 'A statistical question, by its kind.',
     examples: [
       {
         kind: 'contingency',

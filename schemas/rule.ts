@@ -15,9 +15,9 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_value':
       return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`
     case 'too_small':
-      return `must ${VERBS[issue.origin] ?? 'be'} at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`
+      return `must ${VERBS[issue.origin] ?? 'be'} at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`
     case 'too_big':
-      return `must ${VERBS[issue.origin] ?? 'be'} at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`
+      return `must ${VERBS[issue.origin] ?? 'be'} at most ${issue.maximum}${unitOf(issue.origin, issue.maximum)}`
     case 'invalid_union':
       return issue.input === undefined ? 'is required' : 'is none of the kinds there are'
     default:
@@ -34,4 +34,12 @@ const NAMES: Readonly<Record<string, string>> = {
   object: 'an object',
 }
 const VERBS: Readonly<Record<string, string>> = { array: 'have', string: 'have' }
-const UNITS: Readonly<Record<string, string>> = { array: ' entries', string: ' characters' }
+const UNITS: Readonly<Record<string, readonly [one: string, several: string]>> = {
+  array: [' entry', ' entries'],
+  string: [' character', ' characters'],
+}
+
+function unitOf(origin: string, count: number | bigint): string {
+  const [one, several] = UNITS[origin] ?? ['', '']
+  return Number(count) === 1 ? one : several
+}

@@ -90,7 +90,10 @@ const facts = {
       threshold: share.describe('Drawn once for the session, and never shown.'),
       questions: share.describe('Drawn afresh for each question.'),
     })
-    .meta({ id: 'SessionNoise' }),
+    .meta({
+      id: 'SessionNoise',
+      description: 'The noise of the threshold, drawn once, and of each question.',
+    }),
   accuracy: z
     .strictObject({
       confidence: z.number(),
@@ -131,7 +134,10 @@ export const openedSession = z
 /** What a session would cost and how far off its answers could be. */
 export const sessionPreview = z
   .strictObject({ ...facts, budget, affordable: z.boolean().describe('Whether the budget suffices now.') })
-  .meta({ id: 'SessionPreview' })
+  .meta({
+    id: 'SessionPreview',
+    description: 'What a session would cost, and how far off its answers could be.',
+  })
 
 const questionAnswer = {
   session: z.string(),
@@ -172,4 +178,4 @@ export const session = z
       .describe('Newest first.'),
     next: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe('`before` of the next page.'),
   })
-  .meta({ id: 'Session' })
+  .meta({ id: 'Session', description: 'A session and what it has answered, newest first.' })

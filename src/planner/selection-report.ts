@@ -155,9 +155,11 @@ function reportKeys(
   let room = LARGEST_ANSWER
   for (const { key, noisyCount } of ordered) {
     const entry = { key, ...(noisyCount === undefined ? {} : { count: Number(noisyCount) }) }
-    room -= JSON.stringify(entry).length + 1
-    if (shown.length === maxKeys || room < 0) return { keys: shown, truncated: true }
+    const length = JSON.stringify(entry).length + 1
+    // One key that is too long hides itself, and not those after it.
+    if (shown.length === maxKeys || length > room) continue
+    room -= length
     shown.push(entry)
   }
-  return { keys: shown, truncated: false }
+  return { keys: shown, truncated: shown.length < ordered.length }
 }
