@@ -142,8 +142,8 @@ const errorReport = z.strictObject({
   expectedAbsoluteError: z
     .number()
     .describe(
-      'The mean size of the noise, before post-processing; to first order, and never less than that of the parts, where ' +
-        'a value is made from several noisy parts.',
+      'The mean size of the noise, before post-processing; where a value is made from several noisy parts, a bound of ' +
+        'it to first order.',
     ),
 })
 

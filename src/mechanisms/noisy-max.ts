@@ -267,7 +267,7 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
 export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
   const { k, noise, scale, fractionBits } = measurement
   if (k !== 1) throw new RangeError('the probabilities are those of one selected candidate')
-  const exponent: Rational = { numerator: scale.denominator, denominator: scale.numerator }
+  const exponent = rational(scale.denominator, scale.numerator)
   switch (noise) {
     case 'exponential':
       return permuteAndFlipMasses(scores, exponent)
