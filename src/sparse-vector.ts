@@ -154,6 +154,9 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
   throw inFlight(leaseMs)
 }
 
+/** They are free, and each is kept for ever and reads the data. */
+export const MOST_QUESTIONS = 10_000
+
 async function ask(
   dependencies: SessionDependencies,
   session: StoredSession,
@@ -170,6 +173,10 @@ async function ask(
   const outcome = await ledger.sessionQuestion(identity)
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const { question, positives, positivesFound, terms, thresholdNoise } = requireOpen(outcome)
+  if (question > MOST_QUESTIONS) {
+    const detail = `A session answers ${MOST_QUESTIONS} questions at most. What was asked before is replayed; for more, open another.`
+    throw new Refusal('session-used-up', detail)
+  }
   const { threshold, measurement } = readTerms(terms, positives)
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')

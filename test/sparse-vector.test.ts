@@ -27,6 +27,7 @@ import { deltaAtto, epsilonNano, lossNumbers } from '../src/privacy/loss.ts'
 import {
   type Asking,
   createSparseVectorSessions,
+  MOST_QUESTIONS,
   previewSession,
   QuestionFailure,
   type SessionDependencies,
@@ -230,6 +231,24 @@ describe('asking', () => {
     expect(await ask(110)).toEqual(first)
     expect(await spent()).toBe(1_000)
     expect((await kinds()).filter((kind) => kind === 'session-answered')).toHaveLength(4)
+  })
+
+  test('answers so many questions and no more', async () => {
+    const { body } = await createSparseVectorSessions(dependencies()).open(opening)
+    const numbered = (question: number) =>
+      createSparseVectorSessions(
+        dependencies(countOfAge, {
+          sessionQuestion: async (identity) => {
+            const outcome = await ledger.sessionQuestion(identity)
+            return outcome.kind === 'open' ? { ...outcome, question } : outcome
+          },
+          recordSessionAnswer: async () => true,
+        }),
+      )
+    const asking = { principal: 'ada', session: JSON.parse(body).id, where: age(20) }
+    const last = JSON.parse((await numbered(MOST_QUESTIONS).ask(asking)).body)
+    expect(last).toMatchObject({ question: MOST_QUESTIONS, above: false })
+    await expect(numbered(MOST_QUESTIONS + 1).ask(asking)).rejects.toMatchObject({ code: 'session-used-up' })
   })
 
   test('a repeat replays the bytes; a new key is a new question; a key belongs to one question', async () => {
