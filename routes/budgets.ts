@@ -1,11 +1,19 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { budget, grantRequest } from '../schemas/budget.ts'
 import { datasetParameters } from '../schemas/dataset.ts'
-import { ledgerPage, ledgerQuery } from '../schemas/ledger.ts'
+import {
+  exportedEvents,
+  ledgerPage,
+  ledgerQuery,
+  verification as verificationSchema,
+} from '../schemas/ledger.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { describeBudget } from '../src/answer.ts'
 import type { Budget, Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
+import { EVENTS_PAGE, type Verification, verifyLedger } from '../src/ledger/verification.ts'
 import {
   deltaFromWire,
   epsilonFromWire,
@@ -117,6 +125,83 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       return { entries: entries.map(describeEntry), ...(more ? { next: oldest.sequence } : {}) }
     },
   )
+
+  const auditors = accessFor(keyRing, 'auditor', 'custodian')
+  app.get(
+    '/v1/datasets/:dataset/ledger/export',
+    {
+      onRequest: auditors.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'All events, as they were hashed',
+        description:
+          'JSON Lines, oldest first: `event`, and `hash`, the SHA-256 over the bytes of `event` as they stand in the line. ' +
+          'Each event names the hash of the one before.',
+        security: auditors.security,
+        params: datasetParameters,
+        response: { 200: exportedEvents, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = request.params
+      requireBudget(await ledger.budget(dataset), dataset)
+      return sendLines(reply, Readable.from(exportLines(ledger, dataset)))
+    },
+  )
+
+  app.get(
+    '/v1/datasets/:dataset/ledger/verification',
+    {
+      onRequest: auditors.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'Whether chain and balances are what the events say',
+        description:
+          'Recomputes every hash and both balances from the events, and names the first event that does not fit. That ' +
+          'events are missing at the end, only a `headHash` noted earlier can tell.',
+        security: auditors.security,
+        params: datasetParameters,
+        response: { 200: verificationSchema, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = request.params
+      const verification = await verifyLedger(ledger, dataset)
+      if (verification === undefined)
+        throw new Refusal('unknown-dataset', `There never was a dataset ${dataset}.`)
+      return describeVerification(verification)
+    },
+  )
+}
+
+function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
+  return reply.type('application/x-ndjson').send(lines)
+}
+
+/** A dataset's events as JSON Lines, oldest first, page by page. */
+async function* exportLines(ledger: Ledger, dataset: string): AsyncGenerator<string> {
+  for (let afterSequence = 0; ; ) {
+    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
+    if (page.length === 0) return
+    afterSequence += page.length
+    // The text that was hashed stands in the line as it is.
+    yield page.map(({ canonical, hash }) => `{"event":${canonical},"hash":"${hash}"}\n`).join('')
+  }
+}
+
+function describeVerification(verification: Verification) {
+  if (verification.kind === 'broken') {
+    const { sequence, reason } = verification
+    return { sound: false as const, sequence, reason }
+  }
+  const { events, headHash, budget: balances } = verification
+  return {
+    sound: true as const,
+    events,
+    headHash,
+    cap: lossNumbers(balances.cap),
+    spent: lossNumbers(balances.spent),
+  }
 }
 
 function requireBudget(budgetFound: Budget | undefined, id: string): Budget {

@@ -47,3 +47,32 @@ export const ledgerPage = z
     next: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe('`before` of the next page.'),
   })
   .meta({ id: 'LedgerPage', description: 'Events, newest first.' })
+
+/** GET /v1/datasets/{dataset}/ledger/export */
+export const exportedEvents = {
+  description: 'All events, oldest first.',
+  content: { 'application/x-ndjson': { schema: z.string() } },
+}
+
+/** GET /v1/datasets/{dataset}/ledger/verification */
+export const verification = z
+  .union([
+    z.strictObject({
+      sound: z.literal(true),
+      events: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
+      headHash: z
+        .string()
+        .describe('Note it elsewhere: a later chain that does not hold it was cut or rewritten.'),
+      cap: loss,
+      spent: loss,
+    }),
+    z.strictObject({
+      sound: z.literal(false),
+      sequence: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('The first event that does not fit.'),
+      reason: z.string(),
+    }),
+  ])
+  .meta({
+    id: 'Verification',
+    description: 'What recomputing the chain and the balances from the events found.',
+  })

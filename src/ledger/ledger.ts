@@ -71,6 +71,13 @@ export interface LedgerEntry {
   readonly hash: string
 }
 
+/** An event as it is stored: the canonical text, and the SHA-256 over it that the next event names. */
+export interface StoredEvent {
+  readonly canonical: string
+  /** Hexadecimal. */
+  readonly hash: string
+}
+
 /** A stored answer and who owns it. */
 export interface StoredRelease {
   readonly id: string
@@ -184,6 +191,11 @@ export interface Ledger {
     dataset: string,
     page: { readonly limit: number; readonly beforeSequence?: number; readonly principal?: string },
   ): Promise<readonly LedgerEntry[]>
+  /** The events as they are stored and hashed, oldest first, at most `limit` (1,000) after `afterSequence`. */
+  events(
+    dataset: string,
+    page: { readonly limit: number; readonly afterSequence: number },
+  ): Promise<readonly StoredEvent[]>
   release(id: string): Promise<StoredRelease | undefined>
   /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>

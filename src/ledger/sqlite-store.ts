@@ -23,6 +23,7 @@ import type {
   SessionAnswer,
   SessionQuestion,
   SessionQuestionOutcome,
+  StoredEvent,
   StoredRelease,
   StoredSession,
   StoredSessionAnswer,
@@ -258,6 +259,11 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     SELECT canonical, hash FROM events
     WHERE dataset = :dataset AND sequence < :before
     ORDER BY sequence DESC LIMIT :limit
+  `)
+  const findEventsAfter = database.prepare(`
+    SELECT canonical, hash FROM events
+    WHERE dataset = :dataset AND sequence > :after
+    ORDER BY sequence LIMIT :limit
   `)
   const findEventsOfPrincipal = database.prepare(`
     SELECT canonical, hash FROM events INDEXED BY events_of_principal
@@ -536,6 +542,16 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     return rows.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
   }
 
+  function events(
+    dataset: string,
+    { limit, afterSequence }: { readonly limit: number; readonly afterSequence: number },
+  ): readonly StoredEvent[] {
+    expectCount('limit', limit, MAX_PAGE)
+    expectCount('afterSequence', afterSequence + 1, Number.MAX_SAFE_INTEGER)
+    const rows = findEventsAfter.all({ dataset, after: afterSequence, limit })
+    return rows.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+  }
+
   function release(id: string): StoredRelease | undefined {
     const row = findRelease.get({ id })
     if (row === undefined) return undefined
@@ -560,6 +576,7 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
     sessionAnswers,
     recordFailure,
     entries,
+    events,
     release,
     lastDatasetVersion: (dataset) => Number(integer(expectRow(findLastVersion.get({ dataset })), 'version')),
     healthy: () => probe.get() !== undefined,

@@ -137,6 +137,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     recordSessionAnswer: (...args) => ask('recordSessionAnswer', args),
     sessionAnswers: (...args) => ask('sessionAnswers', args),
     entries: (...args) => ask('entries', args),
+    events: (...args) => ask('events', args),
     release: (...args) => ask('release', args),
     lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     healthy,

@@ -58,6 +58,8 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'get /v1/datasets/{dataset}/budget',
     'post /v1/datasets/{dataset}/grants',
     'get /v1/datasets/{dataset}/ledger',
+    'get /v1/datasets/{dataset}/ledger/export',
+    'get /v1/datasets/{dataset}/ledger/verification',
     'post /v1/datasets/{dataset}/queries',
     'post /v1/datasets/{dataset}/queries/preview',
     'get /v1/releases/{id}',

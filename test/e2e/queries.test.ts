@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -250,6 +251,29 @@ describe('the ledger', () => {
       next = body.next
     } while (next !== undefined)
     expect(paged).toEqual(whole)
+  })
+
+  test('is verified, and exported as it was hashed, for auditors and custodians', async () => {
+    const auditor = service.as('auditor')
+    const { body } = await auditor.get('/v1/datasets/census/ledger/verification').expect(200)
+    const { text, headers } = await auditor.get('/v1/datasets/census/ledger/export').buffer().expect(200)
+    expect(headers['content-type']).toContain('application/x-ndjson')
+    const lines = text.trimEnd().split('\n')
+    const { cap, spent } = await budget()
+    const last = JSON.parse(lines.at(-1) ?? '{}')
+    expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, cap, spent })
+    // With no more than a line's own bytes: what anybody can check.
+    for (const [index, line] of lines.entries()) {
+      const [, event = '', hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/.exec(line) ?? []
+      expect(createHash('sha256').update(event).digest('hex')).toBe(hash)
+      const previous = index === 0 ? '0'.repeat(64) : JSON.parse(lines[index - 1] ?? '{}').hash
+      expect(JSON.parse(event).previousHash).toBe(previous)
+    }
+    for (const call of ['verification', 'export']) {
+      await service.as('custodian').get(`/v1/datasets/census/ledger/${call}`).expect(200)
+      await service.as('analyst').get(`/v1/datasets/census/ledger/${call}`).expect(403)
+      await auditor.get(`/v1/datasets/never/ledger/${call}`).expect(404)
+    }
   })
 
   test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'before=-1', 'other=1'])(
