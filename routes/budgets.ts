@@ -12,7 +12,7 @@ import {
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { describeBudget } from '../src/answer.ts'
-import type { Budget, Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
+import type { Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
 import { EVENTS_PAGE, type Verification, verifyLedger } from '../src/ledger/verification.ts'
 import {
   deltaFromWire,
@@ -23,6 +23,7 @@ import {
 } from '../src/privacy/loss.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
+import { requireBudget } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly keyRing: KeyRing
@@ -202,11 +203,6 @@ function describeVerification(verification: Verification) {
     cap: lossNumbers(balances.cap),
     spent: lossNumbers(balances.spent),
   }
-}
-
-function requireBudget(budgetFound: Budget | undefined, id: string): Budget {
-  if (budgetFound === undefined) throw new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
-  return budgetFound
 }
 
 function describeEntry({ sequence, kind, at, principal, chargeId, loss, reason, hash }: LedgerEntry) {

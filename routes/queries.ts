@@ -11,7 +11,7 @@ import { type AnswerDependencies, answer, preview } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireDataset } from './require-dataset.ts'
+import { requireBudget, requireDataset } from './require-dataset.ts'
 
 export interface QueriesOptions {
   readonly keyRing: KeyRing
@@ -122,9 +122,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const budget = await answering.ledger.budget(dataset.id)
-      if (budget === undefined)
-        throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      const budget = requireBudget(await answering.ledger.budget(dataset.id), dataset.id)
       return preview({ dataset, query: request.body }, answering.limits, budget, request.query.supposedRows)
     },
   )

@@ -16,10 +16,9 @@ import {
 import type { KeyRing } from '../src/access/keys.ts'
 import type { AnswerDependencies } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/sparse-vector.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireDataset } from './require-dataset.ts'
+import { requireBudget, requireDataset } from './require-dataset.ts'
 
 export interface SparseVectorOptions {
   readonly keyRing: KeyRing
@@ -70,7 +69,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     {
       onRequest: analyst.onRequest,
       schema: {
-        tags: ['Queries'],
+        tags: ['Sparse vector'],
         summary: 'Open a session that says which counts reach a threshold',
         description:
           'One debit pays for the whole session: any number of questions, until so many were answered "above" as ' +
@@ -101,7 +100,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     {
       onRequest: analyst.onRequest,
       schema: {
-        tags: ['Queries'],
+        tags: ['Sparse vector'],
         summary: 'What a session would cost, and how far off its answers could be',
         description: 'Touches no data and costs nothing.',
         security: analyst.security,
@@ -112,9 +111,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const budget = await answering.ledger.budget(dataset.id)
-      if (budget === undefined)
-        throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      const budget = requireBudget(await answering.ledger.budget(dataset.id), dataset.id)
       return previewSession(request.body, dataset, budget)
     },
   )
@@ -124,7 +121,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     {
       onRequest: analyst.onRequest,
       schema: {
-        tags: ['Queries'],
+        tags: ['Sparse vector'],
         summary: "Ask whether a count reaches a session's threshold",
         description:
           'Costs nothing more. Questions of one session are answered one after the other, and each answer is stored ' +
@@ -157,7 +154,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     {
       onRequest: analyst.onRequest,
       schema: {
-        tags: ['Queries'],
+        tags: ['Sparse vector'],
         summary: 'A session and its answers',
         description: 'Newest first. The example is the example session.',
         security: analyst.security,

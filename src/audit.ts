@@ -4,9 +4,7 @@ import { type AnswerDependencies, answer } from './answer.ts'
 import type { Dataset } from './catalog/dataset.ts'
 import type { Budget } from './ledger/ledger.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
-import { cellCount } from './planner/aggregate.ts'
 import { plan } from './planner/plan.ts'
-import type { Plan } from './planner/plan-kinds.ts'
 import {
   deltaAtto as brandDelta,
   epsilonNano as brandEpsilon,
@@ -149,8 +147,8 @@ export interface AuditDependencies {
   readonly temporaryDirectory: string
 }
 
-/** How many numbers a batch may hold: an answer of some ten megabytes. */
-const MOST_NUMBERS = 200_000
+/** How many characters the answers of a batch may have: it is one answer itself, put together in memory. */
+const MOST_CHARACTERS = 20_000_000
 
 /** The most releases that are under way together: enough for the ledger to group their commits. */
 const RELEASES_TOGETHER = 64
@@ -161,8 +159,9 @@ const RELEASES_TOGETHER = 64
  *
  * @param releases how many; whole, at least 1.
  * @param givenUp whether nobody waits for them any more: then the rest is not drawn.
- * @returns the answers' results, as JSON texts, in no particular order.
- * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks.
+ * @returns the answers' results, in no particular order.
+ * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks; `invalid-request` for more
+ * releases than a batch may hold.
  * @throws AnswerFailure as {@link answer} does.
  */
 export async function auditReleases(
@@ -177,25 +176,24 @@ export async function auditReleases(
       'not-synthetic',
       `The dataset ${dataset.id} is not synthetic: it cannot be audited this way.`,
     )
-  const planned = plan(query, dataset, answering.limits)
-  requireAffordable(planned.loss, releases)
-  requireBounded(planned, releases)
+  requireAffordable(plan(query, dataset, answering.limits).loss, releases)
   const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
   try {
     const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
     try {
       await ledger.openBudget(dataset.id, CAP, 'auditor')
       const results: unknown[] = []
-      let next = 0
+      const releaseNext = async (number: number): Promise<number> => {
+        const question = { principal: 'auditor', dataset, query, idempotencyKey: `release-${number}` }
+        const { body } = await answer({ ...answering, ledger }, question)
+        results.push(JSON.parse(body).result)
+        return body.length
+      }
+      // The first tells how long they are, whatever the kind of query.
+      requireBounded(await releaseNext(0), releases)
+      let next = 1
       const releaseInTurn = async (): Promise<void> => {
-        while (next < releases && !givenUp()) {
-          const idempotencyKey = `release-${next++}`
-          const { body } = await answer(
-            { ...answering, ledger },
-            { principal: 'auditor', dataset, query, idempotencyKey },
-          )
-          results.push(JSON.parse(body).result)
-        }
+        while (next < releases && !givenUp()) await releaseNext(next++)
       }
       await Promise.all(Array.from({ length: RELEASES_TOGETHER }, releaseInTurn))
       return results
@@ -207,14 +205,10 @@ export async function auditReleases(
   }
 }
 
-function requireBounded(planned: Plan, releases: number): void {
-  const numbers =
-    planned.release === 'estimates' ? cellCount(planned.aggregate) * planned.estimates.length : 1
-  const most = Math.floor(MOST_NUMBERS / numbers)
-  if (releases > most) {
-    const rule = `must be at most ${most} for this query: a batch holds ${MOST_NUMBERS} numbers at most`
-    throw refuseField('invalid-request', 'releases', rule)
-  }
+function requireBounded(characters: number, releases: number): void {
+  const most = Math.floor(MOST_CHARACTERS / characters)
+  if (releases > most)
+    throw refuseField('invalid-request', 'releases', `must be at most ${most} for this query`)
 }
 
 function requireAffordable({ epsilonNano, deltaAtto }: PrivacyLoss, releases: number): void {

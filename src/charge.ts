@@ -91,7 +91,7 @@ function denied({ cap, spent }: Budget, asked: PrivacyLoss): Refusal {
       : [deltaNumber(asked.deltaAtto), deltaNumber(remaining.deltaAtto)]
   return new Refusal(
     'budget-insufficient',
-    `The query asks for ${short} ${wanted} and ${left} is left. Nothing was charged.`,
+    `The request asks for ${short} ${wanted} and ${left} is left. Nothing was charged.`,
     [{ field: short, rule: `must be at most ${left}, what is left of the budget` }],
     {
       cap: lossNumbers(cap),

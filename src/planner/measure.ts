@@ -3,6 +3,7 @@ import { calibrateGeometric } from '../mechanisms/geometric.ts'
 import { calibrateLaplace } from '../mechanisms/laplace.ts'
 import type { GaussianCalibration, Measurement, MechanismName } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
+import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
   addLoss,
   type DeltaAtto,
@@ -88,7 +89,7 @@ export function leastError(choices: readonly Measured[]): Measured {
 
 function logarithmicError({ measurements }: Measured): number {
   return measurements.reduce(
-    (sum, measurement) => sum + Math.log(accuracy(measurement, 0.95).expectedAbsoluteError),
+    (sum, measurement) => sum + Math.log(accuracy(measurement, DEFAULT_CONFIDENCE).expectedAbsoluteError),
     0,
   )
 }
