@@ -4,6 +4,7 @@ import { calibrateNoisyMax } from '../mechanisms/noisy-max.ts'
 import {
   calibrateQuantile,
   extremeRank,
+  MAX_QUANTILE_POINTS,
   maximumScore,
   minimumScore,
   percentileScore,
@@ -89,9 +90,6 @@ function candidatesOf(
   return { aggregate: { ...rows, groupBy: [], statistics }, candidates: names }
 }
 
-/** The largest grid whose points the selection can count exactly. */
-const LARGEST_GRID = 2n ** 53n
-
 /** @throws Refusal `query-does-not-fit` for a column that is not numeric, or a percentile that cannot be. */
 export function planQuantiles(
   query: QuantileQuery,
@@ -101,8 +99,8 @@ export function planQuantiles(
   const column = requireNumericColumn(dataset, query.column, 'column')
   const { lowerIndex, upperIndex } = column
   const points = upperIndex - lowerIndex + 1n
-  if (points > LARGEST_GRID) {
-    const rule = `has ${points} grid points between its bounds; a quantile is chosen among at most ${LARGEST_GRID}`
+  if (points > MAX_QUANTILE_POINTS) {
+    const rule = `has ${points} grid points between its bounds; a quantile is chosen among at most ${MAX_QUANTILE_POINTS}`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = countingOf(query.where, column.name, dataset)
