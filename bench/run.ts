@@ -1,5 +1,6 @@
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { type CompositionFigure, compositionBenchmark } from './composition.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
 import { type LedgerFigure, ledgerBenchmark } from './ledger.ts'
 import { type NoiseFigure, noiseBenchmark } from './noise.ts'
@@ -8,7 +9,7 @@ import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 /** Of the bare route's requests per second, what Sotto is to reach at the most connections. */
 const GOAL = 0.5
 
-const PARTS = ['http', 'noise', 'ledger', 'opendp'] as const
+const PARTS = ['http', 'noise', 'ledger', 'opendp', 'composition'] as const
 type Part = (typeof PARTS)[number]
 
 const { json: asJson, only } = parseArgs({
@@ -43,6 +44,11 @@ if (chosen('opendp')) {
   const opendp = await openDpBenchmark()
   results.opendp = opendp
   if (!asJson) printOpenDp(opendp)
+}
+if (chosen('composition')) {
+  const composition = compositionBenchmark()
+  results.composition = composition
+  if (!asJson) printComposition(composition)
 }
 if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
@@ -121,6 +127,18 @@ function printOpenDp(comparison: OpenDpComparison): void {
     slower.length === 0
       ? '\nSotto is faster than OpenDP at each.'
       : `\nSotto is slower than OpenDP at: ${slower.map(({ what }) => what).join('; ')}.`,
+  )
+}
+
+function printComposition(figures: readonly CompositionFigure[]): void {
+  printTable(
+    'How many counts a budget of epsilon 1 and delta 1e-6 pays for',
+    ['epsilon of each', 'basic', 'zcdp'],
+    figures.map(({ epsilonOfEach, counts }) => [
+      String(epsilonOfEach),
+      String(counts.basic),
+      String(counts.zcdp),
+    ]),
   )
 }
 

@@ -2,7 +2,7 @@ import { calibrateGaussianJointly } from '../mechanisms/gaussian.ts'
 import { calibrateGeometric } from '../mechanisms/geometric.ts'
 import { calibrateLaplace } from '../mechanisms/laplace.ts'
 import type { GaussianCalibration, Measurement, MechanismName } from '../mechanisms/measurement.ts'
-import { accuracy } from '../mechanisms/mechanism.ts'
+import { accuracy, zeroConcentratedMap } from '../mechanisms/mechanism.ts'
 import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
   addLoss,
@@ -11,6 +11,8 @@ import {
   epsilonNano,
   NO_LOSS,
   type PrivacyLoss,
+  type RhoPico,
+  rhoPico,
 } from '../privacy/loss.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
@@ -47,6 +49,7 @@ export function applicableMechanisms(
 export interface Measured {
   readonly measurements: readonly Measurement[]
   readonly loss: PrivacyLoss
+  readonly rho: RhoPico
 }
 
 /**
@@ -68,16 +71,23 @@ export function measureAll(
         calibrate(sensitivity, shares[position] ?? NO_LOSS.epsilonNano),
       )
       const price = measurements.reduce((sum, measurement) => addLoss(sum, measurement.loss), NO_LOSS)
-      return { measurements, loss: price }
+      return { measurements, loss: price, rho: rhoTogether(measurements.map(rhoOf)) }
     }
     case 'gaussian': {
       const { epsilonNano, deltaAtto } = loss
-      return {
-        measurements: calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, calibration),
-        loss,
-      }
+      const measurements = calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, calibration)
+      return { measurements, loss, rho: rhoTogether(measurements.map(rhoOf)) }
     }
   }
+}
+
+function rhoOf(measurement: Measurement): RhoPico {
+  return zeroConcentratedMap(measurement, measurement.sensitivity)
+}
+
+/** What releases cost together, each with noise of its own: their rho adds up, as one vector or one after the other. */
+export function rhoTogether(each: readonly RhoPico[]): RhoPico {
+  return each.reduce((sum, rho) => rhoPico(sum + rho), rhoPico(0n))
 }
 
 /** The measurements that err least: by the product of their expected errors, for these have different units. */

@@ -4,7 +4,7 @@ import type { KeyCountMeasurement, KeyPresenceMeasurement } from '../mechanisms/
 import type { Measurement } from '../mechanisms/measurement.ts'
 import type { NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
 import type { QuantileMeasurement } from '../mechanisms/quantile.ts'
-import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Aggregate, ValueCounting } from './aggregate.ts'
 import type { Estimate, EstimateQuery } from './estimates.ts'
 import type { CellLabel, Grouping } from './grouping.ts'
@@ -20,8 +20,10 @@ export interface PlanLimits {
 /** What every plan holds. */
 export interface PlanFacts {
   readonly dataset: Dataset
-  /** The price. */
+  /** The price in epsilon and delta. */
   readonly loss: PrivacyLoss
+  /** The price in zero-concentrated differential privacy, rounded up; left out where the mechanism has none. */
+  readonly rho?: RhoPico
   /** That of every half-width stated. */
   readonly confidence: number
 }

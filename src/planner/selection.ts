@@ -1,6 +1,6 @@
 import type { Dataset } from '../catalog/dataset.ts'
 import { calibrateKeyCounts, calibrateKeyPresence } from '../mechanisms/key-selection.ts'
-import { calibrateNoisyMax } from '../mechanisms/noisy-max.ts'
+import { calibrateNoisyMax, noisyMaxRho } from '../mechanisms/noisy-max.ts'
 import {
   calibrateQuantile,
   extremeRank,
@@ -9,6 +9,7 @@ import {
   minimumScore,
   percentileScore,
   type QuantileMeasurement,
+  quantileRho,
 } from '../mechanisms/quantile.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
@@ -17,7 +18,7 @@ import { refuseField } from '../privacy/refusal.ts'
 import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
 import { requireNumericColumn } from './estimates.ts'
 import { type CellLabel, planGrouping } from './grouping.ts'
-import { splitEpsilon } from './measure.ts'
+import { rhoTogether, splitEpsilon } from './measure.ts'
 import type {
   KeySelectionPlan,
   KeySelectionQuery,
@@ -59,6 +60,7 @@ export function planNoisyMax(
       query,
       dataset,
       loss: measurement.loss,
+      rho: noisyMaxRho(measurement, setting.sensitivity, setting.monotonic),
       confidence,
       aggregate,
       measurement,
@@ -119,6 +121,7 @@ export function planQuantiles(
       query,
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
+      rho: rhoTogether(measurements.map((measurement) => quantileRho(measurement))),
       confidence,
       counting,
       column,

@@ -8,7 +8,7 @@ export function scalarSensitivity(distance: bigint): Sensitivity {
 }
 
 /** Integers spread evenly over the orders of magnitude from 2^0 to 2^`mostBits`. */
-function integersOfEverySize(mostBits: number): fc.Arbitrary<bigint> {
+export function integersOfEverySize(mostBits: number): fc.Arbitrary<bigint> {
   return fc.integer({ min: 0, max: mostBits }).chain((bits) => fc.bigInt(1n, 1n << BigInt(bits)))
 }
 

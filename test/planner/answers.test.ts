@@ -5,7 +5,8 @@ import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
 import { answer, preview } from '../../src/answer.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { systemEntropy } from '../../src/mechanisms/entropy.ts'
-import { deltaAtto, epsilonNano, lossNumbers, NO_LOSS } from '../../src/privacy/loss.ts'
+import { deltaAtto, epsilonNano, lossNumbers } from '../../src/privacy/loss.ts'
+import { untouched } from '../balances.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { rowOf } from './arbitraries.ts'
 import { people } from './people.ts'
@@ -55,13 +56,19 @@ const WIRES: readonly object[] = [
   { kind: 'keySelection', column: 'Note', delta: 1e-3, counts: true },
 ]
 
-const cap = { epsilonNano: epsilonNano(10n ** 15n), deltaAtto: deltaAtto(10n ** 17n) }
+const balances = untouched({ epsilonNano: epsilonNano(10n ** 15n), deltaAtto: deltaAtto(10n ** 17n) })
 
 /** A ledger that charges whatever it is asked to, and keeps nothing. */
 const generousLedger = {
-  charge: async ({ loss }: Parameters<Ledger['charge']>[0]) => ({
+  charge: async ({ price }: Parameters<Ledger['charge']>[0]) => ({
     kind: 'charged',
-    charge: { id: '0'.repeat(32), attempt: 1, budget: { cap, spent: loss } },
+    charge: {
+      id: '0'.repeat(32),
+      attempt: 1,
+      budget: { ...balances.budget, spent: price },
+      analyst: balances.analyst,
+      event: { sequence: 2, hash: '0'.repeat(64) },
+    },
   }),
   recordAnswer: async () => true,
 } as Partial<Ledger> as Ledger
@@ -103,7 +110,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const query = querySchema.parse({ ...price, ...wire })
         const planned = planOf({ ...price, ...wire }, neighbours, size)
 
-        const before = preview({ dataset, query }, LIMITS, { cap, spent: NO_LOSS }, 50)
+        const before = preview({ dataset, query }, LIMITS, balances, 50)
         requireFinite(before)
         expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
 

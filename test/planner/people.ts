@@ -19,6 +19,8 @@ export function people(neighbours: Neighbours, rows = 100) {
     privacyUnit: { kind: 'row' },
     neighbours,
     synthetic: true,
+    accounting: 'basic',
+    sharing: false,
   }
   return declareDataset(declaration, 'v1', rows)
 }

@@ -21,6 +21,8 @@ function small(neighbours: Neighbours, lower: number, upper: number, nullable: b
       privacyUnit: { kind: 'row' },
       neighbours,
       synthetic: true,
+      accounting: 'basic',
+      sharing: false,
     },
     '1',
     1,

@@ -49,8 +49,15 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
 export type Law =
   /** The noise of the measurements around these integers. */
   | { readonly kind: 'noise'; readonly integers: readonly (readonly bigint[])[] }
-  /** Independent parts, each with the logarithm of the probability of every outcome. */
-  | { readonly kind: 'outcomes'; readonly parts: readonly (readonly number[])[] }
+  /**
+   * Independent parts, each with the logarithm of the probability of every outcome, and with how many outcomes are like
+   * it, where these are not one each.
+   */
+  | {
+      readonly kind: 'outcomes'
+      readonly parts: readonly (readonly number[])[]
+      readonly alike?: readonly number[]
+    }
   /** Each key is kept or not, independently, by the number of its rows. */
   | { readonly kind: 'keys'; readonly rowsWith: ReadonlyMap<string, number> }
 
@@ -63,7 +70,7 @@ export function lawOf(plan: Plan, observed: Observed): Law {
   if (plan.release === 'quantiles' && observed.kind === 'indexes') {
     const places = placesOf(plan.column.lowerIndex, plan.column.upperIndex, indexesOf(plan.column.name))
     const parts = plan.measurements.map((measurement) => quantileLaw(measurement, places, observed.rowsAt))
-    return { kind: 'outcomes', parts }
+    return { kind: 'outcomes', parts, alike: places.map(({ points }) => points) }
   }
   if (plan.release === 'key-selection' && observed.kind === 'texts')
     return { kind: 'keys', rowsWith: observed.rowsWith }

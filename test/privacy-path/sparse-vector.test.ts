@@ -6,6 +6,7 @@ import { epsilonFromWire, epsilonNumber, NO_LOSS } from '../../src/privacy/loss.
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
 import { previewSession } from '../../src/sparse-vector.ts'
+import { epsilonOf, untouched } from '../balances.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 import { atLeast, atMost, massAt, sumOverIntegers } from './integer-sums.ts'
 import { asked, RIVALS } from './queries.ts'
@@ -135,11 +136,10 @@ const sessions = KINDS.flatMap((neighbours) =>
 
 /** A session as it is planned on a tiny dataset, from what its preview publishes. */
 function planned(neighbours: Neighbours, positives: number, epsilon: number): SparseVectorMeasurement {
-  const budget = { cap: NO_LOSS, spent: NO_LOSS }
   const { noise, cost } = previewSession(
     { threshold: 1, positives, epsilon },
     tinyDataset(neighbours, 3),
-    budget,
+    untouched(),
   )
   // Exact: scales are whole numbers of grains below 2^53, and a grain is a power of two.
   const inGrains = (scale: number) => BigInt(scale / noise.granularity)
@@ -150,7 +150,7 @@ function planned(neighbours: Neighbours, positives: number, epsilon: number): Sp
     fractionBits: -Math.log2(noise.granularity),
     thresholdScale: inGrains(noise.threshold.scale),
     questionScale: inGrains(noise.questions.scale),
-    loss: { ...NO_LOSS, epsilonNano: epsilonFromWire(cost.epsilon, 'epsilon') },
+    loss: { ...NO_LOSS, epsilonNano: epsilonFromWire(epsilonOf(cost), 'epsilon') },
   }
 }
 

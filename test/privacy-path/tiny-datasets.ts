@@ -32,6 +32,8 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
     privacyUnit: { kind: 'row' },
     neighbours,
     synthetic: true,
+    accounting: 'basic',
+    sharing: false,
   }
   return declareDataset(declaration, 'v1', rows)
 }

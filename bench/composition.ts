@@ -1,0 +1,46 @@
+import { calibrateGeometric } from '../src/mechanisms/geometric.ts'
+import { zeroConcentratedMap } from '../src/mechanisms/mechanism.ts'
+import { priceOf } from '../src/planner/price.ts'
+import {
+  type Accounting,
+  addAmounts,
+  amountBoughtBy,
+  coversAmount,
+  noAmount,
+} from '../src/privacy/accounting.ts'
+import { deltaFromWire, epsilonFromWire, type PrivacyLoss } from '../src/privacy/loss.ts'
+
+/** Of one person more or fewer a count tells by one. */
+const ONE_COUNT = { l1: 1n, l2Squared: 1n, lInfinity: 1n }
+
+/** How many counts of one epsilon a budget pays for, by how it is counted. */
+export interface CompositionFigure {
+  readonly epsilonOfEach: number
+  readonly counts: Readonly<Record<Accounting, number>>
+}
+
+/** Charges geometric counts to a budget of epsilon 1 and delta 1e-6, one after the other, for as long as they fit. */
+export function compositionBenchmark(): CompositionFigure[] {
+  const granted = { epsilonNano: epsilonFromWire(1, 'epsilon'), deltaAtto: deltaFromWire(1e-6, 'delta') }
+  return [0.1, 0.01, 0.001].map((epsilonOfEach) => ({
+    epsilonOfEach,
+    counts: {
+      basic: countsWithin('basic', granted, epsilonOfEach),
+      zcdp: countsWithin('zcdp', granted, epsilonOfEach),
+    },
+  }))
+}
+
+function countsWithin(accounting: Accounting, granted: PrivacyLoss, epsilonOfEach: number): number {
+  const measurement = calibrateGeometric(ONE_COUNT, epsilonFromWire(epsilonOfEach, 'epsilon'))
+  const rho = zeroConcentratedMap(measurement, ONE_COUNT)
+  const price = priceOf({ loss: measurement.loss, rho }, accounting)
+  const cap = amountBoughtBy(accounting, granted)
+  let counts = 0
+  let spent = addAmounts(noAmount(accounting), price)
+  while (coversAmount(cap, spent)) {
+    counts += 1
+    spent = addAmounts(spent, price)
+  }
+  return counts
+}

@@ -1,0 +1,166 @@
+import { type Accounting, type Amount, addAmounts, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+import type { Predicate } from './aggregate.ts'
+import { disjointness } from './disjoint.ts'
+import type { Plan } from './plan-kinds.ts'
+import { priceOf } from './price.ts'
+
+/** Several queries that are charged at once. */
+export interface BatchPlan {
+  readonly plans: readonly Plan[]
+  /** Each plan, by its place, is in one group; of any two plans in a group no row counts in both. */
+  readonly groups: readonly (readonly number[])[]
+  /** What all together cost. */
+  readonly price: Amount
+  /** What they would cost one by one; never less. */
+  readonly sumOfPrices: Amount
+}
+
+/**
+ * How many queries of one group can see that one privacy unit's rows come, go or change. A row that is replaced can be
+ * missed by one query and be new to another.
+ */
+const QUERIES_CHANGED: Record<PrivacyUnit['kind'], Record<Neighbours, number>> = {
+  row: { 'add-remove': 1, 'change-one': 2 },
+}
+
+/**
+ * Price queries that are answered together, none depending on another's answer, each with noise of its own. Between
+ * neighbours all queries of a group but {@link QUERIES_CHANGED} have the same law, so a group costs what the dearest of
+ * them do, and the groups' prices add up. Parallel composition: McSherry 2009, "Privacy Integrated Queries", theorem 4;
+ * for replaced rows and for rho: docs/proofs/parallel-composition.md.
+ *
+ * @param plans all of one dataset
+ * @throws RangeError where they are not.
+ */
+export function planBatch(plans: readonly Plan[], accounting: Accounting): BatchPlan {
+  const prices = plans.map((plan) => priceOf(plan, accounting))
+  const sumOfPrices = total(prices, accounting)
+  const dataset = plans[0]?.dataset
+  if (dataset === undefined) return { plans, groups: [], price: sumOfPrices, sumOfPrices }
+  if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
+    throw new RangeError('the plans of a batch are all of one dataset')
+  const disjoint = disjointness(plans.map(rowsThatCount), dataset)
+  const changed = QUERIES_CHANGED[dataset.privacyUnit.kind][dataset.neighbours]
+  const priceOfGroup = (group: readonly number[]): Amount =>
+    sumOfLargest(
+      group.map((place) => prices[place] ?? missing()),
+      changed,
+      accounting,
+    )
+  const candidates = ordersOf(prices, disjoint).map((order) => {
+    const groups = groupInOrder(order, disjoint, priceOfGroup)
+    return { groups, price: total(groups.map(priceOfGroup), accounting) }
+  })
+  const { groups, price } = candidates.reduce((best, next) =>
+    compareAmounts(next.price, best.price) < 0 ? next : best,
+  )
+  return { plans, groups, price, sumOfPrices }
+}
+
+/**
+ * What a row must satisfy to have any part in a plan's release. Statistics, cells, candidates, ranks and keys are all
+ * counted among these rows only, and where a plan leans on a public number of rows that is the same for neighbours.
+ */
+function rowsThatCount(plan: Plan): Predicate | undefined {
+  switch (plan.release) {
+    case 'estimates':
+    case 'noisy-max':
+      return plan.aggregate.where
+    case 'quantiles':
+    case 'key-selection':
+      return plan.counting.where
+  }
+}
+
+type Disjoint = (one: number, other: number) => boolean
+
+/**
+ * Orders in which to look for groups: the dearest first, so that what joins them costs least, then as the queries were
+ * asked, or those first that the fewest others go with. No order suits every batch, and the best grouping of all is as
+ * hard to find as a colouring of a graph.
+ */
+function ordersOf(prices: readonly Amount[], disjoint: Disjoint): readonly (readonly number[])[] {
+  const places = [...prices.keys()]
+  const partners = places.map((place) => places.filter((other) => disjoint(place, other)).length)
+  const dearestFirst = (a: number, b: number) =>
+    compareAmounts(prices[b] ?? missing(), prices[a] ?? missing())
+  return [
+    places.toSorted(dearestFirst),
+    places.toSorted((a, b) => dearestFirst(a, b) || (partners[a] ?? 0) - (partners[b] ?? 0)),
+  ]
+}
+
+/** Puts each query into the group whose price that raises least, or into one of its own where it goes with none. */
+function groupInOrder(
+  order: readonly number[],
+  disjoint: Disjoint,
+  priceOfGroup: (group: readonly number[]) => Amount,
+): readonly (readonly number[])[] {
+  const groups: number[][] = []
+  for (const place of order) {
+    const open = groups
+      .filter((group) => group.every((other) => disjoint(place, other)))
+      .map((group) => ({
+        group,
+        rise: subtractAmounts(priceOfGroup([...group, place]), priceOfGroup(group)),
+      }))
+    const [first, ...others] = open
+    if (first === undefined) groups.push([place])
+    else
+      others
+        .reduce((best, next) => (compareAmounts(next.rise, best.rise) < 0 ? next : best), first)
+        .group.push(place)
+  }
+  return groups.map((group) => group.toSorted((a, b) => a - b)).sort(([a = 0], [b = 0]) => a - b)
+}
+
+function total(amounts: readonly Amount[], accounting: Accounting): Amount {
+  return amounts.reduce(addAmounts, noAmount(accounting))
+}
+
+/** The sum of the so many largest, in each unit by itself: the largest epsilon need not come with the largest delta. */
+function sumOfLargest(amounts: readonly Amount[], count: number, accounting: Accounting): Amount {
+  const sumAt = (unit: number): bigint =>
+    amounts
+      .map((amount) => unitsOf(amount)[unit] ?? 0n)
+      .sort((a, b) => (a < b ? 1 : a > b ? -1 : 0))
+      .slice(0, count)
+      .reduce((sum, units) => sum + units, 0n)
+  switch (accounting) {
+    case 'basic': {
+      const delta = sumAt(1)
+      return {
+        accounting,
+        epsilonNano: epsilonNano(sumAt(0)),
+        deltaAtto: deltaAtto(delta > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : delta),
+      }
+    }
+    case 'zcdp':
+      return { accounting, rhoPico: rhoPico(sumAt(0)) }
+  }
+}
+
+/** By epsilon, then by delta; or by rho. */
+function compareAmounts(a: Amount, b: Amount): number {
+  const others = unitsOf(b)
+  for (const [unit, units] of unitsOf(a).entries()) {
+    const other = others[unit] ?? 0n
+    if (units !== other) return units < other ? -1 : 1
+  }
+  return 0
+}
+
+function unitsOf(amount: Amount): readonly bigint[] {
+  switch (amount.accounting) {
+    case 'basic':
+      return [amount.epsilonNano, amount.deltaAtto]
+    case 'zcdp':
+      return [amount.rhoPico]
+  }
+}
+
+function missing(): never {
+  throw new RangeError('every plan has a price')
+}

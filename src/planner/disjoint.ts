@@ -1,0 +1,329 @@
+import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
+import type { Predicate } from './aggregate.ts'
+
+/**
+ * Whether no row that the dataset can hold satisfies both predicates; without a predicate every row does. `true` is
+ * proved (docs/proofs/parallel-composition.md), `false` may only mean that no proof was found.
+ */
+export function areDisjoint(a: Predicate | undefined, b: Predicate | undefined, dataset: Dataset): boolean {
+  return disjointness([a, b], dataset)(0, 1)
+}
+
+/**
+ * For any two of several predicates, by their places, what {@link areDisjoint} says. What finding out may cost is
+ * bounded for all of them together, in steps and not in time, so that one request always has one price.
+ */
+export function disjointness(
+  predicates: readonly (Predicate | undefined)[],
+  dataset: Dataset,
+): (one: number, other: number) => boolean {
+  const search: Search = { dataset, stepsLeft: MOST_STEPS }
+  const regions = predicates.map((predicate) =>
+    predicate === undefined ? EVERYWHERE : regionOf(predicate, true, search),
+  )
+  const found = regions.map((region, place) =>
+    regions.slice(0, place + 1).map((before) => sharesNothing(before, region, search)),
+  )
+  return (one, other) => found[Math.max(one, other)]?.[Math.min(one, other)] ?? false
+}
+
+/**
+ * Where a predicate can hold, or more: a union of boxes. A box says for some columns which of their values are in it,
+ * never none; every other column may have any value.
+ */
+type Region = readonly Box[]
+type Box = ReadonlyMap<string, Values>
+
+/** Values that one column can have. */
+interface Values {
+  /** Whether NULL is among them. */
+  readonly missing: boolean
+  readonly present: Integers | Texts
+}
+
+/** Grid indexes, places in the list of categories, or 0 and 1 for false and true. */
+interface Integers {
+  readonly kind: 'integers'
+  /** Both ends included; increasing, with a gap between any two. */
+  readonly intervals: readonly Interval[]
+}
+type Interval = readonly [lowest: bigint, highest: bigint]
+
+/** The texts listed, or all others, of which there always are some. */
+interface Texts {
+  readonly kind: 'texts'
+  readonly allBut: boolean
+  readonly listed: ReadonlySet<string>
+}
+
+/** A search for proofs, and how much longer it may be. */
+interface Search {
+  readonly dataset: Dataset
+  /** A step is a column, an interval or a text looked at. */
+  stepsLeft: number
+}
+
+type Combination = Extract<Predicate, { kind: 'and' | 'or' | 'not' }>
+type Comparison = Exclude<Predicate, Combination>
+
+/** A region of more boxes is replaced by a larger one of fewer. */
+const MOST_BOXES = 64
+/** About a fifth of a second. */
+const MOST_STEPS = 4_000_000
+
+const EVERYWHERE: Region = [new Map()]
+const NO_INTEGERS: Integers = { kind: 'integers', intervals: [] }
+const NO_TEXTS: Texts = { kind: 'texts', allBut: false, listed: new Set() }
+
+/** At least the rows for which a predicate holds, or for which it does not. */
+function regionOf(predicate: Predicate, holds: boolean, search: Search): Region {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or': {
+      const regions = predicate.predicates.map((operand) => regionOf(operand, holds, search))
+      // Negated, one becomes the other (De Morgan); predicates are two-valued, so that this is true of NULL too.
+      return (predicate.kind === 'and') === holds ? intersection(regions, search) : union(regions, search)
+    }
+    case 'not':
+      return regionOf(predicate.predicate, !holds, search)
+    case 'is-null':
+    case 'index-between':
+    case 'index-in':
+    case 'category-in':
+    case 'boolean-is':
+    case 'string-in': {
+      const column = columnNamed(search.dataset, predicate.column)
+      const values = column === undefined ? undefined : valuesOf(predicate, column)
+      if (column === undefined || values === undefined) return EVERYWHERE
+      return boxOf(column.name, holds ? values : complement(values, column))
+    }
+  }
+}
+
+function boxOf(column: string, values: Values): Region {
+  return isEmpty(values) ? [] : [new Map([[column, values]])]
+}
+
+/** The values for which a comparison holds; `undefined` where that is not known for certain. */
+function valuesOf(comparison: Comparison, column: Column): Values | undefined {
+  if (comparison.kind === 'is-null')
+    return { missing: column.nullable, present: column.type === 'string' ? NO_TEXTS : NO_INTEGERS }
+  const present = presentOf(comparison, column)
+  return present === undefined ? undefined : { missing: false, present }
+}
+
+function presentOf(
+  comparison: Exclude<Comparison, { kind: 'is-null' }>,
+  column: Column,
+): Values['present'] | undefined {
+  if (column.type === 'string') {
+    if (comparison.kind !== 'string-in') return undefined
+    // On the way to an engine half a surrogate pair becomes U+FFFD, and with it the same as other such texts.
+    if (!comparison.values.every((text) => text.isWellFormed())) return undefined
+    return { kind: 'texts', allBut: false, listed: new Set(comparison.values) }
+  }
+  const [lowest, highest] = domainOf(column)
+  const within = (intervals: readonly Interval[]): Integers => ({
+    kind: 'integers',
+    intervals: common(intervals, [[lowest, highest]]),
+  })
+  const numeric = column.type === 'integer' || column.type === 'number'
+  switch (comparison.kind) {
+    case 'index-between': {
+      const { lower = lowest, upper = highest } = comparison
+      if (!numeric) return undefined
+      return within(lower > upper ? [] : [[lower, upper]])
+    }
+    case 'index-in':
+      return numeric ? within(points(comparison.indexes)) : undefined
+    case 'category-in':
+      return column.type === 'category' ? within(points(comparison.indexes.map(BigInt))) : undefined
+    case 'boolean-is':
+      return column.type === 'boolean' ? within(points([comparison.value ? 1n : 0n])) : undefined
+    case 'string-in':
+      return undefined
+  }
+}
+
+/** The least and the largest that ingestion stores. */
+function domainOf(column: Exclude<Column, { type: 'string' }>): Interval {
+  switch (column.type) {
+    case 'integer':
+    case 'number':
+      return [column.lowerIndex, column.upperIndex]
+    case 'category':
+      return [0n, BigInt(column.categories.length) - 1n]
+    case 'boolean':
+      return [0n, 1n]
+  }
+}
+
+function points(integers: readonly bigint[]): readonly Interval[] {
+  return joined(integers.map((integer) => [integer, integer]))
+}
+
+/** All other values of the column. */
+function complement({ missing, present }: Values, column: Column): Values {
+  return { missing: column.nullable && !missing, present: others(present, column) }
+}
+
+function others(present: Values['present'], column: Column): Values['present'] {
+  if (present.kind === 'texts') return { ...present, allBut: !present.allBut }
+  if (column.type === 'string') throw new RangeError('a column of texts holds no integers')
+  const [lowest, highest] = domainOf(column)
+  const gaps: Interval[] = []
+  let next = lowest
+  for (const [start, end] of present.intervals) {
+    if (next < start) gaps.push([next, start - 1n])
+    next = end + 1n
+  }
+  if (next <= highest) gaps.push([next, highest])
+  return { kind: 'integers', intervals: gaps }
+}
+
+function isEmpty({ missing, present }: Values): boolean {
+  if (missing) return false
+  return present.kind === 'integers'
+    ? present.intervals.length === 0
+    : !present.allBut && present.listed.size === 0
+}
+
+/*
+ * Everything below may return more than its name says, never less.
+ */
+
+function intersection(regions: readonly Region[], search: Search): Region {
+  // The fewest boxes first: what they leave out need not be multiplied.
+  const ordered = regions.toSorted((a, b) => a.length - b.length)
+  return ordered.reduce((whole, next) => product(whole, next, search), EVERYWHERE)
+}
+
+function product(region: Region, next: Region, search: Search): Region {
+  const boxes: Box[] = []
+  for (const box of region) {
+    for (const other of next) {
+      if (search.stepsLeft <= 0) return region
+      const both = commonBox(box, other, search)
+      if (both !== undefined) boxes.push(both)
+    }
+  }
+  return boxes.length > MOST_BOXES ? product(region, [hull(next, search)], search) : boxes
+}
+
+function union(regions: readonly Region[], search: Search): Region {
+  const boxes: Box[] = []
+  // Boxes of one and the same column are one box.
+  const single = new Map<string, Values>()
+  for (const box of regions.flat()) {
+    const [only, ...others] = box
+    if (only === undefined) return EVERYWHERE
+    if (search.stepsLeft <= 0) return EVERYWHERE
+    if (others.length > 0) boxes.push(box)
+    else {
+      const [column, values] = only
+      const known = single.get(column)
+      single.set(column, known === undefined ? values : either(known, values, search))
+    }
+  }
+  const all = [...boxes, ...[...single].map((entry) => new Map([entry]))]
+  return all.length > MOST_BOXES ? [hull(all, search)] : all
+}
+
+/** The smallest box around a region. */
+function hull(region: Region, search: Search): Box {
+  const [first, ...boxes] = region
+  if (first === undefined) throw new RangeError('no box is small enough for no rows')
+  const around = new Map(first)
+  for (const box of boxes) {
+    for (const [column, values] of around) {
+      const more = box.get(column)
+      if (more === undefined || search.stepsLeft <= 0) around.delete(column)
+      else around.set(column, either(values, more, search))
+    }
+  }
+  return around
+}
+
+function sharesNothing(a: Region, b: Region, search: Search): boolean {
+  for (const box of a) {
+    for (const other of b) {
+      if (search.stepsLeft <= 0 || commonBox(box, other, search) !== undefined) return false
+    }
+  }
+  return true
+}
+
+function commonBox(a: Box, b: Box, search: Search): Box | undefined {
+  search.stepsLeft -= 1 + a.size + b.size
+  const shared = new Map(a)
+  for (const [column, values] of b) {
+    const others = a.get(column)
+    const both = others === undefined ? values : overlap(others, values, search)
+    if (isEmpty(both)) return undefined
+    shared.set(column, both)
+  }
+  return shared
+}
+
+/** The values that are among both. */
+function overlap(a: Values, b: Values, search: Search): Values {
+  takeSteps(a, b, search)
+  return { missing: a.missing && b.missing, present: presentInBoth(a.present, b.present) }
+}
+
+/** The values that are among either. */
+function either(a: Values, b: Values, search: Search): Values {
+  takeSteps(a, b, search)
+  return { missing: a.missing || b.missing, present: presentInEither(a.present, b.present) }
+}
+
+function takeSteps(a: Values, b: Values, search: Search): void {
+  for (const { present } of [a, b])
+    search.stepsLeft -= 1 + (present.kind === 'integers' ? present.intervals.length : present.listed.size)
+}
+
+function presentInBoth(a: Values['present'], b: Values['present']): Values['present'] {
+  if (a.kind === 'integers' && b.kind === 'integers')
+    return { kind: 'integers', intervals: common(a.intervals, b.intervals) }
+  if (a.kind === 'integers' || b.kind === 'integers') throw new RangeError('a column holds integers or texts')
+  if (a.allBut && b.allBut) return { kind: 'texts', allBut: true, listed: a.listed.union(b.listed) }
+  if (a.allBut) return { kind: 'texts', allBut: false, listed: b.listed.difference(a.listed) }
+  if (b.allBut) return { kind: 'texts', allBut: false, listed: a.listed.difference(b.listed) }
+  return { kind: 'texts', allBut: false, listed: a.listed.intersection(b.listed) }
+}
+
+function presentInEither(a: Values['present'], b: Values['present']): Values['present'] {
+  if (a.kind === 'integers' && b.kind === 'integers') {
+    return { kind: 'integers', intervals: joined([...a.intervals, ...b.intervals]) }
+  }
+  if (a.kind === 'integers' || b.kind === 'integers') throw new RangeError('a column holds integers or texts')
+  // De Morgan.
+  const neither = presentInBoth({ ...a, allBut: !a.allBut }, { ...b, allBut: !b.allBut })
+  return neither.kind === 'texts' ? { ...neither, allBut: !neither.allBut } : neither
+}
+
+/** Intervals in increasing order, with those joined that overlap or follow on each other. */
+function joined(intervals: readonly Interval[]): readonly Interval[] {
+  const apart: Interval[] = []
+  for (const [start, end] of intervals.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) {
+    const last = apart.at(-1)
+    if (last === undefined || start > last[1] + 1n) apart.push([start, end])
+    else if (end > last[1]) apart[apart.length - 1] = [last[0], end]
+  }
+  return apart
+}
+
+/** What two lists of intervals have in common. */
+function common(a: readonly Interval[], b: readonly Interval[]): readonly Interval[] {
+  const shared: Interval[] = []
+  let [here, there] = [0, 0]
+  for (;;) {
+    const [one, other] = [a[here], b[there]]
+    if (one === undefined || other === undefined) return shared
+    const start = one[0] > other[0] ? one[0] : other[0]
+    const end = one[1] < other[1] ? one[1] : other[1]
+    if (start <= end) shared.push([start, end])
+    if (one[1] < other[1]) here += 1
+    else there += 1
+  }
+}

@@ -1,0 +1,499 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { MAX_PREDICATE_LIST, query as querySchema } from '../../schemas/query.ts'
+import { openDuckDbEngine } from '../../src/engines/duckdb.ts'
+import type { Predicate } from '../../src/planner/aggregate.ts'
+import * as asItIs from '../../src/planner/disjoint.ts'
+import { planPredicate } from '../../src/planner/predicate.ts'
+import { column, datasetOf, temporaryFolder, withDuckDb } from '../engines/fixture.ts'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { people } from './people.ts'
+import {
+  overlapInTruth,
+  type PredicatePair,
+  pairsOf,
+  predicates,
+  SMALL_DOMAIN,
+  SMALL_ROWS,
+  small,
+} from './predicate-pairs.ts'
+
+const { areDisjoint, disjointness } = asItIs
+
+const DATASET = people('add-remove')
+const is = (name: string, value: unknown) => ({ column: name, op: '=', value })
+const age = (op: string, value: number) => ({ column: 'Age', op, value })
+const not = (predicate: object) => ({ op: 'not', predicate })
+const and = (...all: object[]) => ({ op: 'and', predicates: all })
+const or = (...all: object[]) => ({ op: 'or', predicates: all })
+const missing = (name: string) => ({ column: name, op: 'isNull' })
+
+function planned(wire: object): Predicate {
+  const query = querySchema.parse({ kind: 'count', epsilon: 1, where: wire })
+  if (query.where === undefined) throw new Error('a predicate was given')
+  return planPredicate(query.where, DATASET, 'where')
+}
+
+describe('as analysts ask', () => {
+  const elders = and(age('>=', 65), or(is('Region', 'N'), is('Member', true)))
+
+  test.each<readonly [what: string, one: object, other: object]>([
+    ['two categories', is('Sex', 'M'), is('Sex', 'F')],
+    ['a category and another by what is left', is('Sex', 'M'), { column: 'Sex', op: '!=', value: 'M' }],
+    ['all categories but one each', not(is('Sex', 'M')), not(is('Sex', 'F'))],
+    ['below and from there', age('<', 30), age('>=', 30)],
+    ['up to and above', age('<=', 30), age('>', 30)],
+    ['bands', { column: 'Age', op: 'between', lower: 18, upper: 29 }, and(age('>=', 30), age('<', 65))],
+    ['ends between two grid points', age('<=', 29.5), age('>', 29)],
+    ['no number in two lists', { column: 'Age', op: 'in', values: [1, 2, 3] }, age('=', 4)],
+    ['a list and the gaps in it', { column: 'Age', op: 'in', values: [1, 3] }, age('=', 2)],
+    ['beyond the bounds', age('>', 120), age('>=', 0)],
+    ['true and false', is('Member', true), is('Member', false)],
+    ['missing and there', missing('Income'), not(missing('Income'))],
+    ['missing and any comparison', missing('Income'), { column: 'Income', op: '>=', value: 10 }],
+    ['missing and different from a value', missing('Region'), { column: 'Region', op: '!=', value: 'N' }],
+    ['never missing', missing('Age'), age('>=', 0)],
+    ['a nullable predicate and its negation', is('Region', 'N'), not(is('Region', 'N'))],
+    ['a large predicate and its negation', elders, not(elders)],
+    ['two texts', is('Note', 'a'), is('Note', 'A')],
+    [
+      'texts and all other texts',
+      { column: 'Note', op: 'in', values: ['a', 'b'] },
+      not({ column: 'Note', op: 'in', values: ['a', 'b', 'c'] }),
+    ],
+    ['one column of several', and(is('Sex', 'M'), age('<', 30)), and(is('Sex', 'F'), age('<', 40))],
+    [
+      'each of several against each',
+      or(and(is('Sex', 'M'), age('<', 30)), and(is('Sex', 'F'), age('>=', 60))),
+      and(age('>=', 30), age('<', 60)),
+    ],
+    [
+      'the halves of a nullable column',
+      and(is('Member', true), elders),
+      or(is('Member', false), missing('Member')),
+    ],
+  ])('%s', (_, one, other) => {
+    expect(areDisjoint(planned(one), planned(other), DATASET)).toBe(true)
+    expect(areDisjoint(planned(other), planned(one), DATASET)).toBe(true)
+  })
+
+  test.each<readonly [what: string, one: object, other: object]>([
+    ['the same', is('Sex', 'M'), is('Sex', 'M')],
+    ['different columns', is('Sex', 'M'), age('<', 30)],
+    ['a shared end', age('<=', 30), age('>=', 30)],
+    ['clamped to a bound', age('>=', 120), age('>', 119)],
+    ['negations meet where the value is missing', not(is('Member', true)), not(is('Member', false))],
+    ['a negation and a missing value', not(is('Region', 'N')), missing('Region')],
+    ['all texts but some', not(is('Note', 'a')), not(is('Note', 'b'))],
+    // Each of them is U+FFFD to the engine.
+    ['halves of surrogate pairs', is('Note', '\ud800'), is('Note', '\udc00')],
+    ['half a surrogate pair', is('Note', '\ud800'), is('Note', '\ufffd')],
+    ['half a surrogate pair denied', not(is('Note', '\ud800')), is('Note', 'a')],
+  ])('not disjoint: %s', (_, one, other) => {
+    expect(areDisjoint(planned(one), planned(other), DATASET)).toBe(false)
+    expect(areDisjoint(planned(other), planned(one), DATASET)).toBe(false)
+  })
+
+  test('without a predicate every row counts', () => {
+    expect(areDisjoint(undefined, planned(is('Sex', 'M')), DATASET)).toBe(false)
+    expect(areDisjoint(undefined, undefined, DATASET)).toBe(false)
+    expect(areDisjoint(undefined, planned(age('>', 120)), DATASET)).toBe(true)
+  })
+
+  test('what does not fit the dataset may be true of any row', () => {
+    const foreign: Predicate[] = [
+      { kind: 'is-null', column: 'Nobody' },
+      { kind: 'category-in', column: 'Age', indexes: [] },
+      { kind: 'index-in', column: 'Note', indexes: [] },
+      { kind: 'boolean-is', column: 'Sex', value: true },
+      { kind: 'string-in', column: 'Sex', values: [] },
+    ]
+    for (const predicate of foreign) {
+      expect(areDisjoint(predicate, planned(is('Sex', 'M')), DATASET)).toBe(false)
+      expect(areDisjoint({ kind: 'not', predicate }, planned(is('Sex', 'M')), DATASET)).toBe(false)
+    }
+  })
+})
+
+/** Up to three operands, three deep: never more boxes than are kept. */
+const SOME = pairsOf(predicates(3, 2))
+/** Far more boxes than are kept. */
+const MANY = pairsOf(predicates(6, 4))
+
+const sampled = (arbitrary: fc.Arbitrary<PredicatePair>, numRuns: number) =>
+  fc.sample(arbitrary, { numRuns, seed: 20_090_629 }).map((pair) => ({ pair, overlap: overlapInTruth(pair) }))
+
+describe('among all rows there can be', () => {
+  test('small predicates are found disjoint just where no row satisfies both', () => {
+    const pairs = sampled(SOME, 4_000)
+    for (const { pair, overlap } of pairs)
+      expect(areDisjoint(...pair, small), JSON.stringify(pair, printable)).toBe(!overlap)
+    const overlapping = pairs.filter(({ overlap }) => overlap).length
+    expect(Math.min(overlapping, pairs.length - overlapping)).toBeGreaterThan(1_000)
+  })
+
+  test('large predicates are found disjoint only where no row satisfies both', () => {
+    const found = sampled(MANY, 2_000).filter(({ pair }) => areDisjoint(...pair, small))
+    for (const { pair, overlap } of found) expect(overlap, JSON.stringify(pair, printable)).toBe(false)
+    expect(found.length).toBeGreaterThan(500)
+  })
+
+  test('several at once are found as two at a time are', () => {
+    const several = fc.sample(predicates(3, 2), { numRuns: 40, seed: 7 })
+    const disjoint = disjointness(several, small)
+    for (const [one, a] of several.entries())
+      for (const [other, b] of several.entries()) expect(disjoint(one, other)).toBe(areDisjoint(a, b, small))
+  })
+
+  test('as the engine evaluates them', async () => {
+    const folder = await temporaryFolder()
+    const engine = openDuckDbEngine({
+      files: () => join(folder.path, 'small.duckdb'),
+      connectionsPerDataset: 1,
+      threads: 1,
+      memoryLimit: '512MB',
+      queryTimeoutMs: 20_000,
+      temporaryDirectory: join(folder.path, 'temporary'),
+    })
+    try {
+      const types = { Age: 'BIGINT', Score: 'BIGINT', Sex: 'INTEGER', Member: 'BOOLEAN', Note: 'VARCHAR' }
+      const values = Object.entries(SMALL_DOMAIN).map(([name, domain]) => {
+        const list = domain.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
+        return `(SELECT unnest([${list.join(', ')}]::${types[name as keyof typeof types]}[]) AS "${name}")`
+      })
+      await withDuckDb(
+        join(folder.path, 'small.duckdb'),
+        `CREATE TABLE rows AS SELECT * FROM ${values.join(', ')}`,
+      )
+      await engine.open(small)
+      const ask = async (pairs: readonly PredicatePair[]) => {
+        const counts = await engine.aggregate(small, {
+          groupBy: [],
+          statistics: pairs.map((both) => ({ kind: 'count', where: { kind: 'and', predicates: both } })),
+          bounding: { kind: 'one-row-each' },
+        })
+        return counts.map(([count]) => count)
+      }
+      expect(
+        await ask([
+          [
+            { kind: 'and', predicates: [] },
+            { kind: 'and', predicates: [] },
+          ],
+        ]),
+      ).toEqual([BigInt(SMALL_ROWS.length)])
+      const halves: PredicatePair = [text('\ud800'), text('\ufffd')]
+      const pairs = [halves, ...[...sampled(SOME, 200), ...sampled(MANY, 40)].map(({ pair }) => pair)]
+      let found = 0
+      for (let start = 0; start < pairs.length; start += 20) {
+        const together = pairs.slice(start, start + 20)
+        const counts = await ask(together)
+        for (const [place, pair] of together.entries()) {
+          // What looking at every row finds is what the engine finds.
+          expect(counts[place] !== 0n, JSON.stringify(pair, printable)).toBe(overlapInTruth(pair))
+          if (!areDisjoint(...pair, small)) continue
+          found += 1
+          expect(counts[place], JSON.stringify(pair, printable)).toBe(0n)
+        }
+      }
+      expect(found).toBeGreaterThan(60)
+    } finally {
+      await engine.close()
+      await folder.remove()
+    }
+  })
+})
+
+function text(value: string): Predicate {
+  return { kind: 'string-in', column: 'Note', values: [value] }
+}
+
+function printable(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+describe('the work is bounded', () => {
+  const wide = datasetOf([
+    ...Array.from({ length: 40 }, (_, place) => column.integer(`c${place}`, 0n, 2_000n)),
+    column.string('Note'),
+  ])
+  const indexIn = (place: number, ...indexes: bigint[]): Predicate => ({
+    kind: 'index-in',
+    column: `c${place}`,
+    indexes,
+  })
+  const batchOf = (size: number, predicateAt: (place: number) => Predicate): readonly Predicate[] =>
+    Array.from({ length: size }, (_, place) => predicateAt(place))
+  const HARD: readonly (readonly [string, readonly Predicate[]])[] = [
+    [
+      'conjunctions of alternatives',
+      batchOf(100, (place) => ({
+        kind: 'and',
+        predicates: [
+          ...batchOf(19, (pair) => ({
+            kind: 'or',
+            predicates: [indexIn(2 * pair, 1n, 3n), indexIn(2 * pair + 1, 1n, 5n)],
+          })),
+          indexIn(39, BigInt(place)),
+        ],
+      })),
+    ],
+    [
+      'long lists in many alternatives',
+      batchOf(20, (place) => ({
+        kind: 'or',
+        predicates: batchOf(30, (column) => ({
+          kind: 'and',
+          predicates: [
+            indexIn(column, ...Array.from({ length: 900 }, (_, index) => BigInt(2 * index + (place % 2)))),
+            indexIn(39, BigInt(place)),
+          ],
+        })),
+      })),
+    ],
+    [
+      'many negated texts',
+      batchOf(20, (place) => ({
+        kind: 'and',
+        predicates: batchOf(MAX_PREDICATE_LIST, (other) => ({
+          kind: 'not',
+          predicate: text(`${place} ${other}`),
+        })),
+      })),
+    ],
+  ]
+
+  test.each(HARD)('%s', (_, hard) => {
+    const start = performance.now()
+    const disjoint = disjointness(hard, wide)
+    expect(performance.now() - start).toBeLessThan(5_000)
+    // And always the same.
+    const again = disjointness(hard, wide)
+    for (const one of hard.keys())
+      for (const other of hard.keys()) expect(again(one, other)).toBe(disjoint(one, other))
+  })
+})
+
+/*
+ * The actual source with a mistake in it: each is found to call some predicates disjoint that are not.
+ */
+
+const change = (find: string, replace: string): SourceChange => ({
+  file: 'planner/disjoint.ts',
+  find,
+  replace,
+})
+const FEW_BOXES = change('const MOST_BOXES = 64', 'const MOST_BOXES = 2')
+const fewSteps = (steps: number) => change('const MOST_STEPS = 4_000_000', `const MOST_STEPS = ${steps}`)
+
+const MISTAKES: readonly { readonly mistake: string; readonly changes: readonly SourceChange[] }[] = [
+  {
+    mistake: 'a negated conjunction stays one',
+    changes: [change("(predicate.kind === 'and') === holds", "predicate.kind === 'and'")],
+  },
+  { mistake: 'a negation that changes nothing', changes: [change('!holds, search', 'holds, search')] },
+  {
+    mistake: 'a negated comparison taken as it is',
+    changes: [change('holds ? values : complement(values, column)', 'values')],
+  },
+  {
+    mistake: 'the negation of a comparison leaves out NULL, as in SQL',
+    changes: [change('missing: column.nullable && !missing', 'missing: false')],
+  },
+  {
+    mistake: 'what is NULL left out of a domain',
+    changes: [
+      change(
+        'return { missing: column.nullable, present: column',
+        'return { missing: false, present: column',
+      ),
+    ],
+  },
+  { mistake: 'NULL alone taken for nothing', changes: [change('if (missing) return false', '')] },
+  {
+    mistake: 'NULL lost where there is a value too',
+    changes: [change('missing: a.missing || b.missing', 'missing: a.missing && b.missing')],
+  },
+  {
+    mistake: 'one point taken for nothing',
+    changes: [change('if (start <= end) shared', 'if (start < end) shared')],
+  },
+  {
+    mistake: 'the wrong interval passed over',
+    changes: [change('if (one[1] < other[1]) here', 'if (one[1] > other[1]) here')],
+  },
+  {
+    mistake: 'intervals in one another joined to the end of the last',
+    changes: [change('else if (end > last[1]) apart', 'else apart')],
+  },
+  {
+    mistake: 'an interval that overlaps lost',
+    changes: [change('else if (end > last[1]) apart', 'else if (false) apart')],
+  },
+  { mistake: 'a gap that begins too late', changes: [change('next = end + 1n', 'next = end + 2n')] },
+  {
+    mistake: 'no last gap of one point',
+    changes: [change('if (next <= highest) gaps', 'if (next < highest) gaps')],
+  },
+  {
+    mistake: 'a gap cut short',
+    changes: [change('gaps.push([next, start - 1n])', 'gaps.push([next, start - 2n])')],
+  },
+  {
+    mistake: 'a domain without its last category',
+    changes: [change('BigInt(column.categories.length) - 1n', 'BigInt(column.categories.length) - 2n')],
+  },
+  {
+    mistake: 'bounds taken for strict',
+    changes: [
+      change(
+        'return [column.lowerIndex, column.upperIndex]',
+        'return [column.lowerIndex + 1n, column.upperIndex]',
+      ),
+    ],
+  },
+  {
+    mistake: 'all texts taken for none',
+    changes: [change(': !present.allBut && present.listed', ': present.listed')],
+  },
+  {
+    mistake: 'texts of the wrong list left over',
+    changes: [change('b.listed.difference(a.listed)', 'a.listed.difference(b.listed)')],
+  },
+  {
+    mistake: 'all texts but either taken for all but both',
+    changes: [change('a.listed.union(b.listed)', 'a.listed.intersection(b.listed)')],
+  },
+  {
+    mistake: 'texts of both lists only',
+    changes: [
+      change(
+        'const neither = presentInBoth({ ...a, allBut: !a.allBut }, { ...b, allBut: !b.allBut })',
+        'const neither = presentInBoth(a, b)',
+      ),
+    ],
+  },
+  {
+    mistake: 'texts told apart that an engine cannot',
+    changes: [change('if (!comparison.values.every((text) => text.isWellFormed())) return undefined', '')],
+  },
+  {
+    mistake: 'the last alternative of a column for all',
+    changes: [change('known === undefined ? values : either(known, values, search)', 'values')],
+  },
+  {
+    mistake: 'alternatives of several columns forgotten',
+    changes: [change('if (others.length > 0) boxes.push(box)', 'if (others.length > 0) continue')],
+  },
+  {
+    mistake: 'one pair of boxes for all',
+    changes: [
+      change(
+        '|| commonBox(box, other, search) !== undefined) return false',
+        ') return false\n      return commonBox(box, other, search) === undefined',
+      ),
+    ],
+  },
+  {
+    mistake: 'boxes that are too many dropped from a product',
+    changes: [
+      FEW_BOXES,
+      change('? product(region, [hull(next, search)], search) : boxes', '? boxes.slice(0, 2) : boxes'),
+    ],
+  },
+  {
+    mistake: 'boxes that are too many dropped from a union',
+    changes: [FEW_BOXES, change('[hull(all, search)] : all', 'all.slice(0, 2) : all')],
+  },
+  {
+    mistake: 'a hull as narrow as its first box',
+    changes: [FEW_BOXES, change('else around.set(column, either(values, more, search))', '')],
+  },
+  {
+    mistake: 'a hull that keeps what some boxes leave open',
+    changes: [
+      FEW_BOXES,
+      change(
+        'more === undefined || search.stepsLeft <= 0) around.delete(column)',
+        'more === undefined || search.stepsLeft <= 0) continue',
+      ),
+    ],
+  },
+  {
+    mistake: 'a product cut off where the search ends',
+    changes: [
+      fewSteps(30),
+      change('if (search.stepsLeft <= 0) return region', 'if (search.stepsLeft <= 0) return boxes'),
+    ],
+  },
+  {
+    mistake: 'a union cut off where the search ends',
+    changes: [
+      fewSteps(30),
+      change('if (search.stepsLeft <= 0) return EVERYWHERE', 'if (search.stepsLeft <= 0) return boxes'),
+    ],
+  },
+  {
+    mistake: 'disjoint because the search ended',
+    changes: [
+      fewSteps(30),
+      change('if (search.stepsLeft <= 0 || commonBox', 'if (search.stepsLeft > 0 && commonBox'),
+    ],
+  },
+]
+
+describe('a wrong version', () => {
+  const at = (name: string, ...indexes: bigint[]): Predicate => ({ kind: 'index-in', column: name, indexes })
+  const within = (lower: bigint, upper: bigint): Predicate => ({
+    kind: 'index-between',
+    column: 'Age',
+    lower,
+    upper,
+  })
+  const ofSex = (...indexes: number[]): Predicate => ({ kind: 'category-in', column: 'Sex', indexes })
+  const all = (...operands: Predicate[]): Predicate => ({ kind: 'and', predicates: operands })
+  const any = (...operands: Predicate[]): Predicate => ({ kind: 'or', predicates: operands })
+  const noScore: Predicate = { kind: 'is-null', column: 'Score' }
+  /** What they have in common is in the last place where one looks. */
+  const fixed: readonly PredicatePair[] = [
+    [text('\ud800'), text('\udc00')],
+    [any(noScore, at('Score', 1n)), noScore],
+    [any(within(0n, 3n), within(1n, 2n)), at('Age', 3n)],
+    [all(any(at('Age', 0n), noScore), any(ofSex(0), text('a'))), all(at('Age', 1n, 2n, 3n), ofSex(1, 2))],
+    [
+      any(all(at('Age', 0n), ofSex(0)), all(at('Age', 1n), ofSex(1)), all(at('Age', 2n), ofSex(2))),
+      at('Age', 2n),
+    ],
+  ]
+  const pairs = [
+    ...fixed.map((pair) => ({ pair, overlap: overlapInTruth(pair) })),
+    ...sampled(SOME, 1_500),
+    ...sampled(MANY, 200),
+  ]
+
+  const found = (changes: readonly SourceChange[]) =>
+    withSourceCopy(changes, {}, async (load) => {
+      const copy = await load<typeof asItIs>('planner/disjoint.ts')
+      const disjoint = pairs.filter(({ pair }) => copy.areDisjoint(...pair, small))
+      return {
+        right: disjoint.filter(({ overlap }) => !overlap),
+        wrong: disjoint.filter(({ overlap }) => overlap),
+      }
+    })
+
+  test.each([
+    ['as it is', []],
+    ['of few boxes', [FEW_BOXES]],
+    ['of few steps', [fewSteps(30)]],
+    ['of very few steps', [fewSteps(3)]],
+  ] as const)('the source %s is never wrong', async (_, changes) => {
+    const { right, wrong } = await found(changes)
+    expect(wrong).toEqual([])
+    expect(right.length).toBeGreaterThan(20)
+  })
+
+  test.each(MISTAKES)('$mistake: is seen', async ({ changes }) => {
+    expect((await found(changes)).wrong).not.toEqual([])
+  })
+})

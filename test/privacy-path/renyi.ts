@@ -1,0 +1,85 @@
+import type { Measurement } from '../../src/mechanisms/measurement.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
+import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import { massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
+import type { Law } from './laws.ts'
+
+/**
+ * The Rényi divergence of an order above 1 of two laws of one plan's release, ln(sum of P^order Q^(1 - order)) /
+ * (order - 1); where not all outcomes are looked at, a bound from below, for no term is negative.
+ */
+export function renyiDivergence(plan: Plan, one: Law, other: Law, order: number): number {
+  if (plan.release === 'estimates' && one.kind === 'noise' && other.kind === 'noise')
+    return divergenceOfNoise(plan.measurements, one.integers, other.integers, order)
+  if (one.kind === 'outcomes' && other.kind === 'outcomes')
+    // Of independent parts together: the sum.
+    return one.parts.reduce(
+      (sum, part, index) => sum + renyiDivergenceOfOutcomes(part, other.parts[index] ?? [], order, one.alike),
+      0,
+    )
+  throw new Error('there is no divergence of these laws')
+}
+
+/**
+ * The same, from the logarithms of the probabilities of every outcome in two laws.
+ * @param alike how many outcomes are like each, where not one.
+ */
+export function renyiDivergenceOfOutcomes(
+  one: readonly number[],
+  other: readonly number[],
+  order: number,
+  alike?: readonly number[],
+): number {
+  const logarithms = one.map(
+    (logMass, outcome) =>
+      Math.log(alike?.[outcome] ?? 1) + order * logMass + (1 - order) * (other[outcome] ?? Number.NaN),
+  )
+  const largest = Math.max(...logarithms)
+  const sum = logarithms.reduce((total, logarithm) => total + Math.exp(logarithm - largest), 0)
+  return (largest + Math.log(sum)) / (order - 1)
+}
+
+/** Every entry has noise of its own, so their divergences add up. */
+function divergenceOfNoise(
+  measurements: readonly Measurement[],
+  one: readonly (readonly bigint[])[],
+  other: readonly (readonly bigint[])[],
+  order: number,
+): number {
+  let sum = 0
+  for (const [statistic, { noise, fractionBits }] of measurements.entries())
+    for (const [cell, value] of (one[statistic] ?? []).entries()) {
+      const shift = (value - (other[statistic]?.[cell] ?? 0n)) << BigInt(fractionBits)
+      if (shift === 0n) continue
+      sum +=
+        noise.kind === 'discrete-laplace'
+          ? laplaceDivergence(noise.scale, shift, order)
+          : // Of two discrete Gaussian laws a whole number apart, at whole orders; at others a trace less.
+            order * (Number(shift) ** 2 / (2 * Number(noise.sigma) ** 2))
+    }
+  return sum
+}
+
+const laplaceDivergences = new Map<string, number>()
+
+/** Of two discrete Laplace laws this far apart, by the sum over all integers. */
+function laplaceDivergence(scale: Rational, shift: bigint, order: number): number {
+  const name = `${scale.numerator}/${scale.denominator} ${shift} ${order}`
+  const known = laplaceDivergences.get(name)
+  if (known !== undefined) return known
+  const normalization = Math.tanh(0.5 / numberFromRational(scale))
+  const sum = sumOverIntegers([
+    toThePower(massAt(shift, scale), order),
+    toThePower(massAt(0n, scale), 1 - order),
+  ])
+  const divergence = Math.log(normalization * sum) / (order - 1)
+  laplaceDivergences.set(name, divergence)
+  return divergence
+}
+
+/** A power of a law of one exponential on each side, without its normalization. */
+function toThePower({ corner, below, from }: Piecewise, exponent: number): Piecewise {
+  const power = (terms: Piecewise['below']) =>
+    terms.map(({ rate }) => ({ coefficient: 1, rate: rate * exponent }))
+  return { corner, below: power(below), from: power(from) }
+}
