@@ -261,6 +261,8 @@ async function medianComparisons(folder: string): Promise<{
     privacyUnit: { kind: 'row' },
     neighbours: 'add-remove',
     synthetic: true,
+    accounting: 'basic',
+    sharing: false,
   }
   const [sourcePath, targetPath] = [path.join(folder, 'rows.parquet'), path.join(folder, 'rows.duckdb')]
   await writeParquet(

@@ -1,37 +1,54 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { budget, grantRequest } from '../schemas/budget.ts'
-import { datasetParameters } from '../schemas/dataset.ts'
+import {
+  allotmentRequest,
+  analystList,
+  analystSpending,
+  budgetReport,
+  grantRequest,
+} from '../schemas/budget.ts'
+import { analystParameters, datasetParameters } from '../schemas/dataset.ts'
 import {
   exportedEvents,
+  ledgerHead,
   ledgerPage,
   ledgerQuery,
   verification as verificationSchema,
 } from '../schemas/ledger.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import { describeBudget } from '../src/answer.ts'
-import type { Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
+import { describeAllotment, describeBudget, describeReceipt } from '../src/charge.ts'
+import type { AnalystSpending, Budget, Ledger, LedgerEntry, NewAllotment } from '../src/ledger/ledger.ts'
+import type { HeadSigner } from '../src/ledger/signature.ts'
 import { EVENTS_PAGE, type Verification, verifyLedger } from '../src/ledger/verification.ts'
+import { amountNumbers } from '../src/privacy/accounting.ts'
 import {
   deltaFromWire,
+  deltaNumber,
   epsilonFromWire,
+  epsilonNumber,
   lossNumbers,
   MAX_BUDGET_EPSILON,
   NO_LOSS,
 } from '../src/privacy/loss.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
+import { epsilonOfRho } from '../src/privacy/zcdp-conversion.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBudget } from './require-dataset.ts'
+import { requireBalances, requireBudget } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly keyRing: KeyRing
   readonly ledger: Ledger
+  /** Left out: heads are not signed. */
+  readonly signer?: HeadSigner
 }
 
 /** What a dataset may reveal, what it has revealed, and who made it so; a withdrawn dataset's history stays open. */
-export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { keyRing, ledger }) => {
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
+  app,
+  { keyRing, ledger, signer },
+) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(keyRing, 'custodian')
 
@@ -44,12 +61,14 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
         summary: 'Cap, spent and remaining',
         security: everyone.security,
         params: datasetParameters,
-        response: { 200: budget, ...problemResponses },
+        response: { 200: budgetReport, ...problemResponses },
       },
     },
     async (request) => {
       const { dataset } = request.params
-      return describeBudget(requireBudget(await ledger.budget(dataset), dataset))
+      const { name, role } = principalOf(request)
+      const { budget, analyst } = await requireBalances(ledger, dataset, name)
+      return { ...reportBudget(budget), ...(role === 'analyst' ? describeAllotment(analyst) : {}) }
     },
   )
 
@@ -64,7 +83,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
         security: custodian.security,
         params: datasetParameters,
         body: grantRequest,
-        response: { 200: budget, ...problemResponses },
+        response: { 200: budgetReport, ...problemResponses },
       },
     },
     async (request) => {
@@ -79,7 +98,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       }
       try {
         const raised = await ledger.grant(dataset, amount, principalOf(request).name, reason)
-        return describeBudget(requireBudget(raised, dataset))
+        return reportBudget(requireBudget(raised, dataset))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         throw new Refusal(
@@ -95,6 +114,101 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       }
     },
   )
+
+  app.get(
+    '/v1/datasets/:dataset/analysts',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'Who spent what',
+        description:
+          'Custodians and auditors see everybody who spent anything or has an allotment; analysts see themselves.',
+        security: everyone.security,
+        params: datasetParameters,
+        response: { 200: analystList, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = request.params
+      const { name, role } = principalOf(request)
+      if (role === 'analyst') {
+        const { analyst } = await requireBalances(ledger, dataset, name)
+        return { analysts: [describeSpending(analyst)] }
+      }
+      const head = await ledger.head(dataset)
+      requireBudget(head?.budget, dataset)
+      return { analysts: (head?.spending ?? []).map(describeSpending) }
+    },
+  )
+
+  app.put(
+    '/v1/datasets/:dataset/analysts/:analyst/allotment',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: "Limit an analyst's part of the cap",
+        description:
+          'The cap binds over all analysts together, whatever their allotments add up to. An allotment cannot be less ' +
+          'than what the analyst has spent; set to just that, it lets them spend no more.',
+        security: custodian.security,
+        params: analystParameters,
+        body: allotmentRequest,
+        response: { 200: analystSpending, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset, analyst } = request.params
+      const { epsilon, delta, reason } = request.body
+      requireAnalyst(keyRing, analyst)
+      const granted = {
+        epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+        deltaAtto: deltaFromWire(delta, 'delta'),
+      }
+      const principal = principalOf(request).name
+      return allot({ dataset, analyst, granted, principal, reason })
+    },
+  )
+
+  app.delete(
+    '/v1/datasets/:dataset/analysts/:analyst/allotment',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: "Lift the limit on an analyst's part",
+        description: 'Then the cap alone limits them.',
+        security: custodian.security,
+        params: analystParameters,
+        response: { 200: analystSpending, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset, analyst } = request.params
+      requireAnalyst(keyRing, analyst)
+      return allot({ dataset, analyst, principal: principalOf(request).name, reason: 'lifted' })
+    },
+  )
+
+  async function allot(allotment: NewAllotment) {
+    const outcome = await ledger.allot(allotment)
+    switch (outcome.kind) {
+      case 'allotted':
+        return describeSpending(outcome.analyst)
+      case 'below-spent': {
+        const spent = amountNumbers(outcome.analyst.spent)
+        throw new Refusal(
+          'allotment-below-spent',
+          `${allotment.analyst} has spent more than that already. Nothing was changed.`,
+          [{ field: 'epsilon', rule: 'must allow for at least what was spent, with delta' }],
+          { spent },
+        )
+      }
+      case 'no-budget':
+        throw new Refusal('unknown-dataset', `There never was a dataset ${allotment.dataset}.`)
+    }
+  }
 
   const ledgerReaders = accessFor(keyRing, 'analyst', 'auditor', 'custodian')
   app.get(
@@ -124,6 +238,33 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       const oldest = entries.at(-1)
       const more = entries.length === limit && oldest !== undefined && oldest.sequence > 1
       return { entries: entries.map(describeEntry), ...(more ? { next: oldest.sequence } : {}) }
+    },
+  )
+
+  app.get(
+    '/v1/datasets/:dataset/ledger/head',
+    {
+      onRequest: ledgerReaders.onRequest,
+      schema: {
+        tags: ['Budgets'],
+        summary: 'The end of the chain',
+        description:
+          'Signed where the service has a key. Keep it elsewhere: an export that lacks the event was cut.',
+        security: ledgerReaders.security,
+        params: datasetParameters,
+        response: { 200: ledgerHead, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = request.params
+      const head = await ledger.head(dataset)
+      requireBudget(head?.budget, dataset)
+      if (head === undefined) throw new Error('a budget has a head')
+      return {
+        dataset,
+        ...describeReceipt(signer, dataset, head),
+        ...(signer === undefined ? {} : { publicKey: signer.publicKey }),
+      }
     },
   )
 
@@ -195,24 +336,69 @@ function describeVerification(verification: Verification) {
     const { sequence, reason } = verification
     return { sound: false as const, sequence, reason }
   }
-  const { events, headHash, budget: balances } = verification
+  const { events, headHash, budget, spending } = verification
   return {
     sound: true as const,
     events,
     headHash,
-    cap: lossNumbers(balances.cap),
-    spent: lossNumbers(balances.spent),
+    granted: lossNumbers(budget.granted),
+    cap: amountNumbers(budget.cap),
+    spent: amountNumbers(budget.spent),
+    analysts: spending.map(describeSpending),
   }
 }
 
-function describeEntry({ sequence, kind, at, principal, chargeId, loss, reason, hash }: LedgerEntry) {
+/** A budget, and how it is counted. */
+function reportBudget(budget: Budget) {
+  const { granted, cap, spent } = budget
+  return {
+    accounting: cap.accounting,
+    granted: lossNumbers(granted),
+    ...describeBudget(budget),
+    ...(spent.accounting === 'zcdp'
+      ? {
+          amountsTo: {
+            epsilon: epsilonNumber(epsilonOfRho(spent.rhoPico, granted.deltaAtto)),
+            delta: spent.rhoPico === 0n ? 0 : deltaNumber(granted.deltaAtto),
+          },
+        }
+      : {}),
+  }
+}
+
+function describeSpending(spending: AnalystSpending) {
+  const { principal, allotment, spent, spentOnShared } = spending
+  return {
+    analyst: principal,
+    spent: amountNumbers(spent),
+    spentOnShared: amountNumbers(spentOnShared),
+    ...(allotment === undefined
+      ? {}
+      : {
+          allotment: {
+            granted: lossNumbers(allotment.granted),
+            ...describeBudget({ ...allotment, cap: allotment.limit, spent }),
+          },
+        }),
+  }
+}
+
+/** @throws Refusal `unknown-analyst`, so that a slip of the pen does not limit nobody. */
+function requireAnalyst(keyRing: KeyRing, name: string): void {
+  if (!keyRing.hasAnalyst(name)) throw new Refusal('unknown-analyst', `No analyst called ${name} has a key.`)
+}
+
+function describeEntry(entry: LedgerEntry) {
+  const { sequence, kind, at, principal, chargeId, granted, price, analyst, reason, hash } = entry
   return {
     sequence,
     kind,
     at,
     principal,
     ...(chargeId === undefined ? {} : { release: chargeId }),
-    ...(loss === undefined ? {} : { amount: lossNumbers(loss) }),
+    ...(granted === undefined ? {} : { amount: lossNumbers(granted) }),
+    ...(price === undefined ? {} : { amount: amountNumbers(price) }),
+    ...(analyst === undefined ? {} : { analyst }),
     ...(reason === undefined ? {} : { reason }),
     hash,
   }

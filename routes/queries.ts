@@ -1,17 +1,29 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { answer as answerSchema, preview as previewSchema } from '../schemas/answer.ts'
+import {
+  answer as answerSchema,
+  batchAnswer,
+  batchPreview,
+  preview as previewSchema,
+} from '../schemas/answer.ts'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import { query } from '../schemas/query.ts'
+import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import { type AnswerDependencies, answer, preview } from '../src/answer.ts'
+import {
+  type Answer,
+  type AnswerDependencies,
+  answer,
+  answerBatch,
+  preview,
+  previewBatch,
+} from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBudget, requireDataset } from './require-dataset.ts'
+import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface QueriesOptions {
   readonly keyRing: KeyRing
@@ -31,15 +43,28 @@ const releaseParameters = z.strictObject({
 
 const storedAnswer = { description: 'The answer.', content: { 'application/json': { schema: answerSchema } } }
 
+const storedBatch = { description: 'The answers.', content: { 'application/json': { schema: batchAnswer } } }
+
 /** Whatever was paid for: the opening of a session is a release, too. */
 const storedRelease = {
   description: 'The answer.',
-  content: { 'application/json': { schema: z.union([answerSchema, openedSession]) } },
+  content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
 }
 
 /** Sends the stored bytes as they are. */
-function sendStored(reply: FastifyReply, body: string): FastifyReply {
+function sendStored(reply: FastifyReply, { body, replayed }: Answer): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true')
   return reply.type('application/json').send(body)
+}
+
+/** Who asks, and whether somebody waits: what a question comes with beside itself. */
+function callerOf(request: FastifyRequest, reply: FastifyReply, idempotencyKey: string | undefined) {
+  return {
+    principal: principalOf(request).name,
+    // Not `request.signal`: Fastify aborts that as soon as the body of a request has been read.
+    givenUp: () => reply.sent || request.raw.socket.destroyed,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  }
 }
 
 const idempotencyHeaders = z.looseObject({
@@ -91,17 +116,55 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const idempotencyKey = request.headers['idempotency-key']
-      const { body, replayed } = await answer(answering, {
-        principal: principalOf(request).name,
-        dataset,
-        query: request.body,
-        // Not `request.signal`: Fastify aborts that as soon as the body of a request has been read.
-        givenUp: () => reply.sent || request.raw.socket.destroyed,
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      })
-      if (replayed) reply.header('idempotent-replayed', 'true')
-      return sendStored(reply, body)
+      const caller = callerOf(request, reply, request.headers['idempotency-key'])
+      return sendStored(reply, await answer(answering, { ...caller, dataset, query: request.body }))
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/queries/batch',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'Answer several queries for one charge',
+        description:
+          'All are charged at once, or none, and queries of which no row counts for two cost only what the dearest of ' +
+          'them does. Stored and replayed as a whole, like the answer to one query.',
+        security: analyst.security,
+        params: datasetParameters,
+        headers: idempotencyHeaders,
+        body: batch,
+        response: { 200: storedBatch, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const caller = callerOf(request, reply, request.headers['idempotency-key'])
+      const { queries } = request.body
+      return sendStored(reply, await answerBatch(answering, { ...caller, dataset, queries }))
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/queries/batch/preview',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Queries'],
+        summary: 'What a batch would cost, and how far off its answers could be',
+        description: 'Touches no data and costs nothing.',
+        security: analyst.security,
+        params: datasetParameters,
+        body: batch,
+        response: { 200: batchPreview, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { queries } = request.body
+      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
+      return previewBatch({ dataset, queries }, answering.limits, balances)
     },
   )
 
@@ -122,8 +185,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const budget = requireBudget(await answering.ledger.budget(dataset.id), dataset.id)
-      return preview({ dataset, query: request.body }, answering.limits, budget, request.query.supposedRows)
+      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
+      return preview({ dataset, query: request.body }, answering.limits, balances, request.query.supposedRows)
     },
   )
 
@@ -146,7 +209,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       if (release === undefined || release.principal !== principalOf(request).name) {
         throw new Refusal('unknown-release', 'There is no release of yours with this id.')
       }
-      return sendStored(reply, release.answer)
+      return sendStored(reply, { body: release.answer, replayed: false })
     },
   )
 }

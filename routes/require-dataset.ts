@@ -1,5 +1,5 @@
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
-import type { Budget } from '../src/ledger/ledger.ts'
+import type { AnalystSpending, Budget, Ledger } from '../src/ledger/ledger.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 
 /**
@@ -18,6 +18,24 @@ export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
  * @throws Refusal `unknown-dataset`
  */
 export function requireBudget(found: Budget | undefined, id: string): Budget {
-  if (found === undefined) throw new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
+  if (found === undefined) throw unknownBudget(id)
   return found
+}
+
+function unknownBudget(id: string): Refusal {
+  return new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
+}
+
+/**
+ * A dataset's budget, and what one principal has spent of it.
+ * @throws Refusal `unknown-dataset`
+ */
+export async function requireBalances(
+  ledger: Ledger,
+  id: string,
+  principal: string,
+): Promise<{ readonly budget: Budget; readonly analyst: AnalystSpending }> {
+  const [budget, analyst] = await Promise.all([ledger.budget(id), ledger.analystSpending(id, principal)])
+  if (budget === undefined || analyst === undefined) throw unknownBudget(id)
+  return { budget, analyst }
 }

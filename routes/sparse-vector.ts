@@ -18,7 +18,7 @@ import type { AnswerDependencies } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/sparse-vector.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBudget, requireDataset } from './require-dataset.ts'
+import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface SparseVectorOptions {
   readonly keyRing: KeyRing
@@ -111,8 +111,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const budget = requireBudget(await answering.ledger.budget(dataset.id), dataset.id)
-      return previewSession(request.body, dataset, budget)
+      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
+      return previewSession(request.body, dataset, balances)
     },
   )
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { budget, loss } from './budget.ts'
+import { amount, debit, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
-import { QUERY_KINDS } from './query.ts'
+import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
 const kind = z.enum(QUERY_KINDS)
 
@@ -195,6 +195,11 @@ const accuracy = z
       'is not supposed, or differs from value to value.',
   })
 
+const shared = z
+  .literal(true)
+  .optional()
+  .describe('Another analyst had paid for the question: your allotment is charged, the dataset is not again.')
+
 /** What a paid query gives, and GET /v1/releases/{id} gives again. */
 export const answer = z
   .strictObject({
@@ -205,8 +210,9 @@ export const answer = z
     result,
     noise,
     accuracy,
-    cost: loss,
-    budget,
+    ...debit,
+    receipt,
+    shared,
   })
   .meta({
     id: 'Answer',
@@ -232,9 +238,15 @@ export const answer = z
           spent: { epsilon: 0.1, delta: 0 },
           remaining: { epsilon: 9.9, delta: 1e-5 },
         },
+        receipt: {
+          sequence: 2,
+          hash: '8a4b4b1a1ff1a4d5d3a3cf95e7b0a9a7c5a2f21bbd3a4a8be19fa4fa86bb2ca3',
+        },
       },
     ],
   })
+
+const affordable = z.boolean().describe('Whether budget and allotment suffice now.')
 
 /** What a query would cost and how far off its answer could be. */
 export const preview = z
@@ -244,8 +256,47 @@ export const preview = z
     kind,
     noise,
     accuracy,
-    cost: loss,
-    budget,
-    affordable: z.boolean().describe('Whether the budget suffices now.'),
+    ...debit,
+    affordable,
   })
   .meta({ id: 'Preview', description: 'What a query would cost and how far off its answer could be.' })
+
+const queryOfBatch = { kind, noise, accuracy, price: amount.describe('What the query would cost by itself.') }
+
+const batchFacts = {
+  dataset: datasetId,
+  datasetVersion: z.string(),
+  disjoint: z
+    .array(z.array(z.int().min(0).max(MAX_BATCH_QUERIES)).readonly())
+    .readonly()
+    .describe(
+      'Groups of queries, by their places, of which no row counts for two: each group costs what its dearest query ' +
+        'does (under change-one neighbours, its two dearest).',
+    ),
+  sumOfPrices: amount.describe('What the queries would cost one by one.'),
+}
+
+/** What a paid batch gives, and GET /v1/releases/{id} gives again. */
+export const batchAnswer = z
+  .strictObject({
+    id: z.string().describe('The release. GET /v1/releases/{id} shows it again, free.'),
+    ...batchFacts,
+    answers: z
+      .array(z.strictObject({ ...queryOfBatch, result }))
+      .readonly()
+      .describe('In the order of the queries.'),
+    ...debit,
+    receipt,
+    shared,
+  })
+  .meta({ id: 'BatchAnswer', description: 'The noisy answers to several queries, charged once.' })
+
+/** What a batch would cost and how far off its answers could be. */
+export const batchPreview = z
+  .strictObject({
+    ...batchFacts,
+    answers: z.array(z.strictObject(queryOfBatch)).readonly(),
+    ...debit,
+    affordable,
+  })
+  .meta({ id: 'BatchPreview', description: 'What a batch would cost and how far off its answers could be.' })

@@ -14,6 +14,14 @@ export const datasetParameters = z.strictObject({
   dataset: datasetId.meta({ description: 'The dataset.', example: 'census' }),
 })
 
+/** The path parameters of /v1/datasets/{dataset}/analysts/{analyst}. */
+export const analystParameters = datasetParameters.extend({
+  analyst: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be a name: lower-case letters, digits and "-"')
+    .meta({ description: "The name of an analyst's key.", example: 'analyst' }),
+})
+
 /** A column's name. */
 export const columnName = z
   .string()
@@ -118,6 +126,20 @@ const declaration = {
         'the number of rows is public.',
     ),
   synthetic: z.boolean().default(false).describe('Whether the data are made up, and protect nobody.'),
+  accounting: z
+    .enum(['basic', 'zcdp'])
+    .default('basic')
+    .describe(
+      'How the budget is counted. basic: epsilon and delta add up. zcdp: what the budget buys in rho of ' +
+        'zero-concentrated differential privacy, so that many small queries fit; it needs a delta.',
+    ),
+  sharing: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a question that one analyst has paid for is answered to others with the stored release, charged to ' +
+        'their own allotment and not again to the dataset.',
+    ),
 }
 
 /** The registration that Swagger UI offers: the demo's file again, under the other kind of neighbours. */

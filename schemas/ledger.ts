@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { loss } from './budget.ts'
+import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
 export const ledgerQuery = z.strictObject({
@@ -24,7 +24,9 @@ const entry = z
     kind: z.enum([
       'opened',
       'granted',
+      'allotted',
       'charged',
+      'shared',
       'denied',
       'retried',
       'answered',
@@ -34,7 +36,8 @@ const entry = z
     at: z.iso.datetime(),
     principal: z.string(),
     release: z.string().optional().describe('The charge, and the release or the session it paid for.'),
-    amount: loss.optional(),
+    amount: amount.optional().describe('What was granted, or what a charge cost.'),
+    analyst: z.string().optional().describe('Whose allotment was set.'),
     reason: z.string().optional(),
     hash: z.string().describe('SHA-256 over the event and the hash of the one before.'),
   })
@@ -54,6 +57,18 @@ export const exportedEvents = {
   content: { 'application/x-ndjson': { schema: z.string() } },
 }
 
+/** GET /v1/datasets/{dataset}/ledger/head */
+export const ledgerHead = receipt
+  .extend({
+    dataset: z.string(),
+    publicKey: z.string().optional().describe('PEM; only as good as the way on which it came to you.'),
+  })
+  .meta({
+    id: 'LedgerHead',
+    description:
+      'The end of the chain. Published where the custodian cannot take it back, it shows any later cut.',
+  })
+
 /** GET /v1/datasets/{dataset}/ledger/verification */
 export const verification = z
   .union([
@@ -63,8 +78,10 @@ export const verification = z
       headHash: z
         .string()
         .describe('Note it elsewhere: a later chain that does not hold it was cut or rewritten.'),
-      cap: loss,
-      spent: loss,
+      granted: loss,
+      cap: amount,
+      spent: amount,
+      analysts: z.array(analystSpending).readonly(),
     }),
     z.strictObject({
       sound: z.literal(false),

@@ -441,6 +441,32 @@ export const query = z
     ],
   })
 
+/** The most queries that are charged together. */
+export const MAX_BATCH_QUERIES = 100
+
+/** POST /v1/datasets/{dataset}/queries/batch */
+export const batch = z
+  .strictObject({
+    queries: z
+      .array(query)
+      .min(1)
+      .max(MAX_BATCH_QUERIES)
+      .readonly()
+      .describe('None sees the answer of another.'),
+  })
+  .meta({
+    id: 'Batch',
+    description: 'Queries that are charged once and answered together, all or none.',
+    examples: [
+      {
+        queries: [
+          { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
+          { kind: 'mean', column: 'Earnings', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 },
+        ],
+      },
+    ],
+  })
+
 export type Query = z.output<typeof query>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>

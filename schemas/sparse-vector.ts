@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
-import { budget, loss } from './budget.ts'
+import { amount, debit, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { where } from './query.ts'
 
@@ -112,7 +112,6 @@ const facts = {
         ),
     })
     .meta({ id: 'SessionAccuracy', description: 'Computed without data.' }),
-  cost: loss,
 }
 
 const positivesLeft = z
@@ -127,13 +126,14 @@ export const openedSession = z
     id: z.string().describe('The session, and the charge that paid for it.'),
     ...facts,
     positivesLeft,
-    budget,
+    ...debit,
+    receipt,
   })
   .meta({ id: 'OpenedSession', description: 'A session, what it cost and how far off its answers can be.' })
 
 /** What a session would cost and how far off its answers could be. */
 export const sessionPreview = z
-  .strictObject({ ...facts, budget, affordable: z.boolean().describe('Whether the budget suffices now.') })
+  .strictObject({ ...facts, ...debit, affordable: z.boolean().describe('Whether the budget suffices now.') })
   .meta({
     id: 'SessionPreview',
     description: 'What a session would cost, and how far off its answers could be.',
@@ -152,6 +152,7 @@ const questionAnswer = {
     ),
   positivesLeft,
   answeredAt: z.iso.datetime(),
+  receipt: receipt.describe('The end of the chain when it was answered: its own event comes after.'),
 }
 
 /** What a question of a session gives. */
@@ -165,7 +166,9 @@ export const session = z
   .strictObject({
     id: z.string(),
     ...facts,
+    cost: amount,
     positivesLeft,
+    receipt,
     answered: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('How many questions were answered.'),
     answers: z
       .array(

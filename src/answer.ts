@@ -1,33 +1,32 @@
 import type { Dataset } from './catalog/dataset.ts'
-import { charge, inFlight } from './charge.ts'
+import { type ChargeDependencies, charge, describeDebit, describePrice, inFlight } from './charge.ts'
 import type { Engine } from './engines/engine.ts'
-import type { Budget, Charge, Ledger } from './ledger/ledger.ts'
+import type { AnalystSpending, Budget, Charge, StoredRelease } from './ledger/ledger.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
+import { cellCount } from './planner/aggregate.ts'
+import { type BatchPlan, planBatch } from './planner/batch.ts'
 import { plan } from './planner/plan.ts'
 import type { Plan, PlanLimits } from './planner/plan-kinds.ts'
+import { priceOf } from './planner/price.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import type { Released } from './planner/report-kinds.ts'
-import { coversLoss, lossNumbers, subtractLoss } from './privacy/loss.ts'
-import { Refusal } from './privacy/refusal.ts'
+import { type Amount, amountNumbers } from './privacy/accounting.ts'
+import { Refusal, refuseField } from './privacy/refusal.ts'
 import { release } from './release.ts'
 
 type Query = Parameters<typeof plan>[0]
 
 /** What answering needs. */
-export interface AnswerDependencies {
+export interface AnswerDependencies extends ChargeDependencies {
   readonly engine: Engine
-  readonly ledger: Ledger
   readonly noiseSource: UniformSource
   readonly limits: PlanLimits
-  /** How long an attempt may take before a repeat of the question takes its charge over. */
-  readonly leaseMs: number
 }
 
-/** One question, by one principal. */
-export interface Question {
+/** Who asks, of what, and how to tell one request from another. */
+interface Asked {
   readonly principal: string
   readonly dataset: Dataset
-  readonly query: Query
   /** Left out: the question itself is its key, so that a repeat replays the release. */
   readonly idempotencyKey?: string
   /**
@@ -35,6 +34,16 @@ export interface Question {
    * answered and stored.
    */
   readonly givenUp?: () => boolean
+}
+
+/** One question, by one principal. */
+export interface Question extends Asked {
+  readonly query: Query
+}
+
+/** Several questions that are charged once and answered together, by one principal. */
+export interface Batch extends Asked {
+  readonly queries: readonly Query[]
 }
 
 /** An answer as it is sent: the bytes that were stored, and whether they were stored before. */
@@ -67,24 +76,67 @@ export class AnswerFailure extends Error {
  * @throws AnswerFailure after the debit; the same question, asked again, is answered under the same charge.
  */
 export async function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
-  const { engine, ledger, noiseSource } = dependencies
-  const planned = plan(question.query, question.dataset, dependencies.limits)
-  if (question.givenUp?.()) {
+  const { dataset, query } = question
+  const planned = plan(query, dataset, dependencies.limits)
+  const price = priceOf(planned, dataset.accounting)
+  return answerUnderCharge(dependencies, question, { query }, price, async () =>
+    describeRelease(planned, await release(planned, dependencies.engine, dependencies.noiseSource)),
+  )
+}
+
+/**
+ * Answer several questions as {@link answer} does one: under one charge, which is less than the sum of their prices
+ * where no row counts for two of them; all of them, or none.
+ *
+ * @throws Refusal, AnswerFailure as {@link answer} does.
+ */
+export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
+  const { queries } = batch
+  const planned = planQueries(batch, dependencies.limits)
+  return answerUnderCharge(dependencies, batch, { batch: queries }, planned.price, async () => {
+    const released = planned.plans.map(async (each) => ({
+      ...describeRelease(each, await release(each, dependencies.engine, dependencies.noiseSource)),
+      ...describeShare(each),
+    }))
+    return { answers: await Promise.all(released), ...describeGroups(planned) }
+  })
+}
+
+async function answerUnderCharge(
+  dependencies: AnswerDependencies,
+  asked: Asked,
+  request: Readonly<Record<string, unknown>>,
+  price: Amount,
+  compute: () => Promise<object>,
+): Promise<Answer> {
+  const { ledger } = dependencies
+  const { principal, dataset, givenUp, idempotencyKey } = asked
+  if (givenUp?.()) {
     throw new Refusal('unavailable', 'The request was given up before anything was charged.')
   }
-  const { principal, dataset, query, idempotencyKey } = question
   const outcome = await charge(dependencies, {
     principal,
     dataset,
-    request: { query },
-    loss: planned.loss,
+    request,
+    price,
+    sharing: true,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   })
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const charged = outcome.charge
+  const debit = describeDebit(dependencies, dataset.id, price, charged)
   try {
-    const released = await release(planned, engine, noiseSource)
-    const body = JSON.stringify(describeAnswer(planned, charged, released))
+    const document =
+      outcome.kind === 'shared'
+        ? describeShared(outcome.shared, charged, debit)
+        : {
+            id: charged.id,
+            dataset: dataset.id,
+            datasetVersion: dataset.version,
+            ...(await compute()),
+            ...debit,
+          }
+    const body = JSON.stringify(document)
     if (await ledger.recordAnswer(charged.id, charged.attempt, body)) return { body, replayed: false }
   } catch (error) {
     // A ledger that cannot even take this note leaves the lease to run out; the debit stands either way.
@@ -95,28 +147,75 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   throw inFlight(dependencies.leaseMs)
 }
 
-/** A budget as people read it. */
-export function describeBudget(budget: Budget) {
-  return {
-    cap: lossNumbers(budget.cap),
-    spent: lossNumbers(budget.spent),
-    remaining: lossNumbers(subtractLoss(budget.cap, budget.spent)),
+/** The answer that another paid for, with what this analyst's debit was. */
+function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit: object) {
+  const { allotment: _, ...document } = JSON.parse(stored)
+  return { ...document, id, ...debit, shared: true }
+}
+
+function describeRelease(planned: Plan, released: Released) {
+  const { result, accuracy } = report(planned, released)
+  return { kind: planned.query.kind, result, noise: noiseReport(planned), accuracy }
+}
+
+/** What one query of a batch would cost by itself. */
+function describeShare(planned: Plan) {
+  return { price: amountNumbers(priceOf(planned, planned.dataset.accounting)) }
+}
+
+function describeGroups({ groups, sumOfPrices }: BatchPlan) {
+  return { disjoint: groups.filter(({ length }) => length > 1), sumOfPrices: amountNumbers(sumOfPrices) }
+}
+
+/** @throws Refusal naming the query that breaks a rule by its place. */
+function planQueries(
+  { queries, dataset }: Pick<Batch, 'queries' | 'dataset'>,
+  limits: PlanLimits,
+): BatchPlan {
+  // How many keys come out is not known before: each selection has its part of what an answer may hold.
+  const part = { maxCells: Math.max(1, Math.floor(limits.maxCells / queries.length)) }
+  const plans = queries.map((query, place) =>
+    withField(`queries.${place}`, () => {
+      const planned = plan(query, dataset, query.kind === 'keySelection' ? part : limits)
+      priceOf(planned, dataset.accounting)
+      return planned
+    }),
+  )
+  const values = plans.reduce((sum, each) => sum + mostValues(each), 0)
+  if (values > limits.maxCells) {
+    const rule = `must have at most ${limits.maxCells} values in their answers together; these have ${values}`
+    throw refuseField('query-does-not-fit', 'queries', rule)
+  }
+  return planBatch(plans, dataset.accounting)
+}
+
+/** How many values an answer has at the most; those of selections are few. */
+function mostValues(planned: Plan): number {
+  switch (planned.release) {
+    case 'estimates':
+      return cellCount(planned.aggregate) * planned.estimates.length
+    case 'noisy-max':
+    case 'quantiles':
+      return 0
+    case 'key-selection':
+      return planned.maxKeys
   }
 }
 
-function describeAnswer(planned: Plan, charged: Charge, released: Released) {
-  const { result, accuracy } = report(planned, released)
-  return {
-    id: charged.id,
-    dataset: planned.dataset.id,
-    datasetVersion: planned.dataset.version,
-    kind: planned.query.kind,
-    result,
-    noise: noiseReport(planned),
-    accuracy,
-    cost: lossNumbers(planned.loss),
-    budget: describeBudget(charged.budget),
+function withField<Result>(prefix: string, task: () => Result): Result {
+  try {
+    return task()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
+    throw new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
   }
+}
+
+/** What a preview is made against. */
+export interface PreviewBalances {
+  readonly budget: Budget
+  readonly analyst: AnalystSpending
 }
 
 /**
@@ -126,20 +225,46 @@ function describeAnswer(planned: Plan, charged: Charge, released: Released) {
  * @throws Refusal where the question does not fit.
  */
 export function preview(
-  question: Omit<Question, 'principal'>,
+  question: Pick<Question, 'dataset' | 'query'>,
   limits: PlanLimits,
-  budget: Budget,
+  { budget, analyst }: PreviewBalances,
   supposedRows?: number,
 ) {
-  const planned = plan(question.query, question.dataset, limits)
+  const { dataset, query } = question
+  const planned = plan(query, dataset, limits)
   return {
-    dataset: planned.dataset.id,
-    datasetVersion: planned.dataset.version,
-    kind: planned.query.kind,
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    ...describePlan(planned, supposedRows),
+    ...describePrice(priceOf(planned, dataset.accounting), budget, analyst),
+  }
+}
+
+/**
+ * What a batch would cost and how far off its answers could be, without charging or reading anything.
+ * @throws Refusal where a question does not fit.
+ */
+export function previewBatch(
+  batch: Pick<Batch, 'dataset' | 'queries'>,
+  limits: PlanLimits,
+  { budget, analyst }: PreviewBalances,
+) {
+  const { dataset } = batch
+  const planned = planQueries(batch, limits)
+  return {
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    answers: planned.plans.map((each) => ({ ...describePlan(each), ...describeShare(each) })),
+    ...describeGroups(planned),
+    ...describePrice(planned.price, budget, analyst),
+  }
+}
+
+function describePlan(planned: Plan, supposedRows?: number) {
+  const { kind, accuracy } = planned.query
+  return {
+    kind,
     noise: noiseReport(planned),
-    accuracy: accuracyReport(planned, supposedRows ?? question.query.accuracy?.supposedRows),
-    cost: lossNumbers(planned.loss),
-    budget: describeBudget(budget),
-    affordable: coversLoss(subtractLoss(budget.cap, budget.spent), planned.loss),
+    accuracy: accuracyReport(planned, supposedRows ?? accuracy?.supposedRows),
   }
 }

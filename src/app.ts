@@ -101,7 +101,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
   await app.register(operationRoutes, { ready, metrics: metrics.text })
   await app.register(datasetsRoutes, { keyRing, catalog, registry })
-  await app.register(budgetsRoutes, { keyRing, ledger: answering.ledger })
+  const { ledger, signer } = answering
+  await app.register(budgetsRoutes, { keyRing, ledger, ...(signer === undefined ? {} : { signer }) })
   await app.register(queriesRoutes, { keyRing, catalog, answering })
   await app.register(sparseVectorRoutes, { keyRing, catalog, answering })
   await app.register(mechanismsRoutes, { keyRing })

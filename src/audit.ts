@@ -103,8 +103,10 @@ export async function registerAuditedDatasets(there: Registered): Promise<void> 
         columns: COLUMNS,
         privacyUnit: { kind: 'row' },
         neighbours,
-        budget: before === undefined ? { epsilon: 1, delta: 1e-6 } : lossNumbers(before.cap),
+        budget: before === undefined ? { epsilon: 1, delta: 1e-6 } : lossNumbers(before.granted),
         synthetic: true,
+        accounting: before?.cap.accounting ?? 'basic',
+        sharing: false,
       },
       'sotto',
     )
@@ -181,10 +183,17 @@ export async function auditReleases(
   try {
     const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
     try {
-      await ledger.openBudget(dataset.id, CAP, 'auditor')
+      // Of this ledger, which nobody else sees and which has no bound that matters.
+      const audited: Dataset = { ...dataset, accounting: 'basic', sharing: false }
+      await ledger.openBudget(audited.id, { accounting: 'basic', granted: CAP }, 'auditor')
       const results: unknown[] = []
       const releaseNext = async (number: number): Promise<number> => {
-        const question = { principal: 'auditor', dataset, query, idempotencyKey: `release-${number}` }
+        const question = {
+          principal: 'auditor',
+          dataset: audited,
+          query,
+          idempotencyKey: `release-${number}`,
+        }
         const { body } = await answer({ ...answering, ledger }, question)
         results.push(JSON.parse(body).result)
         return body.length

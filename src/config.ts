@@ -22,7 +22,12 @@ export const environmentSchema = z.object({
     .string()
     .min(1)
     .default('ledger.sqlite')
-    .describe('The ledger: a SQLite file, relative to the data folder.'),
+    .describe('The ledger: a SQLite file, relative to the data folder, or a postgres:// URL.'),
+  SOTTO_LEDGER_SIGNING_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The Ed25519 key that signs receipts and heads: a PEM file, relative to the data folder.'),
   SOTTO_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
@@ -59,7 +64,9 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataDirectory: string
-  readonly ledgerFile: string
+  /** A postgres:// URL, which may hold a password, or the path of a SQLite file. */
+  readonly ledgerUrl: string
+  readonly ledgerSigningKey?: string
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
   readonly demo: boolean
   readonly audit: boolean
@@ -94,17 +101,19 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   }
   const values = parsed.data
   const url = values.SOTTO_LEDGER_URL
-  if (/^[a-z][a-z0-9+.-]*:/i.test(url)) {
-    throw new ConfigError(
-      'SOTTO_LEDGER_URL: must be the path of a SQLite file; this version has no other ledger',
-    )
+  const isPostgres = /^postgres(ql)?:\/\//i.test(url)
+  if (!isPostgres && /^[a-z][a-z0-9+.-]*:/i.test(url)) {
+    throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file, or a postgres:// URL')
   }
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
   return {
     host: values.SOTTO_HOST,
     port: values.SOTTO_PORT,
     dataDirectory,
-    ledgerFile: path.resolve(dataDirectory, url),
+    ledgerUrl: isPostgres ? url : path.resolve(dataDirectory, url),
+    ...(values.SOTTO_LEDGER_SIGNING_KEY === undefined
+      ? {}
+      : { ledgerSigningKey: path.resolve(dataDirectory, values.SOTTO_LEDGER_SIGNING_KEY) }),
     logLevel: values.SOTTO_LOG_LEVEL,
     demo: values.SOTTO_DEMO,
     audit: values.SOTTO_AUDIT,

@@ -53,6 +53,8 @@ export const censusRegistration = {
   neighbours: 'add-remove',
   budget: { epsilon: 10, delta: 1e-5 },
   synthetic: true,
+  accounting: 'basic',
+  sharing: false,
 } as const
 
 /**

@@ -8,13 +8,20 @@ import { ingest } from './engines/ingest.ts'
 import { canonicalJson } from './ledger/canonical.ts'
 import type { Budget, Ledger } from './ledger/ledger.ts'
 import {
+  type Accounting,
+  amountBoughtBy,
+  amountNumbers,
+  coversAmount,
+  noAmount,
+} from './privacy/accounting.ts'
+import {
   deltaFromWire,
   epsilonFromWire,
   lossNumbers,
   MAX_BUDGET_EPSILON,
   type PrivacyLoss,
 } from './privacy/loss.ts'
-import { Refusal } from './privacy/refusal.ts'
+import { Refusal, refuseField } from './privacy/refusal.ts'
 
 /** What registering needs. */
 export interface RegistryDependencies {
@@ -65,15 +72,18 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
 async function register(dependencies: RegistryDependencies, request: RegistrationRequest, principal: string) {
   const { catalog, engine, ledger, dataDirectory } = dependencies
   const { budget: requestedBudget, ...declaration } = request
-  const cap: PrivacyLoss = {
+  const granted: PrivacyLoss = {
     epsilonNano: epsilonFromWire(requestedBudget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
     deltaAtto: deltaFromWire(requestedBudget.delta, 'budget.delta'),
   }
+  const { accounting } = declaration
+  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
+    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 to buy any rho (zcdp)')
   const columns = declareColumns(declaration)
   const { id, source } = declaration
   const existing = catalog.get(id)
   const opened = await ledger.budget(id)
-  if (existing === undefined && opened !== undefined) requireSameCap(opened, cap, id)
+  if (existing === undefined && opened !== undefined) requireSameBudget(opened, accounting, granted, id)
 
   // The ledger outlives the catalog: a question must not find the answer to one about another file.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
@@ -101,8 +111,8 @@ async function register(dependencies: RegistryDependencies, request: Registratio
       sourceDigest,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(id, cap, principal)
-    if (outcome.kind === 'exists') requireSameCap(outcome.budget, cap, id)
+    const outcome = await ledger.openBudget(id, { accounting, granted }, principal)
+    if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
     publishing = true
     await catalog.add(entry)
     return { entry, created: true }
@@ -117,13 +127,25 @@ async function register(dependencies: RegistryDependencies, request: Registratio
 }
 
 /** An id's budget outlives its dataset, so that registering again cannot reset what was spent, nor raise the cap. */
-function requireSameCap({ cap, spent }: Budget, asked: PrivacyLoss, id: string): void {
-  if (cap.epsilonNano === asked.epsilonNano && cap.deltaAtto === asked.deltaAtto) return
+function requireSameBudget(
+  { granted, cap, spent }: Budget,
+  accounting: Accounting,
+  asked: PrivacyLoss,
+  id: string,
+): void {
+  const sameAccounting = cap.accounting === accounting
+  if (sameAccounting && granted.epsilonNano === asked.epsilonNano && granted.deltaAtto === asked.deltaAtto)
+    return
   throw new Refusal(
     'budget-account-exists',
-    `${id} has a budget from an earlier registration, which stays as it is. Register with that cap, then raise it by a grant.`,
-    [{ field: 'budget', rule: 'must be the cap the id already has' }],
-    { cap: lossNumbers(cap), spent: lossNumbers(spent) },
+    `${id} has a budget from an earlier registration, which stays as it is. Register with that cap and that ` +
+      'accounting, then raise the cap by a grant.',
+    [
+      sameAccounting
+        ? { field: 'budget', rule: 'must be the cap the id already has' }
+        : { field: 'accounting', rule: `must be ${cap.accounting}, which the id's budget is counted in` },
+    ],
+    { cap: lossNumbers(granted), spent: amountNumbers(spent) },
   )
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
@@ -9,7 +9,10 @@ import { openCatalog } from './catalog/catalog.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { censusRegistration, writeCensus } from './demo.ts'
 import { openDuckDbEngine } from './engines/duckdb.ts'
-import { openSqliteLedger } from './ledger/sqlite.ts'
+import type { Ledger } from './ledger/ledger.ts'
+import { openLedger } from './ledger/open.ts'
+import { readHeadSigner } from './ledger/signature.ts'
+import { verifyLedger } from './ledger/verification.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { createRegistry } from './register.ts'
@@ -31,12 +34,17 @@ export interface Service {
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
-  const ledger = await openSqliteLedger({ path: config.ledgerFile })
+  const signer =
+    config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
+  const ledger = await openLedger({ url: config.ledgerUrl })
+  try {
+    await requireSoundLedger(ledger, logger)
+  } catch (error) {
+    await ledger.close()
+    throw error
+  }
   const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'))
-  const temporaryDirectory = path.join(config.dataDirectory, 'temporary')
-  // Only this process has the ledger open, so what lies here was left by one that ended without a word.
-  await rm(temporaryDirectory, { recursive: true, force: true })
-  await mkdir(temporaryDirectory, { mode: 0o700 })
+  const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory)
   const engine = openDuckDbEngine({
     files: catalog.rowsFile,
     connectionsPerDataset: config.queryConnections,
@@ -48,6 +56,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   const closeStores = async () => {
     await engine.close()
     await ledger.close()
+    await rm(temporaryDirectory, { recursive: true, force: true })
   }
   try {
     for (const { dataset } of catalog.list()) {
@@ -65,8 +74,9 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       await writeCensus(path.join(config.dataDirectory, censusRegistration.source.path))
       // A budget from before, of a catalog that was lost, stays as it is.
       const before = await ledger.budget(id)
-      const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.cap)
-      await registry.register({ ...censusRegistration, budget }, 'sotto')
+      const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
+      const accounting = before?.cap.accounting ?? censusRegistration.accounting
+      await registry.register({ ...censusRegistration, accounting, budget }, 'sotto')
     }
 
     if (config.audit) {
@@ -89,6 +99,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         noiseSource: systemEntropy(),
         limits: { maxCells: config.maxCells },
         leaseMs: config.queryTimeoutMs + 10_000,
+        ...(signer === undefined ? {} : { signer }),
       },
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
@@ -105,6 +116,45 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   } catch (error) {
     await closeStores()
     throw error
+  }
+}
+
+/**
+ * Recompute every chain and every balance from the events alone: a ledger whose balances are not what its events amount
+ * to must not decide what may still be revealed.
+ * @throws Error naming the dataset and the first event that does not fit.
+ */
+async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void> {
+  const start = performance.now()
+  let events = 0
+  for (const dataset of await ledger.datasets()) {
+    const found = await verifyLedger(ledger, dataset)
+    if (found?.kind === 'broken')
+      throw new Error(
+        `the ledger of the dataset ${dataset} is damaged at event ${found.sequence}: ${found.reason}; ` +
+          'docs/operations.md says what to do',
+      )
+    events += found?.events ?? 0
+  }
+  logger.info({ events, durationMs: Math.round(performance.now() - start) }, 'ledger verified')
+}
+
+/** A folder of this process alone; those of processes that are gone are removed. */
+async function openTemporaryDirectory(dataDirectory: string): Promise<string> {
+  const parent = path.join(dataDirectory, 'temporary')
+  await mkdir(parent, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(parent)) {
+    if (!isRunning(Number(name.split('-')[0]))) await rm(path.join(parent, name), { recursive: true })
+  }
+  return mkdtemp(path.join(parent, `${process.pid}-`))
+}
+
+function isRunning(processId: number): boolean {
+  try {
+    process.kill(processId, 0)
+    return processId !== process.pid
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
 

@@ -1,9 +1,17 @@
-import { type Answer, type AnswerDependencies, AnswerFailure, describeBudget } from './answer.ts'
+import { type Answer, type AnswerDependencies, AnswerFailure, type PreviewBalances } from './answer.ts'
 import type { Dataset } from './catalog/dataset.ts'
-import { charge, inFlight, keyOfRequest, keyReused } from './charge.ts'
+import {
+  charge,
+  describeDebit,
+  describePrice,
+  describeReceipt,
+  inFlight,
+  keyOfRequest,
+  keyReused,
+} from './charge.ts'
 import type { Engine } from './engines/engine.ts'
 import { canonicalJson, sha256 } from './ledger/canonical.ts'
-import type { Budget, Charge, Ledger, SessionQuestionOutcome, StoredSession } from './ledger/ledger.ts'
+import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from './ledger/ledger.ts'
 import {
   calibrateSparseVector,
   compareWithThreshold,
@@ -14,20 +22,15 @@ import {
   sparseVectorMargin,
   sparseVectorPrivacyMap,
   sparseVectorShares,
+  sparseVectorZeroConcentratedMap,
   type ThresholdAnswer,
 } from './mechanisms/sparse-vector.ts'
 import type { Predicate } from './planner/aggregate.ts'
 import { planPredicate } from './planner/predicate.ts'
+import { priceOf } from './planner/price.ts'
+import type { Amount } from './privacy/accounting.ts'
 import { DEFAULT_CONFIDENCE } from './privacy/confidence.ts'
-import {
-  coversLoss,
-  epsilonFromWire,
-  epsilonNano,
-  epsilonNumber,
-  lossNumbers,
-  NO_LOSS,
-  subtractLoss,
-} from './privacy/loss.ts'
+import { coversLoss, epsilonFromWire, epsilonNano, epsilonNumber, NO_LOSS } from './privacy/loss.ts'
 import { Refusal, refuseField } from './privacy/refusal.ts'
 
 /** What sessions need beside what answering does. */
@@ -132,13 +135,16 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
     principal,
     dataset,
     request: { sparseVector: request },
-    loss: planned.measurement.loss,
+    price: priceOfSession(planned),
+    // A session is its owner's: another's answers would use up its positives.
+    sharing: false,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   })
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
+  if (outcome.kind === 'shared') throw new Error('a session is not shared')
   const { id, attempt } = outcome.charge
   try {
-    const body = JSON.stringify(describeOpening(planned, outcome.charge))
+    const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
     const session = {
       positives: request.positives,
       terms: writeTerms(planned),
@@ -172,7 +178,7 @@ async function ask(
   }
   const outcome = await ledger.sessionQuestion(identity)
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
-  const { question, positives, positivesFound, terms, thresholdNoise } = requireOpen(outcome)
+  const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(outcome)
   if (question > MOST_QUESTIONS) {
     const detail = `A session answers ${MOST_QUESTIONS} questions at most. What was asked before is replayed; for more, open another.`
     throw new Refusal('session-used-up', detail)
@@ -195,6 +201,7 @@ async function ask(
       ...describeComparison(answer, measurement),
       positivesLeft,
       answeredAt: new Date().toISOString(),
+      receipt: describeReceipt(dependencies.signer, session.dataset, head),
     })
     const recorded = { ...identity, question, request, above: answer.above, answer: body }
     stored = await ledger.recordSessionAnswer(recorded)
@@ -362,7 +369,7 @@ function readTerms(
 const MARGIN_QUESTIONS = [1, 10, 100, 1_000]
 
 function describeSession({ dataset, threshold, measurement }: PlannedSession) {
-  const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits, loss } = measurement
+  const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
   const granularity = 2 ** -fractionBits
   const shares = sparseVectorShares(measurement)
   const gap = sparseVectorGapAccuracy(measurement, DEFAULT_CONFIDENCE)
@@ -388,17 +395,26 @@ function describeSession({ dataset, threshold, measurement }: PlannedSession) {
       })),
       gap: { halfWidth: gap.halfWidth, expectedAbsoluteError: gap.expectedAbsoluteError },
     },
-    cost: lossNumbers(loss),
   }
 }
 
-function describeOpening(planned: PlannedSession, { id, budget }: Charge) {
+function describeOpening(
+  dependencies: Pick<SessionDependencies, 'signer'>,
+  planned: PlannedSession,
+  opened: Charge,
+) {
   return {
-    id,
+    id: opened.id,
     ...describeSession(planned),
     positivesLeft: planned.measurement.positives,
-    budget: describeBudget(budget),
+    ...describeDebit(dependencies, planned.dataset.id, priceOfSession(planned), opened),
   }
+}
+
+/** The whole of it, whatever is asked: it is the loss of the threshold and of all answers together. */
+function priceOfSession({ dataset, measurement }: PlannedSession): Amount {
+  const rho = sparseVectorZeroConcentratedMap(measurement)
+  return priceOf({ loss: measurement.loss, rho }, dataset.accounting)
 }
 
 function describeComparison(answer: ThresholdAnswer, { fractionBits }: SparseVectorMeasurement) {
@@ -409,13 +425,13 @@ function describeComparison(answer: ThresholdAnswer, { fractionBits }: SparseVec
  * What a session would cost and how far off its answers could be, without charging or reading anything.
  * @throws Refusal where the request does not fit.
  */
-export function previewSession(request: SessionRequest, dataset: Dataset, budget: Budget) {
+export function previewSession(
+  request: SessionRequest,
+  dataset: Dataset,
+  { budget, analyst }: PreviewBalances,
+) {
   const planned = planSession(request, dataset)
-  return {
-    ...describeSession(planned),
-    budget: describeBudget(budget),
-    affordable: coversLoss(subtractLoss(budget.cap, budget.spent), planned.measurement.loss),
-  }
+  return { ...describeSession(planned), ...describePrice(priceOfSession(planned), budget, analyst) }
 }
 
 /**
@@ -432,7 +448,11 @@ export async function showSession(
   const session = await requireSession(ledger, principal, id)
   const answers = await ledger.sessionAnswers(id, page)
   // The budget as it was then would be taken for what it is now.
-  const { budget: _, ...opening }: ReturnType<typeof describeOpening> = JSON.parse(session.opening)
+  const {
+    budget: _,
+    allotment: __,
+    ...opening
+  }: ReturnType<typeof describeOpening> = JSON.parse(session.opening)
   const oldest = answers.at(-1)
   const more = answers.length === page.limit && oldest !== undefined && oldest.question > 1
   return {

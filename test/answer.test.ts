@@ -13,8 +13,9 @@ import { noiseSampler } from '../src/mechanisms/mechanism.ts'
 import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
 import { plan } from '../src/planner/plan.ts'
 import { report } from '../src/planner/report.ts'
-import { deltaAtto, epsilonNano, lossNumbers } from '../src/privacy/loss.ts'
+import { deltaAtto, epsilonNano } from '../src/privacy/loss.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
+import { epsilonSpent } from './balances.ts'
 import { people } from './planner/people.ts'
 
 let directory = ''
@@ -24,7 +25,10 @@ beforeEach(async () => {
   ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
   await ledger.openBudget(
     'people',
-    { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
+    {
+      accounting: 'basic',
+      granted: { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
+    },
     'custodian',
   )
 })
@@ -57,7 +61,7 @@ function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}
 
 const spent = async () => {
   const budget = await ledger.budget('people')
-  return budget === undefined ? undefined : lossNumbers(budget.spent).epsilon
+  return budget === undefined ? undefined : epsilonSpent(budget)
 }
 const kinds = async () =>
   (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()

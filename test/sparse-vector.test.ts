@@ -23,7 +23,7 @@ import {
 } from '../src/mechanisms/sparse-vector.ts'
 import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
 import type { Aggregate } from '../src/planner/aggregate.ts'
-import { deltaAtto, epsilonNano, lossNumbers } from '../src/privacy/loss.ts'
+import { deltaAtto, epsilonNano } from '../src/privacy/loss.ts'
 import {
   type Asking,
   createSparseVectorSessions,
@@ -34,6 +34,7 @@ import {
   type SessionRequest,
   showSession,
 } from '../src/sparse-vector.ts'
+import { balancesOf, epsilonSpent } from './balances.ts'
 import { people } from './planner/people.ts'
 
 let directory = ''
@@ -44,7 +45,10 @@ beforeEach(async () => {
   ledger = await openLedger()
   await ledger.openBudget(
     'people',
-    { epsilonNano: epsilonNano(3_000_000_000_000n), deltaAtto: deltaAtto(0n) },
+    {
+      accounting: 'basic',
+      granted: { epsilonNano: epsilonNano(3_000_000_000_000n), deltaAtto: deltaAtto(0n) },
+    },
     'custodian',
   )
 })
@@ -92,7 +96,7 @@ async function openSession(over: Partial<SessionRequest> = {}) {
   })
   return String(JSON.parse(body).id)
 }
-const spent = async () => lossNumbers((await ledger.budget('people'))?.spent ?? never()).epsilon
+const spent = async () => epsilonSpent((await ledger.budget('people')) ?? never())
 const never = () => {
   throw new Error('there is a budget')
 }
@@ -173,7 +177,7 @@ describe('opening', () => {
       previewSession(
         { ...request, epsilon: 1 },
         people(neighbours),
-        (await ledger.budget('people')) ?? never(),
+        balancesOf((await ledger.budget('people')) ?? never()),
       ).noise
     const [one, other] = [await noiseOf('add-remove'), await noiseOf('change-one')]
     expect(one.questions.scale * one.questions.epsilon).toBeCloseTo(2, 6)
@@ -580,9 +584,11 @@ test('a session is shown with its answers, newest first, page by page', async ()
 
 test('a preview says what the session would be, and charges nothing', async () => {
   const budget = (await ledger.budget('people')) ?? never()
-  const previewed = sessionPreview.parse(previewSession(request, dataset, budget))
+  const previewed = sessionPreview.parse(previewSession(request, dataset, balancesOf(budget)))
   const { body } = await createSparseVectorSessions(dependencies()).open(opening)
   const { noise, accuracy, cost } = JSON.parse(body)
   expect(previewed).toMatchObject({ noise, accuracy, cost, affordable: true })
-  expect(previewSession(request, dataset, { ...budget, spent: budget.cap }).affordable).toBe(false)
+  expect(previewSession(request, dataset, balancesOf({ ...budget, spent: budget.cap })).affordable).toBe(
+    false,
+  )
 })

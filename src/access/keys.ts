@@ -14,6 +14,8 @@ import { type Principal, ROLES, type Role } from './principal.ts'
 export interface KeyRing {
   /** The principal a key belongs to; `undefined` for any other text. */
   principalOf(key: string): Principal | undefined
+  /** Whether an analyst of that name has a key. */
+  hasAnalyst(name: string): boolean
 }
 
 interface StoredKey extends Principal {
@@ -37,6 +39,7 @@ export function openKeyRing(dataDirectory: string): KeyRing | undefined {
       }
       return found
     },
+    hasAnalyst: (name) => stored.some((key) => key.role === 'analyst' && key.name === name),
   }
 }
 

@@ -37,7 +37,7 @@ export interface Catalog {
 type StoredEntry =
   | {
       readonly state: 'registered'
-      readonly declaration: DatasetDeclaration
+      readonly declaration: Omit<DatasetDeclaration, 'accounting' | 'sharing'> & Partial<DatasetDeclaration>
       readonly budget: CatalogEntry['budget']
       readonly version: string
       readonly rows?: number
@@ -77,7 +77,9 @@ export async function openCatalog(directory: string): Promise<Catalog> {
       await removeAllBut(id, [ENTRY_FILE])
       continue
     }
-    const { declaration, budget, version, rows, registeredAt, sourceDigest } = stored
+    const { budget, version, rows, registeredAt, sourceDigest } = stored
+    // What was registered before these could be declared.
+    const declaration: DatasetDeclaration = { accounting: 'basic', sharing: false, ...stored.declaration }
     entries.set(id, {
       declaration,
       budget,

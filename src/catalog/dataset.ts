@@ -1,3 +1,4 @@
+import type { Accounting } from '../privacy/accounting.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 
 /**
@@ -64,6 +65,10 @@ export interface Dataset {
   /** The public number of rows under `change-one`; under `add-remove` it is private, and absent. */
   readonly rows?: number
   readonly synthetic: boolean
+  /** How its budget is counted. */
+  readonly accounting: Accounting
+  /** Whether a question that one analyst has paid for is answered to others with the stored release. */
+  readonly sharing: boolean
 }
 
 /** The dataset's column of exactly that name, where it has one. */

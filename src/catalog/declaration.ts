@@ -1,3 +1,4 @@
+import type { Accounting } from '../privacy/accounting.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
@@ -48,6 +49,8 @@ export interface DatasetDeclaration {
   readonly privacyUnit: PrivacyUnitDeclaration
   readonly neighbours: Neighbours
   readonly synthetic: boolean
+  readonly accounting: Accounting
+  readonly sharing: boolean
 }
 
 /**
@@ -68,6 +71,8 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
     privacyUnit: { kind: 'row' },
     neighbours: declaration.neighbours,
     synthetic: declaration.synthetic,
+    accounting: declaration.accounting,
+    sharing: declaration.sharing,
     ...(rows === undefined || declaration.neighbours === 'add-remove' ? {} : { rows }),
   }
 }

@@ -1,14 +1,21 @@
-import { deltaAtto, epsilonNano, type PrivacyLoss } from '../privacy/loss.ts'
+import type { Amount } from '../privacy/accounting.ts'
+import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import { canonicalJson, sha256 } from './canonical.ts'
 import type { LedgerEntry } from './ledger.ts'
 
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
 
-/**
- * One event as it is hashed: everything an auditor needs to follow the budget without the store. Amounts are decimal
- * strings of integers, because JSON numbers beyond 2^53 do not survive every reader.
- */
+/** A loss as events spell it: JSON numbers beyond 2^53 do not survive every reader. */
+export interface EventLoss {
+  readonly epsilonNano: string
+  readonly deltaAtto: string
+}
+
+/** An amount as events spell it, in the units of the dataset's accounting. */
+export type EventAmount = EventLoss | { readonly rhoPico: string }
+
+/** One event as it is hashed: everything an auditor needs to follow the budget without the store. */
 export interface LedgerEvent {
   /** The version of this layout. */
   readonly version: 1
@@ -21,16 +28,24 @@ export interface LedgerEvent {
   /** ISO 8601, UTC. The sequence, not the clock, says what came first. */
   readonly at: string
   readonly principal: string
+  /** Of opened: how the budget is counted; left out for sums of epsilon and delta. */
+  readonly accounting?: 'zcdp'
   readonly chargeId?: string
   readonly attempt?: number
   /** Of a session's answer, its number: 1 for the first. */
   readonly question?: number
-  /** The request's SHA-256, hexadecimal; for charged, denied and session-answered. */
+  /** The request's SHA-256, hexadecimal; for charged, shared, denied and session-answered. */
   readonly requestHash?: string
   /** The version of the dataset that the attempt reads. */
   readonly datasetVersion?: string
-  /** The cap opened with, the amount granted, or the cost charged or denied. */
-  readonly loss?: { readonly epsilonNano: string; readonly deltaAtto: string }
+  /** The (epsilon, delta) opened with, granted or allotted; the price charged, shared or denied. */
+  readonly loss?: EventAmount
+  /** Of opened, granted and allotted, where the accounting converts: what the whole of it buys from now on. */
+  readonly limit?: EventAmount
+  /** Of shared: the charge whose release it is. */
+  readonly sharedFrom?: string
+  /** Of allotted: whose allotment it is. */
+  readonly analyst?: string
   /** SHA-256 of the stored answer's UTF-8, hexadecimal. */
   readonly answerHash?: string
   readonly reason?: string
@@ -49,9 +64,45 @@ export function eventHash(event: LedgerEvent): string {
   return sha256(canonicalEvent(event))
 }
 
-/** An amount as events spell it. */
-export function eventLoss(loss: PrivacyLoss): { epsilonNano: string; deltaAtto: string } {
+/** A loss as events spell it. */
+export function eventLoss(loss: PrivacyLoss): EventLoss {
   return { epsilonNano: loss.epsilonNano.toString(), deltaAtto: loss.deltaAtto.toString() }
+}
+
+/** An amount as events spell it. */
+export function eventAmount(amount: Amount): EventAmount {
+  return amount.accounting === 'zcdp' ? { rhoPico: amount.rhoPico.toString() } : eventLoss(amount)
+}
+
+/**
+ * An event's (epsilon, delta).
+ * @throws RangeError where it has none, or one that cannot be.
+ */
+export function lossFromEvent(loss: EventAmount | undefined): PrivacyLoss {
+  if (loss === undefined || !('epsilonNano' in loss))
+    throw new RangeError('the event has no (epsilon, delta)')
+  return {
+    epsilonNano: epsilonNano(integer(loss.epsilonNano)),
+    deltaAtto: deltaAtto(integer(loss.deltaAtto)),
+  }
+}
+
+/**
+ * An event's amount.
+ * @throws RangeError where it has none, or one that cannot be.
+ */
+export function amountFromEvent(amount: EventAmount | undefined): Amount {
+  if (amount === undefined || !('rhoPico' in amount)) {
+    return { accounting: 'basic', ...lossFromEvent(amount) }
+  }
+  return { accounting: 'zcdp', rhoPico: rhoPico(integer(amount.rhoPico)) }
+}
+
+function integer(text: unknown): bigint {
+  // BigInt() would also take '', ' 1' and '0x1', which are not how an amount is written.
+  if (typeof text !== 'string' || !/^(0|[1-9]\d{0,24})$/.test(text))
+    throw new RangeError('an amount is a whole number in decimal digits')
+  return BigInt(text)
 }
 
 /**
@@ -60,20 +111,19 @@ export function eventLoss(loss: PrivacyLoss): { epsilonNano: string; deltaAtto: 
  */
 export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEntry {
   const event: LedgerEvent = JSON.parse(canonical)
+  const { sequence, dataset, kind, at, principal, chargeId, loss, analyst, reason } = event
+  const isGrant = kind === 'opened' || kind === 'granted' || kind === 'allotted'
   return {
-    sequence: event.sequence,
-    dataset: event.dataset,
-    kind: event.kind,
-    at: event.at,
-    principal: event.principal,
-    ...(event.chargeId !== undefined && { chargeId: event.chargeId }),
-    ...(event.loss !== undefined && {
-      loss: {
-        epsilonNano: epsilonNano(BigInt(event.loss.epsilonNano)),
-        deltaAtto: deltaAtto(BigInt(event.loss.deltaAtto)),
-      },
-    }),
-    ...(event.reason !== undefined && { reason: event.reason }),
+    sequence,
+    dataset,
+    kind,
+    at,
+    principal,
+    ...(chargeId !== undefined && { chargeId }),
+    ...(loss !== undefined &&
+      (isGrant ? { granted: lossFromEvent(loss) } : { price: amountFromEvent(loss) })),
+    ...(analyst !== undefined && { analyst }),
+    ...(reason !== undefined && { reason }),
     hash: hashOfEvent,
   }
 }

@@ -1,9 +1,45 @@
+import type { Accounting, Amount } from '../privacy/accounting.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 
 /** A dataset's budget: exact, and never forgotten, whatever happens to the dataset. */
 export interface Budget {
-  readonly cap: PrivacyLoss
-  readonly spent: PrivacyLoss
+  /** What was granted, all grants together. */
+  readonly granted: PrivacyLoss
+  /** What the grants buy under the dataset's accounting. */
+  readonly cap: Amount
+  readonly spent: Amount
+}
+
+/** How much of a dataset's cap one analyst may spend. */
+export interface Allotment {
+  readonly granted: PrivacyLoss
+  /** What that buys under the dataset's accounting. */
+  readonly limit: Amount
+}
+
+/** What one analyst has spent of a dataset. */
+export interface AnalystSpending {
+  readonly principal: string
+  /** Left out: the dataset's cap alone limits them. */
+  readonly allotment?: Allotment
+  /** All that they paid, which is what their allotment is held against. */
+  readonly spent: Amount
+  /** The part of it that they paid for releases of others, and that the dataset was not charged again. */
+  readonly spentOnShared: Amount
+}
+
+/** One event, as a receipt names it. */
+export interface EventReference {
+  readonly sequence: number
+  /** Hexadecimal. */
+  readonly hash: string
+}
+
+/** The end of a dataset's chain, and what its events amount to, all of one moment. */
+export interface LedgerHead extends EventReference {
+  readonly budget: Budget
+  /** In the order of their names. */
+  readonly spending: readonly AnalystSpending[]
 }
 
 /** What a question wants to pay, and what identifies it. */
@@ -14,11 +50,19 @@ export interface ChargeRequest {
   readonly principal: string
   /** Unique per principal. */
   readonly idempotencyKey: string
+  /**
+   * Whether the principal chose the key. A denial then sticks to it, and a release of others does not stand in for the
+   * fresh one that was asked for.
+   */
+  readonly keyChosen: boolean
   /** SHA-256 of the canonical request, hexadecimal: the same key with another hash is refused. */
   readonly requestHash: string
   /** The canonical request, for the audit. */
   readonly request: string
-  readonly loss: PrivacyLoss
+  /** In the units of the dataset's accounting. */
+  readonly price: Amount
+  /** Whether the dataset lets analysts share releases. */
+  readonly sharing: boolean
   /** How long this attempt may take before a repeat of the question may take the charge over. */
   readonly leaseMs: number
 }
@@ -29,20 +73,41 @@ export interface Charge {
   readonly attempt: number
   /** The budget right after the debit (for a further attempt: now). */
   readonly budget: Budget
+  /** What the analyst may still spend of it, and has. */
+  readonly analyst: AnalystSpending
+  /** The event that this attempt rests on. */
+  readonly event: EventReference
 }
 
 /** What became of a {@link ChargeRequest}; durable when it is returned. */
 export type ChargeOutcome =
   /** Debited now, or earlier by an attempt that left no answer: the caller computes the answer. */
   | { readonly kind: 'charged'; readonly charge: Charge }
+  /**
+   * Another analyst paid for the same question before: the analyst's allotment is debited, the dataset is not, and the
+   * caller answers with the stored answer `shared`. No data may be read.
+   */
+  | { readonly kind: 'shared'; readonly charge: Charge; readonly shared: StoredRelease }
   /** This question was answered before: the stored answer, byte for byte. Nothing was debited. */
   | { readonly kind: 'answered'; readonly id: string; readonly answer: string }
   /** An attempt is under way and its lease has not run out. */
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
-  /** The budget does not suffice. Recorded; nothing was debited. */
-  | { readonly kind: 'denied'; readonly budget: Budget }
+  /** What is left does not suffice, of the dataset's budget or of the analyst's allotment. Nothing was debited. */
+  | {
+      readonly kind: 'denied'
+      readonly by: 'dataset' | 'allotment'
+      readonly budget: Budget
+      readonly analyst: AnalystSpending
+    }
   /** The principal used this key for another request. Nothing was debited. */
   | { readonly kind: 'key-reused' }
+  | { readonly kind: 'no-budget' }
+
+/** What became of a change of an analyst's allotment. */
+export type AllotOutcome =
+  | { readonly kind: 'allotted'; readonly analyst: AnalystSpending }
+  /** The analyst has spent more than that already: nothing was changed. */
+  | { readonly kind: 'below-spent'; readonly analyst: AnalystSpending }
   | { readonly kind: 'no-budget' }
 
 /** One event of a dataset's history, in the order in which it became durable. */
@@ -52,7 +117,11 @@ export interface LedgerEntry {
   readonly kind:
     | 'opened'
     | 'granted'
+    /** An analyst's allotment was set, or lifted. */
+    | 'allotted'
     | 'charged'
+    /** Debited from an analyst's allotment alone, for a release that another paid for. */
+    | 'shared'
     | 'denied'
     | 'retried'
     | 'answered'
@@ -63,9 +132,13 @@ export interface LedgerEntry {
   readonly at: string
   readonly principal: string
   readonly chargeId?: string
-  /** Only for opened, granted, charged and denied. */
-  readonly loss?: PrivacyLoss
-  /** Why a cap was raised. */
+  /** Of opened, granted and allotted: the (epsilon, delta) in question. */
+  readonly granted?: PrivacyLoss
+  /** Of charged, shared and denied. */
+  readonly price?: Amount
+  /** Whose allotment was set. */
+  readonly analyst?: string
+  /** Why a cap was raised, or an allotment set. */
   readonly reason?: string
   /** SHA-256 over the canonical event with the previous event's hash, hexadecimal. */
   readonly hash: string
@@ -122,7 +195,13 @@ export interface SessionQuestion {
 /** What a question of a session meets. */
 export type SessionQuestionOutcome =
   /** It may be answered, as the session's question of this number. */
-  | ({ readonly kind: 'open'; readonly question: number; readonly positivesFound: number } & NewSession)
+  | ({
+      readonly kind: 'open'
+      readonly question: number
+      readonly positivesFound: number
+      /** The end of the dataset's chain: the answer's event comes after it. */
+      readonly head: EventReference
+    } & NewSession)
   /** It was answered before: the stored answer, byte for byte. */
   | { readonly kind: 'answered'; readonly answer: string }
   /** The key was used for another question. */
@@ -153,13 +232,41 @@ export type OpenOutcome =
   /** The dataset's id has a budget already, perhaps from a dataset that was deleted: it stays as it is. */
   | { readonly kind: 'exists'; readonly budget: Budget }
 
+/** A budget to open. */
+export interface NewBudget {
+  readonly accounting: Accounting
+  readonly granted: PrivacyLoss
+}
+
+/** An allotment to set. */
+export interface NewAllotment {
+  readonly dataset: string
+  readonly analyst: string
+  /** Left out: the limit is lifted. */
+  readonly granted?: PrivacyLoss
+  /** Who sets it. */
+  readonly principal: string
+  readonly reason: string
+}
+
 /** The budget ledger: every method is durable when its promise resolves. */
 export interface Ledger {
-  /** Open the budget of a dataset id; an existing one is never changed. */
-  openBudget(dataset: string, cap: PrivacyLoss, principal: string): Promise<OpenOutcome>
+  /**
+   * Open the budget of a dataset id; an existing one is never changed.
+   * @throws RangeError where it is more than a budget holds.
+   */
+  openBudget(dataset: string, budget: NewBudget, principal: string): Promise<OpenOutcome>
   /** Raise a cap. `undefined` where the dataset has no budget; RangeError where the cap would pass its largest value. */
   grant(dataset: string, amount: PrivacyLoss, principal: string, reason: string): Promise<Budget | undefined>
+  /** Limit what one analyst may spend of a dataset's cap, or lift the limit. */
+  allot(allotment: NewAllotment): Promise<AllotOutcome>
   budget(dataset: string): Promise<Budget | undefined>
+  /** Of one analyst who has spent nothing and has no allotment: nothing spent. `undefined` without a budget. */
+  analystSpending(dataset: string, principal: string): Promise<AnalystSpending | undefined>
+  /** The end of the chain with all balances, as they were at one moment; `undefined` without a budget. */
+  head(dataset: string): Promise<LedgerHead | undefined>
+  /** Every dataset id that ever had a budget, in order. */
+  datasets(): Promise<readonly string[]>
   charge(request: ChargeRequest): Promise<ChargeOutcome>
   /**
    * Store the answer of a charge whose attempt is still the latest.

@@ -1,4 +1,5 @@
 import type { Ledger } from './ledger.ts'
+import type { Protocol } from './protocol.ts'
 
 /** What a store can be asked, apart from closing. */
 export type OperationName = Exclude<keyof Ledger, 'close'>
@@ -10,6 +11,10 @@ export type OperationResults = { readonly [Name in OperationName]: Awaited<Retur
 export type Operations = {
   readonly [Name in OperationName]: (...args: OperationArguments[Name]) => OperationResults[Name]
 }
+
+/** Operations that change rows; the protocol decides them, and the others only read. */
+export type CommandName = Exclude<keyof Protocol, 'sessionQuestion'>
+export type ReadName = Exclude<OperationName, CommandName>
 
 /** One operation with its arguments, as it crosses threads. */
 export type Call<Name extends OperationName = OperationName> = {
@@ -23,8 +28,25 @@ export type Settled =
 
 /** Carry out one call. */
 export function perform<Name extends OperationName>(
-  operations: Operations,
+  operations: Pick<Operations, Name>,
   call: Call<Name>,
 ): OperationResults[Name] {
-  return operations[call.operation](...call.args)
+  const { operation, args } = call
+  return operations[operation](...args)
+}
+
+const COMMANDS: { readonly [Name in CommandName]: true } = {
+  openBudget: true,
+  grant: true,
+  allot: true,
+  charge: true,
+  recordAnswer: true,
+  recordFailure: true,
+  openSession: true,
+  recordSessionAnswer: true,
+}
+
+/** Whether a call changes rows. */
+export function isCommand(call: Call): call is Call<CommandName> {
+  return Object.hasOwn(COMMANDS, call.operation)
 }

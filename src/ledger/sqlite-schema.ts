@@ -1,22 +1,19 @@
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
-import { EPSILON_FRACTION_DIGITS, MAX_BUDGET_EPSILON, ONE_DELTA_ATTO } from '../privacy/loss.ts'
+import { ONE_DELTA_ATTO } from '../privacy/loss.ts'
 import { LedgerFault } from './fault.ts'
-
-/** The largest cap, and the largest cost of a charge, in nano-epsilons. */
-export const MAX_EPSILON_NANO = BigInt(MAX_BUDGET_EPSILON) * 10n ** BigInt(EPSILON_FRACTION_DIGITS)
-/** The largest cap of delta, in units of 1e-18: just below 1. */
-export const MAX_CAP_DELTA_ATTO = ONE_DELTA_ATTO - 1n
+import {
+  MAX_CAP_DELTA_ATTO,
+  MAX_COUNT,
+  MAX_EPSILON_NANO,
+  MAX_RHO_PICO,
+  MAX_THRESHOLD_NOISE,
+  MAX_TIME_MS,
+} from './range.ts'
 
 /** `Stt1`: says that a SQLite file is a Sotto ledger. */
 const APPLICATION_ID = 0x53747431n
-
-const MAX_COUNT = Number.MAX_SAFE_INTEGER
-/** Far beyond any noise that is ever drawn, and within 64 bits. */
-export const MAX_THRESHOLD_NOISE = 2n ** 62n
-/** The last instant that an ISO 8601 date of JavaScript can name, in milliseconds since 1970. */
-export const MAX_TIME_MS = 8_640_000_000_000_000
 
 /**
  * The schema, as the list of steps that led to it. Forward only: a released step is never edited, the next is appended.
@@ -189,6 +186,107 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER session_answers_are_never_deleted BEFORE DELETE ON sparse_vector_answers
   BEGIN SELECT RAISE(ABORT, 'an answer of a session is never deleted'); END;
   `,
+  `
+  -- What a budget is counted in. Under zcdp the caps of epsilon and delta are what was granted, and rho is what is spent.
+  ALTER TABLE budgets ADD COLUMN accounting TEXT NOT NULL DEFAULT 'basic'
+    CHECK (accounting IN ('basic', 'zcdp'));
+  ALTER TABLE budgets ADD COLUMN cap_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (cap_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO} AND (accounting = 'zcdp' OR cap_rho_pico = 0));
+  ALTER TABLE budgets ADD COLUMN spent_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (spent_rho_pico BETWEEN 0 AND cap_rho_pico
+      AND (accounting = 'basic' OR (spent_epsilon_nano = 0 AND spent_delta_atto = 0)));
+
+  DROP TRIGGER budgets_never_shrink;
+  CREATE TRIGGER budgets_never_shrink BEFORE UPDATE ON budgets
+  WHEN NEW.dataset <> OLD.dataset OR NEW.accounting <> OLD.accounting
+    OR NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
+    OR NEW.cap_rho_pico < OLD.cap_rho_pico
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.spent_rho_pico < OLD.spent_rho_pico
+    OR NEW.head_sequence < OLD.head_sequence
+  BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+  -- A batch of events moves the head once.
+  DROP TRIGGER events_follow_each_other;
+  CREATE TRIGGER events_follow_each_other BEFORE INSERT ON events
+  WHEN NEW.sequence <> 1 + (SELECT coalesce(max(sequence), 0) FROM events WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'an event follows the one before'); END;
+  CREATE TRIGGER a_head_is_the_last_event BEFORE UPDATE ON budgets
+  WHEN NEW.head_hash IS NOT (SELECT hash FROM events WHERE dataset = NEW.dataset AND sequence = NEW.head_sequence)
+    OR NEW.head_sequence <> (SELECT coalesce(max(sequence), 0) FROM events WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'the head is the last event'); END;
+
+  CREATE TABLE analysts (
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    principal TEXT NOT NULL CHECK (length(principal) > 0),
+    -- The allotment: all NULL where there is none. Without zcdp its rho is 0.
+    granted_epsilon_nano INTEGER CHECK (granted_epsilon_nano BETWEEN 0 AND ${MAX_EPSILON_NANO}),
+    granted_delta_atto INTEGER CHECK (granted_delta_atto BETWEEN 0 AND ${MAX_CAP_DELTA_ATTO}),
+    limit_rho_pico INTEGER CHECK (limit_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO}),
+    spent_epsilon_nano INTEGER NOT NULL
+      CHECK (spent_epsilon_nano BETWEEN 0 AND coalesce(granted_epsilon_nano, ${MAX_EPSILON_NANO})),
+    spent_delta_atto INTEGER NOT NULL
+      CHECK (spent_delta_atto BETWEEN 0 AND coalesce(granted_delta_atto, ${MAX_CAP_DELTA_ATTO})),
+    spent_rho_pico INTEGER NOT NULL CHECK (spent_rho_pico BETWEEN 0 AND coalesce(limit_rho_pico, ${MAX_RHO_PICO})),
+    -- The part of it that the dataset was not charged again.
+    shared_epsilon_nano INTEGER NOT NULL CHECK (shared_epsilon_nano BETWEEN 0 AND spent_epsilon_nano),
+    shared_delta_atto INTEGER NOT NULL CHECK (shared_delta_atto BETWEEN 0 AND spent_delta_atto),
+    shared_rho_pico INTEGER NOT NULL CHECK (shared_rho_pico BETWEEN 0 AND spent_rho_pico),
+    PRIMARY KEY (dataset, principal),
+    CHECK ((granted_epsilon_nano IS NULL) = (granted_delta_atto IS NULL)
+      AND (granted_epsilon_nano IS NULL) = (limit_rho_pico IS NULL))
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO analysts
+  SELECT dataset, principal, NULL, NULL, NULL, sum(loss_epsilon_nano), sum(loss_delta_atto), 0, 0, 0, 0
+  FROM charges WHERE state <> 'denied' GROUP BY dataset, principal;
+
+  CREATE TRIGGER analysts_are_never_replaced BEFORE INSERT ON analysts
+  WHEN EXISTS (SELECT 1 FROM analysts WHERE dataset = NEW.dataset AND principal = NEW.principal)
+  BEGIN SELECT RAISE(ABORT, 'an analyst has one account'); END;
+  CREATE TRIGGER analysts_are_never_deleted BEFORE DELETE ON analysts
+  BEGIN SELECT RAISE(ABORT, 'an account is never deleted'); END;
+  CREATE TRIGGER analysts_never_unspend BEFORE UPDATE ON analysts
+  WHEN NEW.dataset <> OLD.dataset OR NEW.principal <> OLD.principal
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.spent_rho_pico < OLD.spent_rho_pico
+    OR NEW.shared_epsilon_nano < OLD.shared_epsilon_nano OR NEW.shared_delta_atto < OLD.shared_delta_atto
+    OR NEW.shared_rho_pico < OLD.shared_rho_pico
+  BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+  ALTER TABLE charges ADD COLUMN loss_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (loss_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO});
+  ALTER TABLE charges ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0 CHECK (sharing IN (0, 1));
+  -- The charge whose release answers this one; the dataset was not debited for it.
+  ALTER TABLE charges ADD COLUMN shared_from TEXT REFERENCES charges (id);
+
+  DROP TRIGGER charges_keep_their_debit;
+  CREATE TRIGGER charges_keep_their_debit BEFORE UPDATE ON charges
+  WHEN NEW.number <> OLD.number OR NEW.id <> OLD.id OR NEW.principal <> OLD.principal
+    OR NEW.idempotency_key <> OLD.idempotency_key OR NEW.request_hash <> OLD.request_hash
+    OR NEW.dataset <> OLD.dataset OR NEW.attempt < OLD.attempt OR OLD.state = 'answered'
+    OR (NEW.state = 'denied' AND OLD.state <> 'denied')
+    OR (OLD.state <> 'denied'
+      AND (NEW.loss_epsilon_nano <> OLD.loss_epsilon_nano OR NEW.loss_delta_atto <> OLD.loss_delta_atto
+        OR NEW.loss_rho_pico <> OLD.loss_rho_pico OR NEW.shared_from IS NOT OLD.shared_from))
+  BEGIN SELECT RAISE(ABORT, 'a debit is final'); END;
+
+  -- Of each question on a dataset whose analysts share, the first release.
+  CREATE TABLE shared_releases (
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    request_hash TEXT NOT NULL,
+    charge INTEGER NOT NULL REFERENCES releases (charge),
+    PRIMARY KEY (dataset, request_hash)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER shared_releases_are_never_replaced BEFORE INSERT ON shared_releases
+  WHEN EXISTS (SELECT 1 FROM shared_releases WHERE dataset = NEW.dataset AND request_hash = NEW.request_hash)
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  CREATE TRIGGER shared_releases_are_never_changed BEFORE UPDATE ON shared_releases
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  CREATE TRIGGER shared_releases_are_never_deleted BEFORE DELETE ON shared_releases
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  `,
 ]
 
 /**
@@ -226,7 +324,24 @@ function makePrivate(file: string): void {
   }
 }
 
+/** Before it, and in the withdrawn 3.52.0, a log that is reset while it is written to could corrupt the file. */
+const LEAST_SQLITE = [3, 51, 3] as const
+
+/** Whether a version of SQLite, such as `3.53.4`, is known not to lose what a log in WAL mode holds. */
+export function isSoundSqlite(version: string): boolean {
+  if (version === '3.52.0') return false
+  const parts = version.split('.').map(Number)
+  for (const [place, least] of LEAST_SQLITE.entries()) {
+    const part = parts[place] ?? 0
+    if (part !== least) return part > least
+  }
+  return true
+}
+
 function configure(database: DatabaseSync): void {
+  const version = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
+  if (!isSoundSqlite(version))
+    throw new LedgerFault('unusable', `SQLite ${version} may corrupt a ledger: it must be 3.51.3 or newer`)
   // The lock comes before the first look at the file, so that there never is memory shared with another process.
   database.exec('PRAGMA locking_mode = EXCLUSIVE')
   expectPragma(database, 'journal_mode = WAL', 'wal')

@@ -1,46 +1,33 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import {
-  type DeltaAtto,
-  deltaAtto,
-  type EpsilonNano,
-  epsilonNano,
-  NO_LOSS,
-  ONE_DELTA_ATTO,
-  type PrivacyLoss,
-} from '../privacy/loss.ts'
-import { sha256 } from './canonical.ts'
-import { chargeId } from './charge-id.ts'
-import { canonicalEvent, entryFromEvent, eventLoss, FIRST_PREVIOUS_HASH, type LedgerEvent } from './event.ts'
+import { type Accounting, type Amount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import { deltaAtto, epsilonNano, type PrivacyLoss, type RhoPico, rhoPico } from '../privacy/loss.ts'
+import { amountFromColumns, columnsOf } from './amount-columns.ts'
+import { entryFromEvent, FIRST_PREVIOUS_HASH } from './event.ts'
 import { LedgerFault } from './fault.ts'
-import type {
-  Budget,
-  Charge,
-  ChargeOutcome,
-  ChargeRequest,
-  LedgerEntry,
-  NewSession,
-  OpenOutcome,
-  SessionAnswer,
-  SessionQuestion,
-  SessionQuestionOutcome,
-  StoredEvent,
-  StoredRelease,
-  StoredSession,
-  StoredSessionAnswer,
-} from './ledger.ts'
-import { type Call, type Operations, perform, type Settled } from './operation.ts'
+import type { AnalystSpending } from './ledger.ts'
 import {
-  isDiskFull,
-  isStoreError,
-  MAX_CAP_DELTA_ATTO,
-  MAX_EPSILON_NANO,
-  MAX_THRESHOLD_NOISE,
-  openSqliteDatabase,
-} from './sqlite-schema.ts'
-
-/** The longest lease of an attempt: one day. */
-const MAX_LEASE_MS = 86_400_000
-const MAX_PAGE = 1_000
+  type Call,
+  type CommandName,
+  isCommand,
+  type Operations,
+  perform,
+  type ReadName,
+  type Settled,
+} from './operation.ts'
+import {
+  type Account,
+  type AnalystAccount,
+  beginWork,
+  type Changes,
+  newAnalyst,
+  type Rows,
+  type SessionRow,
+  type StoredCharge,
+  spendingOf,
+  type Work,
+} from './protocol.ts'
+import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
+import { isDiskFull, isStoreError, openSqliteDatabase } from './sqlite-schema.ts'
 
 /** A ledger over one SQLite file, synchronous: it blocks its thread while the disk works. */
 export interface SqliteStore {
@@ -71,35 +58,49 @@ export function openSqliteStore(path: string, now: () => number): SqliteStore {
  * @param now the time in milliseconds since 1970
  */
 export function sqliteStore(database: DatabaseSync, now: () => number): SqliteStore {
-  const operations = sqliteOperations(database, now)
-  const savepoint = database.prepare('SAVEPOINT call')
-  const release = database.prepare('RELEASE call')
+  const rows = sqliteRows(database)
+  const write = sqliteWriter(database)
+  const readsAfter = sqliteReads(database, rows)
   let stopped: LedgerFault | undefined
 
-  function settle(call: Call): Settled {
-    savepoint.run()
-    try {
-      const result = perform(operations, call)
-      release.run()
-      return { kind: 'done', result }
-    } catch (error) {
-      // What fails below the tables (the disk, a corrupt page) is no matter of one call: nothing may be committed.
-      if (isStoreError(error) || !database.isTransaction) throw error
-      database.exec('ROLLBACK TO call; RELEASE call')
-      return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
-    }
+  function settleAll(calls: readonly Call[]): readonly Settled[] {
+    let work = beginWork(rows, now())
+    const settled = calls.map((call): Settled => {
+      if (!isCommand(call)) {
+        // What is read shows what the calls before it have changed.
+        write(work.changes())
+        work = beginWork(rows, now())
+      }
+      try {
+        const result = isCommand(call)
+          ? perform<CommandName>(work, call)
+          : perform<ReadName>(readsAfter(work), call as Call<ReadName>)
+        return { kind: 'done', result }
+      } catch (error) {
+        // What fails in SQLite is no matter of one call.
+        if (error instanceof Error && 'errcode' in error) throw error
+        return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
+      }
+    })
+    write(work.changes())
+    return settled
   }
 
   function batch(calls: readonly Call[]): readonly Settled[] {
     if (stopped !== undefined) throw stopped
     try {
       database.exec('BEGIN IMMEDIATE')
-      const settled = calls.map(settle)
+      const settled = settleAll(calls)
       database.exec('COMMIT')
       return settled
     } catch (error) {
       const undone = rollBack()
       if (undone && isDiskFull(error)) throw new LedgerFault('unknown', 'the disk is full', error)
+      // The tables refuse what one of the calls wants written: by themselves the others are not in its way.
+      if (undone && !isStoreError(error)) {
+        if (calls.length > 1) return calls.flatMap((call) => batch([call]))
+        return [{ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }]
+      }
       // After a failed flush the operating system may report success for pages it has lost, so no later commit of
       // this process could be trusted.
       const reason = error instanceof Error ? error.message : String(error)
@@ -134,121 +135,177 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
 
 type Row = Readonly<Record<string, SQLOutputValue>>
 
-interface Account {
-  readonly dataset: string
-  readonly budget: Budget
-  readonly headSequence: number
-  readonly headHash: string
-}
-
-interface ChargeRow {
-  readonly number: bigint
-  readonly id: string
-  readonly dataset: string
-  readonly principal: string
-  readonly idempotencyKey: string
-  readonly requestHash: string
-  readonly loss: PrivacyLoss
-  readonly state: string
-  readonly attempt: number
-  readonly leasedAtMs: number
-  readonly leaseExpiresAtMs: number
-}
-
-interface SessionRow extends NewSession {
-  /** Of the charge that opened it. */
-  readonly number: bigint
-  readonly dataset: string
-  readonly datasetVersion: string
-  readonly principal: string
-  readonly opening: string
-  readonly answered: number
-  readonly positivesFound: number
-}
-
-/** What an event says beyond its place in the chain. */
-type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
-
-function sqliteOperations(database: DatabaseSync, now: () => number): Operations {
+function sqliteRows(
+  database: DatabaseSync,
+): Rows & { readonly spending: (dataset: string) => AnalystSpending[] } {
   const findAccount = database.prepare('SELECT * FROM budgets WHERE dataset = :dataset')
+  const findAnalyst = database.prepare(`
+    SELECT analysts.*, budgets.accounting FROM analysts JOIN budgets USING (dataset)
+    WHERE dataset = :dataset AND principal = :principal
+  `)
+  const findSpending = database.prepare(`
+    SELECT analysts.*, budgets.accounting FROM analysts JOIN budgets USING (dataset)
+    WHERE dataset = :dataset ORDER BY principal
+  `)
+  const findCharge = database.prepare(`
+    SELECT id, charges.dataset, dataset_version, principal, idempotency_key, request_hash, loss_epsilon_nano,
+      loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms, lease_expires_at_ms, sharing,
+      shared_from, budgets.accounting
+    FROM charges JOIN budgets USING (dataset) WHERE id = :id
+  `)
+  const findAnswer = database.prepare(`
+    SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
+  `)
+  const findShared = database.prepare(`
+    SELECT charges.id FROM shared_releases JOIN charges ON charges.number = shared_releases.charge
+    WHERE shared_releases.dataset = :dataset AND shared_releases.request_hash = :requestHash
+  `)
+  const findSession = database.prepare(`
+    SELECT charges.id, charges.dataset, charges.dataset_version, charges.principal,
+      sessions.positives, sessions.terms, sessions.threshold_noise,
+      (SELECT coalesce(max(question), 0) FROM sparse_vector_answers WHERE session = charges.number) AS answered,
+      (SELECT count(*) FROM sparse_vector_answers WHERE session = charges.number AND above = 1) AS positives_found
+    FROM charges JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
+    WHERE charges.id = :id
+  `)
+  const findSessionAnswer = database.prepare(`
+    SELECT request_hash, answer FROM sparse_vector_answers
+    WHERE session = (SELECT number FROM charges WHERE id = :session) AND idempotency_key = :idempotencyKey
+  `)
+  return {
+    account: (dataset) => ifThere(findAccount.get({ dataset }), accountFromRow),
+    analyst: (dataset, principal) => ifThere(findAnalyst.get({ dataset, principal }), analystFromRow),
+    spending: (dataset) => findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row))),
+    charge: (id) => ifThere(findCharge.get({ id }), chargeFromRow),
+    answer: (id) => ifThere(findAnswer.get({ id }), (row) => text(row, 'answer')),
+    sharedRelease: (dataset, requestHash) =>
+      ifThere(findShared.get({ dataset, requestHash }), (row) => text(row, 'id')),
+    session: (id) => ifThere(findSession.get({ id }), sessionFromRow),
+    sessionAnswer: (session, idempotencyKey) =>
+      ifThere(findSessionAnswer.get({ session, idempotencyKey }), (row) => ({
+        requestHash: text(row, 'request_hash'),
+        answer: text(row, 'answer'),
+      })),
+  }
+}
+
+/** Each write names what it expects to be there, so that a row that is not as it was read stops the batch. */
+function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
   const insertAccount = database.prepare(`
-    INSERT INTO budgets (dataset, cap_epsilon_nano, cap_delta_atto, spent_epsilon_nano, spent_delta_atto,
-      head_sequence, head_hash)
-    VALUES (:dataset, :epsilonNano, :deltaAtto, 0, 0, 0, :headHash)
+    INSERT INTO budgets (dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico,
+      spent_epsilon_nano, spent_delta_atto, spent_rho_pico, head_sequence, head_hash)
+    VALUES (:dataset, :accounting, :grantedEpsilonNano, :grantedDeltaAtto, :capRhoPico, 0, 0, 0, 0, :headHash)
   `)
-  const raiseCap = database.prepare(`
+  const updateAccount = database.prepare(`
     UPDATE budgets
-    SET cap_epsilon_nano = cap_epsilon_nano + :epsilonNano, cap_delta_atto = cap_delta_atto + :deltaAtto
-    WHERE dataset = :dataset
-    RETURNING *
+    SET cap_epsilon_nano = :grantedEpsilonNano, cap_delta_atto = :grantedDeltaAtto, cap_rho_pico = :capRhoPico,
+      spent_epsilon_nano = spent_epsilon_nano + :epsilonNano, spent_delta_atto = spent_delta_atto + :deltaAtto,
+      spent_rho_pico = spent_rho_pico + :rhoPico, head_sequence = :headSequence, head_hash = :headHash
+    WHERE dataset = :dataset AND head_hash = :headHashBefore
+      AND CASE accounting
+        WHEN 'basic' THEN :grantedEpsilonNano - spent_epsilon_nano >= :epsilonNano
+          AND :grantedDeltaAtto - spent_delta_atto >= :deltaAtto
+        ELSE :capRhoPico - spent_rho_pico >= :rhoPico END
   `)
-  const debitAccount = database.prepare(`
-    UPDATE budgets
-    SET spent_epsilon_nano = spent_epsilon_nano + :epsilonNano, spent_delta_atto = spent_delta_atto + :deltaAtto
-    WHERE dataset = :dataset
-      AND cap_epsilon_nano - spent_epsilon_nano >= :epsilonNano
-      AND cap_delta_atto - spent_delta_atto >= :deltaAtto
-    RETURNING *
+  const insertAnalyst = database.prepare(`
+    INSERT INTO analysts (dataset, principal, granted_epsilon_nano, granted_delta_atto, limit_rho_pico,
+      spent_epsilon_nano, spent_delta_atto, spent_rho_pico, shared_epsilon_nano, shared_delta_atto, shared_rho_pico)
+    VALUES (:dataset, :principal, :grantedEpsilonNano, :grantedDeltaAtto, :limitRhoPico,
+      :epsilonNano, :deltaAtto, :rhoPico, :sharedEpsilonNano, :sharedDeltaAtto, :sharedRhoPico)
   `)
-  const moveHead = database.prepare(`
-    UPDATE budgets SET head_sequence = :sequence, head_hash = :hash WHERE dataset = :dataset
+  const updateAnalyst = database.prepare(`
+    UPDATE analysts
+    SET granted_epsilon_nano = :grantedEpsilonNano, granted_delta_atto = :grantedDeltaAtto,
+      limit_rho_pico = :limitRhoPico, spent_epsilon_nano = :epsilonNano, spent_delta_atto = :deltaAtto,
+      spent_rho_pico = :rhoPico, shared_epsilon_nano = :sharedEpsilonNano, shared_delta_atto = :sharedDeltaAtto,
+      shared_rho_pico = :sharedRhoPico
+    WHERE dataset = :dataset AND principal = :principal
   `)
   const insertEvent = database.prepare(`
     INSERT INTO events (dataset, sequence, principal, canonical, hash)
     VALUES (:dataset, :sequence, :principal, :canonical, :hash)
   `)
-  const findCharge = database.prepare('SELECT * FROM charges WHERE id = :id')
   const insertCharge = database.prepare(`
     INSERT INTO charges (id, principal, idempotency_key, dataset, dataset_version, request_hash, request,
-      loss_epsilon_nano, loss_delta_atto, state, attempt, created_at_ms, leased_at_ms, lease_expires_at_ms)
+      loss_epsilon_nano, loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms,
+      lease_expires_at_ms, sharing, shared_from)
     VALUES (:id, :principal, :idempotencyKey, :dataset, :datasetVersion, :requestHash, :request,
-      :epsilonNano, :deltaAtto, :state, :attempt, :nowMs, :nowMs, :leaseExpiresAtMs)
+      :epsilonNano, :deltaAtto, :rhoPico, :state, :attempt, :createdAtMs, :leasedAtMs, :leaseExpiresAtMs, :sharing,
+      :sharedFrom)
   `)
-  const payDenied = database.prepare(`
+  const updateCharge = database.prepare(`
     UPDATE charges
-    SET state = 'charged', attempt = 1, dataset_version = :datasetVersion, loss_epsilon_nano = :epsilonNano,
-      loss_delta_atto = :deltaAtto, leased_at_ms = :nowMs, lease_expires_at_ms = :leaseExpiresAtMs
-    WHERE number = :number AND state = 'denied'
+    SET state = :state, attempt = :attempt, dataset_version = :datasetVersion, loss_epsilon_nano = :epsilonNano,
+      loss_delta_atto = :deltaAtto, loss_rho_pico = :rhoPico, leased_at_ms = :leasedAtMs,
+      lease_expires_at_ms = :leaseExpiresAtMs, sharing = :sharing, shared_from = :sharedFrom
+    WHERE id = :id AND state = :stateBefore AND attempt = :attemptBefore
   `)
-  const retryCharge = database.prepare(`
-    UPDATE charges
-    SET state = 'charged', attempt = :attempt, dataset_version = :datasetVersion, leased_at_ms = :nowMs,
-      lease_expires_at_ms = :leaseExpiresAtMs
-    WHERE number = :number AND state IN ('charged', 'failed')
+  const insertRelease = database.prepare(`
+    INSERT INTO releases (charge, answer) SELECT number, :answer FROM charges WHERE id = :charge
   `)
-  const endAttempt = database.prepare(`
-    UPDATE charges SET state = :state
-    WHERE id = :id AND attempt = :attempt AND state = 'charged'
-    RETURNING *
-  `)
-  const insertRelease = database.prepare('INSERT INTO releases (charge, answer) VALUES (:charge, :answer)')
-  const findAnswer = database.prepare('SELECT answer FROM releases WHERE charge = :charge')
-  const findRelease = database.prepare(`
-    SELECT charges.dataset, charges.principal, releases.answer
-    FROM charges JOIN releases ON releases.charge = charges.number
-    WHERE charges.id = :id
+  const insertShared = database.prepare(`
+    INSERT INTO shared_releases (dataset, request_hash, charge)
+    SELECT :dataset, :requestHash, number FROM charges WHERE id = :charge
   `)
   const insertSession = database.prepare(`
     INSERT INTO sparse_vector_sessions (charge, positives, terms, threshold_noise)
-    VALUES (:charge, :positives, :terms, :thresholdNoise)
-  `)
-  const findSession = database.prepare(`
-    SELECT charges.number, charges.dataset, charges.dataset_version, charges.principal, releases.answer,
-      sessions.positives, sessions.terms, sessions.threshold_noise,
-      (SELECT coalesce(max(question), 0) FROM sparse_vector_answers WHERE session = charges.number) AS answered,
-      (SELECT count(*) FROM sparse_vector_answers WHERE session = charges.number AND above = 1) AS positives_found
-    FROM charges
-      JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
-      JOIN releases ON releases.charge = charges.number
-    WHERE charges.id = :id
-  `)
-  const findSessionAnswer = database.prepare(`
-    SELECT request_hash, answer FROM sparse_vector_answers
-    WHERE session = :session AND idempotency_key = :idempotencyKey
+    SELECT number, :positives, :terms, :thresholdNoise FROM charges WHERE id = :charge
   `)
   const insertSessionAnswer = database.prepare(`
     INSERT INTO sparse_vector_answers (session, question, idempotency_key, request_hash, request, above, answer)
-    VALUES (:session, :question, :idempotencyKey, :requestHash, :request, :above, :answer)
+    SELECT number, :question, :idempotencyKey, :requestHash, :request, :above, :answer
+    FROM charges WHERE id = :session
+  `)
+
+  return (changes) => {
+    for (const { before, after } of changes.accounts) {
+      if (before === undefined) insertAccount.run(newAccountValues(after))
+    }
+    for (const { dataset, sequence, principal, canonical, hash } of changes.events) {
+      insertEvent.run({ dataset, sequence, principal, canonical, hash })
+    }
+    for (const { before, after } of changes.accounts) {
+      expectOneChange(updateAccount.run(accountValues(before, after)))
+    }
+    for (const { before, after } of changes.analysts) {
+      expectOneChange((before === undefined ? insertAnalyst : updateAnalyst).run(analystValues(after)))
+    }
+    for (const charge of changes.newCharges) {
+      const { principal, idempotencyKey, dataset, requestHash, request, createdAtMs } = charge
+      insertCharge.run({
+        ...chargeValues(charge),
+        principal,
+        idempotencyKey,
+        dataset,
+        requestHash,
+        request,
+        createdAtMs,
+      })
+    }
+    for (const { before, after } of changes.changedCharges) {
+      expectOneChange(
+        updateCharge.run({
+          ...chargeValues(after),
+          stateBefore: before.state,
+          attemptBefore: before.attempt,
+        }),
+      )
+    }
+    for (const release of changes.releases) expectOneChange(insertRelease.run({ ...release }))
+    for (const shared of changes.sharedReleases) expectOneChange(insertShared.run({ ...shared }))
+    for (const session of changes.sessions) expectOneChange(insertSession.run({ ...session }))
+    for (const answer of changes.sessionAnswers) {
+      expectOneChange(insertSessionAnswer.run({ ...answer, above: answer.above ? 1 : 0 }))
+    }
+  }
+}
+
+function sqliteReads(
+  database: DatabaseSync,
+  rows: ReturnType<typeof sqliteRows>,
+): (work: Work) => Pick<Operations, ReadName> {
+  const findOpening = database.prepare(`
+    SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
   `)
   const findSessionAnswers = database.prepare(`
     SELECT question, request, answer FROM sparse_vector_answers
@@ -273,369 +330,208 @@ function sqliteOperations(database: DatabaseSync, now: () => number): Operations
   const findLastVersion = database.prepare(`
     SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
   `)
+  const findDatasets = database.prepare('SELECT dataset FROM budgets ORDER BY dataset')
+  const findRelease = database.prepare(`
+    SELECT charges.dataset, charges.principal, releases.answer
+    FROM charges JOIN releases ON releases.charge = charges.number
+    WHERE charges.id = :id
+  `)
   const probe = database.prepare('SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)')
 
-  function account(dataset: string): Account | undefined {
-    const row = findAccount.get({ dataset })
-    return row === undefined ? undefined : accountFromRow(row)
-  }
-
-  function append(account: Account, facts: EventFacts): void {
-    const { dataset } = account
-    const sequence = account.headSequence + 1
-    const at = new Date(now()).toISOString()
-    const event: LedgerEvent = {
-      version: 1,
-      dataset,
-      sequence,
-      previousHash: account.headHash,
-      at,
-      ...facts,
-    }
-    const canonical = canonicalEvent(event)
-    const hash = sha256(canonical)
-    insertEvent.run({ dataset, sequence, principal: facts.principal, canonical, hash })
-    moveHead.run({ dataset, sequence, hash })
-  }
-
-  function openBudget(dataset: string, cap: PrivacyLoss, principal: string): OpenOutcome {
-    expectText({ dataset, principal })
-    expectCap(cap)
-    const existing = account(dataset)
-    if (existing !== undefined) return { kind: 'exists', budget: existing.budget }
-    insertAccount.run({ dataset, ...amounts(cap), headHash: FIRST_PREVIOUS_HASH })
-    const opened = {
-      dataset,
-      budget: { cap, spent: NO_LOSS },
-      headSequence: 0,
-      headHash: FIRST_PREVIOUS_HASH,
-    }
-    append(opened, { kind: 'opened', principal, loss: eventLoss(cap) })
-    return { kind: 'opened' }
-  }
-
-  function grant(
-    dataset: string,
-    amount: PrivacyLoss,
-    principal: string,
-    reason: string,
-  ): Budget | undefined {
-    expectText({ dataset, principal, reason })
-    expectCap(amount)
-    const before = account(dataset)
-    if (before === undefined) return undefined
-    expectCap({
-      epsilonNano: epsilonNano(before.budget.cap.epsilonNano + amount.epsilonNano),
-      deltaAtto: (before.budget.cap.deltaAtto + amount.deltaAtto) as DeltaAtto,
-    })
-    const after = accountFromRow(expectRow(raiseCap.get({ dataset, ...amounts(amount) })))
-    append(after, { kind: 'granted', principal, loss: eventLoss(amount), reason })
-    return after.budget
-  }
-
-  function charge(request: ChargeRequest): ChargeOutcome {
-    expectChargeRequest(request)
-    const id = chargeId(request.principal, request.idempotencyKey)
-    const row = findCharge.get({ id })
-    if (row === undefined) return debit(id, request, undefined)
-    const earlier = chargeFromRow(row)
-    if (earlier.principal !== request.principal || earlier.idempotencyKey !== request.idempotencyKey) {
-      throw new Error('two idempotency keys have the same charge id')
-    }
-    if (!isSameQuestion(earlier, request)) return { kind: 'key-reused' }
-    if (earlier.state === 'denied') return debit(id, request, earlier)
-    if (earlier.state === 'answered') {
+  return (work) => ({
+    budget: (dataset) => rows.account(dataset)?.budget,
+    analystSpending(dataset, principal) {
+      const account = rows.account(dataset)
+      if (account === undefined) return undefined
+      return spendingOf(rows.analyst(dataset, principal) ?? newAnalyst(account, principal))
+    },
+    head(dataset) {
+      const account = rows.account(dataset)
+      if (account === undefined) return undefined
+      const { budget, headSequence, headHash } = account
+      return { sequence: headSequence, hash: headHash, budget, spending: rows.spending(dataset) }
+    },
+    datasets: () => findDatasets.all().map((row) => text(row, 'dataset')),
+    session(id) {
+      const found = rows.session(id)
+      if (found === undefined) return undefined
+      const { dataset, datasetVersion, principal, answered, positives, positivesFound } = found
+      const opening = text(expectRow(findOpening.get({ id })), 'answer')
+      const positivesLeft = positives - positivesFound
+      return { id, dataset, datasetVersion, principal, opening, answered, positivesLeft }
+    },
+    sessionQuestion: work.sessionQuestion,
+    sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeQuestion', beforeQuestion, MAX_COUNT)
+      return findSessionAnswers.all({ id, before: beforeQuestion, limit }).map((row) => ({
+        question: count(row, 'question'),
+        request: text(row, 'request'),
+        answer: text(row, 'answer'),
+      }))
+    },
+    entries(dataset, { limit, principal, beforeSequence: before = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeSequence', before, MAX_COUNT)
+      const found =
+        principal === undefined
+          ? findEvents.all({ dataset, before, limit })
+          : findEventsOfPrincipal.all({ dataset, before, limit, principal })
+      return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
+    },
+    events(dataset, { limit, afterSequence }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
+      const found = findEventsAfter.all({ dataset, after: afterSequence, limit })
+      return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+    },
+    release(id) {
+      const row = findRelease.get({ id })
+      if (row === undefined) return undefined
       return {
-        kind: 'answered',
         id,
-        answer: text(expectRow(findAnswer.get({ charge: earlier.number })), 'answer'),
+        dataset: text(row, 'dataset'),
+        principal: text(row, 'principal'),
+        answer: text(row, 'answer'),
       }
-    }
-    const nowMs = now()
-    // A lease that begins in the future was given before the clock was set back; how much of it is left nobody knows.
-    if (earlier.state === 'charged' && nowMs >= earlier.leasedAtMs && nowMs < earlier.leaseExpiresAtMs) {
-      return { kind: 'in-flight', retryAfterMs: earlier.leaseExpiresAtMs - nowMs }
-    }
-    return { kind: 'charged', charge: retry(earlier, request) }
-  }
-
-  function debit(id: string, request: ChargeRequest, denied: ChargeRow | undefined): ChargeOutcome {
-    const { dataset, principal, requestHash, datasetVersion, loss } = request
-    const row = debitAccount.get({ dataset, ...amounts(loss) })
-    const current = row === undefined ? account(dataset) : accountFromRow(row)
-    if (current === undefined) return { kind: 'no-budget' }
-    const paid = row !== undefined
-    const nowMs = now()
-    const lease = { nowMs, leaseExpiresAtMs: paid ? nowMs + request.leaseMs : nowMs }
-    if (denied === undefined) {
-      const { idempotencyKey } = request
-      insertCharge.run({
-        id,
-        principal,
-        idempotencyKey,
-        dataset,
-        datasetVersion,
-        requestHash,
-        request: request.request,
-        ...amounts(loss),
-        state: paid ? 'charged' : 'denied',
-        attempt: paid ? 1 : 0,
-        ...lease,
-      })
-    } else if (paid) {
-      expectChange(payDenied.run({ number: denied.number, datasetVersion, ...amounts(loss), ...lease }))
-    }
-    const facts = { principal, chargeId: id, requestHash, datasetVersion, loss: eventLoss(loss) }
-    if (!paid) {
-      append(current, { kind: 'denied', ...facts })
-      return { kind: 'denied', budget: current.budget }
-    }
-    append(current, { kind: 'charged', attempt: 1, ...facts })
-    return { kind: 'charged', charge: { id, attempt: 1, budget: current.budget } }
-  }
-
-  function retry(earlier: ChargeRow, request: ChargeRequest): Charge {
-    const { id, number } = earlier
-    const { datasetVersion, principal } = request
-    const nowMs = now()
-    const attempt = earlier.attempt + 1
-    expectChange(
-      retryCharge.run({ number, attempt, datasetVersion, nowMs, leaseExpiresAtMs: nowMs + request.leaseMs }),
-    )
-    const current = expectAccount(account(earlier.dataset))
-    append(current, { kind: 'retried', principal, chargeId: id, attempt, datasetVersion })
-    return { id, attempt, budget: current.budget }
-  }
-
-  function recordAnswer(id: string, attempt: number, answer: string): boolean {
-    return endWithAnswer(id, attempt, answer) !== undefined
-  }
-
-  function endWithAnswer(id: string, attempt: number, answer: string): ChargeRow | undefined {
-    expectText({ id })
-    expectWellFormed('answer', answer)
-    expectCount('attempt', attempt, Number.MAX_SAFE_INTEGER)
-    const row = endAttempt.get({ id, attempt, state: 'answered' })
-    if (row === undefined) return undefined
-    const answered = chargeFromRow(row)
-    insertRelease.run({ charge: answered.number, answer })
-    append(expectAccount(account(answered.dataset)), {
-      kind: 'answered',
-      principal: answered.principal,
-      chargeId: id,
-      attempt,
-      answerHash: sha256(answer),
-    })
-    return answered
-  }
-
-  function openSession(id: string, attempt: number, answer: string, session: NewSession): boolean {
-    const { positives, terms, thresholdNoise } = session
-    expectText({ terms })
-    expectCount('positives', positives, Number.MAX_SAFE_INTEGER)
-    if (thresholdNoise < -MAX_THRESHOLD_NOISE || thresholdNoise > MAX_THRESHOLD_NOISE) {
-      throw new RangeError("a threshold's noise is out of range")
-    }
-    const answered = endWithAnswer(id, attempt, answer)
-    if (answered === undefined) return false
-    insertSession.run({ charge: answered.number, positives, terms, thresholdNoise })
-    return true
-  }
-
-  function sessionRow(id: string): SessionRow | undefined {
-    const row = findSession.get({ id })
-    return row === undefined ? undefined : sessionFromRow(row)
-  }
-
-  function session(id: string): StoredSession | undefined {
-    const found = sessionRow(id)
-    if (found === undefined) return undefined
-    const { dataset, datasetVersion, principal, opening, answered, positives, positivesFound } = found
-    return {
-      id,
-      dataset,
-      datasetVersion,
-      principal,
-      opening,
-      answered,
-      positivesLeft: positives - positivesFound,
-    }
-  }
-
-  function sessionQuestion(question: SessionQuestion): SessionQuestionOutcome {
-    expectSessionQuestion(question)
-    const found = sessionRow(question.session)
-    if (found === undefined) return { kind: 'no-session' }
-    const { number, answered, positives, positivesFound, terms, thresholdNoise } = found
-    const stored = findSessionAnswer.get({ session: number, idempotencyKey: question.idempotencyKey })
-    if (stored !== undefined) {
-      return text(stored, 'request_hash') === question.requestHash
-        ? { kind: 'answered', answer: text(stored, 'answer') }
-        : { kind: 'key-reused' }
-    }
-    if (positivesFound >= positives) return { kind: 'used-up' }
-    return { kind: 'open', question: answered + 1, positivesFound, positives, terms, thresholdNoise }
-  }
-
-  function recordSessionAnswer(recorded: SessionAnswer): boolean {
-    const { question, idempotencyKey, requestHash, request, above, answer } = recorded
-    expectText({ request })
-    expectWellFormed('answer', answer)
-    expectCount('question', question, Number.MAX_SAFE_INTEGER)
-    const outcome = sessionQuestion(recorded)
-    const found = sessionRow(recorded.session)
-    if (found === undefined || outcome.kind !== 'open' || outcome.question !== question) return false
-    insertSessionAnswer.run({
-      session: found.number,
-      question,
-      idempotencyKey,
-      requestHash,
-      request,
-      above: above ? 1n : 0n,
-      answer,
-    })
-    append(expectAccount(account(found.dataset)), {
-      kind: 'session-answered',
-      principal: found.principal,
-      chargeId: recorded.session,
-      question,
-      requestHash,
-      answerHash: sha256(answer),
-    })
-    return true
-  }
-
-  function sessionAnswers(
-    id: string,
-    { limit, beforeQuestion = Number.MAX_SAFE_INTEGER }: { limit: number; beforeQuestion?: number },
-  ): readonly StoredSessionAnswer[] {
-    expectCount('limit', limit, MAX_PAGE)
-    expectCount('beforeQuestion', beforeQuestion, Number.MAX_SAFE_INTEGER)
-    return findSessionAnswers.all({ id, before: beforeQuestion, limit }).map((row) => ({
-      question: Number(integer(row, 'question')),
-      request: text(row, 'request'),
-      answer: text(row, 'answer'),
-    }))
-  }
-
-  function recordFailure(id: string, attempt: number): void {
-    expectText({ id })
-    expectCount('attempt', attempt, Number.MAX_SAFE_INTEGER)
-    const row = endAttempt.get({ id, attempt, state: 'failed' })
-    if (row === undefined) return
-    const { dataset, principal } = chargeFromRow(row)
-    append(expectAccount(account(dataset)), { kind: 'failed', principal, chargeId: id, attempt })
-  }
-
-  function entries(
-    dataset: string,
-    page: { readonly limit: number; readonly beforeSequence?: number; readonly principal?: string },
-  ): readonly LedgerEntry[] {
-    const { limit, principal } = page
-    const before = page.beforeSequence ?? Number.MAX_SAFE_INTEGER
-    expectCount('limit', limit, MAX_PAGE)
-    expectCount('beforeSequence', before, Number.MAX_SAFE_INTEGER)
-    const rows =
-      principal === undefined
-        ? findEvents.all({ dataset, before, limit })
-        : findEventsOfPrincipal.all({ dataset, before, limit, principal })
-    return rows.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
-  }
-
-  function events(
-    dataset: string,
-    { limit, afterSequence }: { readonly limit: number; readonly afterSequence: number },
-  ): readonly StoredEvent[] {
-    expectCount('limit', limit, MAX_PAGE)
-    expectCount('afterSequence', afterSequence + 1, Number.MAX_SAFE_INTEGER)
-    const rows = findEventsAfter.all({ dataset, after: afterSequence, limit })
-    return rows.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
-  }
-
-  function release(id: string): StoredRelease | undefined {
-    const row = findRelease.get({ id })
-    if (row === undefined) return undefined
-    return {
-      id,
-      dataset: text(row, 'dataset'),
-      principal: text(row, 'principal'),
-      answer: text(row, 'answer'),
-    }
-  }
-
-  return {
-    openBudget,
-    grant,
-    budget: (dataset) => account(dataset)?.budget,
-    charge,
-    recordAnswer,
-    openSession,
-    session,
-    sessionQuestion,
-    recordSessionAnswer,
-    sessionAnswers,
-    recordFailure,
-    entries,
-    events,
-    release,
-    lastDatasetVersion: (dataset) => Number(integer(expectRow(findLastVersion.get({ dataset })), 'version')),
+    },
+    lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
+  })
+}
+
+function newAccountValues({ dataset, budget: { granted, cap } }: Account) {
+  return {
+    dataset,
+    accounting: cap.accounting,
+    grantedEpsilonNano: granted.epsilonNano,
+    grantedDeltaAtto: granted.deltaAtto,
+    capRhoPico: columnsOf(cap).rhoPico,
+    headHash: FIRST_PREVIOUS_HASH,
   }
 }
 
-/**
- * A key stands for one question about one dataset. Before it is answered it also stands for one price: an answer that
- * would cost more, or less, than what was debited must not be computed under that debit.
- */
-function isSameQuestion(earlier: ChargeRow, request: ChargeRequest): boolean {
-  if (earlier.requestHash !== request.requestHash || earlier.dataset !== request.dataset) return false
-  if (earlier.state === 'answered' || earlier.state === 'denied') return true
-  return (
-    earlier.loss.epsilonNano === request.loss.epsilonNano && earlier.loss.deltaAtto === request.loss.deltaAtto
-  )
+/** The account after the changes, with what is debited from the one before. */
+function accountValues(before: Account | undefined, { dataset, budget, headSequence, headHash }: Account) {
+  const { granted, cap, spent } = budget
+  return {
+    dataset,
+    grantedEpsilonNano: granted.epsilonNano,
+    grantedDeltaAtto: granted.deltaAtto,
+    capRhoPico: columnsOf(cap).rhoPico,
+    ...columnsOf(subtractAmounts(spent, before?.budget.spent ?? noAmount(cap.accounting))),
+    headSequence,
+    headHash,
+    headHashBefore: before?.headHash ?? FIRST_PREVIOUS_HASH,
+  }
+}
+
+function analystValues({ dataset, principal, allotment, spent, spentOnShared }: AnalystAccount) {
+  const shared = columnsOf(spentOnShared)
+  return {
+    dataset,
+    principal,
+    grantedEpsilonNano: allotment?.granted.epsilonNano ?? null,
+    grantedDeltaAtto: allotment?.granted.deltaAtto ?? null,
+    limitRhoPico: allotment === undefined ? null : columnsOf(allotment.limit).rhoPico,
+    ...columnsOf(spent),
+    sharedEpsilonNano: shared.epsilonNano,
+    sharedDeltaAtto: shared.deltaAtto,
+    sharedRhoPico: shared.rhoPico,
+  }
+}
+
+function chargeValues(charge: StoredCharge) {
+  const { id, datasetVersion, price, state, attempt, leasedAtMs, leaseExpiresAtMs, sharing, sharedFrom } =
+    charge
+  return {
+    id,
+    datasetVersion,
+    ...columnsOf(price),
+    state,
+    attempt,
+    leasedAtMs,
+    leaseExpiresAtMs,
+    sharing: sharing ? 1 : 0,
+    sharedFrom: sharedFrom ?? null,
+  }
 }
 
 function accountFromRow(row: Row): Account {
+  const accounting = accountingFromRow(row)
+  const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
   return {
     dataset: text(row, 'dataset'),
     budget: {
-      cap: lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto'),
-      spent: lossFromRow(row, 'spent_epsilon_nano', 'spent_delta_atto'),
+      granted,
+      cap: amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'cap_rho_pico') }),
+      spent: amountFromRow(row, accounting, 'spent'),
     },
-    headSequence: Number(integer(row, 'head_sequence')),
+    headSequence: count(row, 'head_sequence'),
     headHash: text(row, 'head_hash'),
   }
 }
 
-function chargeFromRow(row: Row): ChargeRow {
+function analystFromRow(row: Row): AnalystAccount {
+  const accounting = accountingFromRow(row)
+  const facts = {
+    dataset: text(row, 'dataset'),
+    principal: text(row, 'principal'),
+    spent: amountFromRow(row, accounting, 'spent'),
+    spentOnShared: amountFromRow(row, accounting, 'shared'),
+  }
+  if (row.granted_epsilon_nano === null) return facts
+  const granted = lossFromRow(row, 'granted_epsilon_nano', 'granted_delta_atto')
+  const limit = amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'limit_rho_pico') })
+  return { ...facts, allotment: { granted, limit } }
+}
+
+function chargeFromRow(row: Row): StoredCharge {
   return {
-    number: integer(row, 'number'),
     id: text(row, 'id'),
     dataset: text(row, 'dataset'),
+    datasetVersion: text(row, 'dataset_version'),
     principal: text(row, 'principal'),
     idempotencyKey: text(row, 'idempotency_key'),
     requestHash: text(row, 'request_hash'),
-    loss: lossFromRow(row, 'loss_epsilon_nano', 'loss_delta_atto'),
-    state: text(row, 'state'),
-    attempt: Number(integer(row, 'attempt')),
-    leasedAtMs: Number(integer(row, 'leased_at_ms')),
-    leaseExpiresAtMs: Number(integer(row, 'lease_expires_at_ms')),
+    price: amountFromRow(row, accountingFromRow(row), 'loss'),
+    state: stateFromRow(row),
+    attempt: count(row, 'attempt'),
+    createdAtMs: count(row, 'created_at_ms'),
+    leasedAtMs: count(row, 'leased_at_ms'),
+    leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
+    sharing: count(row, 'sharing') === 1,
+    ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
   }
 }
 
 function sessionFromRow(row: Row): SessionRow {
   return {
-    number: integer(row, 'number'),
+    id: text(row, 'id'),
     dataset: text(row, 'dataset'),
     datasetVersion: text(row, 'dataset_version'),
     principal: text(row, 'principal'),
-    opening: text(row, 'answer'),
-    positives: Number(integer(row, 'positives')),
+    positives: count(row, 'positives'),
     terms: text(row, 'terms'),
     thresholdNoise: integer(row, 'threshold_noise'),
-    answered: Number(integer(row, 'answered')),
-    positivesFound: Number(integer(row, 'positives_found')),
+    answered: count(row, 'answered'),
+    positivesFound: count(row, 'positives_found'),
   }
+}
+
+const STATES = ['charged', 'answered', 'failed', 'denied'] as const
+
+function stateFromRow(row: Row): StoredCharge['state'] {
+  const state = STATES.find((each) => each === row.state)
+  if (state === undefined) throw new TypeError("the ledger's column state holds no state")
+  return state
+}
+
+function accountingFromRow(row: Row): Accounting {
+  const accounting = row.accounting
+  if (accounting !== 'basic' && accounting !== 'zcdp')
+    throw new TypeError("the ledger's column accounting holds none")
+  return accounting
 }
 
 function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): PrivacyLoss {
@@ -645,10 +541,25 @@ function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): Priv
   }
 }
 
+function rhoFromRow(row: Row, column: string): RhoPico {
+  return rhoPico(integer(row, column))
+}
+
+function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
+  return amountFromColumns(accounting, {
+    ...lossFromRow(row, `${name}_epsilon_nano`, `${name}_delta_atto`),
+    rhoPico: rhoFromRow(row, `${name}_rho_pico`),
+  })
+}
+
 function integer(row: Row, column: string): bigint {
   const value = row[column]
   if (typeof value !== 'bigint') throw new TypeError(`the ledger's column ${column} holds no integer`)
   return value
+}
+
+function count(row: Row, column: string): number {
+  return Number(integer(row, column))
 }
 
 function text(row: Row, column: string): string {
@@ -657,8 +568,8 @@ function text(row: Row, column: string): string {
   return value
 }
 
-function amounts(loss: PrivacyLoss): { epsilonNano: EpsilonNano; deltaAtto: DeltaAtto } {
-  return { epsilonNano: loss.epsilonNano, deltaAtto: loss.deltaAtto }
+function ifThere<Value>(row: Row | undefined, from: (row: Row) => Value): Value | undefined {
+  return row === undefined ? undefined : from(row)
 }
 
 function expectRow(row: Row | undefined): Row {
@@ -666,52 +577,7 @@ function expectRow(row: Row | undefined): Row {
   return row
 }
 
-function expectAccount(account: Account | undefined): Account {
-  if (account === undefined) throw new Error('the ledger misses the budget of a charge')
-  return account
-}
-
-function expectChange(result: { readonly changes: number | bigint }): void {
+function expectOneChange(result: { readonly changes: number | bigint }): void {
   if (BigInt(result.changes) !== 1n)
     throw new Error('the ledger did not change the row that it had just read')
-}
-
-function expectChargeRequest(request: ChargeRequest): void {
-  const { dataset, datasetVersion, principal, idempotencyKey, requestHash, loss } = request
-  expectText({ dataset, datasetVersion, principal, idempotencyKey, requestHash, request: request.request })
-  if (loss.epsilonNano < 0n || loss.epsilonNano > MAX_EPSILON_NANO)
-    throw new RangeError('epsilon out of range')
-  if (loss.deltaAtto < 0n || loss.deltaAtto > ONE_DELTA_ATTO) throw new RangeError('delta out of range')
-  expectCount('leaseMs', request.leaseMs, MAX_LEASE_MS)
-}
-
-function expectSessionQuestion({ session, idempotencyKey, requestHash }: SessionQuestion): void {
-  expectText({ session, idempotencyKey, requestHash })
-}
-
-function expectCap(cap: PrivacyLoss): void {
-  if (cap.epsilonNano < 0n || cap.epsilonNano > MAX_EPSILON_NANO) {
-    throw new RangeError("a budget's epsilon lies within 0 and its largest value")
-  }
-  if (cap.deltaAtto < 0n || cap.deltaAtto > MAX_CAP_DELTA_ATTO) {
-    throw new RangeError("a budget's delta is at least 0 and below 1")
-  }
-}
-
-function expectText(fields: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === '') throw new RangeError(`${name} is empty`)
-    expectWellFormed(name, value)
-  }
-}
-
-function expectWellFormed(name: string, value: string): void {
-  // SQLite would store a lone surrogate as another character: what is read back would not be what was hashed.
-  if (!value.isWellFormed()) throw new RangeError(`${name} is not well-formed Unicode`)
-}
-
-function expectCount(name: string, value: number, largest: number): void {
-  if (!Number.isSafeInteger(value) || value < 1 || value > largest) {
-    throw new RangeError(`${name} must be a whole number from 1 to ${largest}`)
-  }
 }

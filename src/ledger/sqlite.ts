@@ -127,6 +127,10 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   return {
     openBudget: (...args) => ask('openBudget', args),
     grant: (...args) => ask('grant', args),
+    allot: (...args) => ask('allot', args),
+    analystSpending: (...args) => ask('analystSpending', args),
+    head: (...args) => ask('head', args),
+    datasets: () => ask('datasets', []),
     budget: (...args) => ask('budget', args),
     charge: (...args) => ask('charge', args),
     recordAnswer: (...args) => ask('recordAnswer', args),

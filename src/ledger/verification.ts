@@ -1,15 +1,24 @@
 import {
-  addLoss,
-  coversLoss,
-  deltaAtto,
-  epsilonNano,
-  NO_LOSS,
-  type PrivacyLoss,
-  subtractLoss,
-} from '../privacy/loss.ts'
-import { sha256 } from './canonical.ts'
-import { canonicalEvent, FIRST_PREVIOUS_HASH, type LedgerEvent } from './event.ts'
-import type { Budget, Ledger, StoredEvent } from './ledger.ts'
+  type Amount,
+  addAmounts,
+  amountBoughtBy,
+  coversAmount,
+  isSameAmount,
+  noAmount,
+  subtractAmounts,
+} from '../privacy/accounting.ts'
+import { addLoss, coversLoss, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
+import { canonicalJson, sha256 } from './canonical.ts'
+import {
+  amountFromEvent,
+  canonicalEvent,
+  eventAmount,
+  eventLoss,
+  FIRST_PREVIOUS_HASH,
+  type LedgerEvent,
+  lossFromEvent,
+} from './event.ts'
+import type { AnalystSpending, Budget, Ledger, StoredEvent } from './ledger.ts'
 
 /** What following a dataset's events from the first on has found. */
 export type Verification =
@@ -20,6 +29,8 @@ export type Verification =
       readonly headHash: string
       /** As the events alone tell. */
       readonly budget: Budget
+      /** Who spent what, as the events alone tell, in the order of their names. */
+      readonly spending: readonly AnalystSpending[]
     }
   /** The first event that does not fit those before it, by its place: 1 for the first. */
   | { readonly kind: 'broken'; readonly sequence: number; readonly reason: string }
@@ -34,6 +45,7 @@ export interface Verifier {
 /** What is known of a charge from the events so far. */
 interface KnownCharge {
   readonly principal: string
+  readonly requestHash: string | undefined
   attempt: number
   state: 'charged' | 'failed' | 'answered'
   questions: number
@@ -46,9 +58,11 @@ interface KnownCharge {
  */
 export function createVerifier(dataset: string): Verifier {
   const charges = new Map<string, KnownCharge>()
+  const analysts = new Map<string, AnalystSpending>()
+  const nothing = noAmount('basic')
   let events = 0
   let headHash = FIRST_PREVIOUS_HASH
-  let budget: Budget = { cap: NO_LOSS, spent: NO_LOSS }
+  let budget: Budget = { granted: NO_LOSS, cap: nothing, spent: nothing }
   let broken: Extract<Verification, { kind: 'broken' }> | undefined
 
   function reasonAgainst({ canonical, hash }: StoredEvent): string | undefined {
@@ -69,30 +83,90 @@ export function createVerifier(dataset: string): Verifier {
     const opens = event.kind === 'opened'
     if (opens !== (events === 0)) return opens ? 'a budget is opened once' : 'the budget was not opened'
     switch (event.kind) {
-      case 'opened':
+      case 'opened': {
+        const accounting = event.accounting ?? 'basic'
+        if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is none'
+        budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
+        return raise(event)
+      }
       case 'granted':
-        budget = { ...budget, cap: addLoss(budget.cap, lossOf(event)) }
-        return undefined
+        return raise(event)
+      case 'allotted':
+        return allot(event)
       case 'denied':
         return charges.has(event.chargeId ?? '') ? 'what was paid is denied' : undefined
       case 'charged':
+      case 'shared':
         return charge(event)
       case 'retried':
       case 'answered':
       case 'failed':
       case 'session-answered':
         return follow(event)
+      default:
+        return `there is no event of the kind ${JSON.stringify(event.kind satisfies never)}`
     }
   }
 
-  function charge(event: LedgerEvent): string | undefined {
-    const { chargeId, principal } = event
-    if (chargeId === undefined || charges.has(chargeId)) return 'a charge is debited once'
-    const loss = lossOf(event)
-    if (!coversLoss(subtractLoss(budget.cap, budget.spent), loss)) return 'the cap is exceeded'
-    budget = { ...budget, spent: addLoss(budget.spent, loss) }
-    charges.set(chargeId, { principal, attempt: 1, state: 'charged', questions: 0 })
+  function raise(event: LedgerEvent): string | undefined {
+    const granted = addLoss(budget.granted, lossFromEvent(event.loss))
+    const cap = limitOf(event, granted)
+    if (!coversAmount(cap, budget.cap)) return 'a cap is never lowered'
+    if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap)) return 'the grants do not buy the cap'
+    budget = { ...budget, granted, cap }
     return undefined
+  }
+
+  function allot(event: LedgerEvent): string | undefined {
+    const { analyst, loss } = event
+    if (analyst === undefined) return 'an allotment is an analyst’s'
+    const { allotment: _, ...before } = spendingOf(analyst)
+    if (loss === undefined) {
+      analysts.set(analyst, before)
+      return undefined
+    }
+    const granted = lossFromEvent(loss)
+    const limit = limitOf(event, granted)
+    if (!coversAmount(amountBoughtBy(limit.accounting, granted), limit))
+      return 'the grant does not buy the limit'
+    if (!coversAmount(limit, before.spent)) return 'more than the allotment was spent before'
+    analysts.set(analyst, { ...before, allotment: { granted, limit } })
+    return undefined
+  }
+
+  /** What an event says that a loss buys in this budget. */
+  function limitOf(event: LedgerEvent, granted: PrivacyLoss): Amount {
+    const { accounting } = budget.cap
+    if (accounting === 'basic') return amountBoughtBy(accounting, granted)
+    const limit = amountFromEvent(event.limit)
+    if (limit.accounting !== accounting) throw new RangeError('the event says nothing about what it buys')
+    return limit
+  }
+
+  function charge(event: LedgerEvent): string | undefined {
+    const { kind, chargeId, principal, requestHash, sharedFrom } = event
+    if (chargeId === undefined || charges.has(chargeId)) return 'a charge is debited once'
+    const price = amountFromEvent(event.loss)
+    const analyst = spendingOf(principal)
+    const spent = addAmounts(analyst.spent, price)
+    if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent)) return 'the allotment is exceeded'
+    if (kind === 'shared') {
+      const source = charges.get(sharedFrom ?? '')
+      if (source?.state !== 'answered' || source.requestHash !== requestHash)
+        return 'there is no such release to share'
+      analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })
+    } else {
+      if (!coversAmount(subtractAmounts(budget.cap, budget.spent), price)) return 'the cap is exceeded'
+      budget = { ...budget, spent: addAmounts(budget.spent, price) }
+      analysts.set(principal, { ...analyst, spent })
+    }
+    charges.set(chargeId, { principal, requestHash, attempt: 1, state: 'charged', questions: 0 })
+    return undefined
+  }
+
+  function spendingOf(principal: string): AnalystSpending {
+    const none = noAmount(budget.cap.accounting)
+    return analysts.get(principal) ?? { principal, spent: none, spentOnShared: none }
   }
 
   function follow({ kind, chargeId, principal, attempt, question }: LedgerEvent): string | undefined {
@@ -128,7 +202,7 @@ export function createVerifier(dataset: string): Verifier {
       events += 1
       headHash = event.hash
     },
-    result: () => broken ?? { kind: 'sound', events, headHash, budget },
+    result: () => broken ?? { kind: 'sound', events, headHash, budget, spending: inOrder(analysts.values()) },
   }
 }
 
@@ -137,31 +211,63 @@ export const EVENTS_PAGE = 1_000
 
 /**
  * Follow all events of a dataset in a live ledger, and hold what they amount to against the balances that debits are
- * checked against. Charges that are made meanwhile are followed, too.
+ * checked against. What happens meanwhile is left to the next time.
  * @returns `undefined` where the dataset has no budget.
  */
-export async function verifyLedger(ledger: Ledger, dataset: string): Promise<Verification | undefined> {
+export async function verifyLedger(
+  ledger: Pick<Ledger, 'head' | 'events'>,
+  dataset: string,
+): Promise<Verification | undefined> {
+  const head = await ledger.head(dataset)
+  if (head === undefined) return undefined
   const verifier = createVerifier(dataset)
-  let budget: Budget | undefined
-  for (let afterSequence = 0; ; ) {
-    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
+  for (let afterSequence = 0; afterSequence < head.sequence; ) {
+    const limit = Math.min(EVENTS_PAGE, head.sequence - afterSequence)
+    const page = await ledger.events(dataset, { limit, afterSequence })
+    if (page.length === 0) break
     for (const event of page) verifier.add(event)
     afterSequence += page.length
-    // The balances belong to the events only if no event came after they were read.
-    if (page.length === 0 && budget !== undefined) break
-    budget = await ledger.budget(dataset)
-    if (budget === undefined) return undefined
   }
   const result = verifier.result()
-  if (result.kind === 'broken' || isSameBudget(result.budget, budget)) return result
-  return { kind: 'broken', sequence: result.events, reason: 'the balances are not what the events amount to' }
+  if (result.kind === 'broken') return result
+  const { events: sequence } = result
+  if (sequence !== head.sequence || result.headHash !== head.hash)
+    return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
+  const reason = reasonAgainstBalances(result, head)
+  return reason === undefined ? result : { kind: 'broken', sequence, reason }
 }
 
-function isSameBudget(a: Budget, b: Budget): boolean {
-  return [a.cap, a.spent].every((loss, place) => {
-    const other = [b.cap, b.spent][place]
-    return other !== undefined && coversLoss(loss, other) && coversLoss(other, loss)
-  })
+interface Balances {
+  readonly budget: Budget
+  readonly spending: readonly AnalystSpending[]
+}
+
+function reasonAgainstBalances(events: Balances, store: Balances): string | undefined {
+  const { granted, cap, spent } = events.budget
+  const same =
+    coversLoss(granted, store.budget.granted) &&
+    coversLoss(store.budget.granted, granted) &&
+    isSameAmount(cap, store.budget.cap) &&
+    isSameAmount(spent, store.budget.spent)
+  if (!same) return 'the balances are not what the events amount to'
+  return canonicalJson(store.spending.map(spelled)) === canonicalJson(events.spending.map(spelled))
+    ? undefined
+    : 'what the analysts have spent is not what the events amount to'
+}
+
+function spelled(spending: AnalystSpending) {
+  const { principal, allotment, spent, spentOnShared } = spending
+  return [
+    principal,
+    allotment === undefined ? null : [eventLoss(allotment.granted), eventAmount(allotment.limit)],
+    eventAmount(spent),
+    eventAmount(spentOnShared),
+  ]
+}
+
+/** In the order of the names' UTF-8, as stores have them: that of JavaScript's strings is another beyond U+FFFF. */
+function inOrder(spending: Iterable<AnalystSpending>): AnalystSpending[] {
+  return [...spending].sort((a, b) => Buffer.compare(Buffer.from(a.principal), Buffer.from(b.principal)))
 }
 
 function parse(canonical: string): LedgerEvent | undefined {
@@ -170,14 +276,5 @@ function parse(canonical: string): LedgerEvent | undefined {
     return canonicalEvent(event) === canonical && event.version === 1 ? event : undefined
   } catch {
     return undefined
-  }
-}
-
-/** @throws RangeError for an event without an amount. */
-function lossOf({ loss }: LedgerEvent): PrivacyLoss {
-  if (loss === undefined) throw new RangeError('the event has no amount')
-  return {
-    epsilonNano: epsilonNano(BigInt(loss.epsilonNano)),
-    deltaAtto: deltaAtto(BigInt(loss.deltaAtto)),
   }
 }

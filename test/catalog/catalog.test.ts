@@ -20,6 +20,8 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], versi
     privacyUnit: { kind: 'row' },
     neighbours,
     synthetic: false,
+    accounting: 'basic',
+    sharing: false,
   }
   return {
     declaration,

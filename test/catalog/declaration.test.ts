@@ -17,6 +17,8 @@ const declaration = (
   privacyUnit: { kind: 'row' },
   neighbours: 'add-remove',
   synthetic: true,
+  accounting: 'basic',
+  sharing: false,
 })
 
 const price: ColumnDeclaration = {

@@ -23,7 +23,7 @@ const ROLE_OF_SCHEME: Record<string, Role> = {
 }
 
 type Operation = OpenAPIV3_1.OperationObject
-const METHODS = ['get', 'post', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'delete'] as const
 
 function operations(): readonly { method: (typeof METHODS)[number]; path: string; operation: Operation }[] {
   return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
@@ -57,10 +57,16 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'delete /v1/datasets/{dataset}',
     'get /v1/datasets/{dataset}/budget',
     'post /v1/datasets/{dataset}/grants',
+    'get /v1/datasets/{dataset}/analysts',
+    'put /v1/datasets/{dataset}/analysts/{analyst}/allotment',
+    'delete /v1/datasets/{dataset}/analysts/{analyst}/allotment',
     'get /v1/datasets/{dataset}/ledger',
+    'get /v1/datasets/{dataset}/ledger/head',
     'get /v1/datasets/{dataset}/ledger/export',
     'get /v1/datasets/{dataset}/ledger/verification',
     'post /v1/datasets/{dataset}/queries',
+    'post /v1/datasets/{dataset}/queries/batch',
+    'post /v1/datasets/{dataset}/queries/batch/preview',
     'post /v1/datasets/{dataset}/queries/preview',
     'get /v1/releases/{id}',
     'post /v1/datasets/{dataset}/sparse-vector-sessions',

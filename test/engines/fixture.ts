@@ -60,6 +60,8 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
     privacyUnit: { kind: 'row' },
     neighbours: 'add-remove',
     synthetic: true,
+    accounting: 'basic',
+    sharing: false,
   }
 }
 

@@ -1,0 +1,18 @@
+import { isAbsolute } from 'node:path'
+import { LedgerFault } from './fault.ts'
+import type { PostgresLedger } from './postgres.ts'
+import { openPostgresLedger } from './postgres.ts'
+import { openSqliteLedger, type SqliteLedger } from './sqlite.ts'
+
+/**
+ * Open the ledger that `url` names: a PostgreSQL database (`postgres://` or `postgresql://`), or else the absolute path of
+ * a SQLite file.
+ * @throws LedgerFault `in-use` or `unusable`.
+ */
+export async function openLedger(options: { readonly url: string }): Promise<PostgresLedger | SqliteLedger> {
+  const { url } = options
+  if (/^postgres(ql)?:\/\//.test(url)) return openPostgresLedger({ url })
+  if (!isAbsolute(url))
+    throw new LedgerFault('unusable', "a ledger's SQLite file is named by its absolute path")
+  return openSqliteLedger({ path: url })
+}

@@ -1,0 +1,76 @@
+import type { Amount } from '../privacy/accounting.ts'
+import {
+  EPSILON_FRACTION_DIGITS,
+  MAX_BUDGET_EPSILON,
+  ONE_DELTA_ATTO,
+  ONE_RHO_PICO,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+
+/*
+ * The ranges of what a ledger stores, far below 2^63 each: SQLite would turn an integer beyond that into a rounded one.
+ * The tables repeat them as constraints.
+ */
+
+/** The largest cap, and the largest price of a charge, in nano-epsilons. */
+export const MAX_EPSILON_NANO = BigInt(MAX_BUDGET_EPSILON) * 10n ** BigInt(EPSILON_FRACTION_DIGITS)
+/** The largest cap of delta, in units of 1e-18: just below 1. */
+export const MAX_CAP_DELTA_ATTO = ONE_DELTA_ATTO - 1n
+/** The largest cap of rho, in units of 1e-12. */
+export const MAX_RHO_PICO = BigInt(MAX_BUDGET_EPSILON) * ONE_RHO_PICO
+export const MAX_COUNT = Number.MAX_SAFE_INTEGER
+/** Far beyond any noise that is ever drawn, and within 64 bits. */
+export const MAX_THRESHOLD_NOISE = 2n ** 62n
+/** The last instant that an ISO 8601 date of JavaScript can name, in milliseconds since 1970. */
+export const MAX_TIME_MS = 8_640_000_000_000_000
+/** The longest lease of an attempt: one day. */
+export const MAX_LEASE_MS = 86_400_000
+/** The most rows that one call reads. */
+export const MAX_PAGE = 1_000
+
+/** @throws RangeError for a price that no charge can have. */
+export function expectPrice(price: Amount): void {
+  switch (price.accounting) {
+    case 'basic':
+      expectWithin('epsilon', price.epsilonNano, MAX_EPSILON_NANO)
+      expectWithin('delta', price.deltaAtto, ONE_DELTA_ATTO)
+      return
+    case 'zcdp':
+      expectWithin('rho', price.rhoPico, MAX_RHO_PICO)
+      return
+  }
+}
+
+/** @throws RangeError for a loss that no cap can be. */
+export function expectCap(cap: PrivacyLoss): void {
+  expectWithin("a budget's epsilon", cap.epsilonNano, MAX_EPSILON_NANO)
+  expectWithin("a budget's delta", cap.deltaAtto, MAX_CAP_DELTA_ATTO)
+}
+
+/** @throws RangeError for a text that is empty or that not every store keeps as it is. */
+export function expectText(fields: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === '') throw new RangeError(`${name} is empty`)
+    expectStorable(name, value)
+  }
+}
+
+/** @throws RangeError for a text that not every store keeps as it is. */
+export function expectStorable(name: string, value: string): void {
+  // SQLite would store a lone surrogate as another character: what is read back would not be what was hashed.
+  // PostgreSQL stores no NUL.
+  if (!value.isWellFormed() || value.includes('\0'))
+    throw new RangeError(`${name} is not well-formed Unicode without NUL`)
+}
+
+/** @throws RangeError for what is no whole number from 1 to `largest`. */
+export function expectCount(name: string, value: number, largest: number): void {
+  if (!Number.isSafeInteger(value) || value < 1 || value > largest) {
+    throw new RangeError(`${name} must be a whole number from 1 to ${largest}`)
+  }
+}
+
+/** @throws RangeError below 0 and above `largest`. */
+export function expectWithin(name: string, value: bigint, largest: bigint): void {
+  if (value < 0n || value > largest) throw new RangeError(`${name} is out of range`)
+}

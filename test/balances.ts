@@ -1,0 +1,26 @@
+import type { PreviewBalances } from '../src/answer.ts'
+import type { Budget } from '../src/ledger/ledger.ts'
+import { amountBoughtBy, amountNumbers, noAmount } from '../src/privacy/accounting.ts'
+import { NO_LOSS, type PrivacyLoss } from '../src/privacy/loss.ts'
+
+/** The balances of a budget of which an analyst without an allotment has spent nothing. */
+export function untouched(granted: PrivacyLoss = NO_LOSS): PreviewBalances {
+  return balancesOf({ granted, cap: amountBoughtBy('basic', granted), spent: noAmount('basic') })
+}
+
+/** The balances of a budget, of an analyst without an allotment who has spent nothing of it. */
+export function balancesOf(budget: Budget): PreviewBalances {
+  const nothing = noAmount(budget.cap.accounting)
+  return { budget, analyst: { principal: 'analyst', spent: nothing, spentOnShared: nothing } }
+}
+
+/** The epsilon spent of a budget that adds up epsilon and delta. */
+export function epsilonSpent({ spent }: Budget): number {
+  return epsilonOf(amountNumbers(spent))
+}
+
+/** The epsilon of an amount that is counted in epsilon and delta. */
+export function epsilonOf(amount: { readonly epsilon: number } | { readonly rho: number }): number {
+  if (!('epsilon' in amount)) throw new Error('the amount is counted in rho')
+  return amount.epsilon
+}
