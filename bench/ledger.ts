@@ -1,62 +1,149 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { ChargeRequest } from '../src/ledger/ledger.ts'
-import { openSqliteLedger, type SqliteLedger } from '../src/ledger/sqlite.ts'
+import type { ChargeRequest, Ledger } from '../src/ledger/ledger.ts'
+import { openPostgresLedger } from '../src/ledger/postgres.ts'
+import { openSqliteLedger } from '../src/ledger/sqlite.ts'
 import { epsilonNano, MAX_BUDGET_EPSILON, NO_LOSS, ONE_EPSILON_NANO } from '../src/privacy/loss.ts'
+import { postgresBinaries, startPostgresServer } from '../test/postgres-server.ts'
+import { bareCharges } from './bare-charge.ts'
+import { postgresBaseline } from './postgres-baseline.ts'
+import { openSqliteBaseline } from './sqlite-baseline.ts'
 
 /** One line of the ledger's benchmark. */
 export interface LedgerFigure {
-  /**
-   * `charge`: a durable debit; `charge and answer`: a durable debit, then its durable answer; `raw row`: the same file
-   * settings without the ledger, one row per transaction; `raw row, grouped`: as many rows per transaction as callers.
-   */
-  readonly what: 'charge' | 'charge and answer' | 'raw row' | 'raw row, grouped'
+  readonly store: 'SQLite' | 'PostgreSQL'
+  /** Among how many the charges are spread. */
+  readonly datasets: number
   readonly callers: number
-  readonly debitsPerSecond: number
-  /** Time from asking until the debit (and the answer, where there is one) was durable; 99 of 100 took less. */
+  readonly chargesPerSecond: number
+  /** Time from asking until the debit was durable; 99 of 100 took less. */
   readonly p99Ms: number
   readonly callsPerCommit: number
+  /**
+   * What the bare store does with the bare transaction of a charge in the rounds in between: SQLite with as many in one
+   * commit as there are callers, PostgreSQL with one transaction each (`SELECT … FOR UPDATE`).
+   */
+  readonly bareChargesPerSecond: number
+  /** Ours over the bare one's, round by round. */
+  readonly ratio: Spread
+}
+
+/** The figures of several rounds. */
+export interface Spread {
+  readonly median: number
+  readonly lowest: number
+  readonly highest: number
+}
+
+/** A ledger, with a count of what it did. */
+type CountingLedger = Ledger & {
+  statistics(): { readonly calls: number; readonly commits: number }
 }
 
 const CALLERS = [1, 16, 64, 256] as const
-const MEASURE_MS = 800
-const REQUEST = JSON.stringify({ kind: 'count', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 })
-const ANSWER = JSON.stringify({ result: { value: 1_234 }, noise: { mechanism: 'geometric', scale: 10 } })
+const ROUNDS = 5
+const ROUND_MS = 500
+const LARGEST_BUDGET = {
+  accounting: 'basic',
+  granted: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO) },
+} as const
 
-/** Durable debits per second of the embedded ledger, beside what SQLite itself does on the same disk, in about 10 s. */
-export async function ledgerBenchmark(): Promise<readonly LedgerFigure[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-ledger-'))
+/** Durable charges per second of the ledger in SQLite, beside what SQLite itself does on the same disk, in half a minute. */
+export async function sqliteLedgerBenchmark(): Promise<readonly LedgerFigure[]> {
+  const figures: LedgerFigure[] = []
+  for (const callers of CALLERS) {
+    const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-ledger-'))
+    const ledger = await openSqliteLedger({ path: join(folder, 'ledger.sqlite') })
+    const baseline = openSqliteBaseline()
+    try {
+      const bare = async () => baseline.measure(callers, ROUND_MS)
+      figures.push({ store: 'SQLite', ...(await compare(ledger, 1, callers, bare)) })
+    } finally {
+      baseline.close()
+      await ledger.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+  return figures
+}
+
+/** The same for PostgreSQL, on one dataset and on 100; `undefined` where this machine has no PostgreSQL. */
+export async function postgresLedgerBenchmark(): Promise<readonly LedgerFigure[] | undefined> {
+  if (postgresBinaries() === undefined) return undefined
+  const server = await startPostgresServer()
   try {
     const figures: LedgerFigure[] = []
-    const ledger = await openSqliteLedger({ path: join(folder, 'ledger.sqlite') })
-    const cap = { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO) }
-    await ledger.openBudget('census', cap, 'custodian')
-    for (const callers of CALLERS) figures.push(await measureLedger(ledger, callers, false))
-    for (const callers of CALLERS) figures.push(await measureLedger(ledger, callers, true))
-    await ledger.close()
-    for (const callers of CALLERS) figures.push(measureRaw(join(folder, `raw-${callers}.sqlite`), callers))
+    for (const datasets of [1, 100]) {
+      for (const callers of CALLERS) {
+        const url = await server.createDatabase()
+        const ledger = await openPostgresLedger({ url })
+        try {
+          const bare = () => postgresBaseline(url, { callers, datasets, measureMs: ROUND_MS })
+          figures.push({ store: 'PostgreSQL', ...(await compare(ledger, datasets, callers, bare)) })
+        } finally {
+          await ledger.close()
+        }
+      }
+    }
     return figures
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    await server.remove()
+  }
+}
+
+/** One round of ours and one of the bare store's. */
+type Round = Pick<LedgerFigure, 'chargesPerSecond' | 'p99Ms' | 'callsPerCommit' | 'bareChargesPerSecond'> & {
+  readonly ratio: number
+}
+
+async function compare(
+  ledger: CountingLedger,
+  datasets: number,
+  callers: number,
+  bare: () => Promise<{ readonly chargesPerSecond: number }>,
+): Promise<Omit<LedgerFigure, 'store'>> {
+  const names = Array.from({ length: datasets }, (_, place) => `dataset-${place}`)
+  for (const name of names) await ledger.openBudget(name, LARGEST_BUDGET, 'custodian')
+  const questions = names.map((name) => questionsAbout(name))
+  // Both sides warm up in a round that does not count.
+  await measureLedger(ledger, questions, callers)
+  await bare()
+  const rounds: Round[] = []
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const ours = await measureLedger(ledger, questions, callers)
+    const { chargesPerSecond: bareChargesPerSecond } = await bare()
+    rounds.push({ ...ours, bareChargesPerSecond, ratio: ours.chargesPerSecond / bareChargesPerSecond })
+  }
+  const medianOf = (pick: (round: Round) => number) => spread(rounds.map(pick)).median
+  return {
+    datasets,
+    callers,
+    chargesPerSecond: medianOf((round) => round.chargesPerSecond),
+    p99Ms: medianOf((round) => round.p99Ms),
+    callsPerCommit: medianOf((round) => round.callsPerCommit),
+    bareChargesPerSecond: medianOf((round) => round.bareChargesPerSecond),
+    ratio: spread(rounds.map(({ ratio }) => ratio)),
   }
 }
 
 async function measureLedger(
-  ledger: SqliteLedger,
+  ledger: CountingLedger,
+  questions: readonly (() => ChargeRequest)[],
   callers: number,
-  answered: boolean,
-): Promise<LedgerFigure> {
+): Promise<Pick<LedgerFigure, 'chargesPerSecond' | 'p99Ms' | 'callsPerCommit'>> {
   const tookMs: number[] = []
   const before = ledger.statistics()
   const startMs = performance.now()
   await Promise.all(
-    Array.from({ length: callers }, async () => {
-      for (let askedMs = startMs; askedMs < startMs + MEASURE_MS; ) {
-        const outcome = await ledger.charge(question(`${callers} ${answered} ${tookMs.length} ${askedMs}`))
+    Array.from({ length: callers }, async (_, caller) => {
+      let turn = caller
+      for (let askedMs = startMs; askedMs < startMs + ROUND_MS; ) {
+        const next = questions[turn % questions.length]
+        if (next === undefined) throw new Error('there is no dataset')
+        turn += callers
+        const outcome = await ledger.charge(next())
         if (outcome.kind !== 'charged') throw new Error(`a charge of the benchmark is ${outcome.kind}`)
-        if (answered) await ledger.recordAnswer(outcome.charge.id, outcome.charge.attempt, ANSWER)
         const nowMs = performance.now()
         tookMs.push(nowMs - askedMs)
         askedMs = nowMs
@@ -66,60 +153,101 @@ async function measureLedger(
   const elapsedMs = performance.now() - startMs
   const after = ledger.statistics()
   return {
-    what: answered ? 'charge and answer' : 'charge',
-    callers,
-    debitsPerSecond: (tookMs.length / elapsedMs) * 1_000,
+    chargesPerSecond: (tookMs.length / elapsedMs) * 1_000,
     p99Ms: percentile99(tookMs),
     callsPerCommit: (after.calls - before.calls) / (after.commits - before.commits),
   }
 }
 
-let asked = 0
+/** How the rate of charges changes as a dataset's events grow. */
+export interface GrowthFigure {
+  readonly store: 'SQLite' | 'PostgreSQL'
+  readonly events: number
+  readonly chargesPerSecond: number
+}
 
-function question(key: string): ChargeRequest {
-  asked += 1
-  const idempotencyKey = `${key} ${asked}`
-  return {
-    dataset: 'census',
-    datasetVersion: '1',
-    principal: 'analyst',
-    idempotencyKey,
-    requestHash: idempotencyKey,
-    request: REQUEST,
-    loss: { ...NO_LOSS, epsilonNano: epsilonNano(1n) },
-    leaseMs: 60_000,
+const FEW_EVENTS = 1_000
+const GROWTH_CALLERS = 64
+
+/**
+ * The rate of charges on a dataset with a thousand events and on one with many: rounds on the two take turns. Minutes, for
+ * the events have to be made.
+ */
+export async function growthBenchmark(manyEvents = 1_000_000): Promise<readonly GrowthFigure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-growth-'))
+  const figures: GrowthFigure[] = []
+  const open = (name: string) => openSqliteLedger({ path: join(folder, `${name}.sqlite`) })
+  const [few, many] = [await open('few'), await open('many')]
+  try {
+    figures.push(...(await growth('SQLite', few, many, manyEvents)))
+  } finally {
+    await Promise.all([few.close(), many.close()])
+    rmSync(folder, { recursive: true, force: true })
+  }
+  if (postgresBinaries() === undefined) return figures
+  const server = await startPostgresServer()
+  const ledgers = await Promise.all(
+    [1, 2].map(async () => openPostgresLedger({ url: await server.createDatabase() })),
+  )
+  try {
+    const [fewer, more] = ledgers
+    if (fewer !== undefined && more !== undefined)
+      figures.push(...(await growth('PostgreSQL', fewer, more, manyEvents)))
+  } finally {
+    await Promise.all(ledgers.map((ledger) => ledger.close()))
+    await server.remove()
+  }
+  return figures
+}
+
+async function growth(
+  store: GrowthFigure['store'],
+  few: CountingLedger,
+  many: CountingLedger,
+  manyEvents: number,
+): Promise<readonly GrowthFigure[]> {
+  const sides = []
+  for (const [ledger, events] of [
+    [few, FEW_EVENTS],
+    [many, manyEvents],
+  ] as const) {
+    await ledger.openBudget('dataset-0', LARGEST_BUDGET, 'custodian')
+    const question = questionsAbout('dataset-0')
+    for (let made = 0; made < events; made += FEW_EVENTS)
+      await Promise.all(Array.from({ length: FEW_EVENTS }, () => ledger.charge(question())))
+    sides.push({ ledger, events, questions: [question], rates: [] as number[] })
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const { ledger, questions, rates } of sides)
+      rates.push((await measureLedger(ledger, questions, GROWTH_CALLERS)).chargesPerSecond)
+  }
+  return sides.map(({ events, rates }) => ({ store, events, chargesPerSecond: spread(rates).median }))
+}
+
+/** Makes questions of a dataset, each with a key of its own and as wide as the service's. */
+function questionsAbout(dataset: string): () => ChargeRequest {
+  const nextCharge = bareCharges(dataset)
+  return () => {
+    const { principal, idempotencyKey, requestHash, request } = nextCharge()
+    return {
+      dataset,
+      datasetVersion: '1',
+      principal,
+      idempotencyKey,
+      keyChosen: true,
+      requestHash,
+      request,
+      price: { accounting: 'basic', ...NO_LOSS, epsilonNano: epsilonNano(1n) },
+      sharing: false,
+      leaseMs: 60_000,
+    }
   }
 }
 
-function measureRaw(path: string, rowsPerCommit: number): LedgerFigure {
-  const database = new DatabaseSync(path)
-  database.exec(`
-    PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA wal_autocheckpoint = 16000;
-    CREATE TABLE debits (number INTEGER PRIMARY KEY, request TEXT NOT NULL) STRICT;
-  `)
-  const insert = database.prepare('INSERT INTO debits (request) VALUES (?)')
-  const tookMs: number[] = []
-  const startMs = performance.now()
-  for (let beganMs = startMs; beganMs < startMs + MEASURE_MS; ) {
-    database.exec('BEGIN IMMEDIATE')
-    for (let row = 0; row < rowsPerCommit; row += 1) insert.run(REQUEST)
-    database.exec('COMMIT')
-    const nowMs = performance.now()
-    tookMs.push(nowMs - beganMs)
-    beganMs = nowMs
-  }
-  const elapsedMs = performance.now() - startMs
-  database.close()
-  return {
-    what: rowsPerCommit === 1 ? 'raw row' : 'raw row, grouped',
-    callers: rowsPerCommit,
-    debitsPerSecond: ((tookMs.length * rowsPerCommit) / elapsedMs) * 1_000,
-    p99Ms: percentile99(tookMs),
-    callsPerCommit: rowsPerCommit,
-  }
+function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (place: number) => sorted[place] ?? Number.NaN
+  return { median: at(Math.floor(sorted.length / 2)), lowest: at(0), highest: at(sorted.length - 1) }
 }
 
 function percentile99(values: readonly number[]): number {

@@ -2,14 +2,20 @@ import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { type CompositionFigure, compositionBenchmark } from './composition.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
-import { type LedgerFigure, ledgerBenchmark } from './ledger.ts'
+import {
+  type GrowthFigure,
+  growthBenchmark,
+  type LedgerFigure,
+  postgresLedgerBenchmark,
+  sqliteLedgerBenchmark,
+} from './ledger.ts'
 import { type NoiseFigure, noiseBenchmark } from './noise.ts'
 import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 
 /** Of the bare route's requests per second, what Sotto is to reach at the most connections. */
 const GOAL = 0.5
 
-const PARTS = ['http', 'noise', 'ledger', 'opendp', 'composition'] as const
+const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition'] as const
 type Part = (typeof PARTS)[number]
 
 const { json: asJson, only } = parseArgs({
@@ -22,7 +28,7 @@ if (unknown !== undefined) {
 }
 const chosen = (part: Part): boolean => only === undefined || only.includes(part)
 
-if (!asJson) console.log(`${machine()}.${only === undefined ? ' About three minutes.' : ''}`)
+if (!asJson) console.log(`${machine()}.${only === undefined ? ' About ten minutes.' : ''}`)
 const results: Partial<Record<Part, unknown>> = {}
 
 if (chosen('http')) {
@@ -36,9 +42,24 @@ if (chosen('noise')) {
   if (!asJson) printNoise(noise)
 }
 if (chosen('ledger')) {
-  const ledger = await ledgerBenchmark()
-  results.ledger = ledger
-  if (!asJson) printLedger(ledger)
+  const sqlite = await sqliteLedgerBenchmark()
+  const postgres = await postgresLedgerBenchmark()
+  results.ledger = [...sqlite, ...(postgres ?? [])]
+  if (!asJson) {
+    printLedger('The ledger in SQLite, and SQLite itself with grouped commits', sqlite)
+    if (postgres === undefined)
+      console.log('\nThere is no PostgreSQL on this machine to measure its ledger with.')
+    else
+      printLedger(
+        'The ledger in PostgreSQL, and one transaction with SELECT … FOR UPDATE for each charge',
+        postgres,
+      )
+  }
+}
+if (chosen('growth')) {
+  const growth = await growthBenchmark()
+  results.growth = growth
+  if (!asJson) printGrowth(growth)
 }
 if (chosen('opendp')) {
   const opendp = await openDpBenchmark()
@@ -90,16 +111,38 @@ function printNoise(figures: readonly NoiseFigure[]): void {
   )
 }
 
-function printLedger(figures: readonly LedgerFigure[]): void {
+function printLedger(title: string, figures: readonly LedgerFigure[]): void {
   printTable(
-    'The ledger alone',
-    ['what', 'callers', 'debits/s', 'p99 ms', 'calls per commit'],
-    figures.map(({ what, callers, debitsPerSecond, p99Ms, callsPerCommit }) => [
-      what,
-      String(callers),
-      debitsPerSecond.toFixed(0),
-      p99Ms.toFixed(1),
-      callsPerCommit.toFixed(1),
+    title,
+    [
+      'datasets',
+      'callers',
+      'charges/s',
+      'p99 ms',
+      'calls per commit',
+      'bare, charges/s',
+      'ours / bare (rounds)',
+    ],
+    figures.map((figure) => [
+      String(figure.datasets),
+      String(figure.callers),
+      figure.chargesPerSecond.toFixed(0),
+      figure.p99Ms.toFixed(1),
+      figure.callsPerCommit.toFixed(1),
+      figure.bareChargesPerSecond.toFixed(0),
+      `${figure.ratio.median.toFixed(2)} (${figure.ratio.lowest.toFixed(2)} to ${figure.ratio.highest.toFixed(2)})`,
+    ]),
+  )
+}
+
+function printGrowth(figures: readonly GrowthFigure[]): void {
+  printTable(
+    'Charges by 64 callers on a dataset with few events and on one with many',
+    ['store', 'events', 'charges/s'],
+    figures.map(({ store, events, chargesPerSecond }) => [
+      store,
+      String(events),
+      chargesPerSecond.toFixed(0),
     ]),
   )
 }

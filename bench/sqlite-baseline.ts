@@ -13,34 +13,23 @@ export interface SqliteBaselineFigure {
   readonly p99Ms: number
 }
 
-export interface SqliteBaselineOptions {
-  readonly callers: number
-  /** 800 where it is left out. */
-  readonly measureMs?: number
+/** A bare store that grows with each round, as a ledger does. */
+export interface SqliteBaseline {
+  /** Each commit holds a charge of every caller. */
+  measure(callers: number, measureMs: number): SqliteBaselineFigure
+  close(): void
 }
-
-const MEASURE_MS = 800
 
 /**
- * The rate of the bare transaction of a charge: the conditional debit, the charge and the event, as wide as the ledger's,
- * in a new file with the ledger's settings. No checks, triggers, hashes, savepoints or indexes beyond the keys.
+ * The bare transaction of a charge: the conditional debit, the charge and the event, as wide as the ledger's, in a file
+ * with the ledger's settings. No checks, triggers, hashes, savepoints or indexes beyond the keys.
  *
- * Each commit holds a charge of every caller. The thread that asks does the work: with nothing else to do meanwhile,
- * a thread in between would add its messages and nothing else.
+ * The thread that asks does the work: with nothing else to do meanwhile, a thread in between would add its messages and
+ * nothing else.
  */
-export function sqliteBaseline(options: SqliteBaselineOptions): SqliteBaselineFigure {
-  const { callers, measureMs = MEASURE_MS } = options
+export function openSqliteBaseline(): SqliteBaseline {
   const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-sqlite-'))
   const database = new DatabaseSync(join(folder, 'bare.sqlite'))
-  try {
-    return measure(database, callers, measureMs)
-  } finally {
-    database.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function measure(database: DatabaseSync, callers: number, measureMs: number): SqliteBaselineFigure {
   database.exec(`
     PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = WAL;
@@ -103,36 +92,51 @@ function measure(database: DatabaseSync, callers: number, measureMs: number): Sq
   `)
 
   const nextCharge = bareCharges('census')
-  const tookMs: number[] = []
   let sequence = 0
-  const startMs = performance.now()
-  for (let beganMs = startMs; beganMs < startMs + measureMs; ) {
-    begin.run()
-    for (let caller = 0; caller < callers; caller += 1) {
-      const charge = nextCharge()
-      const { id, principal, idempotencyKey, dataset, requestHash, request, nowMs, leaseExpiresAtMs } = charge
-      sequence += 1
-      if (debit.run(charge.hash, dataset).changes !== 1) throw new Error('the budget is used up')
-      insertCharge.run(
-        ...[id, principal, idempotencyKey, dataset, requestHash, request],
-        ...[nowMs, nowMs, leaseExpiresAtMs],
-      )
-      insertEvent.run(dataset, sequence, principal, charge.canonical, charge.hash)
+
+  function measure(callers: number, measureMs: number): SqliteBaselineFigure {
+    const tookMs: number[] = []
+    const before = sequence
+    const startMs = performance.now()
+    for (let beganMs = startMs; beganMs < startMs + measureMs; ) {
+      begin.run()
+      for (let caller = 0; caller < callers; caller += 1) {
+        const charge = nextCharge()
+        const { id, principal, idempotencyKey, dataset, requestHash, request, nowMs, leaseExpiresAtMs } =
+          charge
+        sequence += 1
+        if (debit.run(charge.hash, dataset).changes !== 1) throw new Error('the budget is used up')
+        insertCharge.run(
+          ...[id, principal, idempotencyKey, dataset, requestHash, request],
+          ...[nowMs, nowMs, leaseExpiresAtMs],
+        )
+        insertEvent.run(dataset, sequence, principal, charge.canonical, charge.hash)
+      }
+      commit.run()
+      const nowMs = performance.now()
+      tookMs.push(nowMs - beganMs)
+      beganMs = nowMs
     }
-    commit.run()
-    const nowMs = performance.now()
-    tookMs.push(nowMs - beganMs)
-    beganMs = nowMs
+    const elapsedMs = performance.now() - startMs
+    const sorted = tookMs.toSorted((a, b) => a - b)
+    return {
+      callers,
+      chargesPerSecond: ((sequence - before) / elapsedMs) * 1_000,
+      p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    }
   }
-  const elapsedMs = performance.now() - startMs
-  const sorted = tookMs.toSorted((a, b) => a - b)
+
   return {
-    callers,
-    chargesPerSecond: (sequence / elapsedMs) * 1_000,
-    p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN,
+    measure,
+    close() {
+      database.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }
 
 if (import.meta.main) {
-  console.table([1, 16, 64, 256].map((callers) => sqliteBaseline({ callers })))
+  const baseline = openSqliteBaseline()
+  console.table([1, 16, 64, 256].map((callers) => baseline.measure(callers, 800)))
+  baseline.close()
 }

@@ -19,9 +19,10 @@ import {
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { describeAllotment, describeBudget, describeReceipt } from '../src/charge.ts'
+import { exportLines } from '../src/ledger/exported.ts'
 import type { AnalystSpending, Budget, Ledger, LedgerEntry, NewAllotment } from '../src/ledger/ledger.ts'
 import type { HeadSigner } from '../src/ledger/signature.ts'
-import { EVENTS_PAGE, type Verification, verifyLedger } from '../src/ledger/verification.ts'
+import { type Verification, verifyLedger } from '../src/ledger/verification.ts'
 import { amountNumbers } from '../src/privacy/accounting.ts'
 import {
   deltaFromWire,
@@ -318,17 +319,6 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
 
 function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)
-}
-
-/** A dataset's events as JSON Lines, oldest first, page by page. */
-async function* exportLines(ledger: Ledger, dataset: string): AsyncGenerator<string> {
-  for (let afterSequence = 0; ; ) {
-    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
-    if (page.length === 0) return
-    afterSequence += page.length
-    // The text that was hashed stands in the line as it is.
-    yield page.map(({ canonical, hash }) => `{"event":${canonical},"hash":"${hash}"}\n`).join('')
-  }
 }
 
 function describeVerification(verification: Verification) {

@@ -66,6 +66,8 @@ export interface Config {
   readonly dataDirectory: string
   /** A postgres:// URL, which may hold a password, or the path of a SQLite file. */
   readonly ledgerUrl: string
+  /** Whether other processes may be at work on the same ledger, and the same data folder. */
+  readonly replicated: boolean
   readonly ledgerSigningKey?: string
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
   readonly demo: boolean
@@ -111,6 +113,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     port: values.SOTTO_PORT,
     dataDirectory,
     ledgerUrl: isPostgres ? url : path.resolve(dataDirectory, url),
+    replicated: isPostgres,
     ...(values.SOTTO_LEDGER_SIGNING_KEY === undefined
       ? {}
       : { ledgerSigningKey: path.resolve(dataDirectory, values.SOTTO_LEDGER_SIGNING_KEY) }),

@@ -54,6 +54,8 @@ export interface Registry {
    * @throws Refusal `unknown-dataset`
    */
   withdraw(id: string): Promise<void>
+  /** Take over what other processes on the same data folder have registered or withdrawn. */
+  refresh(): Promise<void>
 }
 
 export function createRegistry(dependencies: RegistryDependencies): Registry {
@@ -66,6 +68,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   return {
     register: (request, principal) => oneAtATime(() => register(dependencies, request, principal)),
     withdraw: (id) => oneAtATime(() => withdraw(dependencies, id)),
+    refresh: () => oneAtATime(() => dependencies.catalog.refresh(dependencies.engine)),
   }
 }
 

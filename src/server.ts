@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
@@ -15,7 +15,7 @@ import { readHeadSigner } from './ledger/signature.ts'
 import { verifyLedger } from './ledger/verification.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
-import { createRegistry } from './register.ts'
+import { createRegistry, type Registry } from './register.ts'
 import { printWelcome } from './welcome.ts'
 
 /** A service that listens. */
@@ -43,8 +43,9 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     await ledger.close()
     throw error
   }
-  const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'))
-  const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory)
+  const shared = config.replicated
+  const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
+  const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
   const engine = openDuckDbEngine({
     files: catalog.rowsFile,
     connectionsPerDataset: config.queryConnections,
@@ -106,7 +107,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       drainMs: config.drainMs,
       ...(config.audit ? { audit: { temporaryDirectory } } : {}),
     })
-    app.addHook('onClose', closeStores)
+    const following = shared ? followRegistrations(registry, logger) : undefined
+    app.addHook('onClose', async () => {
+      following?.stop()
+      await closeStores()
+    })
     const url = await app.listen({
       host: config.host,
       port: config.port,
@@ -139,23 +144,27 @@ async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void>
   logger.info({ events, durationMs: Math.round(performance.now() - start) }, 'ledger verified')
 }
 
-/** A folder of this process alone; those of processes that are gone are removed. */
-async function openTemporaryDirectory(dataDirectory: string): Promise<string> {
+/**
+ * A folder of this process alone.
+ * @param shared whether other processes may be at work in the data folder; what lies there otherwise was left by one that
+ * ended without a word, and is removed
+ */
+async function openTemporaryDirectory(dataDirectory: string, shared: boolean): Promise<string> {
   const parent = path.join(dataDirectory, 'temporary')
+  if (!shared) await rm(parent, { recursive: true, force: true })
   await mkdir(parent, { recursive: true, mode: 0o700 })
-  for (const name of await readdir(parent)) {
-    if (!isRunning(Number(name.split('-')[0]))) await rm(path.join(parent, name), { recursive: true })
-  }
-  return mkdtemp(path.join(parent, `${process.pid}-`))
+  return mkdtemp(path.join(parent, 'process-'))
 }
 
-function isRunning(processId: number): boolean {
-  try {
-    process.kill(processId, 0)
-    return processId !== process.pid
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
+/** How long it may take until a replica knows what another has registered or withdrawn. */
+const REFRESH_MS = 1_000
+
+/** Keep up with the other replicas' registrations. */
+function followRegistrations(registry: Registry, logger: Logger): { readonly stop: () => void } {
+  const timer = setInterval(() => {
+    registry.refresh().catch((err: unknown) => logger.error({ err }, 'registrations cannot be followed'))
+  }, REFRESH_MS)
+  return { stop: () => clearInterval(timer) }
 }
 
 /** Run until a signal asks to stop, then drain and close. */

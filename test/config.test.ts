@@ -7,7 +7,7 @@ test('everything is optional', () => {
     host: '127.0.0.1',
     port: 8080,
     dataDirectory: path.resolve('data'),
-    ledgerFile: path.resolve('data/ledger.sqlite'),
+    ledgerUrl: path.resolve('data/ledger.sqlite'),
     demo: true,
   })
 })
@@ -20,7 +20,7 @@ test.each([
   ['SOTTO_DEMO', 'yes', 'true'],
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not lie in a folder'],
-  ['SOTTO_LEDGER_URL', 'postgres://ledger', 'no other ledger'],
+  ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
   ['SOTTO_PROT', '8080', 'not a variable Sotto knows'],
 ])('%s=%s stops the start, with its name and the rule', (name, value, rule) => {
   const read = () => readConfig({ [name]: value })
@@ -33,4 +33,11 @@ test('every variable says what it is for', () => {
   for (const [name, schema] of Object.entries(environmentSchema.shape)) {
     expect(schema.description, name).toMatch(/\.$/)
   }
+})
+
+test('a ledger is a file in the data folder, or a PostgreSQL database that replicas share', () => {
+  const url = 'postgres://sotto@ledger.example/sotto'
+  expect(readConfig({ SOTTO_LEDGER_URL: url })).toMatchObject({ ledgerUrl: url, replicated: true })
+  const file = readConfig({ SOTTO_DATA_DIR: '/srv/sotto', SOTTO_LEDGER_URL: 'books/ledger.sqlite' })
+  expect(file).toMatchObject({ ledgerUrl: '/srv/sotto/books/ledger.sqlite', replicated: false })
 })

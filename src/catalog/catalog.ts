@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise, writePrivately } from '../durable-file.ts'
 import type { Dataset } from './dataset.ts'
@@ -29,8 +29,19 @@ export interface Catalog {
   wasRemoved(id: string): boolean
   /** The number of an id's last registration, removed or not; 0 where there was none. */
   lastVersion(id: string): number
+  /**
+   * Take over what other processes have added to the folder or removed from it. A dataset is asked about only after its
+   * rows were opened, and not any more before they are closed; what fails is tried again the next time.
+   */
+  refresh(rows: RowsOpener): Promise<void>
   /** Where the ingested rows of one version of a dataset live. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
+}
+
+/** Opens and closes the ingested rows of one version of a dataset. */
+export interface RowsOpener {
+  open(dataset: Dataset): Promise<void>
+  closeDataset(dataset: Dataset): Promise<void>
 }
 
 /** What is written: the declaration as it was made and the facts that do not follow from it, or that it was removed. */
@@ -46,8 +57,14 @@ type StoredEntry =
     }
   | { readonly state: 'removed'; readonly version: string }
 
-/** Open the catalog in a folder, which is made where it is missing. */
-export async function openCatalog(directory: string): Promise<Catalog> {
+/**
+ * Open the catalog in a folder, which is made where it is missing.
+ * @param shared whether other processes may be at work in it: then nothing is tidied up
+ */
+export async function openCatalog(
+  directory: string,
+  { shared = false }: { readonly shared?: boolean } = {},
+): Promise<Catalog> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const folderOf = (id: string) => path.join(directory, id)
   const entryFile = (id: string) => path.join(folderOf(id), ENTRY_FILE)
@@ -62,32 +79,66 @@ export async function openCatalog(directory: string): Promise<Catalog> {
     }
   }
 
-  for (const id of await readdir(directory)) {
-    const text = await readEntry(entryFile(id))
-    if (text === undefined) {
-      await rm(folderOf(id), { recursive: true })
-      continue
-    }
+  /** @throws Error where the text is no entry. */
+  const parseEntry = (id: string, text: string): CatalogEntry | { readonly removed: string } => {
     const stored = JSON.parse(text) as StoredEntry
     if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
       throw new Error(`${entryFile(id)} is damaged: it has no known state or no version that counts`)
     }
-    if (stored.state === 'removed') {
-      removed.set(id, stored.version)
-      await removeAllBut(id, [ENTRY_FILE])
-      continue
-    }
+    if (stored.state === 'removed') return { removed: stored.version }
     const { budget, version, rows, registeredAt, sourceDigest } = stored
     // What was registered before these could be declared.
     const declaration: DatasetDeclaration = { accounting: 'basic', sharing: false, ...stored.declaration }
-    entries.set(id, {
+    return {
       declaration,
       budget,
       dataset: declareDataset(declaration, version, rows),
       registeredAt,
       sourceDigest,
-    })
-    await removeAllBut(id, [ENTRY_FILE, path.basename(rowsFile({ id, version }))])
+    }
+  }
+
+  const take = (id: string, found: ReturnType<typeof parseEntry>): void => {
+    if ('removed' in found) {
+      removed.set(id, found.removed)
+      entries.delete(id)
+    } else {
+      entries.set(id, found)
+      removed.delete(id)
+    }
+  }
+
+  for (const id of await readdir(directory)) {
+    const text = await readEntry(entryFile(id))
+    if (text === undefined) {
+      if (!shared) await rm(folderOf(id), { recursive: true })
+      continue
+    }
+    const found = parseEntry(id, text)
+    take(id, found)
+    if (shared) continue
+    const rows = 'removed' in found ? [] : [path.basename(rowsFile({ id, version: found.dataset.version }))]
+    await removeAllBut(id, [ENTRY_FILE, ...rows])
+  }
+
+  /** When each entry's file was last looked at, by its own times: an unchanged one is not read again. */
+  const looked = new Map<string, string>()
+
+  async function refreshOne(id: string, rows: RowsOpener): Promise<void> {
+    const { mtimeNs, ino } = await stat(entryFile(id), { bigint: true })
+    const stamp = `${ino} ${mtimeNs}`
+    if (looked.get(id) === stamp) return
+    const text = await readEntry(entryFile(id))
+    if (text === undefined) return
+    const found = parseEntry(id, text)
+    const before = entries.get(id)?.dataset
+    const after = 'removed' in found ? undefined : found.dataset
+    if (before?.version !== after?.version) {
+      if (after !== undefined) await rows.open(after)
+      take(id, found)
+      if (before !== undefined) await rows.closeDataset(before)
+    }
+    looked.set(id, stamp)
   }
 
   return {
@@ -96,6 +147,11 @@ export async function openCatalog(directory: string): Promise<Catalog> {
     rowsFile,
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0),
+    async refresh(rows) {
+      const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
+      const failed = (await Promise.allSettled(attempts)).find(({ status }) => status === 'rejected')
+      if (failed?.status === 'rejected' && !isMissing(failed.reason)) throw failed.reason
+    },
     async add(entry) {
       const { id, version, rows } = entry.dataset
       const { declaration, budget, registeredAt, sourceDigest } = entry
@@ -135,7 +191,11 @@ async function readEntry(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (isMissing(error)) return undefined
     throw error
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

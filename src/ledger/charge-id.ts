@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from './canonical.ts'
+import { sha256 } from './canonical.ts'
 
 /**
  * The id of a charge, and of the release it pays for: the first 32 hexadecimal digits of the SHA-256 of the canonical
@@ -6,5 +6,7 @@ import { canonicalJson, sha256 } from './canonical.ts'
  * @throws Error where either text has a lone surrogate.
  */
 export function chargeId(principal: string, idempotencyKey: string): string {
-  return sha256(canonicalJson([principal, idempotencyKey])).slice(0, 32)
+  if (!principal.isWellFormed() || !idempotencyKey.isWellFormed())
+    throw new Error('what is not well-formed Unicode has no canonical JSON')
+  return sha256(JSON.stringify([principal, idempotencyKey])).slice(0, 32)
 }

@@ -1,6 +1,6 @@
 import type { Amount } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
-import { canonicalJson, sha256 } from './canonical.ts'
+import { sha256 } from './canonical.ts'
 import type { LedgerEntry } from './ledger.ts'
 
 /** The `previousHash` of a dataset's first event. */
@@ -51,9 +51,38 @@ export interface LedgerEvent {
   readonly reason?: string
 }
 
-/** The canonical JSON (RFC 8785) of an event: the text that is stored, and that is hashed. */
+/**
+ * The canonical JSON (RFC 8785) of an event whose texts are well-formed: the text that is stored, and that is hashed. With
+ * its fields in their order it is what JSON.stringify gives, several times as fast as the general way.
+ */
 export function canonicalEvent(event: LedgerEvent): string {
-  return canonicalJson(event)
+  return JSON.stringify({
+    accounting: event.accounting,
+    analyst: event.analyst,
+    answerHash: event.answerHash,
+    at: event.at,
+    attempt: event.attempt,
+    chargeId: event.chargeId,
+    dataset: event.dataset,
+    datasetVersion: event.datasetVersion,
+    kind: event.kind,
+    limit: inOrder(event.limit),
+    loss: inOrder(event.loss),
+    previousHash: event.previousHash,
+    principal: event.principal,
+    question: event.question,
+    reason: event.reason,
+    requestHash: event.requestHash,
+    sequence: event.sequence,
+    sharedFrom: event.sharedFrom,
+    version: event.version,
+  } satisfies { readonly [Field in keyof Required<LedgerEvent>]: LedgerEvent[Field] })
+}
+
+function inOrder(amount: EventAmount | undefined): EventAmount | undefined {
+  return amount === undefined || 'rhoPico' in amount
+    ? amount
+    : { deltaAtto: amount.deltaAtto, epsilonNano: amount.epsilonNano }
 }
 
 /**

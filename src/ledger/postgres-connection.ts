@@ -119,7 +119,7 @@ export async function ask(
 export interface Connections {
   /**
    * Work with a connection of one's own. One on which a statement was lost is not used again.
-   * @throws StatementError `lost` where there is none to be had; LedgerFault `unusable` where `prepare` says so.
+   * @throws LedgerFault `unknown` where there is none to be had, `unusable` where `prepare` says so.
    */
   use<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result>
   /** Let those in use finish, then hang up. */
@@ -153,7 +153,9 @@ export function openConnections(
         if (error instanceof LedgerFault) throw error
         const failure = statementError(error)
         const goesOn = performance.now() < startMs + RECONNECT_WITHIN_MS && !pool.ending
-        if (failure.kind !== 'lost' || !goesOn) throw failure
+        if (failure.kind === 'lost' && goesOn) continue
+        const kind = failure.kind === 'unusable' ? 'unusable' : 'unknown'
+        throw new LedgerFault(kind, `the ledger's database cannot be reached: ${failure.message}`)
       }
     }
   }
@@ -187,16 +189,17 @@ export function openConnections(
  * @throws StatementError; LedgerFault `unusable` where the server must not be used.
  */
 export async function useOnce(url: string, work: (client: ClientBase) => Promise<void>): Promise<void> {
-  const client = new Client(connectionOptions(url))
-  client.on('error', () => {})
+  let client: Client | undefined
   try {
+    client = new Client(connectionOptions(url))
+    client.on('error', () => {})
     await client.connect()
     await prepareConnection(client)
     await work(client)
   } catch (error) {
     throw error instanceof LedgerFault ? error : statementError(error)
   } finally {
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
   }
 }
 

@@ -7,6 +7,7 @@ import {
   accountFromRow,
   accountingFromRow,
   analystFromRow,
+  BUDGET_COLUMNS,
   count,
   type Row,
   rowsOf,
@@ -143,13 +144,13 @@ function findable(value: string | number): string | number {
 
 const FIND_ACCOUNT = {
   name: 'find account',
-  text: 'SELECT * FROM sotto.budgets WHERE dataset = $1',
+  text: `SELECT ${BUDGET_COLUMNS} FROM sotto.budgets WHERE dataset = $1`,
 }
 
 const FIND_ANALYST = {
   name: 'find analyst',
   text: `
-    SELECT budgets.*, (
+    SELECT ${BUDGET_COLUMNS}, (
       SELECT coalesce(json_agg(${ANALYST_JSON}), '[]') FROM sotto.analysts
       WHERE analysts.dataset = budgets.dataset AND principal = $2
     ) AS analysts
@@ -160,7 +161,7 @@ const FIND_ANALYST = {
 const FIND_HEAD = {
   name: 'find head',
   text: `
-    SELECT budgets.*, (
+    SELECT ${BUDGET_COLUMNS}, (
       SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
       WHERE analysts.dataset = budgets.dataset
     ) AS analysts
@@ -188,7 +189,7 @@ const FIND_SESSION = {
 const FIND_QUESTION = {
   name: 'find question',
   text: `
-    SELECT budgets.*, (
+    SELECT ${BUDGET_COLUMNS}, (
       SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
       FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
       WHERE sessions.charge = $1

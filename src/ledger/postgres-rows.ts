@@ -11,6 +11,10 @@ import type { Account, AnalystAccount, Changes, SessionRow, StoredCharge } from 
 /** A row, of a result or of JSON in it. */
 export type Row = Readonly<Record<string, unknown>>
 
+/** What {@link accountFromRow} reads; named one by one, as a prepared statement must not change its result. */
+export const BUDGET_COLUMNS = `dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico, spent_epsilon_nano,
+  spent_delta_atto, spent_rho_pico, head_sequence, head_hash`
+
 export function accountFromRow(row: Row): Account {
   const accounting = accountingFromRow(row)
   const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
@@ -204,7 +208,6 @@ function newCharge(charge: Changes['newCharges'][number]) {
     request_hash: charge.requestHash,
     request: charge.request,
     created_at_ms: charge.createdAtMs,
-    sharing: charge.sharing,
   }
 }
 
@@ -221,6 +224,7 @@ function chargeColumns(charge: StoredCharge) {
     attempt: charge.attempt,
     leased_at_ms: charge.leasedAtMs,
     lease_expires_at_ms: charge.leaseExpiresAtMs,
+    sharing: charge.sharing,
     shared_from: charge.sharedFrom ?? null,
   }
 }

@@ -7,6 +7,7 @@ import {
   ANALYST_JSON,
   accountFromRow,
   analystFromRow,
+  BUDGET_COLUMNS,
   CHARGE_JSON,
   chargeFromRow,
   count,
@@ -67,7 +68,8 @@ export async function commitBatch(
     await onStep('written')
   } catch (error) {
     // Where the connection is gone the transaction is, too.
-    await ask(client, 'ROLLBACK').catch(() => {})
+    const isLost = error instanceof StatementError && error.kind === 'lost'
+    if (!isLost) await ask(client, 'ROLLBACK').catch(() => {})
     throw error
   }
   // What was only read is durable already, and a rollback waits for no disk.
@@ -111,7 +113,7 @@ const COMMIT = { name: 'commit', text: 'COMMIT' }
 const LOCK = {
   name: 'lock',
   text: `
-    SELECT * FROM sotto.budgets
+    SELECT ${BUDGET_COLUMNS} FROM sotto.budgets
     WHERE dataset = ANY ($1::text[] || ARRAY(SELECT dataset FROM sotto.charges WHERE id = ANY ($2::text[])))
     ORDER BY dataset FOR UPDATE
   `,

@@ -14,6 +14,7 @@ const MOST_WAITING = 20_000
 /** How often a batch is tried that others were faster than. */
 const MOST_ATTEMPTS = 4
 const READ_CONNECTIONS = 4
+const READ_AGAIN_WITHIN_MS = 3_000
 /** After this long without an answer the store counts as unhealthy. */
 const HEALTH_TIMEOUT_MS = 2_000
 
@@ -98,8 +99,9 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   /** Settles every call of the batch, and never rejects. */
   async function carryOut(batch: readonly Waiting[]): Promise<void> {
     const commands = batch.map(({ call }) => call)
-    for (let attempt = 1, lost = 0; ; attempt += 1) {
-      let failure: unknown
+    let failure: unknown
+    let losses = 0
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
       try {
         const settled = await writers.use((client) => commitBatch(client, commands, options))
         commits += 1
@@ -107,24 +109,21 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
       } catch (error) {
         failure = error
       }
-      if (failure instanceof StatementError && failure.kind === 'lost' && lost === 0) {
-        lost += 1
-        continue
-      }
-      if (failure instanceof StatementError && failure.kind === 'conflict' && attempt < MOST_ATTEMPTS)
-        continue
-      // What the tables refuse, or what others are faster with, is the matter of one call: the rest is not in its way.
-      if (batch.length > 1 && isOfOneCall(failure)) {
-        const middle = Math.ceil(batch.length / 2)
-        await carryOut(batch.slice(0, middle))
-        return carryOut(batch.slice(middle))
-      }
-      const error = faultFrom(failure)
-      return settle(
-        batch,
-        batch.map(() => ({ kind: 'failed', error })),
-      )
+      // Nothing was changed: a loss of the connection at the commit is no StatementError.
+      const kind = failure instanceof StatementError ? failure.kind : undefined
+      if (kind === 'lost') losses += 1
+      if (kind !== 'conflict' && !(kind === 'lost' && losses === 1)) break
     }
+    const parts = apart(batch, failure)
+    if (parts.length > 1) {
+      for (const part of parts) await carryOut(part)
+      return
+    }
+    const error = faultFrom(failure)
+    settle(
+      batch,
+      batch.map(() => ({ kind: 'failed', error })),
+    )
   }
 
   function settle(batch: readonly Waiting[], settled: readonly Settled[]): void {
@@ -136,18 +135,17 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     }
   }
 
-  /** What is only read may be read again. */
+  /** What is only read may be read again: after a restart of the server each of the connections may turn out dead. */
   const reads = postgresReads(async (statement, values) => {
     if (refusal !== undefined) throw refusal
     calls += 1
-    const look = () => readers.use((client) => ask(client, statement, values))
-    try {
-      return await look().catch((error) => {
-        if (error instanceof StatementError && error.kind === 'lost') return look()
-        throw error
-      })
-    } catch (error) {
-      throw faultFrom(error)
+    for (const startMs = performance.now(); ; ) {
+      try {
+        return await readers.use((client) => ask(client, statement, values))
+      } catch (error) {
+        const isLost = error instanceof StatementError && error.kind === 'lost'
+        if (!isLost || performance.now() > startMs + READ_AGAIN_WITHIN_MS) throw faultFrom(error)
+      }
     }
   })
 
@@ -188,9 +186,43 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   }
 }
 
-function isOfOneCall(failure: unknown): boolean {
-  if (failure instanceof LedgerFault) return false
-  return !(failure instanceof StatementError) || failure.kind === 'conflict' || failure.kind === 'refused'
+/** The parts of a batch among which some may fare better by themselves; in each part, the calls keep their order. */
+function apart(batch: readonly Waiting[], failure: unknown): readonly (readonly Waiting[])[] {
+  if (failure instanceof LedgerFault) return [batch]
+  const kind = failure instanceof StatementError ? failure.kind : 'refused'
+  switch (kind) {
+    // What the tables refuse, or what others are faster with, is the matter of one call: the rest is not in its way.
+    case 'conflict':
+    case 'refused': {
+      const middle = Math.ceil(batch.length / 2)
+      return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)
+    }
+    // Somebody holds the budget of one dataset.
+    case 'busy':
+      return [...Map.groupBy(batch, ({ call }) => placeOf(call)).values()]
+    case 'lost':
+    case 'unusable':
+    case 'failed':
+      return [batch]
+  }
+}
+
+/** Calls of one place change the same dataset, as far as the calls themselves tell. */
+function placeOf({ operation, args }: Command): string {
+  switch (operation) {
+    case 'charge':
+    case 'allot':
+      return `dataset ${args[0].dataset}`
+    case 'openBudget':
+    case 'grant':
+      return `dataset ${args[0]}`
+    case 'recordSessionAnswer':
+      return `charge ${args[0].session}`
+    case 'recordAnswer':
+    case 'recordFailure':
+    case 'openSession':
+      return `charge ${args[0]}`
+  }
 }
 
 /** How a caller hears of it. */
@@ -199,14 +231,14 @@ function faultFrom(failure: unknown): Error {
     return failure instanceof Error ? failure : new Error(String(failure))
   const { kind, message } = failure
   switch (kind) {
-    case 'conflict':
     case 'refused':
       return new Error(`the ledger refuses the change: ${message}`)
     case 'unusable':
       return new LedgerFault('unusable', `the ledger's database cannot be used: ${message}`)
+    case 'conflict':
     case 'busy':
     case 'lost':
     case 'failed':
-      return new LedgerFault('unknown', `the ledger's database does not answer: ${message}`)
+      return new LedgerFault('unknown', `the ledger's database could not do it: ${message}`)
   }
 }

@@ -1,5 +1,5 @@
-import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { ONE_DELTA_ATTO } from '../privacy/loss.ts'
 import { LedgerFault } from './fault.ts'
@@ -306,6 +306,7 @@ export function openSqliteDatabase(path: string): DatabaseSync {
     // What a crash left in the log may be in the operating system's cache only: writing it through now means that
     // nothing acknowledged from here on rests on it.
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    flushFolder(dirname(file))
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
@@ -321,6 +322,16 @@ function makePrivate(file: string): void {
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+  }
+}
+
+/** Make the names of file and log survive a loss of power: SQLite tries to, and passes over a failure. */
+function flushFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }
 
@@ -365,7 +376,8 @@ function expectPragma(database: DatabaseSync, pragma: string, expected: SQLOutpu
 }
 
 function pragmaValue(database: DatabaseSync, pragma: string): SQLOutputValue | undefined {
-  const row = database.prepare(`PRAGMA ${pragma}`).get()
+  // To the end: a pragma that changes something answers first, then writes, and that may fail.
+  const [row] = database.prepare(`PRAGMA ${pragma}`).all()
   return row === undefined ? undefined : Object.values(row)[0]
 }
 

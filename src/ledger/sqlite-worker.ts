@@ -5,7 +5,8 @@ import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
 /** What the ledger's thread is told. */
 export type ToStore =
-  | { readonly kind: 'call'; readonly number: number; readonly call: Call }
+  /** Their numbers are `firstNumber` and those that follow. */
+  | { readonly kind: 'calls'; readonly firstNumber: number; readonly calls: readonly Call[] }
   | { readonly kind: 'close' }
 
 /** What the ledger's thread tells. One `committed` stands for one COMMIT; `stopped` is the last word. */
@@ -22,7 +23,7 @@ export interface PlainFault {
 }
 
 /** Bounds what one COMMIT waits for, and what the write-ahead log holds. */
-const LARGEST_BATCH = 1_024
+const LARGEST_BATCH = 256
 
 if (parentPort !== null) serve(parentPort, String(workerData))
 
@@ -46,12 +47,18 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
     const numbers: number[] = []
     const calls: Call[] = []
     let next: ToStore | undefined = first
-    while (next?.kind === 'call') {
-      numbers.push(next.number)
-      calls.push(next.call)
+    while (next?.kind === 'calls') {
+      for (const [place, call] of next.calls.entries()) {
+        numbers.push(next.firstNumber + place)
+        calls.push(call)
+      }
       next = calls.length < LARGEST_BATCH ? receiveMessageOnPort(port)?.message : undefined
     }
-    const goesOn = calls.length === 0 || commit(numbers, calls)
+    let goesOn = true
+    for (let start = 0; goesOn && start < calls.length; start += LARGEST_BATCH) {
+      const end = start + LARGEST_BATCH
+      goesOn = commit(numbers.slice(start, end), calls.slice(start, end))
+    }
     if (!goesOn || next?.kind === 'close') end()
   }
 

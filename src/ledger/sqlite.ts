@@ -37,6 +37,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
   let lastNumber = 0
+  let asked: Call[] = []
   let calls = 0
   let commits = 0
   /** Why nothing more is accepted. */
@@ -96,10 +97,24 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     if (refusal !== undefined) return Promise.reject(refusal)
     const { promise, resolve, reject } = Promise.withResolvers<OperationResults[Name]>()
     lastNumber += 1
-    const call = { operation, args } as Call
-    worker.postMessage({ kind: 'call', number: lastNumber, call } satisfies ToStore)
     waiting.set(lastNumber, { resolve, reject })
+    // What is asked in the same turn travels together: a message costs more than a call.
+    if (asked.push({ operation, args } as Call) === 1) queueMicrotask(send)
     return promise
+  }
+
+  function send(): void {
+    if (asked.length === 0) return
+    const calls = asked
+    asked = []
+    const firstNumber = lastNumber - calls.length + 1
+    try {
+      worker.postMessage({ kind: 'calls', firstNumber, calls } satisfies ToStore)
+    } catch (error) {
+      // An argument is of a kind that no thread can be sent; nothing was.
+      const refused = error instanceof Error ? error : new Error(String(error))
+      for (const place of calls.keys()) take(firstNumber + place)?.reject(refused)
+    }
   }
 
   async function healthy(): Promise<boolean> {
@@ -117,6 +132,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   async function close(): Promise<void> {
     if (refusal === undefined) {
       refusal = new LedgerFault('closed', 'the ledger is closed')
+      send()
       worker.postMessage({ kind: 'close' } satisfies ToStore)
     }
     await exited.promise

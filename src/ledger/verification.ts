@@ -11,7 +11,6 @@ import { addLoss, coversLoss, NO_LOSS, type PrivacyLoss } from '../privacy/loss.
 import { canonicalJson, sha256 } from './canonical.ts'
 import {
   amountFromEvent,
-  canonicalEvent,
   eventAmount,
   eventLoss,
   FIRST_PREVIOUS_HASH,
@@ -273,7 +272,7 @@ function inOrder(spending: Iterable<AnalystSpending>): AnalystSpending[] {
 function parse(canonical: string): LedgerEvent | undefined {
   try {
     const event: LedgerEvent = JSON.parse(canonical)
-    return canonicalEvent(event) === canonical && event.version === 1 ? event : undefined
+    return canonicalJson(event) === canonical && event.version === 1 ? event : undefined
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@ import { access, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type CatalogEntry, openCatalog } from '../../src/catalog/catalog.ts'
+import { type CatalogEntry, openCatalog, type RowsOpener } from '../../src/catalog/catalog.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
 
 let directory = ''
@@ -92,4 +92,53 @@ test('a registration that was cut off before it was published is not there, and 
   await writeFile(path.join(directory, 'half', 'dataset.json.partial'), '{')
   expect((await openCatalog(directory)).list()).toEqual([])
   expect(await readdir(directory)).toEqual([])
+})
+
+test('what another process adds, replaces and removes is taken over, once its rows are open', async () => {
+  const ours = await openCatalog(directory, { shared: true })
+  const theirs = await openCatalog(directory, { shared: true })
+  const calls: string[] = []
+  let fails = true
+  const rows: RowsOpener = {
+    open: async ({ id, version }) => {
+      if (fails) throw new Error('not yet')
+      calls.push(`open ${id} ${version} ${ours.get(id)?.dataset.version}`)
+    },
+    closeDataset: async ({ id, version }) => {
+      calls.push(`close ${id} ${version} ${ours.get(id)?.dataset.version}`)
+    },
+  }
+  await ours.refresh(rows)
+  await theirs.add(entryOf('alpha', 'change-one'))
+  await expect(ours.refresh(rows)).rejects.toThrow('not yet')
+  expect(ours.get('alpha')).toBeUndefined()
+  fails = false
+  await ours.refresh(rows)
+  expect(ours.get('alpha')).toEqual(entryOf('alpha', 'change-one'))
+  await ours.refresh(rows)
+  await theirs.remove('alpha')
+  await ours.refresh(rows)
+  expect([ours.get('alpha'), ours.wasRemoved('alpha'), ours.lastVersion('alpha')]).toEqual([
+    undefined,
+    true,
+    1,
+  ])
+  await theirs.add(entryOf('alpha', 'change-one', '2'))
+  await theirs.remove('alpha')
+  await theirs.add(entryOf('alpha', 'change-one', '3'))
+  await ours.add(entryOf('beta', 'change-one'))
+  await ours.refresh(rows)
+  expect(ours.get('alpha')?.dataset.version).toBe('3')
+  // Open comes before anybody can ask, closed after nobody can; our own additions are open already.
+  expect(calls).toEqual(['open alpha 1 undefined', 'close alpha 1 undefined', 'open alpha 3 undefined'])
+})
+
+test('where other processes may be at work nothing of theirs is tidied up', async () => {
+  const half = path.join(directory, 'alpha')
+  await mkdir(half)
+  await writeFile(path.join(half, '1.duckdb'), 'rows that are being ingested')
+  await openCatalog(directory, { shared: true })
+  await access(path.join(half, '1.duckdb'))
+  await openCatalog(directory)
+  await expect(access(half)).rejects.toThrow('ENOENT')
 })

@@ -184,6 +184,7 @@ describe('a batch', () => {
     expect(unknown.body.errors).toEqual([{ field: 'queries.0.epsilom', rule: expect.any(String) }])
     const many = { queries: Array.from({ length: 101 }, () => count) }
     await post('batch/queries/batch', many).expect(400)
+    const statistics = [{ kind: 'count' }, { kind: 'mean', column: 'year' }]
     const bins = { column: 'year', edges: Array.from({ length: 101 }, (_, edge) => edge) }
     const wide = {
       queries: Array.from({ length: 99 }, () => ({ kind: 'histogram', column: bins, epsilon: 1 })),
@@ -191,7 +192,7 @@ describe('a batch', () => {
     const keys = { kind: 'keySelection', column: 'name', epsilon: 0.1, delta: 1e-9 }
     await post('batch/queries/batch/preview', { queries: [keys, keys, keys] }).expect(200)
     const { status, text } = await post('batch/queries/batch/preview', {
-      queries: [...wide.queries, { kind: 'contingency', columns: [bins, bins], epsilon: 1 }],
+      queries: [...wide.queries, { kind: 'groupBy', keys: [bins], statistics, epsilon: 1 }],
     })
     expect(status).toBe(422)
     expect(text.slice(0, 500)).toContain('at most 10000 values')
