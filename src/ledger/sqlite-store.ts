@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { type Accounting, type Amount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, type RhoPico, rhoPico } from '../privacy/loss.ts'
 import { amountFromColumns, columnsOf } from './amount-columns.ts'
@@ -189,10 +189,7 @@ function sqliteRows(
   }
 }
 
-/**
- * Each write names what it expects to be there, so that a row that is not as it was read stops the batch. The two that
- * every charge needs have their values by place: by name they would take twice as long.
- */
+/** Each write names what it expects to be there, so that a row that is not as it was read stops the batch. */
 function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
   const insertAccount = database.prepare(`
     INSERT INTO budgets (dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico,
@@ -224,16 +221,32 @@ function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
       shared_rho_pico = :sharedRhoPico
     WHERE dataset = :dataset AND principal = :principal
   `)
-  const insertEvent = database.prepare(`
-    INSERT INTO events (dataset, sequence, principal, canonical, hash)
-    VALUES (?, ?, ?, ?, ?)
-  `)
-  const insertCharge = database.prepare(`
-    INSERT INTO charges (id, principal, idempotency_key, dataset, dataset_version, request_hash, request,
-      loss_epsilon_nano, loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms,
-      lease_expires_at_ms, sharing, shared_from)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  `)
+  const insertEvents = rowInserter(database, 'events', [
+    'dataset',
+    'sequence',
+    'principal',
+    'canonical',
+    'hash',
+  ])
+  const insertCharges = rowInserter(database, 'charges', [
+    'id',
+    'principal',
+    'idempotency_key',
+    'dataset',
+    'dataset_version',
+    'request_hash',
+    'request',
+    'loss_epsilon_nano',
+    'loss_delta_atto',
+    'loss_rho_pico',
+    'state',
+    'attempt',
+    'created_at_ms',
+    'leased_at_ms',
+    'lease_expires_at_ms',
+    'sharing',
+    'shared_from',
+  ])
   const updateCharge = database.prepare(`
     UPDATE charges
     SET state = :state, attempt = :attempt, dataset_version = :datasetVersion, loss_epsilon_nano = :epsilonNano,
@@ -262,32 +275,22 @@ function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
     for (const { before, after } of changes.accounts) {
       if (before === undefined) insertAccount.run(newAccountValues(after))
     }
-    for (const { dataset, sequence, principal, canonical, hash } of changes.events) {
-      insertEvent.run(dataset, sequence, principal, canonical, hash)
-    }
+    insertEvents(
+      changes.events.map(({ dataset, sequence, principal, canonical, hash }) => [
+        dataset,
+        sequence,
+        principal,
+        canonical,
+        hash,
+      ]),
+    )
     for (const { before, after } of changes.accounts) {
       expectOneChange(updateAccount.run(accountValues(before, after)))
     }
     for (const { before, after } of changes.analysts) {
       expectOneChange((before === undefined ? insertAnalyst : updateAnalyst).run(analystValues(after)))
     }
-    for (const charge of changes.newCharges) {
-      const { epsilonNano, deltaAtto, rhoPico } = columnsOf(charge.price)
-      insertCharge.run(
-        ...[charge.id, charge.principal, charge.idempotencyKey, charge.dataset, charge.datasetVersion],
-        ...[
-          charge.requestHash,
-          charge.request,
-          epsilonNano,
-          deltaAtto,
-          rhoPico,
-          charge.state,
-          charge.attempt,
-        ],
-        ...[charge.createdAtMs, charge.leasedAtMs, charge.leaseExpiresAtMs],
-        ...[charge.sharing ? 1 : 0, charge.sharedFrom ?? null],
-      )
-    }
+    insertCharges(changes.newCharges.map(newChargeValues))
     for (const { before, after } of changes.changedCharges) {
       expectOneChange(
         updateCharge.run({
@@ -303,6 +306,29 @@ function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
     for (const answer of changes.sessionAnswers) {
       expectOneChange(insertSessionAnswer.run({ ...answer, above: answer.above ? 1 : 0 }))
     }
+  }
+}
+
+/** So many rows in one statement take two thirds of the time that they take one by one. */
+const ROWS_TOGETHER = 16
+
+/** Inserts rows whose values are in the order of the columns, for what every charge writes. */
+function rowInserter(
+  database: DatabaseSync,
+  table: string,
+  columns: readonly string[],
+): (rows: readonly (readonly SQLInputValue[])[]) => void {
+  const row = `(${columns.map(() => '?').join(', ')})`
+  const statement = (rows: number) =>
+    database.prepare(
+      `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array.from({ length: rows }, () => row).join(', ')}`,
+    )
+  const [single, several] = [statement(1), statement(ROWS_TOGETHER)]
+  return (rows) => {
+    const together = rows.length - (rows.length % ROWS_TOGETHER)
+    for (let start = 0; start < together; start += ROWS_TOGETHER)
+      several.run(...rows.slice(start, start + ROWS_TOGETHER).flat())
+    for (const values of rows.slice(together)) single.run(...values)
   }
 }
 
@@ -445,6 +471,30 @@ function analystValues({ dataset, principal, allotment, spent, spentOnShared }: 
     sharedDeltaAtto: shared.deltaAtto,
     sharedRhoPico: shared.rhoPico,
   }
+}
+
+/** In the order of the columns. */
+function newChargeValues(charge: Changes['newCharges'][number]): readonly SQLInputValue[] {
+  const { epsilonNano, deltaAtto, rhoPico } = columnsOf(charge.price)
+  return [
+    charge.id,
+    charge.principal,
+    charge.idempotencyKey,
+    charge.dataset,
+    charge.datasetVersion,
+    charge.requestHash,
+    charge.request,
+    epsilonNano,
+    deltaAtto,
+    rhoPico,
+    charge.state,
+    charge.attempt,
+    charge.createdAtMs,
+    charge.leasedAtMs,
+    charge.leaseExpiresAtMs,
+    charge.sharing ? 1 : 0,
+    charge.sharedFrom ?? null,
+  ]
 }
 
 function chargeValues(charge: StoredCharge) {
