@@ -214,8 +214,8 @@ function connectionOptions(url: string): ClientConfig {
 }
 
 /**
- * Prepare a new connection, whatever its URL, its user or its database say: limits on time, and plans that look rows up,
- * so that no charge costs more because there are many.
+ * What a new connection is set to, whatever its URL, its user or its database say: limits on time, and plans that look rows
+ * up, so that no charge costs more because there are many.
  */
 const SETTINGS = `
   SET lock_timeout = ${LOCK_TIMEOUT_MS};

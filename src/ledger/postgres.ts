@@ -25,7 +25,10 @@ export interface PostgresLedger extends Ledger {
 }
 
 export interface PostgresLedgerOptions extends BatchOptions {
-  /** `postgres://user:password@host:port/database`, as libpq and `pg` read it. */
+  /**
+   * `postgres://user:password@host:port/database`, as `pg` reads it. A pooler in between must leave each connection to one
+   * client until it ends: settings and prepared statements belong to the connection.
+   */
   readonly url: string
 }
 
