@@ -16,7 +16,7 @@ export interface SourceChange {
 export type Load = <Module>(file: string) => Promise<Module>
 
 /**
- * Copy the actual source of the pure rooms, with these changes, and import from the copy.
+ * Copy the actual source of the pure rooms and the ledger, with these changes, and import from the copy.
  *
  * @param standIns texts of files that take the place of others, by path; what they replace is beside them as
  * `<name>-as-it-is.ts`.

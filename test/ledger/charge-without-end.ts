@@ -8,12 +8,29 @@ import { openSqliteLedger } from '../../src/ledger/sqlite.ts'
 import { DELTA_FRACTION_DIGITS, deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 
 const [, , path = '', run = ''] = process.argv
-const say = (line: string) => writeSync(1, `${line}\n`)
+
+/** A pipe that is full while its reader is late is tried again: what was acknowledged is said, whatever it takes. */
+function say(line: string): void {
+  let left = Buffer.from(`${line}\n`)
+  while (left.length > 0) {
+    try {
+      left = left.subarray(writeSync(1, left))
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+    }
+  }
+}
 
 const ledger = await openSqliteLedger({ path })
 await ledger.openBudget(
   'census',
-  { epsilonNano: epsilonNano(10n ** 15n), deltaAtto: deltaAtto(10n ** BigInt(DELTA_FRACTION_DIGITS - 1)) },
+  {
+    accounting: 'basic',
+    granted: {
+      epsilonNano: epsilonNano(10n ** 15n),
+      deltaAtto: deltaAtto(10n ** BigInt(DELTA_FRACTION_DIGITS - 1)),
+    },
+  },
   'carol',
 )
 say('open')
@@ -27,12 +44,14 @@ try {
         const key = `${run}-${last}`
         const outcome = await ledger.charge({
           dataset: 'census',
-          datasetVersion: 'v1',
+          datasetVersion: '1',
           principal: 'ada',
           idempotencyKey: key,
           requestHash: key,
           request: key,
-          loss: { epsilonNano: epsilonNano(3n), deltaAtto: deltaAtto(7n) },
+          keyChosen: false,
+          price: { accounting: 'basic', epsilonNano: epsilonNano(3n), deltaAtto: deltaAtto(7n) },
+          sharing: false,
           leaseMs: 60_000,
         })
         if (outcome.kind !== 'charged') throw new Error(`unexpected ${outcome.kind}`)

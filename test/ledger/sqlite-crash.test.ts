@@ -7,7 +7,8 @@ import { openSqliteLedger } from '../../src/ledger/sqlite.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
 import { sqliteStore } from '../../src/ledger/sqlite-store.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
-import { balanceOfEvents, firstMisfit, run, temporaryPath } from './support.ts'
+import { ledgerOver } from './places.ts'
+import { expectSoundBooks, question, run, temporaryPath } from './support.ts'
 
 const SCRIPT = new URL('./charge-without-end.ts', import.meta.url).pathname
 
@@ -55,16 +56,19 @@ function startCharging(path: string, name: string, shell?: string): Charging {
 }
 
 /** That everything acknowledged is there, once, and that the books balance. */
-function checkBooks(path: string, lines: readonly string[]): { charges: number; interrupted: number } {
+async function checkBooks(
+  path: string,
+  lines: readonly string[],
+): Promise<{ charges: number; interrupted: number }> {
   const database = openSqliteDatabase(path)
   const store = sqliteStore(database, Date.now)
   try {
-    expect(firstMisfit(database, 'census')).toBeUndefined()
+    await expectSoundBooks(ledgerOver(store))
     const budget = run(store, 'budget', 'census')
-    expect(balanceOfEvents(database, 'census')).toEqual(budget)
     const [row] = database.prepare("SELECT count(*) AS n FROM charges WHERE state <> 'denied'").all()
     const charges = Number(row?.n)
     expect(budget?.spent).toEqual({
+      accounting: 'basic',
       epsilonNano: epsilonNano(3n * BigInt(charges)),
       deltaAtto: deltaAtto(7n * BigInt(charges)),
     })
@@ -79,16 +83,9 @@ function checkBooks(path: string, lines: readonly string[]): { charges: number; 
     const open = database.prepare("SELECT * FROM charges WHERE state = 'charged'").all()
     for (const each of open) {
       const key = String(each.idempotency_key)
-      const outcome = run(store, 'charge', {
-        dataset: 'census',
-        datasetVersion: 'v1',
-        principal: 'ada',
-        idempotencyKey: key,
-        requestHash: key,
-        request: key,
-        loss: { epsilonNano: epsilonNano(3n), deltaAtto: deltaAtto(7n) },
-        leaseMs: 1_000,
-      })
+      const price = { accounting: 'basic', epsilonNano: epsilonNano(3n), deltaAtto: deltaAtto(7n) } as const
+      const asked = question(key, { requestHash: key, request: key, price })
+      const outcome = run(store, 'charge', asked)
       if (outcome.kind !== 'charged') throw new Error(`an interrupted charge is ${outcome.kind}`)
       expect(run(store, 'recordAnswer', outcome.charge.id, outcome.charge.attempt, `answer to ${key}`)).toBe(
         true,
@@ -113,7 +110,7 @@ it('loses nothing acknowledged to kill -9, round after round', { timeout: 120_00
     await Promise.all([once(child, 'exit'), reached(Number.POSITIVE_INFINITY)])
     expect(lines.length).toBeGreaterThanOrEqual(20)
     acknowledged.push(...lines)
-    interrupted += checkBooks(path, acknowledged).interrupted
+    interrupted += (await checkBooks(path, acknowledged)).interrupted
   }
   expect(interrupted).toBeGreaterThan(0)
 })
@@ -125,7 +122,7 @@ it('stops at a write that fails, having acknowledged only what is there', { time
   await Promise.all([once(child, 'exit'), reached(Number.POSITIVE_INFINITY)])
   expect(lines.at(-1)).toBe('stopped stopped, healthy false')
   expect(lines.length).toBeGreaterThan(20)
-  checkBooks(path, lines)
+  await checkBooks(path, lines)
 })
 
 it('fails loudly where another process has the ledger open, until that process is gone', async () => {

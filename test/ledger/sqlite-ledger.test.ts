@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LedgerFault } from '../../src/ledger/fault.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite.ts'
-import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
-import { balanceOfEvents, firstMisfit, loss, question, temporaryPath } from './support.ts'
+import { basic, chargeOf, expectSoundBooks, loss, question, summed, temporaryPath } from './support.ts'
 
 async function openLedger(path = temporaryPath()) {
   const ledger = await openSqliteLedger({ path })
@@ -14,49 +13,82 @@ async function openLedger(path = temporaryPath()) {
 describe('a ledger in a thread of its own', () => {
   it('offers the whole life of a charge', async () => {
     const ledger = await openLedger()
-    expect(await ledger.openBudget('census', loss('1'), 'carol')).toEqual({ kind: 'opened' })
-    const outcome = await ledger.charge(question('a'))
-    if (outcome.kind !== 'charged') throw new Error('the charge must succeed')
-    expect(outcome.charge.budget).toEqual({ cap: loss('1'), spent: loss('0.1') })
+    expect(await ledger.openBudget('census', summed('1'), 'carol')).toEqual({ kind: 'opened' })
+    const charge = chargeOf(await ledger.charge(question('a', { sharing: true })))
+    const granted = loss('1')
+    expect(charge.budget).toEqual({ granted, cap: basic('1'), spent: basic('0.1') })
     expect(await ledger.charge(question('a'))).toMatchObject({ kind: 'in-flight' })
-    await ledger.recordFailure(outcome.charge.id, 1)
+    await ledger.recordFailure(charge.id, 1)
     expect(await ledger.charge(question('a'))).toMatchObject({ kind: 'charged', charge: { attempt: 2 } })
-    expect(await ledger.recordAnswer(outcome.charge.id, 1, 'late')).toBe(false)
-    expect(await ledger.recordAnswer(outcome.charge.id, 2, 'the answer')).toBe(true)
-    expect(await ledger.release(outcome.charge.id)).toMatchObject({ answer: 'the answer' })
-    expect(await ledger.grant('census', loss('1'), 'carol', 'why')).toMatchObject({ cap: loss('2') })
-    expect(await ledger.budget('census')).toEqual({ cap: loss('2'), spent: loss('0.1') })
-    expect((await ledger.entries('census', { limit: 10 })).map(({ kind }) => kind)).toEqual([
-      'granted',
-      'answered',
-      'retried',
-      'failed',
-      'charged',
+    expect(await ledger.recordAnswer(charge.id, 1, 'late')).toBe(false)
+    expect(await ledger.recordAnswer(charge.id, 2, 'the answer')).toBe(true)
+    expect(await ledger.release(charge.id)).toMatchObject({ answer: 'the answer' })
+    const share = {
+      dataset: 'census',
+      analyst: 'bob',
+      granted: loss('0.1'),
+      principal: 'carol',
+      reason: 'a share',
+    }
+    expect(await ledger.allot(share)).toMatchObject({ kind: 'allotted', analyst: { principal: 'bob' } })
+    const bobs = question('a', { principal: 'bob', sharing: true })
+    expect(await ledger.charge(bobs)).toMatchObject({ kind: 'shared', shared: { answer: 'the answer' } })
+    expect(await ledger.charge(question('b', { principal: 'bob' }))).toMatchObject({ kind: 'denied' })
+    expect(await ledger.grant('census', loss('1'), 'carol', 'why')).toMatchObject({ cap: basic('2') })
+    expect(await ledger.budget('census')).toMatchObject({ cap: basic('2'), spent: basic('0.1') })
+    expect(await ledger.analystSpending('census', 'bob')).toMatchObject({ spentOnShared: basic('0.1') })
+    const session = question('session')
+    const { id } = chargeOf(await ledger.charge(session))
+    const opening = { positives: 1, terms: '{}', thresholdNoise: -(2n ** 62n) }
+    expect(await ledger.openSession(id, 1, 'opened', opening)).toBe(true)
+    const asked = { session: id, idempotencyKey: 'q', requestHash: 'q' }
+    expect(await ledger.sessionQuestion(asked)).toMatchObject({ kind: 'open', ...opening })
+    const answer = { ...asked, question: 1, request: '{}', above: true, answer: 'above' }
+    expect(await ledger.recordSessionAnswer(answer)).toBe(true)
+    expect(await ledger.session(id)).toMatchObject({ answered: 1, positivesLeft: 0 })
+    expect(await ledger.sessionAnswers(id, { limit: 1 })).toMatchObject([{ answer: 'above' }])
+    const kinds = (await ledger.entries('census', { limit: 20 })).map(({ kind }) => kind)
+    expect(kinds.reverse()).toEqual([
       'opened',
+      'charged',
+      'failed',
+      'retried',
+      'answered',
+      'allotted',
+      'shared',
+      'denied',
+      'granted',
+      'charged',
+      'answered',
+      'session-answered',
     ])
+    expect(await ledger.head('census')).toMatchObject({ sequence: 12, budget: { spent: basic('0.2') } })
+    expect(await ledger.datasets()).toEqual(['census'])
+    expect(await ledger.lastDatasetVersion('census')).toBe(1)
     expect(await ledger.healthy()).toBe(true)
+    await expectSoundBooks(ledger)
   })
 
   it('lets exactly 100 of 400 concurrent charges of 10 into a cap of 1000', async () => {
     const path = temporaryPath()
     const ledger = await openSqliteLedger({ path })
-    await ledger.openBudget('census', loss('1000'), 'carol')
+    await ledger.openBudget('census', summed('1000'), 'carol')
     const outcomes = await Promise.all(
-      Array.from({ length: 400 }, (_, index) => ledger.charge(question(`q${index}`, { loss: loss('10') }))),
+      Array.from({ length: 400 }, (_, index) => ledger.charge(question(`q${index}`, { price: basic('10') }))),
     )
     expect(outcomes.filter(({ kind }) => kind === 'charged')).toHaveLength(100)
     expect(outcomes.filter(({ kind }) => kind === 'denied')).toHaveLength(300)
-    expect(await ledger.budget('census')).toEqual({ cap: loss('1000'), spent: loss('1000') })
+    const full = { granted: loss('1000'), cap: basic('1000'), spent: basic('1000') }
+    expect(await ledger.budget('census')).toEqual(full)
     await ledger.close()
-    const database = openSqliteDatabase(path)
-    onTestFinished(() => database.close())
-    expect(firstMisfit(database, 'census')).toBeUndefined()
-    expect(balanceOfEvents(database, 'census')).toEqual({ cap: loss('1000'), spent: loss('1000') })
+    const again = await openLedger(path)
+    expect(await again.budget('census')).toEqual(full)
+    await expectSoundBooks(again)
   })
 
   it('makes what is asked together durable together', async () => {
     const ledger = await openLedger()
-    await ledger.openBudget('census', loss('1000'), 'carol')
+    await ledger.openBudget('census', summed('1000'), 'carol')
     const before = ledger.statistics()
     await Promise.all(Array.from({ length: 500 }, (_, index) => ledger.charge(question(`q${index}`))))
     const after = ledger.statistics()
@@ -66,7 +98,7 @@ describe('a ledger in a thread of its own', () => {
 
   it('rejects a call that is out of range and carries out its neighbours', async () => {
     const ledger = await openLedger()
-    await ledger.openBudget('census', loss('1'), 'carol')
+    await ledger.openBudget('census', summed('1'), 'carol')
     const [first, second, third] = await Promise.allSettled([
       ledger.charge(question('a')),
       ledger.grant('census', loss('1000000'), 'carol', 'too much'),
@@ -80,7 +112,7 @@ describe('a ledger in a thread of its own', () => {
   it('finishes what was asked before it closes, and nothing after', async () => {
     const path = temporaryPath()
     const ledger = await openSqliteLedger({ path })
-    await ledger.openBudget('census', loss('1000'), 'carol')
+    await ledger.openBudget('census', summed('1000'), 'carol')
     const asked = Array.from({ length: 300 }, (_, index) => ledger.charge(question(`q${index}`)))
     const closed = ledger.close()
     const late = ledger.charge(question('late'))
@@ -90,7 +122,7 @@ describe('a ledger in a thread of its own', () => {
     await ledger.close()
     expect(await ledger.healthy()).toBe(false)
     const again = await openLedger(path)
-    expect(await again.budget('census')).toEqual({ cap: loss('1000'), spent: loss('30') })
+    expect(await again.budget('census')).toMatchObject({ cap: basic('1000'), spent: basic('30') })
   })
 
   it('fails loudly where this process has it open, and serves the first opener on', async () => {
@@ -101,7 +133,7 @@ describe('a ledger in a thread of its own', () => {
       kind: 'in-use',
       message: `another process has the ledger ${path} open`,
     })
-    expect(await ledger.openBudget('census', loss('1'), 'carol')).toEqual({ kind: 'opened' })
+    expect(await ledger.openBudget('census', summed('1'), 'carol')).toEqual({ kind: 'opened' })
   })
 
   it('says why a file cannot be a ledger', async () => {

@@ -1,12 +1,26 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
-import { onTestFinished } from 'vitest'
-import { canonicalEvent, eventHash, FIRST_PREVIOUS_HASH, type LedgerEvent } from '../../src/ledger/event.ts'
-import type { ChargeRequest } from '../../src/ledger/ledger.ts'
+import { expect, onTestFinished } from 'vitest'
+import type {
+  AnalystSpending,
+  Charge,
+  ChargeOutcome,
+  ChargeRequest,
+  Ledger,
+  LedgerEntry,
+  NewBudget,
+} from '../../src/ledger/ledger.ts'
 import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
 import type { SqliteStore } from '../../src/ledger/sqlite-store.ts'
+import { verifyLedger } from '../../src/ledger/verification.ts'
+import {
+  type Accounting,
+  type Amount,
+  addAmounts,
+  noAmount,
+  subtractAmounts,
+} from '../../src/privacy/accounting.ts'
 import { parseDecimal } from '../../src/privacy/decimal.ts'
 import {
   DELTA_FRACTION_DIGITS,
@@ -14,9 +28,11 @@ import {
   EPSILON_FRACTION_DIGITS,
   epsilonNano,
   type PrivacyLoss,
+  RHO_FRACTION_DIGITS,
+  rhoPico,
 } from '../../src/privacy/loss.ts'
 
-/** A ledger path in a folder that goes away with the test. */
+/** A path for a file in a folder that goes away with the test. */
 export function temporaryPath(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sotto-ledger-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -31,19 +47,42 @@ export function loss(epsilon: string, delta = '0'): PrivacyLoss {
   }
 }
 
-/** A question by `ada` about `census` that costs 0.1; its key is its request. */
+/** An amount of epsilon and delta, from decimals. */
+export function basic(epsilon: string, delta = '0'): Amount {
+  return { accounting: 'basic', ...loss(epsilon, delta) }
+}
+
+/** An amount of rho, from a decimal. */
+export function rho(decimal: string): Amount {
+  return { accounting: 'zcdp', rhoPico: rhoPico(parseDecimal(decimal, RHO_FRACTION_DIGITS) ?? -1n) }
+}
+
+/** A budget to open that counts epsilon and delta. */
+export function summed(epsilon: string, delta = '0'): NewBudget {
+  return { accounting: 'basic', granted: loss(epsilon, delta) }
+}
+
+/** A question by `ada` about `census` that costs 0.1; nobody chose its key, and nobody shares. */
 export function question(idempotencyKey: string, changes: Partial<ChargeRequest> = {}): ChargeRequest {
   return {
     dataset: 'census',
-    datasetVersion: 'v1',
+    datasetVersion: '1',
     principal: 'ada',
     idempotencyKey,
+    keyChosen: false,
     requestHash: `hash of ${idempotencyKey}`,
     request: `{"kind":"${idempotencyKey}"}`,
-    loss: loss('0.1'),
+    price: basic('0.1'),
+    sharing: false,
     leaseMs: 1_000,
     ...changes,
   }
+}
+
+/** The charge of an outcome that is `charged`. */
+export function chargeOf(outcome: ChargeOutcome): Charge {
+  if (outcome.kind !== 'charged') throw new Error(`expected a charge, not ${outcome.kind}`)
+  return outcome.charge
 }
 
 /** Carry out one call in a transaction of its own; throws what the call threw. */
@@ -58,54 +97,36 @@ export function run<Name extends OperationName>(
   return settled.result as OperationResults[Name]
 }
 
-/** The first event of a dataset that does not fit the chain, or `undefined` where all of them do. */
-export function firstMisfit(database: DatabaseSync, dataset: string): number | undefined {
-  let previousHash = FIRST_PREVIOUS_HASH
-  let sequence = 0
-  for (const row of database
-    .prepare('SELECT * FROM events WHERE dataset = ? ORDER BY sequence')
-    .iterate(dataset)) {
-    sequence += 1
-    try {
-      const event: LedgerEvent = JSON.parse(String(row.canonical))
-      const fits =
-        canonicalEvent(event) === row.canonical &&
-        eventHash(event) === row.hash &&
-        event.previousHash === previousHash &&
-        event.dataset === dataset &&
-        event.sequence === sequence &&
-        Number(row.sequence) === sequence &&
-        event.principal === row.principal
-      if (!fits) return sequence
-    } catch {
-      return sequence
-    }
-    previousHash = String(row.hash)
-  }
-  const head = database.prepare('SELECT head_sequence, head_hash FROM budgets WHERE dataset = ?').get(dataset)
-  return Number(head?.head_sequence) === sequence && head?.head_hash === previousHash
-    ? undefined
-    : sequence + 1
+/** All events of a dataset as readers see them, oldest first. */
+export async function historyOf(ledger: Ledger, dataset = 'census'): Promise<LedgerEntry[]> {
+  return [...(await ledger.entries(dataset, { limit: 1_000 }))].reverse()
 }
 
-/** Cap and spend of a dataset as its events alone tell them. */
-export function balanceOfEvents(
-  database: DatabaseSync,
-  dataset: string,
-): { cap: PrivacyLoss; spent: PrivacyLoss } {
-  const sums = { opened: [0n, 0n], granted: [0n, 0n], charged: [0n, 0n] }
-  for (const row of database.prepare('SELECT canonical FROM events WHERE dataset = ?').iterate(dataset)) {
-    const event: LedgerEvent = JSON.parse(String(row.canonical))
-    if (event.kind !== 'opened' && event.kind !== 'granted' && event.kind !== 'charged') continue
-    const [epsilon = 0n, delta = 0n] = sums[event.kind]
-    sums[event.kind] = [
-      epsilon + BigInt(event.loss?.epsilonNano ?? 0),
-      delta + BigInt(event.loss?.deltaAtto ?? 0),
-    ]
+/** What a dataset was debited for its analysts: what they paid, without what they paid for releases of others. */
+function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting): Amount {
+  return spending.reduce(
+    (sum, { spent, spentOnShared }) => addAmounts(sum, subtractAmounts(spent, spentOnShared)),
+    noAmount(accounting),
+  )
+}
+
+/**
+ * That each dataset's events are a chain which amounts to the balances, that no cap is passed, and that the dataset was
+ * debited for what its analysts paid, apart from what they shared.
+ */
+export async function expectSoundBooks(ledger: Ledger): Promise<void> {
+  for (const dataset of await ledger.datasets()) {
+    const head = await ledger.head(dataset)
+    const found = await verifyLedger(ledger, dataset)
+    expect(found, dataset).toEqual({
+      kind: 'sound',
+      events: head?.sequence,
+      headHash: head?.hash,
+      budget: head?.budget,
+      spending: head?.spending,
+    })
+    if (head === undefined) throw new Error('a dataset with a budget has a head')
+    const { cap, spent } = head.budget
+    expect(debitedFor(head.spending, cap.accounting)).toEqual(spent)
   }
-  const total = (...kinds: readonly (keyof typeof sums)[]): PrivacyLoss => ({
-    epsilonNano: epsilonNano(kinds.reduce((sum, kind) => sum + (sums[kind][0] ?? 0n), 0n)),
-    deltaAtto: deltaAtto(kinds.reduce((sum, kind) => sum + (sums[kind][1] ?? 0n), 0n)),
-  })
-  return { cap: total('opened', 'granted'), spent: total('charged') }
 }

@@ -1,0 +1,113 @@
+import { sha256 } from '../../src/ledger/canonical.ts'
+import type { LedgerEvent } from '../../src/ledger/event.ts'
+import { canonicalEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
+import type { StoredEvent } from '../../src/ledger/ledger.ts'
+import { type Accounting, amountBoughtBy } from '../../src/privacy/accounting.ts'
+import { loss } from './support.ts'
+
+/** What an event says beyond its place in the chain. */
+export type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
+
+/** Every kind of event; a new one belongs into the history, too. */
+export const EVERY_KIND = Object.keys({
+  opened: true,
+  granted: true,
+  allotted: true,
+  charged: true,
+  shared: true,
+  denied: true,
+  retried: true,
+  answered: true,
+  failed: true,
+  'session-answered': true,
+} satisfies Record<LedgerEvent['kind'], true>)
+
+/** The answer that each history records for charge `a`, and for the first question of its session. */
+export const ANSWER = '{"id":"a","dataset":"census","result":{"value":2531}}'
+export const SESSION_ANSWER = '{"session":"session","question":1,"above":true}'
+
+/** A chain written without a store, so that what reads it is not held against what wrote it. */
+export function chain(dataset: string, history: readonly EventFacts[]): readonly StoredEvent[] {
+  let previousHash = FIRST_PREVIOUS_HASH
+  return history.map((facts, place) => {
+    const at = new Date(Date.UTC(2026, 0, 1, 0, 0, place)).toISOString()
+    const canonical = canonicalEvent({
+      version: 1,
+      dataset,
+      sequence: place + 1,
+      previousHash,
+      at,
+      ...facts,
+    })
+    previousHash = sha256(canonical)
+    return { canonical, hash: previousHash }
+  })
+}
+
+/**
+ * A history with every kind of event, under either accounting.
+ * @param options what charge `a` bought, and what the first question of the session got
+ */
+export function everyKind(
+  accounting: Accounting,
+  { answer = ANSWER, sessionAnswer = SESSION_ANSWER } = {},
+): readonly EventFacts[] {
+  const price = eventAmount(amountBoughtBy(accounting, loss('0.1', '0.00001')))
+  const limit = (epsilon: string, delta: string) => {
+    const bought = amountBoughtBy(accounting, loss(epsilon, delta))
+    return {
+      loss: eventLoss(loss(epsilon, delta)),
+      ...(accounting === 'zcdp' && { limit: eventAmount(bought) }),
+    }
+  }
+  const paid = (chargeId: string, principal: string) => ({
+    principal,
+    chargeId,
+    attempt: 1,
+    requestHash: sha256(chargeId[0] ?? ''),
+    datasetVersion: '1',
+    loss: price,
+  })
+  const answered = (chargeId: string, principal: string, answer: string, attempt = 1): EventFacts => ({
+    kind: 'answered',
+    principal,
+    chargeId,
+    attempt,
+    answerHash: sha256(answer),
+  })
+  const { attempt: _, ...denied } = paid('dear', 'ben')
+  const asked = (question: number, answer: string): EventFacts => ({
+    kind: 'session-answered',
+    principal: 'ben',
+    chargeId: 'session',
+    question,
+    requestHash: sha256(`question ${question}`),
+    answerHash: sha256(answer),
+  })
+  return [
+    {
+      kind: 'opened',
+      principal: 'carol',
+      ...(accounting === 'zcdp' && { accounting }),
+      ...limit('4', '0.001'),
+    },
+    { kind: 'charged', ...paid('a', 'ada') },
+    answered('a', 'ada', answer),
+    // Readers of text take U+2028 for the end of a line; U+FFFD is what stands for bytes that are no UTF-8.
+    { kind: 'granted', principal: 'carol', ...limit('5', '0.002'), reason: 'année\u2028 \ufffd "more"' },
+    { kind: 'allotted', principal: 'carol', analyst: 'ben', ...limit('3', '0.001'), reason: 'a share' },
+    { kind: 'denied', ...denied },
+    { kind: 'charged', ...paid('b', 'ada') },
+    { kind: 'failed', principal: 'ada', chargeId: 'b', attempt: 1 },
+    { kind: 'retried', principal: 'ada', chargeId: 'b', attempt: 2, datasetVersion: '1' },
+    answered('b', 'ada', 'second', 2),
+    { kind: 'shared', ...paid('a of ben', 'ben'), sharedFrom: 'a' },
+    answered('a of ben', 'ben', 'shared'),
+    { kind: 'charged', ...paid('session', 'ben') },
+    answered('session', 'ben', 'opened'),
+    asked(1, sessionAnswer),
+    asked(2, 'below'),
+    { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'no limit any more' },
+    { kind: 'charged', ...paid('last', 'ada') },
+  ]
+}

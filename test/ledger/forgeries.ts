@@ -1,0 +1,412 @@
+import { expect } from 'vitest'
+import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
+import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
+import { eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
+import type { AnalystSpending, Ledger, LedgerHead, StoredEvent } from '../../src/ledger/ledger.ts'
+import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
+import { type Accounting, type Amount, addAmounts, amountBoughtBy } from '../../src/privacy/accounting.ts'
+import { addLoss } from '../../src/privacy/loss.ts'
+import { chain, type EventFacts, everyKind } from './every-kind.ts'
+import { basic, loss, rho } from './support.ts'
+
+/** What verifies, so that a changed copy of the source can take its place. */
+export interface VerificationSource {
+  readonly createVerifier: typeof createVerifier
+  readonly verifyLedger: typeof verifyLedger
+}
+
+/** What must hold of whatever verifies. It holds, or an expectation in it throws. */
+export interface VerificationLaw {
+  readonly name: string
+  holds(source: VerificationSource): Promise<void>
+}
+
+const ACCOUNTINGS: readonly Accounting[] = ['basic', 'zcdp']
+
+function verify({ createVerifier }: VerificationSource, events: readonly StoredEvent[]): Verification {
+  const verifier = createVerifier('census')
+  for (const event of events) verifier.add(event)
+  return verifier.result()
+}
+
+/** The place of the event of this kind that comes as the `nth`, counted from 0. */
+function placeOf(history: readonly EventFacts[], kind: EventFacts['kind'], nth = 0): number {
+  const places = history.flatMap((facts, place) => (facts.kind === kind ? [place] : []))
+  const place = places[nth]
+  if (place === undefined) throw new Error(`the history has no such ${kind}`)
+  return place
+}
+
+/** Fields of an event that are changed, or with `undefined` left out. */
+type FactChanges = { readonly [Field in keyof LedgerEvent]?: LedgerEvent[Field] | undefined }
+
+interface Forgery {
+  readonly name: string
+  /** Where it does not fit, counted from 0. */
+  readonly place: number
+  readonly history: readonly EventFacts[]
+}
+
+const one = (accounting: Accounting): EventAmount =>
+  accounting === 'zcdp' ? { rhoPico: '1' } : { epsilonNano: '1', deltaAtto: '0' }
+
+/** What a history with every kind of event amounts to: the cap, and what is spent before its last event. */
+function capOf(accounting: Accounting): Amount {
+  // In rho the grant of the history says that it buys less than it could: that is no forgery.
+  return accounting === 'zcdp'
+    ? amountBoughtBy('zcdp', loss('5', '0.002'))
+    : amountBoughtBy('basic', addLoss(loss('4', '0.001'), loss('5', '0.002')))
+}
+
+/** Histories of which one event cannot have happened, though every hash is right: what a thief could write. */
+function forgeries(accounting: Accounting): readonly Forgery[] {
+  const history = everyKind(accounting)
+  const changed = (name: string, kind: EventFacts['kind'], nth: number, changes: FactChanges): Forgery => {
+    const place = placeOf(history, kind, nth)
+    // JSON leaves out what is undefined.
+    const facts = JSON.parse(JSON.stringify({ ...history[place], ...changes }))
+    return { name, place, history: history.with(place, facts) }
+  }
+  const inserted = (name: string, place: number, facts: EventFacts): Forgery => ({
+    name,
+    place,
+    history: history.toSpliced(place, 0, facts),
+  })
+  const at = (place: number): EventFacts => {
+    const facts = history[place]
+    if (facts === undefined) throw new Error('there is an event')
+    return facts
+  }
+  const answeredA = at(placeOf(history, 'answered'))
+  const lastCharge = at(history.length - 1)
+  const amount = (text: string): EventAmount =>
+    accounting === 'zcdp' ? { rhoPico: text } : { epsilonNano: text, deltaAtto: '0' }
+  const otherwise = one(accounting === 'zcdp' ? 'basic' : 'zcdp')
+  const large = eventAmount(capOf(accounting))
+  const zcdp: readonly Forgery[] = [
+    changed('a cap of one unit more than the first grant buys', 'opened', 0, {
+      limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('4', '0.001')), rho('0.000000000001'))),
+    }),
+    changed('a cap of one unit more than all grants buy', 'granted', 0, {
+      limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('9', '0.003')), rho('0.000000000001'))),
+    }),
+    changed('a cap that is lowered', 'granted', 0, { limit: { rhoPico: '1' } }),
+    changed('a grant that does not say what it buys', 'granted', 0, { limit: undefined }),
+    changed('a cap in epsilon', 'granted', 0, { limit: { epsilonNano: '1', deltaAtto: '0' } }),
+    changed('an allotment of one unit more than it buys', 'allotted', 0, {
+      limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('3', '0.001')), rho('0.000000000001'))),
+    }),
+    changed('an allotment that does not say what it buys', 'allotted', 0, { limit: undefined }),
+  ]
+  return [
+    changed('a debit of more than is left', 'charged', 3, { loss: large }),
+    ...['-1', '01', '', ' 1', '0x1', '1e3', '1.0'].map((text) =>
+      changed(`a debit of ${JSON.stringify(text)}`, 'charged', 0, { loss: amount(text) }),
+    ),
+    changed('a debit without an amount', 'charged', 0, { loss: undefined }),
+    changed('a debit that is counted otherwise', 'charged', 0, { loss: otherwise }),
+    changed('a debit without a charge', 'charged', 0, { chargeId: undefined }),
+    changed('a charge that is debited twice', 'charged', 1, { chargeId: 'a' }),
+    changed('an answer to a charge that was not made', 'answered', 0, { chargeId: 'never' }),
+    changed('an answer to a charge that was denied', 'answered', 1, { chargeId: 'dear', principal: 'ben' }),
+    changed('an answer by an attempt that was overtaken', 'answered', 1, { attempt: 1 }),
+    changed('an answer by an attempt to come', 'answered', 0, { attempt: 2 }),
+    changed("an answer to another's charge", 'answered', 0, { principal: 'eve' }),
+    inserted('a second answer', placeOf(history, 'answered') + 1, answeredA),
+    inserted('a failure after the answer', placeOf(history, 'answered') + 1, {
+      ...answeredA,
+      kind: 'failed',
+    }),
+    inserted('a further attempt after the answer', placeOf(history, 'answered') + 1, {
+      ...answeredA,
+      kind: 'retried',
+      attempt: 2,
+    }),
+    inserted('an answer after the failure', placeOf(history, 'failed') + 1, {
+      ...answeredA,
+      chargeId: 'b',
+      attempt: 1,
+    }),
+    changed('a failure of another attempt', 'failed', 0, { attempt: 2 }),
+    changed('a failure of a charge that was not made', 'failed', 0, { chargeId: 'never' }),
+    changed('an attempt left out', 'retried', 0, { attempt: 3 }),
+    changed('an attempt again', 'retried', 0, { attempt: 1 }),
+    changed('a question left out', 'session-answered', 0, { question: 2 }),
+    changed('a question again', 'session-answered', 1, { question: 1 }),
+    changed('a question by another', 'session-answered', 1, { principal: 'ada' }),
+    inserted('a question of a session that has not begun', placeOf(history, 'charged', 2) + 1, {
+      ...at(placeOf(history, 'session-answered')),
+    }),
+    changed('a budget opened again', 'granted', 0, { kind: 'opened' }),
+    changed('a budget that was not opened', 'opened', 0, { kind: 'granted' }),
+    changed('an accounting there is not', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
+    changed('a kind there is not', 'granted', 0, { kind: 'refunded' as 'granted' }),
+    changed('a grant of nothing that is said', 'granted', 0, { loss: undefined }),
+    changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),
+    changed('a denial of what was paid', 'denied', 0, { chargeId: 'a' }),
+    changed('another dataset', 'granted', 0, { dataset: 'other' }),
+    changed('another place', 'granted', 0, { sequence: 1 }),
+    changed('another event before it', 'granted', 0, { previousHash: FIRST_PREVIOUS_HASH }),
+    changed('a later layout', 'granted', 0, { version: 2 as 1 }),
+    changed('an allotment of nobody', 'allotted', 0, { analyst: undefined }),
+    changed('a limit of nothing that is said', 'allotted', 0, { loss: { rhoPico: '1' } }),
+    {
+      name: 'an allotment below what was spent',
+      ...(() => {
+        const place = placeOf(history, 'allotted', 1)
+        const limits = {
+          loss: { epsilonNano: '199999999', deltaAtto: '999999999999999' },
+          limit: { rhoPico: '1' },
+        }
+        return { place, history: history.with(place, { ...at(place), ...limits } as EventFacts) }
+      })(),
+    },
+    changed('a debit beyond the allotment', 'charged', 2, {
+      loss: eventAmount(amountBoughtBy(accounting, loss('3', '0.001'))),
+    }),
+    changed('a share beyond the allotment', 'shared', 0, { loss: large }),
+    changed('a share of nothing', 'shared', 0, { sharedFrom: undefined }),
+    changed('a share of a charge that was not made', 'shared', 0, { sharedFrom: 'never' }),
+    changed('a share of what was denied', 'shared', 0, { sharedFrom: 'dear' }),
+    changed('a share of the answer to another question', 'shared', 0, { sharedFrom: 'b' }),
+    changed('a share that was paid already', 'shared', 0, { chargeId: 'a' }),
+    changed('a share without an amount', 'shared', 0, { loss: undefined }),
+    inserted('a share of what is not answered yet', placeOf(history, 'answered'), {
+      ...at(placeOf(history, 'shared')),
+    }),
+    inserted('a share of what failed', placeOf(history, 'failed') + 1, {
+      ...at(placeOf(history, 'shared')),
+      sharedFrom: 'b',
+      requestHash: sha256('b'),
+    }),
+    inserted('a debit of one unit beyond the cap', history.length, {
+      ...lastCharge,
+      chargeId: 'beyond',
+      loss: beyond(accounting, history, 1n),
+    }),
+    ...(accounting === 'zcdp' ? zcdp : []),
+  ]
+}
+
+/** What is left in the first unit after a history in which the dataset was debited by `charged`, and some units more. */
+function beyond(accounting: Accounting, history: readonly EventFacts[], more: bigint): EventAmount {
+  const debits = BigInt(history.filter(({ kind }) => kind === 'charged').length)
+  const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
+  const cap = capOf(accounting)
+  if (cap.accounting === 'zcdp' && price.accounting === 'zcdp')
+    return { rhoPico: String(cap.rhoPico - debits * price.rhoPico + more) }
+  if (cap.accounting === 'basic' && price.accounting === 'basic')
+    return { epsilonNano: String(cap.epsilonNano - debits * price.epsilonNano + more), deltaAtto: '0' }
+  throw new Error('both are counted alike')
+}
+
+/** A live ledger as verification sees it, whose head a test may alter. */
+function live(source: VerificationSource, events: readonly StoredEvent[], alter: Partial<LedgerHead> = {}) {
+  const found = verify(source, events)
+  if (found.kind !== 'sound') throw new Error(`the history is broken: ${found.reason}`)
+  const { budget, spending, headHash: hash } = found
+  const ledger: Pick<Ledger, 'head' | 'events'> = {
+    head: async (dataset) =>
+      dataset === 'census' ? { sequence: events.length, hash, budget, spending, ...alter } : undefined,
+    events: async (_, { limit, afterSequence }) => events.slice(afterSequence, afterSequence + limit),
+  }
+  return { ledger, head: { sequence: events.length, hash, budget, spending } }
+}
+
+const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) => [
+  {
+    name: `balances that are not what the events amount to are found, in ${accounting}`,
+    async holds(source) {
+      const events = chain('census', everyKind(accounting))
+      const { head } = live(source, events)
+      const unit = accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
+      const { budget, spending } = head
+      const [ada, ben] = spending
+      if (ada === undefined || ben === undefined) throw new Error('both have spent')
+      const wrongBudgets = [
+        { ...budget, spent: addAmounts(budget.spent, unit) },
+        { ...budget, cap: addAmounts(budget.cap, unit) },
+        { ...budget, granted: addLoss(budget.granted, loss('0.000000001')) },
+        { ...budget, granted: addLoss(budget.granted, loss('0', '0.000000000000000001')) },
+      ]
+      const allotment = { granted: loss('9'), limit: amountBoughtBy(accounting, loss('9')) }
+      const wrongSpending: readonly AnalystSpending[][] = [
+        [],
+        [ada],
+        [ben, ada],
+        [{ ...ada, spent: addAmounts(ada.spent, unit) }, ben],
+        [ada, { ...ben, spentOnShared: addAmounts(ben.spentOnShared, unit) }],
+        [{ ...ada, allotment }, ben],
+        [ada, ben, { ...ben, principal: 'eve' }],
+      ]
+      const wrong: Partial<LedgerHead>[] = [
+        ...wrongBudgets.map((altered) => ({ budget: altered })),
+        ...wrongSpending.map((altered) => ({ spending: altered })),
+        { hash: FIRST_PREVIOUS_HASH },
+        { sequence: events.length + 1 },
+        { sequence: events.length - 1 },
+      ]
+      for (const alter of wrong) {
+        const { ledger } = live(source, events, alter)
+        expect(await source.verifyLedger(ledger, 'census')).toMatchObject({ kind: 'broken' })
+      }
+    },
+  },
+  {
+    name: `a live ledger is followed to its head, page by page, in ${accounting}`,
+    async holds(source) {
+      const history = everyKind(accounting)
+      const free = history.at(-1)
+      if (free === undefined) throw new Error('there is a last event')
+      const many = Array.from({ length: 2_100 }, (_, number) => ({
+        ...free,
+        chargeId: `free ${number}`,
+        loss: accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' },
+      }))
+      const events = chain('census', [...history, ...many])
+      const { ledger, head } = live(source, events)
+      expect(await source.verifyLedger(ledger, 'census')).toEqual({
+        kind: 'sound',
+        events: head.sequence,
+        headHash: head.hash,
+        budget: head.budget,
+        spending: head.spending,
+      })
+      expect(await source.verifyLedger(ledger, 'never')).toBeUndefined()
+      // What comes after the head that was read is left to the next time.
+      const later = { ...ledger, head: async () => live(source, events.slice(0, 1_500)).head }
+      expect(await source.verifyLedger(later, 'census')).toMatchObject({ kind: 'sound', events: 1_500 })
+      for (const cut of [1_000, 1_001, events.length - 1]) {
+        const shortened = { ...ledger, events: live(source, events.slice(0, cut)).ledger.events }
+        expect(await source.verifyLedger(shortened, 'census')).toMatchObject({
+          kind: 'broken',
+          sequence: cut + 1,
+        })
+      }
+      const flipped = events.with(1_700, { canonical: events[1_700]?.canonical ?? '', hash: head.hash })
+      const broken = {
+        ...ledger,
+        events: async (_: string, page: { limit: number; afterSequence: number }) =>
+          flipped.slice(page.afterSequence, page.afterSequence + page.limit),
+      }
+      expect(await source.verifyLedger(broken, 'census')).toMatchObject({ kind: 'broken', sequence: 1_701 })
+    },
+  },
+])
+
+const ALTERED_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.map((accounting) => ({
+  name: `whatever is done to an export is found at the first event that it makes wrong, in ${accounting}`,
+  async holds(source) {
+    const events = chain('census', everyKind(accounting))
+    let tried = 0
+    const broken = (changed: readonly StoredEvent[], sequence: number) => {
+      tried += 1
+      expect(verify(source, changed)).toMatchObject({ kind: 'broken', sequence })
+    }
+    for (const [place, event] of events.entries()) {
+      const text = event.canonical
+      for (let position = 0; position < text.length; position += 1) {
+        const flipped = String.fromCharCode(text.charCodeAt(position) ^ 1)
+        const canonical = text.slice(0, position) + flipped + text.slice(position + 1)
+        broken(events.with(place, { ...event, canonical }), place + 1)
+      }
+      broken(events.with(place, { ...event, hash: sha256(event.hash) }), place + 1)
+      const next = events[place + 1]
+      if (next !== undefined) {
+        broken(events.toSpliced(place, 1), place + 1)
+        for (let other = place + 1; other < events.length; other += 1)
+          broken(events.with(place, events[other] ?? event).with(other, event), place + 1)
+      }
+      broken(events.toSpliced(place, 0, event), place + 2)
+      for (const canonical of ['', '{}', 'null', canonicalJson({ version: 2 })])
+        broken(events.toSpliced(place, 0, { canonical, hash: sha256(canonical) }), place + 1)
+      // The same event with its fields in another order: another text, which nobody wrote.
+      const reordered = JSON.stringify({ version: 1, ...JSON.parse(text) })
+      broken(events.with(place, { canonical: reordered, hash: sha256(reordered) }), place + 1)
+      // A tail cut off is sound by itself, and betrayed by the head that was noted before.
+      const cut = verify(source, events.slice(0, place))
+      if (cut.kind !== 'sound') throw new Error('what is left is sound')
+      expect(cut.headHash).not.toBe(events.at(-1)?.hash)
+      const { ledger } = live(source, events.slice(0, place), live(source, events).head)
+      expect(await source.verifyLedger(ledger, 'census')).toMatchObject({
+        kind: 'broken',
+        sequence: place + 1,
+      })
+    }
+    expect(tried).toBeGreaterThan(5_000)
+  },
+}))
+
+/** What verification must find, and what it must let pass; what takes longest comes last. */
+export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
+  ...ACCOUNTINGS.flatMap((accounting): VerificationLaw[] => [
+    {
+      name: `a history with every kind of event is sound, up to its last unit, in ${accounting}`,
+      async holds(source) {
+        const history = everyKind(accounting)
+        const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
+        const debits = history.filter(({ kind }) => kind === 'charged').length
+        const spent = Array.from({ length: debits - 1 }, () => price).reduce(addAmounts, price)
+        const twice = addAmounts(price, price)
+        const events = chain('census', history)
+        expect(verify(source, events)).toEqual({
+          kind: 'sound',
+          events: history.length,
+          headHash: events.at(-1)?.hash,
+          budget: {
+            granted: addLoss(loss('4', '0.001'), loss('5', '0.002')),
+            cap: capOf(accounting),
+            spent,
+          },
+          spending: [
+            {
+              principal: 'ada',
+              spent: addAmounts(twice, price),
+              spentOnShared: amountBoughtBy(accounting, loss('0')),
+            },
+            { principal: 'ben', spent: twice, spentOnShared: price },
+          ],
+        })
+        const last = history.at(-1)
+        if (last === undefined) throw new Error('there is a last event')
+        // The rest of the budget to the unit, by who has spent nothing yet; and then still a share, and a charge of nothing.
+        const rest: EventFacts = {
+          ...last,
+          chargeId: 'rest',
+          principal: 'eve',
+          loss: beyond(accounting, history, 0n),
+        }
+        const nothing = amountBoughtBy(accounting, loss('0'))
+        const share = history[placeOf(history, 'shared')]
+        if (share === undefined) throw new Error('there is a share')
+        const after: readonly EventFacts[] = [
+          rest,
+          { ...last, chargeId: 'free', loss: eventAmount(nothing) },
+          { ...share, chargeId: 'another share', principal: 'fay' },
+        ]
+        const whole = verify(source, chain('census', [...history, ...after]))
+        expect(whole).toMatchObject({ kind: 'sound', events: history.length + 3 })
+        const setToSpent: EventFacts = {
+          kind: 'allotted',
+          principal: 'carol',
+          analyst: 'ben',
+          loss: eventLoss(loss('0.2', '0.00002')),
+          // Under zcdp (0.2, 0.00002) buys more than twice what (0.1, 0.00001) does.
+          ...(accounting === 'zcdp' && { limit: eventAmount(twice) }),
+        }
+        expect(verify(source, chain('census', [...history, setToSpent])).kind).toBe('sound')
+      },
+    },
+    ...forgeries(accounting).map(
+      ({ name, place, history }): VerificationLaw => ({
+        name: `${name} is found though the chain was hashed anew, in ${accounting}`,
+        async holds(source) {
+          const events = chain('census', history)
+          expect(verify(source, events)).toMatchObject({ kind: 'broken', sequence: place + 1 })
+        },
+      }),
+    ),
+  ]),
+  ...LIVE_LAWS,
+  ...ALTERED_LAWS,
+]

@@ -1,0 +1,117 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { openPostgresLedger } from '../../src/ledger/postgres.ts'
+import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
+import { sqliteStore } from '../../src/ledger/sqlite-store.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { FIRST_MS, ledgerOver, type Place } from './places.ts'
+import { temporaryPath } from './support.ts'
+
+/** A store under test, once its server runs. */
+export interface StoreUnderTest {
+  readonly name: 'SQLite' | 'PostgreSQL'
+  /** A place of its own, closed when the test ends. */
+  freshPlace(): Promise<SharedPlace>
+}
+
+/** A place in which several processes may have the ledger open, where the store can. */
+export interface SharedPlace extends Place {
+  /** As another process opens it; of SQLite it is the one ledger there can be. */
+  another(): Promise<Ledger>
+  /** Let go of it before the test ends. */
+  close(): Promise<void>
+}
+
+/** Describe what every store must do: `tests` is called once for each. */
+export function describeEachStore(name: string, tests: (store: StoreUnderTest) => void): void {
+  describe(`${name}, on SQLite`, () => tests({ name: 'SQLite', freshPlace: placeOnSqlite }))
+  const installed = postgresBinaries() !== undefined
+  const title = `${name}, on PostgreSQL`
+  describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
+    let server: PostgresServer
+    let url: string
+    beforeAll(async () => {
+      server = await startPostgresServer()
+      url = await server.createDatabase()
+    })
+    afterAll(() => server.remove())
+    tests({ name: 'PostgreSQL', freshPlace: () => placeOnPostgres(url) })
+  })
+}
+
+async function placeOnSqlite(): Promise<SharedPlace> {
+  const path = temporaryPath()
+  const clock = { ms: FIRST_MS }
+  let ledger = open()
+  function open(): Ledger {
+    const database = openSqliteDatabase(path)
+    // What survives a crash is tested elsewhere, with real flushes.
+    database.exec('PRAGMA synchronous = OFF')
+    return ledgerOver(sqliteStore(database, () => clock.ms))
+  }
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= ledger.close()
+    return closed
+  }
+  onTestFinished(close)
+  return {
+    clock,
+    get ledger() {
+      return ledger
+    },
+    async reopen() {
+      await ledger.close()
+      ledger = open()
+    },
+    another: async () => ledger,
+    close,
+  }
+}
+
+async function placeOnPostgres(url: string): Promise<SharedPlace> {
+  await empty(url)
+  const clock = { ms: FIRST_MS }
+  const opened: Ledger[] = []
+  const open = async () => {
+    const each = await openPostgresLedger({ url, now: () => clock.ms })
+    opened.push(each)
+    return each
+  }
+  let ledger = await open()
+  const close = async () => {
+    for (const each of opened) await each.close()
+  }
+  onTestFinished(close)
+  return {
+    clock,
+    get ledger() {
+      return ledger
+    },
+    async reopen() {
+      await ledger.close()
+      ledger = await open()
+      // Other replicas live on, so leases are not void: they run out.
+      clock.ms += 1_000
+    },
+    another: open,
+    close,
+  }
+}
+
+/** Leave no row of an earlier test: a tenth of what a database of its own would take. */
+async function empty(url: string): Promise<void> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    const { rows } = await client.query(
+      "SELECT tablename FROM pg_tables WHERE schemaname = 'sotto' AND tablename <> 'schema_version'",
+    )
+    // As a replica would: what keeps everybody else from deleting is not asked.
+    const deletions = rows.map(({ tablename }) => `DELETE FROM sotto.${tablename}`)
+    await client.query(['SET session_replication_role = replica', ...deletions].join('; '))
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { VERIFICATION_LAWS, type VerificationSource } from './forgeries.ts'
+
+interface Mutant extends SourceChange {
+  readonly bug: string
+}
+
+const verification = (bug: string, find: string, replace: string): Mutant => ({
+  bug,
+  file: 'ledger/verification.ts',
+  find,
+  replace,
+})
+
+const VERIFICATION_MUTANTS: readonly Mutant[] = [
+  verification('hashes that are not looked at', 'if (sha256(canonical) !== hash)', 'if (false)'),
+  verification(
+    'texts that are not canonical',
+    'return canonicalJson(event) === canonical && event',
+    'return event',
+  ),
+  verification('later layouts', ' && event.version === 1 ?', ' ?'),
+  verification('events of other datasets', 'if (event.dataset !== dataset)', 'if (false)'),
+  verification('places that are not looked at', 'if (event.sequence !== events + 1)', 'if (false)'),
+  verification('a chain that is not looked at', 'if (event.previousHash !== headHash)', 'if (false)'),
+  verification('a budget opened again', 'if (opens !== (events === 0))', 'if (!opens && events === 0)'),
+  verification('a budget that is not opened', 'if (opens !== (events === 0))', 'if (opens && events > 0)'),
+  verification('a denial of what was paid', "return charges.has(event.chargeId ?? '') ?", 'return false ?'),
+  verification('a cap that is lowered', 'if (!coversAmount(cap, budget.cap))', 'if (false)'),
+  verification(
+    'a cap that was not granted',
+    'if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap))',
+    'if (false)',
+  ),
+  verification(
+    'a limit that was not granted',
+    'if (!coversAmount(amountBoughtBy(limit.accounting, granted), limit))',
+    'if (false)',
+  ),
+  verification('a limit below what was spent', 'if (!coversAmount(limit, before.spent))', 'if (false)'),
+  verification(
+    'an allotment of nobody',
+    "if (analyst === undefined) return 'an allotment is an analyst’s'",
+    'if (analyst === undefined) return undefined',
+  ),
+  verification('an allotment that is not lifted', 'analysts.set(analyst, before)', ''),
+  verification(
+    'a cap that may be passed',
+    'if (!coversAmount(subtractAmounts(budget.cap, budget.spent), price))',
+    'if (!coversAmount(budget.cap, price))',
+  ),
+  verification(
+    'an allotment that may be passed',
+    'if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent))',
+    'if (!coversAmount(budget.cap, spent))',
+  ),
+  verification(
+    'a charge debited twice',
+    'if (chargeId === undefined || charges.has(chargeId))',
+    'if (chargeId === undefined)',
+  ),
+  verification(
+    'a debit of no charge',
+    'if (chargeId === undefined || charges.has(chargeId))',
+    'if (charges.has(chargeId as string))',
+  ),
+  verification(
+    'a share of nothing',
+    "if (source?.state !== 'answered' || source.requestHash !== requestHash)",
+    'if (false)',
+  ),
+  verification(
+    'a share of what is not answered',
+    "if (source?.state !== 'answered' || source.requestHash !== requestHash)",
+    'if (source?.requestHash !== requestHash)',
+  ),
+  verification('a share of the answer to another question', ' || source.requestHash !== requestHash)', ')'),
+  verification(
+    'a share that is debited from the dataset',
+    'analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })',
+    'analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })\n      budget = { ...budget, spent: addAmounts(budget.spent, price) }',
+  ),
+  verification("another's charge", 'if (known.principal !== principal)', 'if (false)'),
+  verification(
+    'a charge that was not made',
+    "if (known === undefined) return 'it follows a charge that was not made'",
+    'if (known === undefined) return undefined',
+  ),
+  verification(
+    'questions in any order',
+    "if (known.state !== 'answered' || question !== known.questions + 1)",
+    "if (known.state !== 'answered')",
+  ),
+  verification(
+    'questions before the session',
+    "if (known.state !== 'answered' || question !== known.questions + 1)",
+    'if (question !== known.questions + 1)',
+  ),
+  verification(
+    'a further attempt after the answer',
+    "if (known.state === 'answered') return 'the charge was answered already'",
+    "if (false) return 'the charge was answered already'",
+  ),
+  verification('attempts in any order', 'if (attempt !== known.attempt + 1)', 'if (attempt === undefined)'),
+  verification(
+    'ends of any attempt',
+    "if (attempt !== known.attempt || known.state !== 'charged')",
+    "if (known.state !== 'charged')",
+  ),
+  verification(
+    'an answer after a failure',
+    "if (attempt !== known.attempt || known.state !== 'charged')",
+    'if (attempt !== known.attempt)',
+  ),
+  verification('one event more for every broken one', 'if (broken !== undefined) return\n', ''),
+  verification(
+    'a cut tail',
+    'if (sequence !== head.sequence || result.headHash !== head.hash)',
+    'if (false)',
+  ),
+  verification(
+    'another head',
+    'if (sequence !== head.sequence || result.headHash !== head.hash)',
+    'if (sequence !== head.sequence)',
+  ),
+  verification('balances that are not looked at', 'if (!same) return', 'if (false) return'),
+  verification('caps that are not looked at', 'isSameAmount(cap, store.budget.cap) &&', ''),
+  verification(
+    'grants that are not looked at',
+    'coversLoss(granted, store.budget.granted) &&\n    coversLoss(store.budget.granted, granted) &&',
+    '',
+  ),
+  verification(
+    'spending that is not looked at',
+    'return canonicalJson(store.spending.map(spelled)) === canonicalJson(events.spending.map(spelled))',
+    'return store.spending.length === events.spending.length',
+  ),
+  verification(
+    'allotments that are not looked at',
+    'allotment === undefined ? null : [',
+    'allotment !== null ? null : [',
+  ),
+  verification('spending on shares that is not looked at', '    eventAmount(spentOnShared),\n', ''),
+  verification(
+    'only the first page',
+    'afterSequence += page.length\n',
+    'afterSequence += page.length\n    break\n',
+  ),
+  verification(
+    'more than the head that was read',
+    'const limit = Math.min(EVENTS_PAGE, head.sequence - afterSequence)',
+    'const limit = EVENTS_PAGE',
+  ),
+]
+
+async function brokenVerificationLaw(source: VerificationSource): Promise<string | undefined> {
+  for (const law of VERIFICATION_LAWS) {
+    try {
+      await law.holds(source)
+    } catch {
+      return law.name
+    }
+  }
+  return undefined
+}
+
+const verificationLawBrokenBy = (changes: readonly SourceChange[]) =>
+  withSourceCopy(changes, {}, async (load) => brokenVerificationLaw(await load('ledger/verification.ts')))
+
+describe('every mutant of verification finds too little, or too much', () => {
+  it('and the source as it is does neither', async () => {
+    expect(await verificationLawBrokenBy([])).toBeUndefined()
+  })
+
+  it.each(VERIFICATION_MUTANTS)('$bug ($file)', async (mutant) => {
+    expect(await verificationLawBrokenBy([mutant])).toBeDefined()
+  })
+})
