@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -357,4 +357,27 @@ test('a receipt is an event of the export, signed; its answer is the one the led
   const named = { dataset: 'receipts', sequence: receipt.sequence, hash: receipt.hash }
   expect(isSignatureOf(named, receipt.signature ?? '', head.publicKey)).toBe(true)
   expect(isSignatureOf({ ...named, sequence: 1 }, receipt.signature ?? '', head.publicKey)).toBe(false)
+})
+
+test('whoever may not ask any more gets no replay either', async () => {
+  const other = await startTestService()
+  try {
+    await writeFile(path.join(other.dataDirectory, 'pupils.csv'), 'year,name\n1,a\n')
+    const send = () => other.as('analyst').post('/v1/datasets/pupils/queries').send(count)
+    await other.as('custodian').post('/v1/datasets').send(registration).expect(201)
+    const { body } = await send().expect(200)
+    const keysFile = path.join(other.dataDirectory, 'keys.json')
+    const keys = JSON.parse(await readFile(keysFile, 'utf8'))
+    await writeFile(keysFile, JSON.stringify(keys.filter(({ name }: { name: string }) => name !== 'analyst')))
+    await other.restart()
+    await send().expect(401)
+    await other.as('analyst').get(`/v1/releases/${body.id}`).expect(401)
+    await writeFile(keysFile, JSON.stringify(keys))
+    await other.restart()
+    expect((await send().expect(200)).headers['idempotent-replayed']).toBe('true')
+    await other.as('custodian').delete('/v1/datasets/pupils').expect(204)
+    await send().expect(404)
+  } finally {
+    await other.close()
+  }
 })
