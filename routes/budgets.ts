@@ -152,7 +152,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         summary: "Limit an analyst's part of the cap",
         description:
           'The cap binds over all analysts together, whatever their allotments add up to. An allotment cannot be less ' +
-          'than what the analyst has spent; set to just that, it lets them spend no more.',
+          'than what the analyst has spent. With epsilon and delta 0 they may spend no more than they have.',
         security: custodian.security,
         params: analystParameters,
         body: allotmentRequest,
@@ -163,10 +163,16 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       const { dataset, analyst } = request.params
       const { epsilon, delta, reason } = request.body
       requireAnalyst(keyRing, analyst)
-      const granted = {
-        epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
-        deltaAtto: deltaFromWire(delta, 'delta'),
-      }
+      const nothingMore = epsilon === 0 && delta === 0
+      const granted = nothingMore
+        ? NO_LOSS
+        : {
+            epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+            deltaAtto: deltaFromWire(delta, 'delta'),
+          }
+      const { cap } = requireBudget(await ledger.budget(dataset), dataset)
+      if (!nothingMore && cap.accounting === 'zcdp' && delta === 0)
+        throw refuseField('invalid-request', 'delta', 'must be greater than 0 to buy any rho (zcdp)')
       const principal = principalOf(request).name
       return allot({ dataset, analyst, granted, principal, reason })
     },

@@ -31,6 +31,9 @@ export interface QueriesOptions {
   readonly answering: AnswerDependencies
 }
 
+/** How long a batch is waited for; what takes longer is stored, and a repeat gets it. */
+export const BATCH_TIMEOUT_MS = 600_000
+
 /** The release of the query that the OpenAPI document gives as its example, asked by the first analyst. */
 const EXAMPLE_RELEASE = '88fd6946a2b289ce10a9c7bcb37690b6'
 
@@ -125,6 +128,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     '/v1/datasets/:dataset/queries/batch',
     {
       onRequest: analyst.onRequest,
+      handlerTimeout: BATCH_TIMEOUT_MS,
       schema: {
         tags: ['Queries'],
         summary: 'Answer several queries for one charge',

@@ -246,7 +246,11 @@ export const answer = z
     ],
   })
 
-const affordable = z.boolean().describe('Whether budget and allotment suffice now.')
+const affordable = z
+  .boolean()
+  .describe(
+    'Whether budget and allotment suffice now, for a fresh answer: that another has paid for the question is not told.',
+  )
 
 /** What a query would cost and how far off its answer could be. */
 export const preview = z

@@ -111,7 +111,12 @@ export const budgetRequest = z.strictObject({
   }),
 })
 
-const reason = z.string().min(1).max(500).describe('Why; kept in the ledger for ever.')
+const reason = z
+  .string()
+  .min(1)
+  .max(500)
+  .regex(/^\P{Cc}*$/u, 'must not hold control characters')
+  .describe('Why; kept in the ledger for ever.')
 
 /** PUT /v1/datasets/{dataset}/analysts/{analyst}/allotment */
 export const allotmentRequest = z.strictObject({ ...budgetRequest.shape, reason }).meta({

@@ -133,7 +133,11 @@ export const openedSession = z
 
 /** What a session would cost and how far off its answers could be. */
 export const sessionPreview = z
-  .strictObject({ ...facts, ...debit, affordable: z.boolean().describe('Whether the budget suffices now.') })
+  .strictObject({
+    ...facts,
+    ...debit,
+    affordable: z.boolean().describe('Whether budget and allotment suffice now.'),
+  })
   .meta({
     id: 'SessionPreview',
     description: 'What a session would cost, and how far off its answers could be.',

@@ -6,7 +6,7 @@ import type { UniformSource } from './mechanisms/uniform-source.ts'
 import { cellCount } from './planner/aggregate.ts'
 import { type BatchPlan, planBatch } from './planner/batch.ts'
 import { plan } from './planner/plan.ts'
-import type { Plan, PlanLimits } from './planner/plan-kinds.ts'
+import { LARGEST_ANSWER, type Plan, type PlanLimits } from './planner/plan-kinds.ts'
 import { priceOf } from './planner/price.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import type { Released } from './planner/report-kinds.ts'
@@ -92,13 +92,17 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
  */
 export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
   const { queries } = batch
-  const planned = planQueries(batch, dependencies.limits)
-  return answerUnderCharge(dependencies, batch, { batch: queries }, planned.price, async () => {
-    const released = planned.plans.map(async (each) => ({
-      ...describeRelease(each, await release(each, dependencies.engine, dependencies.noiseSource)),
-      ...describeShare(each),
-    }))
-    return { answers: await Promise.all(released), ...describeGroups(planned) }
+  const { engine, noiseSource, leaseMs, limits } = dependencies
+  const planned = planQueries(batch, limits)
+  // One after the other: each has its own time limit, and leaves others' queries their connections.
+  const patient = { ...dependencies, leaseMs: leaseMs * queries.length }
+  return answerUnderCharge(patient, batch, { batch: queries }, planned.price, async () => {
+    const answers: object[] = []
+    for (const each of planned.plans) {
+      const released = describeRelease(each, await release(each, engine, noiseSource))
+      answers.push({ ...released, ...describeShare(each) })
+    }
+    return { answers, ...describeGroups(planned) }
   })
 }
 
@@ -124,8 +128,8 @@ async function answerUnderCharge(
   })
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const charged = outcome.charge
-  const debit = describeDebit(dependencies, dataset.id, price, charged)
   try {
+    const debit = describeDebit(dependencies, dataset.id, price, charged)
     const document =
       outcome.kind === 'shared'
         ? describeShared(outcome.shared, charged, debit)
@@ -172,11 +176,13 @@ function planQueries(
   { queries, dataset }: Pick<Batch, 'queries' | 'dataset'>,
   limits: PlanLimits,
 ): BatchPlan {
-  // How many keys come out is not known before: each selection has its part of what an answer may hold.
-  const part = { maxCells: Math.max(1, Math.floor(limits.maxCells / queries.length)) }
+  // Together they are one answer. How many keys come out is not known before: each selection has its part of the values.
+  const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
+  const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
   const plans = queries.map((query, place) =>
     withField(`queries.${place}`, () => {
-      const planned = plan(query, dataset, query.kind === 'keySelection' ? part : limits)
+      const maxCells = query.kind === 'keySelection' ? maxKeys : limits.maxCells
+      const planned = plan(query, dataset, { maxCells, maxCharacters })
       priceOf(planned, dataset.accounting)
       return planned
     }),

@@ -17,7 +17,7 @@ import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
-import { queriesRoutes } from '../routes/queries.ts'
+import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { KeyRing } from './access/keys.ts'
@@ -54,7 +54,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     // A socket waits in silence for as long as its request may take.
-    connectionTimeout: Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS) + 10_000,
+    connectionTimeout: Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS) + 10_000,
     handlerTimeout: handlerTimeoutMs,
     // What still comes while the service stops is answered: only readiness says no.
     return503OnClosing: false,

@@ -8,6 +8,7 @@ import type {
   EventReference,
   Ledger,
 } from './ledger/ledger.ts'
+import { MAX_LEASE_MS } from './ledger/range.ts'
 import type { HeadSigner } from './ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from './privacy/accounting.ts'
 import { Refusal } from './privacy/refusal.ts'
@@ -58,7 +59,7 @@ export async function charge(
     request: canonical,
     price,
     sharing: sharing && dataset.sharing,
-    leaseMs,
+    leaseMs: Math.min(leaseMs, MAX_LEASE_MS),
   })
   switch (outcome.kind) {
     case 'charged':
@@ -169,9 +170,9 @@ function leftOf(limit: Amount, { spent }: AnalystSpending): Amount {
 }
 
 function denied(
-  { by, budget, analyst }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
+  { by, sticks, budget, analyst }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
   asked: Amount,
-  sticks: boolean,
+  keyChosen: boolean,
 ): Refusal {
   const limited = by === 'allotment'
   const limit = limited ? (analyst.allotment?.limit ?? budget.cap) : budget.cap
@@ -180,10 +181,13 @@ function denied(
   const [unit, wanted, left] = shortUnit(asked, remaining)
   const whose = limited ? 'your allotment' : 'the budget'
   // Idempotency: what a key was answered with, it is answered with again, also after a grant.
-  const advice = sticks ? ' This Idempotency-Key stays denied; ask again with a new one.' : ''
+  const advice = keyChosen ? ' This Idempotency-Key stays denied; ask again with a new one.' : ''
+  const detail = sticks
+    ? `The request was denied before. Nothing was charged.${advice}`
+    : `The request asks for ${unit} ${wanted} and ${left} is left of ${whose}. Nothing was charged.${advice}`
   return new Refusal(
     limited ? 'allotment-insufficient' : 'budget-insufficient',
-    `The request asks for ${unit} ${wanted} and ${left} is left of ${whose}. Nothing was charged.${advice}`,
+    detail,
     [
       {
         field: unit === 'delta' ? 'delta' : 'epsilon',

@@ -65,14 +65,26 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     last = result.catch(() => undefined)
     return result
   }
+  /** Among all replicas, and with what they have registered and withdrawn: versions are given once. */
+  const alone = <Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result> =>
+    dependencies.ledger.exclusively(async (requireAlone) => {
+      await dependencies.catalog.refresh(dependencies.engine)
+      return task(requireAlone)
+    })
   return {
-    register: (request, principal) => oneAtATime(() => register(dependencies, request, principal)),
-    withdraw: (id) => oneAtATime(() => withdraw(dependencies, id)),
+    register: (request, principal) =>
+      oneAtATime(() => alone((requireAlone) => register(dependencies, request, principal, requireAlone))),
+    withdraw: (id) => oneAtATime(() => alone((requireAlone) => withdraw(dependencies, id, requireAlone))),
     refresh: () => oneAtATime(() => dependencies.catalog.refresh(dependencies.engine)),
   }
 }
 
-async function register(dependencies: RegistryDependencies, request: RegistrationRequest, principal: string) {
+async function register(
+  dependencies: RegistryDependencies,
+  request: RegistrationRequest,
+  principal: string,
+  requireAlone: () => Promise<void>,
+) {
   const { catalog, engine, ledger, dataDirectory } = dependencies
   const { budget: requestedBudget, ...declaration } = request
   const granted: PrivacyLoss = {
@@ -116,6 +128,7 @@ async function register(dependencies: RegistryDependencies, request: Registratio
     await engine.open(entry.dataset)
     const outcome = await ledger.openBudget(id, { accounting, granted }, principal)
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
+    await requireAlone()
     publishing = true
     await catalog.add(entry)
     return { entry, created: true }
@@ -170,9 +183,14 @@ function requireSame(
   )
 }
 
-async function withdraw({ catalog, engine }: RegistryDependencies, id: string): Promise<void> {
+async function withdraw(
+  { catalog, engine }: RegistryDependencies,
+  id: string,
+  requireAlone: () => Promise<void>,
+): Promise<void> {
   const entry = catalog.get(id)
   if (entry === undefined) throw new Refusal('unknown-dataset', `There is no dataset ${id}.`)
+  await requireAlone()
   await catalog.remove(id)
   await engine.closeDataset(entry.dataset)
 }

@@ -36,30 +36,24 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
   const signer =
     config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
-  const ledger = await openLedger({ url: config.ledgerUrl })
+  const opened = new AsyncDisposableStack()
   try {
+    const ledger = await openLedger({ url: config.ledgerUrl })
+    opened.defer(() => ledger.close())
     await requireSoundLedger(ledger, logger)
-  } catch (error) {
-    await ledger.close()
-    throw error
-  }
-  const shared = config.replicated
-  const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
-  const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
-  const engine = openDuckDbEngine({
-    files: catalog.rowsFile,
-    connectionsPerDataset: config.queryConnections,
-    threads: config.queryThreads,
-    memoryLimit: config.queryMemory,
-    queryTimeoutMs: config.queryTimeoutMs,
-    temporaryDirectory,
-  })
-  const closeStores = async () => {
-    await engine.close()
-    await ledger.close()
-    await rm(temporaryDirectory, { recursive: true, force: true })
-  }
-  try {
+    const shared = config.replicated
+    const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
+    const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
+    opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
+    const engine = openDuckDbEngine({
+      files: catalog.rowsFile,
+      connectionsPerDataset: config.queryConnections,
+      threads: config.queryThreads,
+      memoryLimit: config.queryMemory,
+      queryTimeoutMs: config.queryTimeoutMs,
+      temporaryDirectory,
+    })
+    opened.defer(() => engine.close())
     for (const { dataset } of catalog.list()) {
       await engine.open(dataset).catch((cause: unknown) => {
         throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
@@ -107,11 +101,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       drainMs: config.drainMs,
       ...(config.audit ? { audit: { temporaryDirectory } } : {}),
     })
-    const following = shared ? followRegistrations(registry, logger) : undefined
-    app.addHook('onClose', async () => {
-      following?.stop()
-      await closeStores()
-    })
+    if (shared) opened.defer(followRegistrations(registry, logger))
+    app.addHook('onClose', () => opened.disposeAsync())
     const url = await app.listen({
       host: config.host,
       port: config.port,
@@ -119,7 +110,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     })
     return { url, hasDemo: catalog.get(id) !== undefined, close: () => app.close() }
   } catch (error) {
-    await closeStores()
+    await opened.disposeAsync()
     throw error
   }
 }
@@ -159,12 +150,24 @@ async function openTemporaryDirectory(dataDirectory: string, shared: boolean): P
 /** How long it may take until a replica knows what another has registered or withdrawn. */
 const REFRESH_MS = 1_000
 
-/** Keep up with the other replicas' registrations. */
-function followRegistrations(registry: Registry, logger: Logger): { readonly stop: () => void } {
+/**
+ * Keep up with the other replicas' registrations.
+ * @returns what ends it, once nothing of it is under way.
+ */
+function followRegistrations(registry: Registry, logger: Logger): () => Promise<void> {
+  let last: Promise<void> | undefined
   const timer = setInterval(() => {
-    registry.refresh().catch((err: unknown) => logger.error({ err }, 'registrations cannot be followed'))
+    last ??= registry
+      .refresh()
+      .catch((err: unknown) => logger.error({ err }, 'registrations cannot be followed'))
+      .finally(() => {
+        last = undefined
+      })
   }, REFRESH_MS)
-  return { stop: () => clearInterval(timer) }
+  return async () => {
+    clearInterval(timer)
+    await last
+  }
 }
 
 /** Run until a signal asks to stop, then drain and close. */

@@ -149,8 +149,10 @@ export async function openCatalog(
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0),
     async refresh(rows) {
       const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
-      const failed = (await Promise.allSettled(attempts)).find(({ status }) => status === 'rejected')
-      if (failed?.status === 'rejected' && !isMissing(failed.reason)) throw failed.reason
+      for (const attempt of await Promise.allSettled(attempts)) {
+        // A folder without an entry is one that is being registered, or that was refused.
+        if (attempt.status === 'rejected' && !isMissing(attempt.reason)) throw attempt.reason
+      }
     },
     async add(entry) {
       const { id, version, rows } = entry.dataset

@@ -28,6 +28,8 @@ export interface LedgerEvent {
   /** ISO 8601, UTC. The sequence, not the clock, says what came first. */
   readonly at: string
   readonly principal: string
+  /** Random, so that nobody can guess at an event from a hash alone. Events of before there was one have none. */
+  readonly salt?: string
   /** Of opened: how the budget is counted; left out for sums of epsilon and delta. */
   readonly accounting?: 'zcdp'
   readonly chargeId?: string
@@ -73,6 +75,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     question: event.question,
     reason: event.reason,
     requestHash: event.requestHash,
+    salt: event.salt,
     sequence: event.sequence,
     sharedFrom: event.sharedFrom,
     version: event.version,

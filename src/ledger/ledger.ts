@@ -96,6 +96,8 @@ export type ChargeOutcome =
   | {
       readonly kind: 'denied'
       readonly by: 'dataset' | 'allotment'
+      /** Whether it is the denial of before, which sticks to the key whatever is left now. */
+      readonly sticks: boolean
       readonly budget: Budget
       readonly analyst: AnalystSpending
     }
@@ -242,7 +244,7 @@ export interface NewBudget {
 export interface NewAllotment {
   readonly dataset: string
   readonly analyst: string
-  /** Left out: the limit is lifted. */
+  /** Left out: the limit is lifted. Nothing: they may spend no more than they have. */
   readonly granted?: PrivacyLoss
   /** Who sets it. */
   readonly principal: string
@@ -306,6 +308,11 @@ export interface Ledger {
   release(id: string): Promise<StoredRelease | undefined>
   /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
+  /**
+   * Carry out a task while no other process carries one out: for what lies beside the ledger and replicas share.
+   * @param task awaits `requireAlone` just before it makes its work known: it rejects where others may be at work by now
+   */
+  exclusively<Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result>
   /** Whether the store answers. */
   healthy(): Promise<boolean>
   /** Finish what was asked, then close the store. */

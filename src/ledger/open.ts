@@ -11,7 +11,7 @@ import { openSqliteLedger, type SqliteLedger } from './sqlite.ts'
  */
 export async function openLedger(options: { readonly url: string }): Promise<PostgresLedger | SqliteLedger> {
   const { url } = options
-  if (/^postgres(ql)?:\/\//.test(url)) return openPostgresLedger({ url })
+  if (/^postgres(ql)?:\/\//i.test(url)) return openPostgresLedger({ url })
   if (!isAbsolute(url))
     throw new LedgerFault('unusable', "a ledger's SQLite file is named by its absolute path")
   return openSqliteLedger({ path: url })

@@ -1,8 +1,8 @@
 import type { Ledger } from './ledger.ts'
 import type { Protocol } from './protocol.ts'
 
-/** What a store can be asked, apart from closing. */
-export type OperationName = Exclude<keyof Ledger, 'close'>
+/** What a store can be asked, apart from what concerns the whole of it. */
+export type OperationName = Exclude<keyof Ledger, 'close' | 'exclusively'>
 
 type OperationArguments = { readonly [Name in OperationName]: Parameters<Ledger[Name]> }
 export type OperationResults = { readonly [Name in OperationName]: Awaited<ReturnType<Ledger[Name]>> }

@@ -14,6 +14,8 @@ const MOST_WAITING = 20_000
 /** How often a batch is tried that others were faster than. */
 const MOST_ATTEMPTS = 4
 const READ_CONNECTIONS = 4
+/** `Stt2`: the advisory lock of whoever is at work beside the ledger. The connection's end frees it. */
+const EXCLUSIVE_LOCK = 0x53747432
 const READ_AGAIN_WITHIN_MS = 3_000
 /** After this long without an answer the store counts as unhealthy. */
 const HEALTH_TIMEOUT_MS = 2_000
@@ -152,6 +154,30 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     }
   })
 
+  async function exclusively<Result>(
+    task: (requireAlone: () => Promise<void>) => Promise<Result>,
+  ): Promise<Result> {
+    if (refusal !== undefined) throw refusal
+    let outcome: Promise<Result> | undefined
+    try {
+      await useOnce(url, async (client) => {
+        const requireAlone = async () => {
+          await ask(client, 'SELECT 1').catch((error: unknown) => {
+            throw faultFrom(error)
+          })
+        }
+        await ask(client, `SELECT pg_advisory_lock(${EXCLUSIVE_LOCK})`)
+        outcome = task(requireAlone)
+        // Its errors are its caller's, who gets them below.
+        await outcome.catch(() => undefined)
+      })
+    } catch (error) {
+      throw faultFrom(error)
+    }
+    if (outcome === undefined) throw new Error('the task was not begun')
+    return outcome
+  }
+
   async function healthy(): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(resolve, HEALTH_TIMEOUT_MS, false)
@@ -180,6 +206,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     openSession: (...args) => change('openSession', args),
     recordSessionAnswer: (...args) => change('recordSessionAnswer', args),
     ...reads,
+    exclusively,
     healthy,
     statistics: () => ({ calls, commits }),
     close() {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   type Amount,
   addAmounts,
@@ -155,7 +156,7 @@ export interface Work extends Protocol {
 }
 
 /** What an event says beyond its place in the chain. */
-type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
+type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at' | 'salt'>
 
 /** The chain of a budget that is about to be opened. */
 export const BEFORE_FIRST_EVENT = { headSequence: 0, headHash: FIRST_PREVIOUS_HASH }
@@ -163,8 +164,9 @@ export const BEFORE_FIRST_EVENT = { headSequence: 0, headHash: FIRST_PREVIOUS_HA
 /**
  * Begin work on a store's rows. A call that throws has changed nothing; the work may go on.
  * @param nowMs milliseconds since 1970, by the clock that all leases of the store go by
+ * @param drawSalt gives a text that nobody can guess
  */
-export function beginWork(rows: Rows, nowMs: number): Work {
+export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = randomUUID): Work {
   if (!Number.isSafeInteger(nowMs) || nowMs < 0 || nowMs + MAX_LEASE_MS > MAX_TIME_MS)
     throw new RangeError('the clock tells no time')
   const at = new Date(nowMs).toISOString()
@@ -182,7 +184,8 @@ export function beginWork(rows: Rows, nowMs: number): Work {
   function append(dataset: string, facts: EventFacts): EventReference {
     const account = expectThere(accounts.get(dataset))
     const sequence = account.headSequence + 1
-    const event = { version: 1, dataset, sequence, previousHash: account.headHash, at, ...facts } as const
+    const { headHash: previousHash } = account
+    const event = { version: 1, dataset, sequence, previousHash, at, salt: drawSalt(), ...facts } as const
     const canonical = canonicalEvent(event)
     const hash = sha256(canonical)
     events.push({ dataset, sequence, hash, principal: facts.principal, canonical })
@@ -247,17 +250,19 @@ export function beginWork(rows: Rows, nowMs: number): Work {
       append(dataset, { kind: 'allotted', principal, analyst, reason })
       return { kind: 'allotted', analyst: spendingOf(before) }
     }
-    const limit = amountBoughtBy(account.budget.cap.accounting, granted)
+    const limit = isNothing(granted) ? before.spent : amountBoughtBy(account.budget.cap.accounting, granted)
     if (!coversAmount(limit, before.spent)) {
       return { kind: 'below-spent', analyst: spendingOf(analystOf(account, analyst)) }
     }
-    const after = { ...before, allotment: { granted, limit } }
+    // What is spent of epsilon and delta says itself what was granted.
+    const recorded = limit.accounting === 'basic' ? lossOf(limit) : granted
+    const after = { ...before, allotment: { granted: recorded, limit } }
     analysts.set(joinKey(dataset, analyst), after)
     append(dataset, {
       kind: 'allotted',
       principal,
       analyst,
-      loss: eventLoss(granted),
+      loss: eventLoss(recorded),
       ...converted(limit),
       reason,
     })
@@ -296,8 +301,7 @@ export function beginWork(rows: Rows, nowMs: number): Work {
     const { budget } = account
     if (price.accounting !== budget.cap.accounting)
       throw new RangeError('a price is counted as its dataset is')
-    const sharedFrom =
-      request.sharing && !request.keyChosen ? sharedReleaseOf(dataset, requestHash) : undefined
+    const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(request) : undefined
     const analyst = analystOf(account, principal)
     const short = shortOf(budget, analyst, price, sharedFrom !== undefined)
     const row: StoredCharge = {
@@ -324,7 +328,7 @@ export function beginWork(rows: Rows, nowMs: number): Work {
         charges.set(id, row)
         append(dataset, { kind: 'denied', ...facts })
       }
-      return { kind: 'denied', by: short, budget, analyst: spendingOf(analyst) }
+      return { kind: 'denied', by: short, sticks: false, budget, analyst: spendingOf(analyst) }
     }
     charges.set(id, row)
     analysts.set(joinKey(dataset, principal), {
@@ -352,7 +356,8 @@ export function beginWork(rows: Rows, nowMs: number): Work {
       price.accounting === account.budget.cap.accounting
         ? shortOf(account.budget, analyst, price, false)
         : undefined
-    return { kind: 'denied', by: by ?? 'dataset', budget: account.budget, analyst: spendingOf(analyst) }
+    const left = { budget: account.budget, analyst: spendingOf(analyst) }
+    return { kind: 'denied', by: by ?? 'dataset', sticks: true, ...left }
   }
 
   function retry(earlier: StoredCharge, request: ChargeRequest): ChargeOutcome {
@@ -391,6 +396,11 @@ export function beginWork(rows: Rows, nowMs: number): Work {
 
   function sharedReleaseOf(dataset: string, requestHash: string): string | undefined {
     return sharedReleases.get(joinKey(dataset, requestHash)) ?? rows.sharedRelease(dataset, requestHash)
+  }
+
+  function releaseOfAnother({ dataset, requestHash, principal }: ChargeRequest): string | undefined {
+    const id = sharedReleaseOf(dataset, requestHash)
+    return id === undefined || charges.get(id)?.principal === principal ? undefined : id
   }
 
   function releaseWith(id: string) {
@@ -588,6 +598,14 @@ function isSameQuestion(earlier: StoredCharge, request: ChargeRequest): boolean 
   if (earlier.requestHash !== request.requestHash || earlier.dataset !== request.dataset) return false
   if (earlier.state === 'answered' || earlier.state === 'denied') return true
   return isSameAmount(earlier.price, request.price)
+}
+
+function isNothing({ epsilonNano, deltaAtto }: PrivacyLoss): boolean {
+  return epsilonNano === 0n && deltaAtto === 0n
+}
+
+function lossOf({ epsilonNano, deltaAtto }: PrivacyLoss): PrivacyLoss {
+  return { epsilonNano, deltaAtto }
 }
 
 /** What a grant buys, where that is not the grant itself. */

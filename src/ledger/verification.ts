@@ -111,7 +111,9 @@ export function createVerifier(dataset: string): Verifier {
     const granted = addLoss(budget.granted, lossFromEvent(event.loss))
     const cap = limitOf(event, granted)
     if (!coversAmount(cap, budget.cap)) return 'a cap is never lowered'
-    if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap)) return 'the grants do not buy the cap'
+    // A cap that an earlier, sharper conversion gave stays.
+    const bought = isSameAmount(cap, budget.cap) || coversAmount(amountBoughtBy(cap.accounting, granted), cap)
+    if (!bought) return 'the grants do not buy the cap'
     budget = { ...budget, granted, cap }
     return undefined
   }
@@ -126,7 +128,9 @@ export function createVerifier(dataset: string): Verifier {
     }
     const granted = lossFromEvent(loss)
     const limit = limitOf(event, granted)
-    if (!coversAmount(amountBoughtBy(limit.accounting, granted), limit))
+    // An allotment of nothing is one of what was spent before, and no more.
+    const stops = granted.epsilonNano === 0n && granted.deltaAtto === 0n && isSameAmount(limit, before.spent)
+    if (!stops && !coversAmount(amountBoughtBy(limit.accounting, granted), limit))
       return 'the grant does not buy the limit'
     if (!coversAmount(limit, before.spent)) return 'more than the allotment was spent before'
     analysts.set(analyst, { ...before, allotment: { granted, limit } })

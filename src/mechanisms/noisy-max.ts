@@ -5,7 +5,6 @@ import {
   ONE_EPSILON_NANO,
   type PrivacyLoss,
   type RhoPico,
-  rhoPico,
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
@@ -39,7 +38,8 @@ import type { UniformSource } from './uniform-source.ts'
  *
  * The spread is the sensitivity where scores are monotonic (all move in the same direction between neighbours), twice it
  * where they are not. Privacy map: epsilon = k spread / scale, for each noise. In rho: Laplace noise costs what any
- * mechanism of that epsilon does, exponential noise the same k times at epsilon / k, Gumbel noise epsilon^2 / (8 k).
+ * mechanism of that epsilon does, exponential noise the same k times at epsilon / k, Gumbel noise k times the lesser of
+ * that and (epsilon / k)^2 / 8.
  *
  * - `laplace`: discrete Laplace noise; among equals the candidate with the lower index is ahead. The gap is measured
  *   against rivals that are one output unit better than they are wherever they would win a tie, which is what keeps it
@@ -164,10 +164,9 @@ export function noisyMaxRho(
     case 'laplace':
       return pureRho(epsilonNano)
     case 'exponential':
-      return rhoPico(k * pureRho(brandEpsilon(divideRoundingUp(epsilonNano, k))))
+      return pureRho(epsilonNano, k)
     case 'gumbel':
-      // k rounds of (epsilon / k)^2 / 8.
-      return rhoPico(divideRoundingUp(boundedRangeRho(epsilonNano), k))
+      return boundedRangeRho(epsilonNano, k)
   }
 }
 

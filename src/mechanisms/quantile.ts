@@ -24,11 +24,11 @@ import type { UniformSource } from './uniform-source.ts'
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
  *
- * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, as the losses have that bounded range. All points
- * between two neighbouring values have the same score, so the work is in the number of distinct values, not of grid
- * points. Sources: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; Smith 2011, "Privacy-preserving
- * Statistical Estimation with Optimal Convergence Rates", section 3, for quantiles by intervals. Proof:
- * docs/proofs/quantile.md.
+ * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, as the losses have that bounded range, or what any
+ * mechanism of that epsilon costs, where that is less. All points between two neighbouring values have the same score, so
+ * the work is in the number of distinct values, not of grid points. Sources: McSherry and Talwar 2007, "Mechanism Design
+ * via Differential Privacy"; Smith 2011, "Privacy-preserving Statistical Estimation with Optimal Convergence Rates",
+ * section 3, for quantiles by intervals. Proof: docs/proofs/quantile.md.
  */
 
 /**
@@ -156,7 +156,10 @@ export function quantilePrivacyMap(
   return exponentialPrivacyMap(measurement.exponent, rankSensitivity(measurement.score, neighbours), false)
 }
 
-/** The rho of zero-concentrated differential privacy that the release costs: epsilon^2 / 8, rounded up to 1e-12. */
+/**
+ * The rho of zero-concentrated differential privacy that the release costs, rounded up to 1e-12: epsilon^2 / 8, or epsilon
+ * tanh(epsilon / 2) where that is less.
+ */
 export function quantileRho(
   measurement: QuantileMeasurement,
   neighbours: Neighbours = measurement.neighbours,

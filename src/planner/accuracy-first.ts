@@ -51,7 +51,8 @@ export interface EpsilonRange {
 
 /**
  * The plan with the least epsilon, in whole units of 1e-9, whose stated half-width meets the target; `undefined` where
- * no epsilon in the range does. By bisection, for a half-width never grows with epsilon.
+ * no epsilon in the range does. By bisection, for a half-width never grows with epsilon. Of plans that differ in epsilon
+ * alone it has the least rho as well, which never falls with epsilon.
  * @throws Refusal where the half-width is not known beforehand.
  */
 export function leastLoss<P extends Plan>(

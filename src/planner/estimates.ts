@@ -4,6 +4,7 @@ import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
+import { LARGEST_ANSWER, type PlanLimits } from './plan-kinds.ts'
 import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
 
 /** The kinds of query that are answered by adding noise to sums and counts. */
@@ -52,8 +53,8 @@ export interface EstimateShape {
  * The aggregate that a query needs and the estimates that its answer shows.
  * @throws Refusal `query-does-not-fit` for what does not fit the dataset or would be too large an answer.
  */
-export function planEstimates(query: EstimateQuery, dataset: Dataset, maxCells: number): EstimateShape {
-  const groupings = planGroupings(query, dataset, maxCells)
+export function planEstimates(query: EstimateQuery, dataset: Dataset, limits: PlanLimits): EstimateShape {
+  const groupings = planGroupings(query, dataset, limits)
   const statistics: Statistic[] = []
   const sources: Sources = {
     dataset,
@@ -195,19 +196,19 @@ function withoutNullCell(key: GroupKey): GroupKey {
   return 'nullCell' in key ? { ...key, nullCell: false } : key
 }
 
-function planGroupings(query: EstimateQuery, dataset: Dataset, maxCells: number): readonly Grouping[] {
+function planGroupings(query: EstimateQuery, dataset: Dataset, limits: PlanLimits): readonly Grouping[] {
   switch (query.kind) {
     case 'histogram':
-      return planTable([query.column], () => 'column', 'column', dataset, maxCells)
+      return planTable([query.column], () => 'column', 'column', dataset, limits)
     case 'contingency':
-      return planTable(query.columns, (position) => `columns.${position}`, 'columns', dataset, maxCells)
+      return planTable(query.columns, (position) => `columns.${position}`, 'columns', dataset, limits)
     case 'groupBy':
       return planTable(
         query.keys,
         (position) => `keys.${position}`,
         'keys',
         dataset,
-        maxCells,
+        limits,
         query.statistics.length,
       )
     case 'count':
@@ -226,7 +227,7 @@ function planTable(
   fieldOf: (position: number) => string,
   field: string,
   dataset: Dataset,
-  maxCells: number,
+  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
   estimates = 0,
 ): readonly Grouping[] {
   const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
@@ -240,14 +241,12 @@ function planTable(
   }
   const frame = LONGEST_CELL_FRAME + estimates * LONGEST_ESTIMATE
   const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), frame)
-  if (cells * longestCell > LARGEST_ANSWER) {
+  if (cells * longestCell > maxCharacters) {
     throw refuseField('query-does-not-fit', field, 'span too many cells of too long names for one answer')
   }
   return groupings
 }
 
-/** Every answer is stored for ever: this many characters are the most that one may have. */
-export const LARGEST_ANSWER = 4_000_000
 /** What a cell has around its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
 const LONGEST_CELL_FRAME = 50
 /** What each of several estimates adds: `{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`. */

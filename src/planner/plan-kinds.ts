@@ -15,7 +15,12 @@ export type Plan = EstimatePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
 /** What a plan may not exceed. */
 export interface PlanLimits {
   readonly maxCells: number
+  /** Of the answer's values with their keys; {@link LARGEST_ANSWER} where it is left out. */
+  readonly maxCharacters?: number
 }
+
+/** Every answer is stored for ever: this many characters are the most that its values may have. */
+export const LARGEST_ANSWER = 4_000_000
 
 /** What every plan holds. */
 export interface PlanFacts {
@@ -70,4 +75,6 @@ export interface KeySelectionPlan extends PlanFacts {
   readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement
   /** More keys than this are cut off: those with the lowest noisy counts, or the last ones. */
   readonly maxKeys: number
+  /** So are those for which so many characters have no room. */
+  readonly maxCharacters: number
 }

@@ -18,12 +18,13 @@ import { type EpsilonRange, leastLoss, refuseTarget, type Target, targetOf } fro
 import { type EstimateQuery, type EstimateShape, planEstimates } from './estimates.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from './measure.ts'
 import type { EstimatePlan, Plan, PlanLimits } from './plan-kinds.ts'
+import { priceOf } from './price.ts'
 import { planKeySelection, planNoisyMax, planQuantiles } from './selection.ts'
 import { sensitivityOf } from './sensitivity.ts'
 
 /**
  * Plan a query: what it asks of the data, the exact sensitivity, the mechanism and the price. A query that gives an
- * accuracy instead of an epsilon is planned with the least epsilon that meets it.
+ * accuracy instead of an epsilon is planned with the least epsilon that meets it, by the mechanism that costs least.
  *
  * @throws Refusal for whatever does not fit the dataset or the mechanism, naming the field and the rule.
  */
@@ -85,7 +86,7 @@ function planEstimateQuery(
   confidence: number,
 ): EstimatePlan {
   requireCalibrationFits(query)
-  const shape = planEstimates(query, dataset, limits.maxCells)
+  const shape = planEstimates(query, dataset, limits)
   requireNonNegative(query, shape)
   const { aggregate, groupings, estimates } = shape
   const sensitivities = aggregate.statistics.map((statistic) => sensitivityOf(statistic, aggregate, dataset))
@@ -113,13 +114,19 @@ function planEstimateQuery(
     rangeFor(mechanism === 'gaussian' ? 1 : aggregate.statistics.length, largest)
   const { deltaAtto, target } = price
   if (target === undefined) return atPrice(price, rangeFor(1), planWith(mechanisms))
-  // Each mechanism by itself: the one that errs least at one epsilon need not be the one that gets by with the least,
+  // Each mechanism by itself: the one that errs least at one epsilon need not be the one that costs least for the target,
   // and where one meets the target, another need not.
   const [first, ...others] = mechanisms.flatMap(
     (mechanism) => leastLoss(planWith([mechanism]), rangeOf(mechanism), deltaAtto, target) ?? [],
   )
   if (first === undefined) throw refuseTarget(rangeFor(1, largest))
-  return others.reduce((best, next) => (next.loss.epsilonNano < best.loss.epsilonNano ? next : best), first)
+  return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
+}
+
+/** What is charged, as one number: rho, or epsilon, for the query has agreed to its delta. */
+function amountCompared(plan: EstimatePlan): bigint {
+  const price = priceOf(plan, plan.dataset.accounting)
+  return price.accounting === 'zcdp' ? price.rhoPico : price.epsilonNano
 }
 
 /** Cutting at 0 improves an answer whose truth is never negative, and makes its stated accuracy false for any other. */

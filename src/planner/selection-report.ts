@@ -4,7 +4,6 @@ import { quantileAccuracy } from '../mechanisms/quantile.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { LARGEST_ANSWER } from './estimates.ts'
 import type { EstimatePlan, KeySelectionPlan, NoisyMaxPlan, Plan, QuantilePlan } from './plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Released, Result } from './report-kinds.ts'
 import { percentagesOf } from './selection.ts'
@@ -143,7 +142,7 @@ function reportQuantiles({ query, column }: QuantilePlan, indexes: readonly bigi
 
 /** In an order that follows from what is released: by noisy count, or by the keys themselves. */
 function reportKeys(
-  { maxKeys }: KeySelectionPlan,
+  { maxKeys, maxCharacters }: KeySelectionPlan,
   keys: Extract<Released, { release: 'key-selection' }>['keys'],
 ): Result {
   const ordered = keys.toSorted((a, b) => {
@@ -152,7 +151,7 @@ function reportKeys(
     return a.key < b.key ? -1 : 1
   })
   const shown: { readonly key: string; readonly count?: number }[] = []
-  let room = LARGEST_ANSWER
+  let room = maxCharacters
   for (const { key, noisyCount } of ordered) {
     const entry = { key, ...(noisyCount === undefined ? {} : { count: Number(noisyCount) }) }
     const length = JSON.stringify(entry).length + 1

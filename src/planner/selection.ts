@@ -19,14 +19,15 @@ import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
 import { requireNumericColumn } from './estimates.ts'
 import { type CellLabel, planGrouping } from './grouping.ts'
 import { rhoTogether, splitEpsilon } from './measure.ts'
-import type {
-  KeySelectionPlan,
-  KeySelectionQuery,
-  NoisyMaxPlan,
-  NoisyMaxQuery,
-  PlanLimits,
-  QuantilePlan,
-  QuantileQuery,
+import {
+  type KeySelectionPlan,
+  type KeySelectionQuery,
+  LARGEST_ANSWER,
+  type NoisyMaxPlan,
+  type NoisyMaxQuery,
+  type PlanLimits,
+  type QuantilePlan,
+  type QuantileQuery,
 } from './plan-kinds.ts'
 import { planPredicate, requireColumn } from './predicate.ts'
 
@@ -171,7 +172,7 @@ export function percentagesOf({ p }: Extract<QuantileQuery, { kind: 'percentile'
 export function planKeySelection(
   query: KeySelectionQuery,
   dataset: Dataset,
-  { maxCells }: PlanLimits,
+  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
   confidence: number,
 ): (loss: PrivacyLoss) => KeySelectionPlan {
   const column = requireColumn(dataset, query.column, 'column')
@@ -192,6 +193,7 @@ export function planKeySelection(
       counting,
       measurement,
       maxKeys: maxCells,
+      maxCharacters,
     }
   }
 }

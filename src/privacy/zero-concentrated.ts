@@ -21,7 +21,7 @@ const ROUNDING = 2 ** -47
  * For one entry that moves by D, with epsilon = D / scale and x = 1 / scale, the least rho is the Kullback-Leibler
  * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (docs/proofs/zero-concentrated.md; Harrison and Manurangsi 2025,
  * arXiv 2510.25746, state tight bounds for this law too). It is convex in D, so of all vectors within L1 and L-infinity
- * the worst has as many entries of L-infinity as L1 allows, and one for the rest.
+ * the worst has as many entries of L-infinity as L1 allows, and one for the rest. It is below the epsilon, L1 / scale.
  *
  * @param scale in the unit of the sensitivity, above 0.
  * @throws RangeError for a scale of 0, or an L-infinity of 0 under an L1 above 0.
@@ -34,7 +34,9 @@ export function discreteLaplaceRho(scale: Rational, { l1, lInfinity }: Sensitivi
   const rho =
     Number(l1 / lInfinity) * entryRho(epsilonOf(lInfinity), reciprocal) +
     entryRho(epsilonOf(l1 % lInfinity), reciprocal)
-  return rhoPico(BigInt(Math.ceil((rho + epsilonOf(l1) * ROUNDING) * Number(ONE_RHO_PICO))))
+  const safe = BigInt(Math.ceil((rho + epsilonOf(l1) * ROUNDING) * Number(ONE_RHO_PICO)))
+  // What is added for roundings must not carry it past the epsilon, which it comes close to where that is large.
+  return lesser(safe, divideRoundingUp(l1 * scale.denominator * ONE_RHO_PICO, scale.numerator))
 }
 
 /** Of an entry that moves by `epsilon` scales, where a unit is `reciprocal` scales: at most epsilon. */
@@ -60,19 +62,30 @@ export function discreteGaussianRho(sigma: bigint, { l2Squared }: Sensitivity): 
  * of randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: docs/proofs/zero-concentrated.md;
  * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 / 2
  * of Bun and Steinke 2016, proposition 1.4.
+ *
+ * @param rounds of so many mechanisms together, each at an equal part of the epsilon, at least 1.
  */
-export function pureRho(epsilonNano: EpsilonNano): RhoPico {
+export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
   if (epsilonNano === 0n) return rhoPico(0n)
-  const unit: Sensitivity = { l1: 1n, l2Squared: 1n, lInfinity: 1n }
-  return discreteLaplaceRho(rational(ONE_EPSILON_NANO, epsilonNano), unit)
+  const units: Sensitivity = { l1: rounds, l2Squared: rounds, lInfinity: 1n }
+  return discreteLaplaceRho(rational(rounds * ONE_EPSILON_NANO, epsilonNano), units)
 }
 
 /**
  * A rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
- * ("epsilon-bounded range", as the exponential mechanism has it): epsilon^2 / 8, exact, rounded up. Source: Cesar and
- * Rogers 2021, "Bounding, Concentrating, and Truncating" (arXiv 2004.07223), lemma 3.4.
+ * ("epsilon-bounded range", as the exponential mechanism has it), rounded up: epsilon^2 / 8, exact (Cesar and Rogers
+ * 2021, "Bounding, Concentrating, and Truncating", arXiv 2004.07223, lemma 3.4), or {@link pureRho} where that is less,
+ * at an epsilon of 8 and more: the interval contains 0, so epsilon bounds every loss. Proof:
+ * docs/proofs/zero-concentrated.md.
+ *
+ * @param rounds of so many mechanisms together, each at an equal part of the epsilon, at least 1.
  */
-export function boundedRangeRho(epsilonNano: EpsilonNano): RhoPico {
+export function boundedRangeRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
   const square = epsilonNano * epsilonNano * ONE_RHO_PICO
-  return rhoPico(divideRoundingUp(square, 8n * ONE_EPSILON_NANO * ONE_EPSILON_NANO))
+  const ofRange = divideRoundingUp(square, 8n * ONE_EPSILON_NANO * ONE_EPSILON_NANO * rounds)
+  return lesser(ofRange, pureRho(epsilonNano, rounds))
+}
+
+function lesser(a: bigint, b: bigint): RhoPico {
+  return rhoPico(a < b ? a : b)
 }

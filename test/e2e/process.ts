@@ -24,7 +24,7 @@ export async function startServiceProcess(environment: Record<string, string>): 
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       printed += chunk.toString()
-      const found = /Sotto answers at (\S+)\. /.exec(printed)?.[1]
+      const found = /Sotto answers at (\S+)\.\s/.exec(printed)?.[1]
       if (found !== undefined && printed.includes('Swagger UI:')) resolve(found)
     }
     child.stdout?.on('data', read)

@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import supertest from 'supertest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKey } from '../../src/access/keys.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Service, startService } from '../../src/server.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+
+describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in PostgreSQL', () => {
+  let server: PostgresServer
+  let folder = ''
+  let replicas: readonly Service[] = []
+  const keys = { analyst: '', colleague: '', custodian: '' }
+  const at = (replica: number, who: keyof typeof keys) =>
+    supertest.agent(replicas[replica]?.url ?? '').set('authorization', `Bearer ${keys[who]}`)
+
+  beforeAll(async () => {
+    server = await startPostgresServer()
+    folder = await mkdtemp(path.join(tmpdir(), 'sotto-replicas-'))
+    for (const name of ['analyst', 'colleague', 'custodian'] as const)
+      keys[name] = await createKey(folder, { name, role: name === 'custodian' ? name : 'analyst' })
+    const config = readConfig({
+      SOTTO_PORT: '0',
+      SOTTO_DEMO: 'false',
+      SOTTO_DRAIN_MS: '0',
+      SOTTO_DATA_DIR: folder,
+      SOTTO_LEDGER_URL: await server.createDatabase(),
+    })
+    const logger = pino({ level: 'silent' })
+    replicas = [await startService(config, logger), await startService(config, logger)]
+    const rows = (values: readonly number[]) => ['year', ...values].join('\n')
+    await writeFile(path.join(folder, 'few.csv'), rows([1, 2, 3]))
+    await writeFile(path.join(folder, 'many.csv'), rows(Array.from({ length: 50 }, (_, year) => year)))
+  })
+  afterAll(async () => {
+    await Promise.all(replicas.map((replica) => replica.close()))
+    await server?.remove()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const registration = (id: string, file: string, upper: number) => ({
+    id,
+    title: 'Pupils',
+    source: { path: file, format: 'csv' },
+    columns: [{ name: 'year', type: 'integer', lower: 0, upper }],
+    privacyUnit: { kind: 'row' },
+    neighbours: 'add-remove',
+    budget: { epsilon: 1_000, delta: 0 },
+    synthetic: true,
+    sharing: true,
+  })
+  const register = (replica: number, body: object) => at(replica, 'custodian').post('/v1/datasets').send(body)
+  /** Noise of this scale is 0 but for a chance below 1e-38. */
+  const count = { kind: 'count', epsilon: 90, mechanism: 'geometric' }
+  const ask = (
+    replica: number,
+    id: string,
+    who: 'analyst' | 'colleague' = 'analyst',
+    query: object = count,
+  ) => at(replica, who).post(`/v1/datasets/${id}/queries`).send(query)
+  const known = (replica: number, id: string, status: number) =>
+    expect
+      .poll(async () => (await at(replica, 'analyst').get(`/v1/datasets/${id}`)).status, { timeout: 10_000 })
+      .toBe(status)
+
+  test('what one registers the others answer about, replay and share', async () => {
+    await register(0, registration('pupils', 'few.csv', 10)).expect(201)
+    await known(1, 'pupils', 200)
+    const first = await ask(0, 'pupils').expect(200)
+    expect(first.body.result).toEqual({ value: 3 })
+    const again = await ask(1, 'pupils').expect(200)
+    expect([again.text, again.headers['idempotent-replayed']]).toEqual([first.text, 'true'])
+    expect((await ask(1, 'pupils', 'colleague').expect(200)).body).toMatchObject({ shared: true })
+    const { spent } = (await at(1, 'analyst').get('/v1/datasets/pupils/budget').expect(200)).body
+    expect(spent).toEqual({ epsilon: 90, delta: 0 })
+  })
+
+  test('what one withdraws and another registers anew is a new version for all', async () => {
+    await register(0, registration('again', 'few.csv', 10)).expect(201)
+    await known(1, 'again', 200)
+    await at(0, 'custodian').delete('/v1/datasets/again').expect(204)
+    // At once, before the other replica has looked.
+    const { body } = await register(1, registration('again', 'many.csv', 100)).expect(201)
+    expect(body.version).toBe('2')
+    await known(0, 'again', 200)
+    for (const replica of [0, 1])
+      expect((await ask(replica, 'again').expect(200)).body.result).toEqual({ value: 50 })
+  })
+
+  test('registrations of one id at the same time: one wins, and its rows are those that are declared', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = `race-${round}`
+      const outcomes = await Promise.all([
+        register(0, registration(id, 'few.csv', 10)),
+        register(1, registration(id, 'many.csv', 100)),
+      ])
+      const statuses = outcomes.map(({ status }) => status)
+      expect(statuses.toSorted()).toEqual([201, 409])
+      const rows = statuses[0] === 201 ? 3 : 50
+      for (const replica of [0, 1]) {
+        await known(replica, id, 200)
+        expect((await ask(replica, id).expect(200)).body.result).toEqual({ value: rows })
+      }
+    }
+  })
+})
