@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../schemas/query.ts'
-import { type AnswerDependencies, AnswerFailure, answer, type Question } from '../src/answer.ts'
+import { type AnswerDependencies, AnswerFailure, answer, answerBatch, type Question } from '../src/answer.ts'
 import { type Engine, EngineFailure } from '../src/engines/engine.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../src/ledger/sqlite.ts'
@@ -271,3 +272,67 @@ test.each([[[]], [[[]]], [[[1n, 2n]]]])(
     ).rejects.toThrow(AnswerFailure)
   },
 )
+
+describe('a batch', () => {
+  const queries = [1, 2, 3].map((epsilon) => querySchema.parse({ kind: 'count', epsilon }))
+  const batch = { principal: 'analyst', dataset: question.dataset, queries }
+
+  test('is charged before anything is read, and its queries are read one after the other', async () => {
+    const order: string[] = []
+    const leases: number[] = []
+    const deps = dependencies(
+      async () => {
+        order.push(`begin after ${await spent()}`)
+        await setImmediate()
+        order.push('end')
+        return [[100n]]
+      },
+      {
+        charge: (request) => {
+          leases.push(request.leaseMs)
+          return ledger.charge(request)
+        },
+      },
+    )
+    const { body } = await answerBatch(deps, batch)
+    expect(order).toEqual(['begin after 6', 'end', 'begin after 6', 'end', 'begin after 6', 'end'])
+    // Each has its own time limit, and nobody takes the charge over before all of them are up.
+    expect(leases).toEqual([3 * 60_000])
+    expect(JSON.parse(body).answers).toHaveLength(3)
+    expect(await kinds()).toEqual(['opened', 'charged', 'answered'])
+  })
+
+  test('of which one query fails keeps nothing, and is answered afresh under the same charge', async () => {
+    let calls = 0
+    const deps = dependencies(async () => {
+      calls += 1
+      if (calls === 2) throw new EngineFailure()
+      return [[100n]]
+    })
+    await expect(answerBatch(deps, batch)).rejects.toThrow(AnswerFailure)
+    expect(calls).toBe(2)
+    expect((await answerBatch(deps, batch)).replayed).toBe(false)
+    expect((await answerBatch(deps, batch)).replayed).toBe(true)
+    expect([calls, await spent()]).toEqual([5, 6])
+    expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
+  })
+
+  test('has one answer’s room for all of its queries', async () => {
+    const categories = Array.from({ length: 60 }, (_, place) => `${place}`.padEnd(200, 'x'))
+    const column = { type: 'category', categories, nullable: false, misfit: { kind: 'refuse' } } as const
+    const columns = [
+      { ...column, name: 'a' },
+      { ...column, name: 'b' },
+    ]
+    const wide = { ...batch, dataset: { ...batch.dataset, columns } }
+    const table = querySchema.parse({ kind: 'contingency', columns: ['a', 'b'], epsilon: 1 })
+    const deps = { ...dependencies(async () => []), limits: { maxCells: 100_000 } }
+    await expect(answerBatch(deps, { ...wide, queries: [table, table, table] })).rejects.toMatchObject({
+      code: 'query-does-not-fit',
+      errors: [{ field: 'queries.0.columns' }],
+    })
+    expect(await kinds()).toEqual(['opened'])
+    // By itself there is room for it.
+    await expect(answer(deps, { ...wide, query: table })).rejects.toThrow(AnswerFailure)
+  })
+})

@@ -257,6 +257,33 @@ describe('an allotment', () => {
   })
 })
 
+describe('an allotment of nothing', () => {
+  test.each([
+    ['basic', 'stopped'],
+    ['zcdp', 'stopped-rho'],
+  ])('stops an analyst at what they have spent, under %s', async (accounting, id) => {
+    const allot = (body: object) =>
+      service.as('custodian').put(`/v1/datasets/${id}/analysts/analyst/allotment`).send(body)
+    await register({ id, accounting }).expect(201)
+    await post(`${id}/queries`, count).expect(200)
+    const { body } = await allot({ epsilon: 0, reason: 'the study ended' }).expect(200)
+    const [limit] = Object.values(body.allotment.remaining)
+    expect(limit).toBe(0)
+    expect(body.allotment.cap).toEqual(body.spent)
+    const denied = await post(`${id}/queries`, { kind: 'count', epsilon: 0.001 }).expect(403)
+    expect(denied.body.code).toBe('allotment-insufficient')
+    await post(`${id}/queries`, count).expect(200)
+    await post(`${id}/queries`, count, { agent: service.asColleague() }).expect(200)
+    expect(await verified(id)).toMatchObject({ sound: true })
+    if (accounting === 'zcdp') {
+      const refused = await allot({ epsilon: 0.5, reason: 'x' }).expect(400)
+      expect(refused.body.errors[0].field).toBe('delta')
+    }
+    const control = await allot({ epsilon: 0.5, delta: 1e-7, reason: 'x\u0000' }).expect(400)
+    expect(control.body.errors[0].field).toBe('reason')
+  })
+})
+
 describe('sharing', () => {
   const asked = { kind: 'count', where: { column: 'year', op: '<', value: 40 }, epsilon: 0.3 }
 
