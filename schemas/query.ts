@@ -131,7 +131,7 @@ const rows = {
     })
     .optional()
     .describe(
-      'In place of epsilon: the least epsilon that meets it, by whichever mechanism needs least, is found and charged. ' +
+      'In place of epsilon: the least epsilon that meets it, by whichever mechanism costs least, is found and charged. ' +
         'A preview shows it.',
     ),
 }

@@ -31,7 +31,8 @@ import type { UniformSource } from './uniform-source.ts'
  * The spread is how far two scores can move against each other between neighbours: twice the sensitivity, and only once
  * where scores are monotonic (all move in the same direction, as counts do when one person is added).
  *
- * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded. The multiplicities are
+ * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or
+ * that of any pure epsilon where it is less. The multiplicities are
  * public or follow from an outcome space that is: distances may move between neighbours, outcomes may not. Source:
  * McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223).
  * Proof: docs/proofs/exponential.md.
@@ -86,7 +87,7 @@ export function exponentialPrivacyMap(
   return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
 }
 
-/** The zCDP price of one choice: epsilon^2 / 8, rounded up to 1e-12. */
+/** The zCDP price of one choice: epsilon^2 / 8, or epsilon tanh(epsilon / 2) where that is less, rounded up to 1e-12. */
 export function exponentialRho(exponent: Rational, sensitivity: bigint, monotonic: boolean): RhoPico {
   return boundedRangeRho(exponentialPrivacyMap(exponent, sensitivity, monotonic).epsilonNano)
 }

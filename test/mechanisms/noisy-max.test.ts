@@ -120,13 +120,23 @@ describe('the privacy maps', () => {
   })
 
   it('state rho by noise: bounded range for Gumbel only', () => {
-    const rho = (noise: SelectionNoise, k: number) =>
-      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, ONE_EPSILON), 1n, true)
+    const rho = (noise: SelectionNoise, k: number, epsilon = ONE_EPSILON) =>
+      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon), 1n, true)
     expect(rho('gumbel', 1)).toBe(125_000_000_000n)
     expect(rho('gumbel', 4)).toBe(31_250_000_000n)
+    expect(rho('gumbel', 3)).toBe(41_666_666_667n)
     expect(rho('exponential', 1)).toBe(pureRho(ONE_EPSILON))
-    expect(rho('exponential', 4)).toBe(4n * pureRho(epsilonNano(250_000_000n)))
+    // 4 times 0.25 tanh(0.125), with 60 digits.
+    expect(rho('exponential', 4)).toBe(124_353_001_772n)
     expect(rho('laplace', 4)).toBe(pureRho(ONE_EPSILON))
+    const twenty = epsilonNano(20_000_000_000n)
+    expect(rho('gumbel', 1, twenty)).toBe(pureRho(twenty))
+    // Each at 10 costs 10 tanh(5), each at 5 costs 25 / 8.
+    expect(rho('gumbel', 2, twenty)).toBe(pureRho(twenty, 2n))
+    expect(rho('gumbel', 4, twenty)).toBe(12_500_000_000_000n)
+    for (const noise of NOISES)
+      for (const k of [1, 2, 3, 4])
+        expect(rho(noise, k, epsilonNano(1_000_000_000_000n)) <= 1_000_000_000_000_000n).toBe(true)
   })
 })
 

@@ -23,6 +23,7 @@ import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
 import { epsilonNano, ONE_EPSILON_NANO } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import { pureRho } from '../../src/privacy/zero-concentrated.ts'
 import { importMechanism, type Mutation } from './mutated-source.ts'
 import { scriptedSource } from './scripted-source.ts'
 import { anyEpsilon } from './support.ts'
@@ -164,6 +165,9 @@ describe('calibration', () => {
     // epsilon^2 / 8.
     expect(quantileRho(measurement)).toBe(125_000_000_000n)
     expect(quantileRho(measurement, 'change-one')).toBe(500_000_000_000n)
+    // epsilon tanh(epsilon / 2) at 10, of which 10^2 / 8 is more.
+    const dear = measure(median, 0n, 9n, { epsilon: epsilonNano(10_000_000_000n) })
+    expect(quantileRho(dear)).toBe(pureRho(epsilonNano(10_000_000_000n)))
   })
 
   it('refuses no epsilon, a score that does not rise, and a grid that doubles cannot hold', () => {

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
+import { people } from './people.ts'
 import { LIMITS, planOf, refusalOf } from './planned.ts'
 
 const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
@@ -108,6 +110,9 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
           expect(at(above)).toBeLessThanOrEqual(halfWidth)
           const below = BigInt(Math.floor(Number(least) * (1 - between ** 8)))
           if (below >= 3n && below < least) expect(at(below)).toBeGreaterThan(halfWidth)
+          // The least epsilon is the least rho, too.
+          if (planned.rho !== undefined)
+            expect(atEpsilon(wire, above).rho).toBeGreaterThanOrEqual(Number(planned.rho))
         },
       ),
       { numRuns: 300 },
@@ -134,6 +139,42 @@ describe('the mechanism', () => {
       expect(epsilons.every((epsilon) => chosen <= epsilon)).toBe(true)
       expect(epsilons).toContain(chosen)
     }
+  })
+
+  test('is the one that costs the least rho, where that is what the budget is counted in', () => {
+    const inRho = { ...people('add-remove', SUPPOSED_ROWS), accounting: 'zcdp' as const }
+    const counted = (wire: object, halfWidth: number) =>
+      plan(querySchema.parse(askFor(wire, halfWidth)), inRho, LIMITS)
+    const wholes = { kind: 'count', delta: 1e-6 }
+    const chosen = new Set<string>()
+    for (const [wire, halfWidths] of [
+      [wholes, [1, 3, 10, 50, 500]],
+      [free, [10, 100, 500]],
+    ] as const)
+      for (const halfWidth of halfWidths) {
+        const each = (['geometric', 'gaussian'] as const).map((mechanism) =>
+          counted({ ...wire, mechanism }, halfWidth),
+        )
+        const [first, ...more] = each.toSorted((a, b) => Number((a.rho ?? 0n) - (b.rho ?? 0n)))
+        const taken = counted(wire, halfWidth)
+        expect(more.length).toBe(1)
+        expect([taken.rho, taken.loss]).toEqual([first?.rho, first?.loss])
+        if (taken.release === 'estimates') chosen.add(taken.measurements[0]?.mechanism ?? 'none')
+      }
+    expect([...chosen].sort()).toEqual(['gaussian', 'geometric'])
+    // The figures of a count to within 50: less than half the rho, at more than twice the epsilon.
+    expect(counted(wholes, 50)).toMatchObject({ rho: 768_291_767n, loss: { epsilonNano: 145_871_739n } })
+    expect(planOf(askFor(wholes, 50))).toMatchObject({
+      rho: 1_758_484_175n,
+      loss: { epsilonNano: 59_312_725n },
+    })
+    // Of two that cost the same the one that spends no delta.
+    const tiny = { kind: 'count', delta: 1e-9 }
+    expect(counted({ ...tiny, mechanism: 'gaussian' }, 1e300).rho).toBe(1n)
+    expect(counted(tiny, 1e300)).toMatchObject({ rho: 1n, loss: { epsilonNano: 1n, deltaAtto: 0n } })
+    // Where the epsilon is given, it is spent on the one that errs least, however the budget is counted.
+    const given = querySchema.parse({ ...wholes, epsilon: 0.1 })
+    expect(plan(given, inRho, LIMITS).rho).toBe(plan(given, { ...inRho, accounting: 'basic' }, LIMITS).rho)
   })
 
   test('is another one where the first does not reach what is wanted', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { priceOf } from '../../src/planner/price.ts'
+import { coversAmount } from '../../src/privacy/accounting.ts'
 import { deltaFromWire, epsilonFromWire, rhoPico } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { planOf } from './planned.ts'
@@ -24,6 +25,27 @@ test.each([
   [{ kind: 'percentile', column: 'Age', p: [25, 75] }, 62_500_000_000n],
 ])('%j costs %d pico-rho', (wire, pico) => {
   expect(priceOf(planOf(wire), 'zcdp')).toEqual({ accounting: 'zcdp', rhoPico: pico })
+})
+
+test('what is purely private never costs more rho than epsilon', () => {
+  for (const epsilon of [7.9, 8, 20, 60, 1000])
+    for (const wire of [
+      { kind: 'count' },
+      { kind: 'variance', column: 'Age' },
+      { kind: 'median', column: 'Age' },
+      { kind: 'percentile', column: 'Age', p: [25, 50, 75] },
+      { kind: 'minimum', column: 'Age' },
+      ...['laplace', 'exponential', 'gumbel'].map((noise) => ({
+        kind: 'noisyMax',
+        candidates: { column: 'Region' },
+        noise,
+        k: 3,
+      })),
+    ]) {
+      const price = priceOf(planOf({ ...wire, epsilon }), 'zcdp')
+      const largest = rhoPico(BigInt(epsilon * 1e12))
+      expect(coversAmount({ accounting: 'zcdp', rhoPico: largest }, price), JSON.stringify(wire)).toBe(true)
+    }
 })
 
 test('Gaussian noise costs what it is worth in rho, however many statistics share it', () => {

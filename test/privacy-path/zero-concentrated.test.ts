@@ -86,12 +86,13 @@ function expectedShare(wire: Wire, neighbours: Neighbours): number {
   switch (kind) {
     case 'noisyMax':
       if (wire.candidates !== RIVALS) return 0
-      if (noise === 'gumbel' && epsilon === 1) return 0.9
+      if (noise === 'gumbel') return epsilon === 1 ? 0.9 : 0.67
       return noise === 'exponential' && epsilon === 60 ? 0.7 : 0
     case 'median':
     case 'percentile':
     case 'minimum':
     case 'maximum':
+      if (column === 'Wealth' && epsilon === 16 && kind !== 'percentile') return 0.74
       return column === 'Balance' && epsilon === 1 && changeOne && kind !== 'minimum' && kind !== 'maximum'
         ? 0.75
         : 0
@@ -270,8 +271,8 @@ describe('a price in rho with a mistake is seen', () => {
     [
       "permute-and-flip at the exponential mechanism's price",
       'mechanisms/noisy-max.ts',
-      'return rhoPico(k * pureRho(brandEpsilon(divideRoundingUp(epsilonNano, k))))',
-      'return boundedRangeRho(epsilonNano)',
+      'return pureRho(epsilonNano, k)',
+      'return boundedRangeRho(epsilonNano, k)',
       [rivalry('exponential')],
     ],
     [
@@ -284,9 +285,33 @@ describe('a price in rho with a mistake is seen', () => {
     [
       'k candidates at the price of one (Gumbel noise)',
       'mechanisms/noisy-max.ts',
-      'return rhoPico(divideRoundingUp(boundedRangeRho(epsilonNano), k))',
-      'return rhoPico(divideRoundingUp(boundedRangeRho(epsilonNano), k * k))',
+      'return boundedRangeRho(epsilonNano, k)',
+      'return boundedRangeRho(epsilonNano, k * k)',
       [rivalry('gumbel', 2)],
+    ],
+    [
+      'the lesser price of all rounds, divided by their number',
+      'privacy/zero-concentrated.ts',
+      'return lesser(ofRange, pureRho(epsilonNano, rounds))',
+      'return lesser(ofRange, rhoPico(pureRho(epsilonNano) / rounds))',
+      [{ ...rivalry('gumbel', 2), epsilon: 60 }],
+    ],
+    [
+      'one round at the price of a pure epsilon where there are several',
+      'privacy/zero-concentrated.ts',
+      '{ l1: rounds, l2Squared: rounds, lInfinity: 1n }',
+      '{ l1: 1n, l2Squared: 1n, lInfinity: 1n }',
+      ['gumbel', 'exponential'].map((noise) => ({ ...rivalry(noise, 2), epsilon: 60 })),
+    ],
+    [
+      'half of what a pure epsilon costs, beyond what a bounded range does',
+      'privacy/zero-concentrated.ts',
+      'lesser(ofRange, pureRho(epsilonNano, rounds))',
+      'lesser(ofRange, pureRho(epsilonNano, 2n * rounds) / 2n)',
+      [
+        { ...rivalry('gumbel'), epsilon: 60 },
+        { kind: 'median', column: 'Wealth', epsilon: 16 },
+      ],
     ],
     [
       'a bounded range divided by sixteen',

@@ -204,6 +204,22 @@ describe('any mechanism of a pure epsilon', () => {
         expect(rho).toBeGreaterThan(exact * (1 - 1e-15))
         expect(rho).toBeLessThanOrEqual(exact + value * 1e-14 + 1e-12)
         expect(rho).toBeLessThanOrEqual((value * value) / 2 + 1e-12)
+        // In units of 1e-12 and 1e-9: not even what is added for roundings carries it past the epsilon.
+        expect(pureRho(epsilon) <= epsilon * 1_000n).toBe(true)
+      }),
+    )
+  })
+
+  it('costs epsilon tanh(epsilon / (2 k)) in k equal parts, and never more than the whole epsilon', () => {
+    expect(pureRho(epsilonNano(1_000_000_000n), 4n)).toBe(124_353_001_772n)
+    fc.assert(
+      fc.property(anyEpsilon, fc.bigInt(1n, 20n), (epsilon, rounds) => {
+        const rho = pureRho(epsilon, rounds)
+        const part = epsilonNano(epsilon / rounds)
+        const partRoundedUp = epsilonNano((epsilon + rounds - 1n) / rounds)
+        expect(rho >= rounds * (pureRho(part) - 1n) - epsilon / 10n ** 11n).toBe(true)
+        expect(rho <= rounds * pureRho(partRoundedUp) + epsilon / 10n ** 11n).toBe(true)
+        expect(rho <= epsilon * 1_000n).toBe(true)
       }),
     )
   })
@@ -242,13 +258,54 @@ describe('any mechanism of a pure epsilon', () => {
 })
 
 describe('bounded range', () => {
-  it('costs epsilon^2 / 8, exact, rounded up', () => {
+  it('costs epsilon^2 / 8, exact, rounded up, up to an epsilon of 7.99', () => {
     expect(boundedRangeRho(epsilonNano(0n))).toBe(0n)
     expect(boundedRangeRho(epsilonNano(1_000_000_000n))).toBe(ONE_RHO_PICO / 8n)
     expect(boundedRangeRho(epsilonNano(2_000n))).toBe(1n)
     expect(boundedRangeRho(epsilonNano(2_828n))).toBe(1n)
     expect(boundedRangeRho(epsilonNano(2_829n))).toBe(2n)
-    expect(boundedRangeRho(epsilonNano(1_000_000_000_000n))).toBe(125_000n * ONE_RHO_PICO)
+    expect(boundedRangeRho(epsilonNano(7_990_000_000n))).toBe(7_980_012_500_000n)
+  })
+
+  // Computed with 60 digits: epsilon tanh(epsilon / 2), in units of 1e-12.
+  it.each([
+    [8n, 7_994_634_397_912n],
+    [20n, 19_999_999_917_553n],
+    [60n, 60_000_000_000_000n],
+    [1_000n, 1_000_000_000_000_000n],
+  ])('costs what any mechanism of an epsilon of %d does, where that is less', (epsilon, pico) => {
+    const rho = boundedRangeRho(epsilonNano(epsilon * 1_000_000_000n))
+    expect(rho).toBe(pureRho(epsilonNano(epsilon * 1_000_000_000n)))
+    expect(rho >= pico && rho <= pico + 1n).toBe(true)
+  })
+
+  it('is the lesser of two prices of one round, times the rounds', () => {
+    // Two at 6 each are below the epsilon from which the other price is less; the whole is not.
+    expect(boundedRangeRho(epsilonNano(12_000_000_000n), 2n)).toBe(9n * ONE_RHO_PICO)
+    expect(boundedRangeRho(epsilonNano(20_000_000_000n), 2n)).toBe(pureRho(epsilonNano(20_000_000_000n), 2n))
+    expect(boundedRangeRho(epsilonNano(1_000_000_000n), 3n)).toBe(41_666_666_667n)
+  })
+
+  // Of two outcomes, and of one among many that are alike: what bounded range allows at most as the order falls to 1 is
+  // epsilon - 1 - ln(epsilon), but for a trace.
+  it.each([1, 4, 7.9, 8, 20, 60])('covers every pair of laws on two outcomes, at %d', (epsilon) => {
+    const rho = rhoNumber(boundedRangeRho(epsilonNano(BigInt(epsilon * 1e9))))
+    let most = 0
+    for (let step = 1; step < 400; step += 1) {
+      const share = epsilon * (step / 400)
+      // ln(P / Q) is share on one outcome and share - epsilon on the other; both laws add up to 1.
+      const q = -Math.expm1(share - epsilon) / (Math.exp(share) - Math.exp(share - epsilon))
+      for (const order of ORDERS) {
+        const logarithm = [order * share + Math.log(q), order * (share - epsilon) + Math.log1p(-q)]
+        const largest = Math.max(...logarithm)
+        const sum = logarithm.reduce((total, each) => total + Math.exp(each - largest), 0)
+        const divergence = (largest + Math.log(sum)) / (order - 1)
+        expect(divergence / order).toBeLessThanOrEqual(rho + 1e-9)
+        most = Math.max(most, divergence / order)
+      }
+    }
+    // No price much below would do.
+    expect(most / rho).toBeGreaterThan(epsilon < 2 ? 0.95 : 0.6)
   })
 
   it('covers the exponential mechanism, whose losses are the scores less what the weights sum to', () => {
