@@ -36,7 +36,7 @@ import {
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { epsilonOfRho } from '../src/privacy/zcdp-conversion.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBalances, requireBudget } from './require-dataset.ts'
+import { requireBalances, requireOpened, unknownBudget } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly keyRing: KeyRing
@@ -99,7 +99,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       }
       try {
         const raised = await ledger.grant(dataset, amount, principalOf(request).name, reason)
-        return reportBudget(requireBudget(raised, dataset))
+        return reportBudget(requireOpened(raised, dataset))
       } catch (error) {
         if (!(error instanceof RangeError)) throw error
         throw new Refusal(
@@ -137,9 +137,8 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         const { analyst } = await requireBalances(ledger, dataset, name)
         return { analysts: [describeSpending(analyst)] }
       }
-      const head = await ledger.head(dataset)
-      requireBudget(head?.budget, dataset)
-      return { analysts: (head?.spending ?? []).map(describeSpending) }
+      const { spending } = requireOpened(await ledger.head(dataset), dataset)
+      return { analysts: spending.map(describeSpending) }
     },
   )
 
@@ -170,7 +169,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
             epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
             deltaAtto: deltaFromWire(delta, 'delta'),
           }
-      const { cap } = requireBudget(await ledger.budget(dataset), dataset)
+      const { cap } = requireOpened(await ledger.budget(dataset), dataset)
       if (!nothingMore && cap.accounting === 'zcdp' && delta === 0)
         throw refuseField('invalid-request', 'delta', 'must be greater than 0 to buy any rho (zcdp)')
       const principal = principalOf(request).name
@@ -213,7 +212,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         )
       }
       case 'no-budget':
-        throw new Refusal('unknown-dataset', `There never was a dataset ${allotment.dataset}.`)
+        throw unknownBudget(allotment.dataset)
     }
   }
 
@@ -234,7 +233,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
     },
     async (request) => {
       const { dataset } = request.params
-      requireBudget(await ledger.budget(dataset), dataset)
+      requireOpened(await ledger.budget(dataset), dataset)
       const { limit, before } = request.query
       const { name, role } = principalOf(request)
       const entries = await ledger.entries(dataset, {
@@ -264,9 +263,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
     },
     async (request) => {
       const { dataset } = request.params
-      const head = await ledger.head(dataset)
-      requireBudget(head?.budget, dataset)
-      if (head === undefined) throw new Error('a budget has a head')
+      const head = requireOpened(await ledger.head(dataset), dataset)
       return {
         dataset,
         ...describeReceipt(signer, dataset, head),
@@ -293,7 +290,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
     },
     async (request, reply) => {
       const { dataset } = request.params
-      requireBudget(await ledger.budget(dataset), dataset)
+      requireOpened(await ledger.budget(dataset), dataset)
       return sendLines(reply, Readable.from(exportLines(ledger, dataset)))
     },
   )
@@ -306,7 +303,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         tags: ['Budgets'],
         summary: 'Whether chain and balances are what the events say',
         description:
-          'Recomputes every hash and both balances from the events, and names the first event that does not fit. That ' +
+          'Recomputes every hash and all balances from the events, and names the first event that does not fit. That ' +
           'events are missing at the end, only a `headHash` noted earlier can tell.',
         security: auditors.security,
         params: datasetParameters,
@@ -315,10 +312,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
     },
     async (request) => {
       const { dataset } = request.params
-      const verification = await verifyLedger(ledger, dataset)
-      if (verification === undefined)
-        throw new Refusal('unknown-dataset', `There never was a dataset ${dataset}.`)
-      return describeVerification(verification)
+      return describeVerification(requireOpened(await verifyLedger(ledger, dataset), dataset))
     },
   )
 }
@@ -373,7 +367,7 @@ function describeSpending(spending: AnalystSpending) {
       : {
           allotment: {
             granted: lossNumbers(allotment.granted),
-            ...describeBudget({ ...allotment, cap: allotment.limit, spent }),
+            ...describeBudget({ cap: allotment.limit, spent }),
           },
         }),
   }

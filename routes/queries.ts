@@ -1,4 +1,3 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
@@ -12,17 +11,11 @@ import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import {
-  type Answer,
-  type AnswerDependencies,
-  answer,
-  answerBatch,
-  preview,
-  previewBatch,
-} from '../src/answer.ts'
+import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
+import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface QueriesOptions {
@@ -53,33 +46,6 @@ const storedRelease = {
   description: 'The answer.',
   content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
 }
-
-/** Sends the stored bytes as they are. */
-function sendStored(reply: FastifyReply, { body, replayed }: Answer): FastifyReply {
-  if (replayed) reply.header('idempotent-replayed', 'true')
-  return reply.type('application/json').send(body)
-}
-
-/** Who asks, and whether somebody waits: what a question comes with beside itself. */
-function callerOf(request: FastifyRequest, reply: FastifyReply, idempotencyKey: string | undefined) {
-  return {
-    principal: principalOf(request).name,
-    // Not `request.signal`: Fastify aborts that as soon as the body of a request has been read.
-    givenUp: () => reply.sent || request.raw.socket.destroyed,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  }
-}
-
-const idempotencyHeaders = z.looseObject({
-  'idempotency-key': z
-    .string()
-    .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
-    .optional()
-    .describe(
-      'Names this question. Left out, the question names itself, and a repeat replays the release, free. For a fresh ' +
-        'draw of the same question send a new key.',
-    ),
-})
 
 const previewQuery = z.strictObject({
   supposedRows: z
@@ -119,7 +85,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const caller = callerOf(request, reply, request.headers['idempotency-key'])
+      const caller = callerOf(request, reply, request.headers)
       return sendStored(reply, await answer(answering, { ...caller, dataset, query: request.body }))
     },
   )
@@ -144,7 +110,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const caller = callerOf(request, reply, request.headers['idempotency-key'])
+      const caller = callerOf(request, reply, request.headers)
       const { queries } = request.body
       return sendStored(reply, await answerBatch(answering, { ...caller, dataset, queries }))
     },

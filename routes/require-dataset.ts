@@ -14,15 +14,16 @@ export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
 }
 
 /**
- * A budget that the ledger was asked for, where it has one.
+ * What the ledger was asked for about a dataset, where that ever had a budget.
  * @throws Refusal `unknown-dataset`
  */
-export function requireBudget(found: Budget | undefined, id: string): Budget {
+export function requireOpened<Found>(found: Found | undefined, id: string): Found {
   if (found === undefined) throw unknownBudget(id)
   return found
 }
 
-function unknownBudget(id: string): Refusal {
+/** The refusal of a dataset that never had a budget. */
+export function unknownBudget(id: string): Refusal {
   return new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
 }
 

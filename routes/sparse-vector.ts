@@ -1,6 +1,4 @@
-import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import {
@@ -18,6 +16,7 @@ import type { AnswerDependencies } from '../src/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/sparse-vector.ts'
 import { accessFor, principalOf } from './access.ts'
+import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface SparseVectorOptions {
@@ -30,23 +29,6 @@ export interface SparseVectorOptions {
 const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
 
 const parameters = sessionParameters(EXAMPLE_SESSION)
-
-const idempotencyHeaders = z.looseObject({
-  'idempotency-key': z
-    .string()
-    .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
-    .optional()
-    .describe(
-      'Names this request. Left out, the request names itself, and a repeat replays what was answered: after a lost ' +
-        'response nothing is paid or used up twice. For a fresh draw send a new key.',
-    ),
-})
-
-/** Sends the stored bytes as they are. */
-function sendStored(reply: FastifyReply, { body, replayed }: { body: string; replayed: boolean }) {
-  if (replayed) reply.header('idempotent-replayed', 'true')
-  return reply.type('application/json').send(body)
-}
 
 const opened = {
   description: 'The session.',
@@ -83,14 +65,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const idempotencyKey = request.headers['idempotency-key']
-      const stored = await sessions.open({
-        principal: principalOf(request).name,
-        dataset,
-        request: request.body,
-        givenUp: () => reply.sent || request.raw.socket.destroyed,
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      })
+      const caller = callerOf(request, reply, request.headers)
+      const stored = await sessions.open({ ...caller, dataset, request: request.body })
       return sendStored(reply.code(stored.replayed ? 200 : 201), stored)
     },
   )
@@ -137,14 +113,9 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       },
     },
     async (request, reply) => {
-      const idempotencyKey = request.headers['idempotency-key']
-      const stored = await sessions.ask({
-        principal: principalOf(request).name,
-        session: request.params.id,
-        where: request.body.where,
-        givenUp: () => reply.sent || request.raw.socket.destroyed,
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      })
+      const caller = callerOf(request, reply, request.headers)
+      const { where } = request.body
+      const stored = await sessions.ask({ ...caller, session: request.params.id, where })
       return sendStored(reply, stored)
     },
   )

@@ -105,7 +105,7 @@ export function inFlight(retryAfterMs: number): Refusal {
 }
 
 /** A budget as people read it. */
-export function describeBudget({ cap, spent }: Budget) {
+export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
   return {
     cap: amountNumbers(cap),
     spent: amountNumbers(spent),
@@ -115,15 +115,7 @@ export function describeBudget({ cap, spent }: Budget) {
 
 /** An analyst's allotment as people read it; nothing where there is none. */
 export function describeAllotment({ allotment, spent }: AnalystSpending) {
-  return allotment === undefined
-    ? {}
-    : {
-        allotment: {
-          cap: amountNumbers(allotment.limit),
-          spent: amountNumbers(spent),
-          remaining: amountNumbers(subtractAmounts(allotment.limit, spent)),
-        },
-      }
+  return allotment === undefined ? {} : { allotment: describeBudget({ cap: allotment.limit, spent }) }
 }
 
 /** What a debit cost, what it left, and the event that an auditor finds it by. */
