@@ -2,21 +2,18 @@ import type { QueryResult } from 'pg'
 import { entryFromEvent } from './event.ts'
 import type { OperationResults, Operations, ReadName } from './operation.ts'
 import type { Statement } from './postgres-connection.ts'
+import { ANALYST_JSON, BUDGET_COLUMNS, rowsOf, SESSION_JSON } from './postgres-rows.ts'
+import { type Account, beginWork, newAnalyst, spendingOf } from './protocol.ts'
+import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
 import {
-  ANALYST_JSON,
   accountFromRow,
   accountingFromRow,
   analystFromRow,
-  BUDGET_COLUMNS,
   count,
   type Row,
-  rowsOf,
-  SESSION_JSON,
   sessionFromRow,
   text,
-} from './postgres-rows.ts'
-import { type Account, beginWork, newAnalyst, spendingOf } from './protocol.ts'
-import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
+} from './stored-row.ts'
 
 /** Carries out a statement that changes nothing, on whatever connection is free. */
 export type Look = (statement: Statement, values: readonly unknown[]) => Promise<QueryResult>

@@ -1,34 +1,16 @@
-import { type Accounting, type Amount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
-import { deltaAtto, epsilonNano, type PrivacyLoss, type RhoPico, rhoPico } from '../privacy/loss.ts'
-import { amountFromColumns, columnsOf } from './amount-columns.ts'
+import { type Amount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import type { PrivacyLoss } from '../privacy/loss.ts'
 import { FIRST_PREVIOUS_HASH } from './event.ts'
-import type { Account, AnalystAccount, Changes, SessionRow, StoredCharge } from './protocol.ts'
+import type { Account, AnalystAccount, Changes, StoredCharge } from './protocol.ts'
+import { columnsOf, type Row } from './stored-row.ts'
 
 /*
  * Rows as PostgreSQL gives and takes them: amounts travel as decimal digits, as neither JSON nor a double holds them all.
  */
 
-/** A row, of a result or of JSON in it. */
-export type Row = Readonly<Record<string, unknown>>
-
 /** What {@link accountFromRow} reads; named one by one, as a prepared statement must not change its result. */
 export const BUDGET_COLUMNS = `dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico, spent_epsilon_nano,
   spent_delta_atto, spent_rho_pico, head_sequence, head_hash`
-
-export function accountFromRow(row: Row): Account {
-  const accounting = accountingFromRow(row)
-  const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
-  return {
-    dataset: text(row, 'dataset'),
-    budget: {
-      granted,
-      cap: amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'cap_rho_pico') }),
-      spent: amountFromRow(row, accounting, 'spent'),
-    },
-    headSequence: count(row, 'head_sequence'),
-    headHash: text(row, 'head_hash'),
-  }
-}
 
 /** What {@link analystFromRow} reads, as a member of JSON. */
 export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', principal,
@@ -38,19 +20,6 @@ export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', 
   'shared_epsilon_nano', shared_epsilon_nano::text, 'shared_delta_atto', shared_delta_atto::text,
   'shared_rho_pico', shared_rho_pico::text)`
 
-export function analystFromRow(row: Row, accounting: Accounting): AnalystAccount {
-  const facts = {
-    dataset: text(row, 'dataset'),
-    principal: text(row, 'principal'),
-    spent: amountFromRow(row, accounting, 'spent'),
-    spentOnShared: amountFromRow(row, accounting, 'shared'),
-  }
-  if (row.granted_epsilon_nano === null) return facts
-  const granted = lossFromRow(row, 'granted_epsilon_nano', 'granted_delta_atto')
-  const limit = amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'limit_rho_pico') })
-  return { ...facts, allotment: { granted, limit } }
-}
-
 /** What {@link chargeFromRow} reads, as a member of JSON. */
 export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dataset_version', dataset_version,
   'principal', principal, 'idempotency_key', idempotency_key, 'request_hash', request_hash, 'accounting', accounting,
@@ -58,25 +27,6 @@ export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dat
   'loss_rho_pico', loss_rho_pico::text, 'state', state, 'attempt', attempt, 'created_at_ms', created_at_ms,
   'leased_at_ms', leased_at_ms, 'lease_expires_at_ms', lease_expires_at_ms, 'sharing', sharing,
   'shared_from', shared_from)`
-
-export function chargeFromRow(row: Row): StoredCharge {
-  return {
-    id: text(row, 'id'),
-    dataset: text(row, 'dataset'),
-    datasetVersion: text(row, 'dataset_version'),
-    principal: text(row, 'principal'),
-    idempotencyKey: text(row, 'idempotency_key'),
-    requestHash: text(row, 'request_hash'),
-    price: amountFromRow(row, accountingFromRow(row), 'loss'),
-    state: stateFromRow(row),
-    attempt: count(row, 'attempt'),
-    createdAtMs: count(row, 'created_at_ms'),
-    leasedAtMs: count(row, 'leased_at_ms'),
-    leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
-    sharing: row.sharing === true,
-    ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
-  }
-}
 
 /** What {@link sessionFromRow} reads of `sessions` joined to `charges`, as a member of JSON. */
 export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', charges.dataset,
@@ -86,20 +36,6 @@ export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', char
     (SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),
   'positives_found',
     (SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`
-
-export function sessionFromRow(row: Row): SessionRow {
-  return {
-    id: text(row, 'id'),
-    dataset: text(row, 'dataset'),
-    datasetVersion: text(row, 'dataset_version'),
-    principal: text(row, 'principal'),
-    positives: count(row, 'positives'),
-    terms: text(row, 'terms'),
-    thresholdNoise: integer(row, 'threshold_noise'),
-    answered: count(row, 'answered'),
-    positivesFound: count(row, 'positives_found'),
-  }
-}
 
 /** The arguments of `sotto.write`: JSON arrays of rows, or `null` for none. */
 export function writeArguments(changes: Changes): readonly (string | null)[] {
@@ -236,60 +172,6 @@ function amountColumns(name: string, amount: Amount): Record<string, string> {
     [`${name}_delta_atto`]: columns.deltaAtto.toString(),
     [`${name}_rho_pico`]: columns.rhoPico.toString(),
   }
-}
-
-const STATES = ['charged', 'answered', 'failed', 'denied'] as const
-
-function stateFromRow(row: Row): StoredCharge['state'] {
-  const state = STATES.find((each) => each === row.state)
-  if (state === undefined) throw new TypeError("the ledger's column state holds no state")
-  return state
-}
-
-/** What the row's amounts are counted in. */
-export function accountingFromRow(row: Row): Accounting {
-  const accounting = row.accounting
-  if (accounting !== 'basic' && accounting !== 'zcdp')
-    throw new TypeError("the ledger's column accounting holds none")
-  return accounting
-}
-
-function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): PrivacyLoss {
-  return {
-    epsilonNano: epsilonNano(integer(row, epsilonColumn)),
-    deltaAtto: deltaAtto(integer(row, deltaColumn)),
-  }
-}
-
-function rhoFromRow(row: Row, column: string): RhoPico {
-  return rhoPico(integer(row, column))
-}
-
-function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
-  return amountFromColumns(accounting, {
-    ...lossFromRow(row, `${name}_epsilon_nano`, `${name}_delta_atto`),
-    rhoPico: rhoFromRow(row, `${name}_rho_pico`),
-  })
-}
-
-function integer(row: Row, column: string): bigint {
-  const value = row[column]
-  if (typeof value !== 'string' || !/^-?\d+$/.test(value))
-    throw new TypeError(`the ledger's column ${column} holds no integer`)
-  return BigInt(value)
-}
-
-/** A whole number up to 2^53 - 1, which JSON holds as a number and a result as digits. */
-export function count(row: Row, column: string): number {
-  const value = Number(row[column] ?? Number.NaN)
-  if (!Number.isSafeInteger(value)) throw new TypeError(`the ledger's column ${column} holds no count`)
-  return value
-}
-
-export function text(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw new TypeError(`the ledger's column ${column} holds no text`)
-  return value
 }
 
 /** An array of rows that a result holds as JSON. */

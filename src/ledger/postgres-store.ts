@@ -5,21 +5,23 @@ import { type Call, type CommandName, perform, type Settled } from './operation.
 import { ask, StatementError } from './postgres-connection.ts'
 import {
   ANALYST_JSON,
-  accountFromRow,
-  analystFromRow,
   BUDGET_COLUMNS,
   CHARGE_JSON,
-  chargeFromRow,
-  count,
-  type Row,
   rowsOf,
   SESSION_JSON,
-  sessionFromRow,
-  text,
   writeArguments,
 } from './postgres-rows.ts'
 import { type Account, type AnalystAccount, beginWork, type Rows } from './protocol.ts'
 import { expectText } from './range.ts'
+import {
+  accountFromRow,
+  analystFromRow,
+  chargeFromRow,
+  count,
+  type Row,
+  sessionFromRow,
+  text,
+} from './stored-row.ts'
 
 /** A call that changes rows. */
 export type Command = Call<CommandName>

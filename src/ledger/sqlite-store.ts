@@ -1,7 +1,5 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
-import { type Accounting, type Amount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
-import { deltaAtto, epsilonNano, type PrivacyLoss, type RhoPico, rhoPico } from '../privacy/loss.ts'
-import { amountFromColumns, columnsOf } from './amount-columns.ts'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { entryFromEvent, FIRST_PREVIOUS_HASH } from './event.ts'
 import { LedgerFault } from './fault.ts'
 import type { AnalystSpending } from './ledger.ts'
@@ -21,13 +19,23 @@ import {
   type Changes,
   newAnalyst,
   type Rows,
-  type SessionRow,
   type StoredCharge,
   spendingOf,
   type Work,
 } from './protocol.ts'
 import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
 import { isDiskFull, isStoreError, openSqliteDatabase } from './sqlite-schema.ts'
+import {
+  accountFromRow,
+  accountingFromRow,
+  analystFromRow,
+  chargeFromRow,
+  columnsOf,
+  count,
+  type Row,
+  sessionFromRow,
+  text,
+} from './stored-row.ts'
 
 /** A ledger over one SQLite file, synchronous: it blocks its thread while the disk works. */
 export interface SqliteStore {
@@ -133,8 +141,6 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
   }
 }
 
-type Row = Readonly<Record<string, SQLOutputValue>>
-
 function sqliteRows(
   database: DatabaseSync,
 ): Rows & { readonly spending: (dataset: string) => AnalystSpending[] } {
@@ -174,8 +180,10 @@ function sqliteRows(
   `)
   return {
     account: (dataset) => ifThere(findAccount.get({ dataset }), accountFromRow),
-    analyst: (dataset, principal) => ifThere(findAnalyst.get({ dataset, principal }), analystFromRow),
-    spending: (dataset) => findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row))),
+    analyst: (dataset, principal) =>
+      ifThere(findAnalyst.get({ dataset, principal }), (row) => analystFromRow(row, accountingFromRow(row))),
+    spending: (dataset) =>
+      findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row, accountingFromRow(row)))),
     charge: (id) => ifThere(findCharge.get({ id }), chargeFromRow),
     answer: (id) => ifThere(findAnswer.get({ id }), (row) => text(row, 'answer')),
     sharedRelease: (dataset, requestHash) =>
@@ -511,117 +519,6 @@ function chargeValues(charge: StoredCharge) {
     sharing: sharing ? 1 : 0,
     sharedFrom: sharedFrom ?? null,
   }
-}
-
-function accountFromRow(row: Row): Account {
-  const accounting = accountingFromRow(row)
-  const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
-  return {
-    dataset: text(row, 'dataset'),
-    budget: {
-      granted,
-      cap: amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'cap_rho_pico') }),
-      spent: amountFromRow(row, accounting, 'spent'),
-    },
-    headSequence: count(row, 'head_sequence'),
-    headHash: text(row, 'head_hash'),
-  }
-}
-
-function analystFromRow(row: Row): AnalystAccount {
-  const accounting = accountingFromRow(row)
-  const facts = {
-    dataset: text(row, 'dataset'),
-    principal: text(row, 'principal'),
-    spent: amountFromRow(row, accounting, 'spent'),
-    spentOnShared: amountFromRow(row, accounting, 'shared'),
-  }
-  if (row.granted_epsilon_nano === null) return facts
-  const granted = lossFromRow(row, 'granted_epsilon_nano', 'granted_delta_atto')
-  const limit = amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'limit_rho_pico') })
-  return { ...facts, allotment: { granted, limit } }
-}
-
-function chargeFromRow(row: Row): StoredCharge {
-  return {
-    id: text(row, 'id'),
-    dataset: text(row, 'dataset'),
-    datasetVersion: text(row, 'dataset_version'),
-    principal: text(row, 'principal'),
-    idempotencyKey: text(row, 'idempotency_key'),
-    requestHash: text(row, 'request_hash'),
-    price: amountFromRow(row, accountingFromRow(row), 'loss'),
-    state: stateFromRow(row),
-    attempt: count(row, 'attempt'),
-    createdAtMs: count(row, 'created_at_ms'),
-    leasedAtMs: count(row, 'leased_at_ms'),
-    leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
-    sharing: count(row, 'sharing') === 1,
-    ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
-  }
-}
-
-function sessionFromRow(row: Row): SessionRow {
-  return {
-    id: text(row, 'id'),
-    dataset: text(row, 'dataset'),
-    datasetVersion: text(row, 'dataset_version'),
-    principal: text(row, 'principal'),
-    positives: count(row, 'positives'),
-    terms: text(row, 'terms'),
-    thresholdNoise: integer(row, 'threshold_noise'),
-    answered: count(row, 'answered'),
-    positivesFound: count(row, 'positives_found'),
-  }
-}
-
-const STATES = ['charged', 'answered', 'failed', 'denied'] as const
-
-function stateFromRow(row: Row): StoredCharge['state'] {
-  const state = STATES.find((each) => each === row.state)
-  if (state === undefined) throw new TypeError("the ledger's column state holds no state")
-  return state
-}
-
-function accountingFromRow(row: Row): Accounting {
-  const accounting = row.accounting
-  if (accounting !== 'basic' && accounting !== 'zcdp')
-    throw new TypeError("the ledger's column accounting holds none")
-  return accounting
-}
-
-function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): PrivacyLoss {
-  return {
-    epsilonNano: epsilonNano(integer(row, epsilonColumn)),
-    deltaAtto: deltaAtto(integer(row, deltaColumn)),
-  }
-}
-
-function rhoFromRow(row: Row, column: string): RhoPico {
-  return rhoPico(integer(row, column))
-}
-
-function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
-  return amountFromColumns(accounting, {
-    ...lossFromRow(row, `${name}_epsilon_nano`, `${name}_delta_atto`),
-    rhoPico: rhoFromRow(row, `${name}_rho_pico`),
-  })
-}
-
-function integer(row: Row, column: string): bigint {
-  const value = row[column]
-  if (typeof value !== 'bigint') throw new TypeError(`the ledger's column ${column} holds no integer`)
-  return value
-}
-
-function count(row: Row, column: string): number {
-  return Number(integer(row, column))
-}
-
-function text(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw new TypeError(`the ledger's column ${column} holds no text`)
-  return value
 }
 
 function ifThere<Value>(row: Row | undefined, from: (row: Row) => Value): Value | undefined {

@@ -1,0 +1,164 @@
+import type { Accounting, Amount } from '../privacy/accounting.ts'
+import {
+  type DeltaAtto,
+  deltaAtto,
+  type EpsilonNano,
+  epsilonNano,
+  NO_LOSS,
+  type PrivacyLoss,
+  type RhoPico,
+  rhoPico,
+} from '../privacy/loss.ts'
+import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protocol.ts'
+
+/*
+ * What the tables of every store hold, in the protocol's terms. Whole numbers come as bigint or as decimal digits, counts up to
+ * 2^53 - 1 also as numbers: each driver has its way.
+ */
+
+/** A row, by the names of its columns. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** A budget with the end of its chain. */
+export function accountFromRow(row: Row): Account {
+  const accounting = accountingFromRow(row)
+  const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
+  return {
+    dataset: text(row, 'dataset'),
+    budget: {
+      granted,
+      cap: amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'cap_rho_pico') }),
+      spent: amountFromRow(row, accounting, 'spent'),
+    },
+    headSequence: count(row, 'head_sequence'),
+    headHash: text(row, 'head_hash'),
+  }
+}
+
+/** An analyst's account; its amounts are counted as the budget's. */
+export function analystFromRow(row: Row, accounting: Accounting): AnalystAccount {
+  const facts = {
+    dataset: text(row, 'dataset'),
+    principal: text(row, 'principal'),
+    spent: amountFromRow(row, accounting, 'spent'),
+    spentOnShared: amountFromRow(row, accounting, 'shared'),
+  }
+  if (row.granted_epsilon_nano === null) return facts
+  const granted = lossFromRow(row, 'granted_epsilon_nano', 'granted_delta_atto')
+  const limit = amountFromColumns(accounting, { ...granted, rhoPico: rhoFromRow(row, 'limit_rho_pico') })
+  return { ...facts, allotment: { granted, limit } }
+}
+
+/** A charge, with the accounting of its dataset beside it. */
+export function chargeFromRow(row: Row): StoredCharge {
+  return {
+    id: text(row, 'id'),
+    dataset: text(row, 'dataset'),
+    datasetVersion: text(row, 'dataset_version'),
+    principal: text(row, 'principal'),
+    idempotencyKey: text(row, 'idempotency_key'),
+    requestHash: text(row, 'request_hash'),
+    price: amountFromRow(row, accountingFromRow(row), 'loss'),
+    state: stateFromRow(row),
+    attempt: count(row, 'attempt'),
+    createdAtMs: count(row, 'created_at_ms'),
+    leasedAtMs: count(row, 'leased_at_ms'),
+    leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
+    sharing: row.sharing === true || row.sharing === 1n,
+    ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
+  }
+}
+
+/** A session, with what its answers amount to. */
+export function sessionFromRow(row: Row): SessionRow {
+  return {
+    id: text(row, 'id'),
+    dataset: text(row, 'dataset'),
+    datasetVersion: text(row, 'dataset_version'),
+    principal: text(row, 'principal'),
+    positives: count(row, 'positives'),
+    terms: text(row, 'terms'),
+    thresholdNoise: integer(row, 'threshold_noise'),
+    answered: count(row, 'answered'),
+    positivesFound: count(row, 'positives_found'),
+  }
+}
+
+const STATES = ['charged', 'answered', 'failed', 'denied'] as const
+
+function stateFromRow(row: Row): StoredCharge['state'] {
+  const state = STATES.find((each) => each === row.state)
+  if (state === undefined) throw new TypeError("the ledger's column state holds no state")
+  return state
+}
+
+/** What the row's amounts are counted in. */
+export function accountingFromRow(row: Row): Accounting {
+  const accounting = row.accounting
+  if (accounting !== 'basic' && accounting !== 'zcdp')
+    throw new TypeError("the ledger's column accounting holds none")
+  return accounting
+}
+
+function lossFromRow(row: Row, epsilonColumn: string, deltaColumn: string): PrivacyLoss {
+  return {
+    epsilonNano: epsilonNano(integer(row, epsilonColumn)),
+    deltaAtto: deltaAtto(integer(row, deltaColumn)),
+  }
+}
+
+function rhoFromRow(row: Row, column: string): RhoPico {
+  return rhoPico(integer(row, column))
+}
+
+function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
+  return amountFromColumns(accounting, {
+    ...lossFromRow(row, `${name}_epsilon_nano`, `${name}_delta_atto`),
+    rhoPico: rhoFromRow(row, `${name}_rho_pico`),
+  })
+}
+
+function integer(row: Row, column: string): bigint {
+  const value = row[column]
+  if (typeof value === 'bigint') return value
+  if (typeof value === 'string' && /^-?\d+$/.test(value)) return BigInt(value)
+  throw new TypeError(`the ledger's column ${column} holds no integer`)
+}
+
+/** A whole number up to 2^53 - 1. */
+export function count(row: Row, column: string): number {
+  const value = typeof row[column] === 'number' ? row[column] : Number(integer(row, column))
+  if (!Number.isSafeInteger(value)) throw new TypeError(`the ledger's column ${column} holds no count`)
+  return value
+}
+
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw new TypeError(`the ledger's column ${column} holds no text`)
+  return value
+}
+
+/** An amount as the stores' tables hold it: the units that its accounting does not count are 0. */
+export interface AmountColumns {
+  readonly epsilonNano: EpsilonNano
+  readonly deltaAtto: DeltaAtto
+  readonly rhoPico: RhoPico
+}
+
+export function columnsOf(amount: Amount): AmountColumns {
+  switch (amount.accounting) {
+    case 'basic':
+      return { epsilonNano: amount.epsilonNano, deltaAtto: amount.deltaAtto, rhoPico: rhoPico(0n) }
+    case 'zcdp':
+      return { ...NO_LOSS, rhoPico: amount.rhoPico }
+  }
+}
+
+export function amountFromColumns(accounting: Accounting, columns: AmountColumns): Amount {
+  switch (accounting) {
+    case 'basic':
+      return { accounting, epsilonNano: columns.epsilonNano, deltaAtto: columns.deltaAtto }
+    case 'zcdp':
+      return { accounting, rhoPico: columns.rhoPico }
+  }
+}
