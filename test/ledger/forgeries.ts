@@ -4,8 +4,14 @@ import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
 import { eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
 import type { AnalystSpending, Ledger, LedgerHead, StoredEvent } from '../../src/ledger/ledger.ts'
 import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
-import { type Accounting, type Amount, addAmounts, amountBoughtBy } from '../../src/privacy/accounting.ts'
-import { addLoss } from '../../src/privacy/loss.ts'
+import {
+  type Accounting,
+  type Amount,
+  addAmounts,
+  amountBoughtBy,
+  noAmount,
+} from '../../src/privacy/accounting.ts'
+import { addLoss, NO_LOSS } from '../../src/privacy/loss.ts'
 import { chain, type EventFacts, everyKind } from './every-kind.ts'
 import { basic, loss, rho } from './support.ts'
 
@@ -83,6 +89,20 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
     accounting === 'zcdp' ? { rhoPico: text } : { epsilonNano: text, deltaAtto: '0' }
   const otherwise = one(accounting === 'zcdp' ? 'basic' : 'zcdp')
   const large = eventAmount(capOf(accounting))
+  const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
+  const nothing = eventLoss(NO_LOSS)
+  /** An allotment at the end of the history, when ada has spent three prices, and ben two. */
+  const lastly = (name: string, analyst: string, facts: Pick<EventFacts, 'loss' | 'limit'>): Forgery =>
+    inserted(name, history.length - 1, {
+      kind: 'allotted',
+      principal: 'carol',
+      analyst,
+      reason: 'no more',
+      ...facts,
+    })
+  const times = (count: number, more = noAmount(accounting)) =>
+    eventAmount(Array.from({ length: count }, () => price).reduce(addAmounts, more))
+  const least = accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
   const zcdp: readonly Forgery[] = [
     changed('a cap of one unit more than the first grant buys', 'opened', 0, {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('4', '0.001')), rho('0.000000000001'))),
@@ -97,6 +117,33 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('3', '0.001')), rho('0.000000000001'))),
     }),
     changed('an allotment that does not say what it buys', 'allotted', 0, { limit: undefined }),
+    lastly('an allotment of nothing for a unit more than was spent', 'ben', {
+      loss: nothing,
+      limit: times(2, least),
+    }),
+    lastly('an allotment of nothing for less than was spent', 'ben', { loss: nothing, limit: times(1) }),
+    lastly('an allotment of nothing for what another has spent', 'ben', { loss: nothing, limit: times(3) }),
+    lastly('an allotment of nothing for who has spent nothing', 'eve', {
+      loss: nothing,
+      limit: eventAmount(least),
+    }),
+    lastly('an allotment of nothing that does not say what was spent', 'ben', { loss: nothing }),
+    lastly('an allotment of nothing in epsilon', 'ben', { loss: nothing, limit: nothing }),
+    lastly('an allotment of an epsilon too small for what was spent', 'ben', {
+      loss: eventLoss(loss('0.000000001')),
+      limit: times(2),
+    }),
+    lastly('an allotment of a delta alone for what was spent', 'ben', {
+      loss: eventLoss(loss('0', '0.000000000000000001')),
+      limit: times(2),
+    }),
+  ]
+  const summed: readonly Forgery[] = [
+    lastly('an allotment of nothing that is not what was spent', 'ben', { loss: nothing }),
+    lastly('an allotment of nothing for what was spent by its word', 'ben', {
+      loss: nothing,
+      limit: times(2),
+    }),
   ]
   return [
     changed('a debit of more than is left', 'charged', 3, { loss: large }),
@@ -184,7 +231,7 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
       chargeId: 'beyond',
       loss: beyond(accounting, history, 1n),
     }),
-    ...(accounting === 'zcdp' ? zcdp : []),
+    ...(accounting === 'zcdp' ? zcdp : summed),
   ]
 }
 
@@ -395,6 +442,62 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
           ...(accounting === 'zcdp' && { limit: eventAmount(twice) }),
         }
         expect(verify(source, chain('census', [...history, setToSpent])).kind).toBe('sound')
+      },
+    },
+    {
+      name: `an allotment of nothing is one of what was spent, in ${accounting}`,
+      async holds(source) {
+        const history = everyKind(accounting)
+        const spent = (count: number) => {
+          const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
+          return Array.from({ length: count }, () => price).reduce(addAmounts, noAmount(accounting))
+        }
+        const stops = (analyst: string, limit: Amount): EventFacts => ({
+          kind: 'allotted',
+          principal: 'carol',
+          analyst,
+          reason: 'no more',
+          ...(limit.accounting === 'zcdp'
+            ? { loss: eventLoss(NO_LOSS), limit: eventAmount(limit) }
+            : { loss: eventLoss(limit) }),
+        })
+        const whole = [...history, stops('ben', spent(2)), stops('eve', spent(0)), stops('ada', spent(3))]
+        const found = verify(source, chain('census', whole))
+        if (found.kind !== 'sound') throw new Error(`event ${found.sequence}: ${found.reason}`)
+        expect(found.spending.map(({ principal, allotment }) => [principal, allotment?.limit])).toEqual([
+          ['ada', spent(3)],
+          ['ben', spent(2)],
+          ['eve', spent(0)],
+        ])
+        const last = history.at(-1)
+        if (last === undefined) throw new Error('there is a last event')
+        for (const principal of ['ada', 'ben', 'eve']) {
+          const more: EventFacts = { ...last, chargeId: 'more', principal, loss: one(accounting) }
+          const broken = { kind: 'broken', sequence: whole.length + 1, reason: 'the allotment is exceeded' }
+          expect(verify(source, chain('census', [...whole, more]))).toEqual(broken)
+          const free: EventFacts = { ...more, loss: eventAmount(spent(0)) }
+          expect(verify(source, chain('census', [...whole, free])).kind).toBe('sound')
+        }
+      },
+    },
+    {
+      name: `events of before there were salts are followed, and those with salts after them, in ${accounting}`,
+      async holds(source) {
+        const history = everyKind(accounting)
+        const salted = history.map((facts, place) =>
+          place < 7 ? facts : { ...facts, salt: `salt ${place}` },
+        )
+        const events = chain('census', salted)
+        expect(events.map(({ canonical }) => canonical.includes('"salt":'))).toEqual(
+          history.map((_, place) => place >= 7),
+        )
+        const headHash = events.at(-1)?.hash
+        expect(verify(source, events)).toEqual({ ...verify(source, chain('census', history)), headHash })
+        for (const [place, event] of events.entries()) {
+          const canonical = event.canonical.replace(`"salt ${place}"`, `"salt ${place + 1}"`)
+          const expected = place < 7 ? { kind: 'sound' } : { kind: 'broken', sequence: place + 1 }
+          expect(verify(source, events.with(place, { ...event, canonical }))).toMatchObject(expected)
+        }
       },
     },
     ...forgeries(accounting).map(

@@ -6,7 +6,7 @@ import type { ChargeOutcome, ChargeRequest, Ledger } from '../../src/ledger/ledg
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type Accounting, type Amount, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { epsilonNano, rhoPico } from '../../src/privacy/loss.ts'
-import { tally } from '../reliability/rounds.ts'
+import { isLongRun, tally } from '../reliability/rounds.ts'
 import { describeEachStore, type SharedPlace, type StoreUnderTest } from './stores.ts'
 import { loss, question } from './support.ts'
 
@@ -297,6 +297,14 @@ function isCountedInRho({ share, room, requests }: Relation, { name }: StoreUnde
   return share === undefined && (name === 'SQLite' || (room === 1 && requests[0].sharing === true))
 }
 
+/**
+ * On SQLite all of them. What one call does is decided alike on PostgreSQL, where it takes longer: samples, but in a long
+ * run. How the statements of two replicas interleave there is tested by itself, in every order.
+ */
+function everyNth({ name }: StoreUnderTest): number {
+  return name === 'SQLite' || isLongRun ? 1 : 7
+}
+
 describeEachStore('every interleaving of two clients', (store) => {
   const accountings = ['basic', 'zcdp'] as const
   const cases = RELATIONS.flatMap((relation) =>
@@ -308,13 +316,14 @@ describeEachStore('every interleaving of two clients', (store) => {
   it.each(cases)('$name, in $accounting', async ({ relation, accounting }) => {
     const counts = tally(`interleavings on ${store.name}: ${relation.name}, ${accounting}`)
     const place = await store.freshPlace()
-    const runs = allRuns(relation, accounting)
+    const all = allRuns(relation, accounting)
+    // Of scripts of m and n steps there are (m + n)! / (m! n!) merges.
+    expect(all).toHaveLength(6 + 2 * 15 + 2 * 21 + 70 + 2 * 126 + 252)
+    const runs = all.filter((_, place) => place % everyNth(store) === 0)
     await Promise.all(runs.map((each) => prepare(place.ledger, each)))
     await takeTurns(place, runs)
     const ends = await Promise.all(runs.map((each) => expectInvariants(place.ledger, each)))
     counts.add({ interleavings: runs.length })
-    // Of scripts of m and n steps there are (m + n)! / (m! n!) merges.
-    expect(runs).toHaveLength(6 + 2 * 15 + 2 * 21 + 70 + 2 * 126 + 252)
     expect([...new Set(ends)].sort()).toEqual(relation.ends)
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
+import type { LedgerEvent } from '../../src/ledger/event.ts'
 import type { ChargeRequest, Ledger, NewAllotment } from '../../src/ledger/ledger.ts'
 import {
   type Accounting,
@@ -29,6 +30,10 @@ const COUNTED: readonly { accounting: Accounting; parts(count: bigint): Amount }
 
 function basicParts(count: bigint): Amount {
   return { accounting: 'basic', ...NO_LOSS, epsilonNano: epsilonNano(loss('0.1').epsilonNano * count) }
+}
+
+function leastOf(accounting: Accounting): Amount {
+  return accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
 }
 
 /** A ledger with `census`, a budget of (1, 1e-6). */
@@ -98,6 +103,7 @@ const BUDGETS: readonly Law[] = [
       expect(denied).toEqual({
         kind: 'denied',
         by: 'dataset',
+        sticks: false,
         budget: { granted: loss('1', '0.000001'), cap: basic('1', '0.000001'), spent },
         analyst: { principal: 'ada', spent, spentOnShared: basic('0') },
       })
@@ -412,8 +418,8 @@ const CHARGES: readonly Law[] = [
       const costly = question('a', { price: basic('1.5'), keyChosen: true })
       const nothing = { principal: 'ada', spent: basic('0'), spentOnShared: basic('0') }
       const before = await ledger.budget('census')
-      const denied = { kind: 'denied', by: 'dataset', budget: before, analyst: nothing }
-      expect(await ledger.charge(costly)).toEqual(denied)
+      const denied = { kind: 'denied', by: 'dataset', sticks: true, budget: before, analyst: nothing }
+      expect(await ledger.charge(costly)).toEqual({ ...denied, sticks: false })
       expect(await ledger.charge(costly)).toEqual(denied)
       expect((await ledger.charge({ ...costly, requestHash: 'another' })).kind).toBe('key-reused')
       expect(await ledger.recordAnswer(chargeId('ada', 'a'), 1, 'x')).toBe(false)
@@ -437,7 +443,8 @@ const CHARGES: readonly Law[] = [
       const { clock } = place
       const ledger = await withCensus(place)
       const costly = question('a', { price: basic('1.5'), sharing: true })
-      for (let time = 1; time <= 3; time += 1) expect((await ledger.charge(costly)).kind).toBe('denied')
+      for (let time = 1; time <= 3; time += 1)
+        expect(await ledger.charge(costly)).toMatchObject({ kind: 'denied', sticks: false })
       await ledger.grant('census', loss('0.3'), 'carol', 'asked for')
       expect((await ledger.charge(costly)).kind).toBe('denied')
       clock.ms += 5_000
@@ -535,6 +542,7 @@ const ALLOTMENTS: readonly Law[] = [
       expect(over).toEqual({
         kind: 'denied',
         by: 'allotment',
+        sticks: false,
         budget: await ledger.budget('census'),
         analyst: await ledger.analystSpending('census', 'ada'),
       })
@@ -617,6 +625,81 @@ const ALLOTMENTS: readonly Law[] = [
       ])
     },
   },
+  ...COUNTED.flatMap(({ accounting, parts }): Law[] => [
+    {
+      name: `an allotment of nothing is what was spent, until it is lifted, in ${accounting}`,
+      async holds(place) {
+        const ledger = await withCensus(place, accounting)
+        await ledger.charge(question('a', { price: parts(3n) }))
+        const limit = parts(3n)
+        const { epsilonNano: epsilon, deltaAtto: delta } = limit.accounting === 'basic' ? limit : NO_LOSS
+        const granted = { epsilonNano: epsilon, deltaAtto: delta }
+        const spending = { principal: 'ada', spent: limit, spentOnShared: noAmount(accounting) }
+        const analyst = { ...spending, allotment: { granted, limit } }
+        for (let time = 1; time <= 2; time += 1)
+          expect(await ledger.allot(allotment('ada', NO_LOSS))).toEqual({ kind: 'allotted', analyst })
+        expect(await ledger.analystSpending('census', 'ada')).toEqual(analyst)
+        const entries = await ledger.entries('census', { limit: 2 })
+        expect(entries).toMatchObject([1, 2].map(() => ({ kind: 'allotted', analyst: 'ada', granted })))
+        const least = question('b', { price: leastOf(accounting) })
+        expect(await ledger.charge(least)).toMatchObject({ kind: 'denied', by: 'allotment', analyst })
+        const free = question('free', { price: noAmount(accounting) })
+        expect((await ledger.charge(free)).kind).toBe('charged')
+        expect((await ledger.charge({ ...least, principal: 'bob' })).kind).toBe('charged')
+        // What is under way was paid for.
+        expect(await ledger.recordAnswer(chargeId('ada', 'a'), 1, 'x')).toBe(true)
+        await place.reopen()
+        expect(await place.ledger.charge(least)).toMatchObject({ kind: 'denied', by: 'allotment', analyst })
+        expect(await place.ledger.allot(allotment('ada'))).toEqual({ kind: 'allotted', analyst: spending })
+        expect((await place.ledger.charge(least)).kind).toBe('charged')
+      },
+    },
+    {
+      name: `an allotment of nothing stops who has spent nothing, from sharing too, in ${accounting}`,
+      async holds(place) {
+        const ledger = await withCensus(place, accounting)
+        const none = noAmount(accounting)
+        const stopped = { granted: NO_LOSS, limit: none }
+        expect(await ledger.allot(allotment('ada', NO_LOSS))).toEqual({
+          kind: 'allotted',
+          analyst: { principal: 'ada', spent: none, spentOnShared: none, allotment: stopped },
+        })
+        const least = question('a', { price: leastOf(accounting), sharing: true })
+        const denied = { kind: 'denied', by: 'allotment' }
+        expect(await ledger.charge(least)).toMatchObject(denied)
+        await ledger.charge({ ...least, principal: 'bob' })
+        await ledger.recordAnswer(chargeId('bob', 'a'), 1, 'x')
+        expect(await ledger.charge(least)).toMatchObject(denied)
+        expect((await ledger.charge({ ...least, principal: 'eve' })).kind).toBe('shared')
+      },
+    },
+    {
+      name: `an allotment of nothing counts what was paid for shares, in ${accounting}`,
+      async holds(place) {
+        const { ledger } = await answeredForAda(place, accounting, parts(4n))
+        await ledger.charge(shared('bob', { price: parts(4n) }))
+        expect(await ledger.allot(allotment('bob', NO_LOSS))).toMatchObject({
+          kind: 'allotted',
+          analyst: { allotment: { limit: parts(4n) }, spent: parts(4n), spentOnShared: parts(4n) },
+        })
+        const own = question('own', { principal: 'bob', price: leastOf(accounting) })
+        expect(await ledger.charge(own)).toMatchObject({ kind: 'denied', by: 'allotment' })
+      },
+    },
+  ]),
+  {
+    name: 'an allotment of either epsilon or delta is not one of nothing',
+    async holds(place) {
+      const ledger = await withCensus(place)
+      await ledger.charge(question('a', { price: basic('0.4', '0.0000001') }))
+      for (const granted of [loss('0.000000001'), loss('0', '0.000000000000000001')])
+        expect((await ledger.allot(allotment('ada', granted))).kind).toBe('below-spent')
+      expect(await ledger.allot(allotment('ada', NO_LOSS))).toMatchObject({
+        kind: 'allotted',
+        analyst: { allotment: { granted: loss('0.4', '0.0000001'), limit: basic('0.4', '0.0000001') } },
+      })
+    },
+  },
   {
     name: 'an allotment needs a budget, and amounts that can be',
     async holds(place) {
@@ -638,8 +721,8 @@ const ALLOTMENTS: readonly Law[] = [
       const ledger = await withCensus(place)
       await ledger.allot(allotment('ada', loss('0.05')))
       const chosen = question('a', { keyChosen: true })
-      for (let time = 1; time <= 2; time += 1)
-        expect(await ledger.charge(chosen)).toMatchObject({ kind: 'denied', by: 'allotment' })
+      for (const sticks of [false, true])
+        expect(await ledger.charge(chosen)).toMatchObject({ kind: 'denied', by: 'allotment', sticks })
       expect((await ledger.charge(question('b'))).kind).toBe('denied')
       await ledger.allot(allotment('ada', loss('0.1')))
       expect((await ledger.charge(chosen)).kind).toBe('denied')
@@ -752,6 +835,49 @@ const SHARING: readonly Law[] = [
         spentOnShared: basic('0'),
       })
       expect(await spentOf(ledger)).toEqual(basic('0.2'))
+    },
+  },
+  ...COUNTED.map(
+    ({ accounting, parts }): Law => ({
+      name: `nobody shares with themselves: beside a draw of one's own a question is charged afresh, in ${accounting}`,
+      async holds(place) {
+        const ledger = await withCensus(place, accounting)
+        const price = parts(2n)
+        const drawn = shared('ada', { idempotencyKey: 'mine', keyChosen: true, price })
+        const { id } = chargeOf(await ledger.charge(drawn))
+        await ledger.recordAnswer(id, 1, 'drawn')
+        const fresh = chargeOf(await ledger.charge(shared('ada', { price })))
+        expect(fresh).toMatchObject({
+          attempt: 1,
+          budget: { spent: parts(4n) },
+          analyst: { spent: parts(4n), spentOnShared: noAmount(accounting) },
+        })
+        await receiptIsOf(ledger, fresh.event, 'charged')
+        await ledger.recordFailure(fresh.id, 1)
+        expect(chargeOf(await ledger.charge(shared('ada', { price }))).attempt).toBe(2)
+        expect(await ledger.recordAnswer(fresh.id, 2, 'fresh')).toBe(true)
+        // To others it is the first release all the same.
+        expect(await ledger.charge(shared('bob', { price }))).toMatchObject({
+          kind: 'shared',
+          shared: { id, principal: 'ada', answer: 'drawn' },
+        })
+        expect(await spentOf(ledger)).toEqual(parts(4n))
+      },
+    }),
+  ),
+  {
+    name: "a release of one's own does not get around what is left of the dataset",
+    async holds(place) {
+      const ledger = await withCensus(place)
+      const price = basic('0.6')
+      const drawn = shared('ada', { idempotencyKey: 'mine', keyChosen: true, price })
+      const { id } = chargeOf(await ledger.charge(drawn))
+      await ledger.recordAnswer(id, 1, 'drawn')
+      expect(await ledger.charge(shared('ada', { price }))).toMatchObject({ kind: 'denied', by: 'dataset' })
+      expect((await ledger.charge(shared('bob', { price }))).kind).toBe('shared')
+      await ledger.grant('census', loss('0.2'), 'carol', 'more')
+      const fresh = chargeOf(await ledger.charge(shared('ada', { price })))
+      expect(fresh).toMatchObject({ budget: { spent: basic('1.2') }, analyst: { spentOnShared: basic('0') } })
     },
   },
   {
@@ -976,6 +1102,25 @@ const HISTORY: readonly Law[] = [
         const sequences = (await historyOf(ledger, dataset)).map(({ sequence }) => sequence)
         expect(sequences).toEqual(sequences.map((_, index) => index + 1))
       }
+    },
+  },
+  {
+    // All else in an event is public or soon guessed: a hash would tell who guesses that they are right.
+    name: 'each event has a random salt of its own, which readers of the history do not see',
+    async holds(place) {
+      const ledger = await withCensus(place)
+      const charges = await Promise.all(['a', 'b'].map((key) => ledger.charge(question(key))))
+      for (const { id } of charges.map(chargeOf)) await ledger.recordAnswer(id, 1, 'x')
+      const events = await ledger.events('census', { limit: 10, afterSequence: 0 })
+      const salts = events.map(({ canonical }): LedgerEvent => JSON.parse(canonical)).map(({ salt }) => salt)
+      // RFC 9562, version 4: 122 random bits.
+      for (const salt of salts)
+        expect(salt).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+      expect(new Set(salts).size).toBe(5)
+      const shown = JSON.stringify([await historyOf(ledger), charges], (_, each) =>
+        typeof each === 'bigint' ? String(each) : each,
+      )
+      for (const salt of salts) expect(shown).not.toContain(salt)
     },
   },
   {

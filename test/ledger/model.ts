@@ -194,16 +194,23 @@ function allot(model: Model, { dataset: name, analyst, granted, principal }: New
   const dataset = model.datasets.get(name)
   if (dataset === undefined) return { result: { kind: 'no-budget' }, transition: 'absent -> not allotted' }
   const before = analystOf(dataset, analyst)
+  const { accounting } = dataset
   const units = granted === undefined ? undefined : unitsOfLoss(granted)
-  const allotted = units && { granted: units, limit: bought(dataset.accounting, units) }
+  const stops = units !== undefined && same(units, NONE)
+  const limit = stops ? before.spent : bought(accounting, units ?? NONE)
+  // Under basic counting what was spent is an epsilon and delta, and goes on record as such.
+  const allotted = units && { granted: stops && accounting === 'basic' ? limit : units, limit }
   if (allotted !== undefined && !within(before.spent, allotted.limit))
     return {
       result: { kind: 'below-spent', analyst: spendingOf(dataset, analyst) },
       transition: 'allotment below spent',
     }
-  const change = `${before.allotted === undefined ? 'unlimited' : 'allotted'} -> ${allotted === undefined ? 'lifted' : 'allotted'}`
+  const from = before.allotted === undefined ? 'unlimited' : 'allotted'
+  const to = allotted === undefined ? 'lifted' : stops ? `stopped in ${accounting}` : 'allotted'
+  const change = `${from} -> ${to}`
   dataset.analysts.set(analyst, { ...before, allotted })
-  dataset.events.push({ kind: 'allotted', principal, analyst, ...(granted !== undefined && { granted }) })
+  const recorded = allotted && toLoss(allotted.granted)
+  dataset.events.push({ kind: 'allotted', principal, analyst, ...(recorded && { granted: recorded }) })
   return { result: { kind: 'allotted', analyst: spendingOf(dataset, analyst) }, transition: change }
 }
 
@@ -232,7 +239,7 @@ function charge(model: Model, request: ChargeRequest): Expected {
       }
     if (earlier.state === 'denied' && keyChosen) {
       const by = (accounting === dataset.accounting && short(dataset, principal, price, false)) || 'dataset'
-      return { result: denied(dataset, principal, by), transition: 'denied -> denial sticks' }
+      return { result: denied(dataset, principal, by, true), transition: 'denied -> denial sticks' }
     }
     if (unanswered) {
       const { leasedAtMs, leaseEndsMs } = earlier
@@ -259,7 +266,9 @@ function charge(model: Model, request: ChargeRequest): Expected {
   }
   if (accounting !== dataset.accounting)
     return { result: OUT_OF_RANGE, transition: 'price counted otherwise' }
-  const sharedFrom = sharing && !keyChosen ? model.shared.get(`${request.dataset} ${requestHash}`) : undefined
+  const release = sharing && !keyChosen ? model.shared.get(`${request.dataset} ${requestHash}`) : undefined
+  const isOwn = release !== undefined && chargeOf(model, release).principal === principal
+  const sharedFrom = isOwn ? undefined : release
   const by = short(dataset, principal, price, sharedFrom !== undefined)
   const from = earlier === undefined ? 'absent' : 'denied'
   if (by !== undefined) {
@@ -267,7 +276,7 @@ function charge(model: Model, request: ChargeRequest): Expected {
       model.charges.set(id, newCharge(model, request, 'denied'))
       dataset.events.push({ kind: 'denied', principal, chargeId: id, price: request.price })
     }
-    return { result: denied(dataset, principal, by), transition: `${from} -> denied by ${by}` }
+    return { result: denied(dataset, principal, by, false), transition: `${from} -> denied by ${by}` }
   }
   model.charges.set(id, {
     ...newCharge(model, request, 'charged'),
@@ -282,7 +291,8 @@ function charge(model: Model, request: ChargeRequest): Expected {
   if (sharedFrom === undefined) dataset.spent = plus(dataset.spent, price)
   const kind = sharedFrom === undefined ? 'charged' : 'shared'
   dataset.events.push({ kind, principal, chargeId: id, price: request.price })
-  return { result: charged(model, dataset, id), transition: `${from} -> ${kind} in ${accounting}` }
+  const how = isOwn ? "charged beside one's own release" : `${kind} in ${accounting}`
+  return { result: charged(model, dataset, id), transition: `${from} -> ${how}` }
 }
 
 function newCharge(model: Model, request: ChargeRequest, state: 'charged' | 'denied'): ModelCharge {
@@ -311,8 +321,8 @@ function short(
   return within(plus(spent, price), allotted?.limit ?? dataset.cap) ? undefined : 'allotment'
 }
 
-function denied(dataset: ModelDataset, principal: string, by: string) {
-  return { kind: 'denied', by, budget: budgetOf(dataset), analyst: spendingOf(dataset, principal) }
+function denied(dataset: ModelDataset, principal: string, by: string, sticks: boolean) {
+  return { kind: 'denied', by, sticks, budget: budgetOf(dataset), analyst: spendingOf(dataset, principal) }
 }
 
 function charged(model: Model, dataset: ModelDataset, id: string) {

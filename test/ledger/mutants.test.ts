@@ -22,6 +22,12 @@ const store = (bug: string, find: string, replace: string): Mutant => ({
   find,
   replace,
 })
+const storedRow = (bug: string, find: string, replace: string): Mutant => ({
+  bug,
+  file: 'ledger/stored-row.ts',
+  find,
+  replace,
+})
 const LEDGER_MUTANTS: readonly Mutant[] = [
   protocol(
     'a debit without a look at the cap',
@@ -76,6 +82,16 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'every spending counted as shared',
     '...(sharedFrom !== undefined && { spentOnShared',
     '...(true && { spentOnShared',
+  ),
+  protocol(
+    'a release shared with whom it is of',
+    'return id === undefined || charges.get(id)?.principal === principal ? undefined : id',
+    'return id',
+  ),
+  protocol(
+    'a release shared with whom it is of, and with nobody else',
+    'charges.get(id)?.principal === principal ? undefined : id',
+    'charges.get(id)?.principal !== principal ? undefined : id',
   ),
   protocol(
     'a share under a key that was chosen',
@@ -187,12 +203,48 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
       append(dataset, { kind: 'denied', ...facts })`,
   ),
   protocol('a denial that is not recorded', "append(dataset, { kind: 'denied', ...facts })", ''),
+  protocol('a first denial said to stick', 'by: short, sticks: false,', 'by: short, sticks: true,'),
+  protocol(
+    'a sticking denial said not to',
+    "by: by ?? 'dataset', sticks: true,",
+    "by: by ?? 'dataset', sticks: false,",
+  ),
   protocol('a sticking denial by the dataset, whatever it was', "by: by ?? 'dataset'", "by: 'dataset'"),
   protocol('an allotment below what was spent', 'if (!coversAmount(limit, before.spent)) {', 'if (false) {'),
   protocol(
     'an allotment that cannot be what was spent',
     'if (!coversAmount(limit, before.spent)) {',
     'if (!coversAmount(limit, before.spent) || (isSameAmount(limit, before.spent) && !isSameAmount(limit, noAmount(limit.accounting)))) {',
+  ),
+  protocol(
+    'an allotment of nothing that buys nothing',
+    'isNothing(granted) ? before.spent : amountBoughtBy',
+    'amountBoughtBy',
+  ),
+  protocol(
+    'an allotment of nothing that is no limit',
+    'isNothing(granted) ? before.spent',
+    'isNothing(granted) ? account.budget.cap',
+  ),
+  protocol(
+    'an allotment of nothing that lets what was shared be spent again',
+    'isNothing(granted) ? before.spent',
+    'isNothing(granted) ? addAmounts(before.spent, before.spentOnShared)',
+  ),
+  protocol(
+    'an allotment of a delta alone taken for one of nothing',
+    'return epsilonNano === 0n && deltaAtto === 0n',
+    'return epsilonNano === 0n',
+  ),
+  protocol(
+    'an allotment of an epsilon alone taken for one of nothing',
+    'return epsilonNano === 0n && deltaAtto === 0n',
+    'return deltaAtto === 0n',
+  ),
+  protocol(
+    'an allotment of nothing on record as nothing',
+    "const recorded = limit.accounting === 'basic' ? lossOf(limit) : granted",
+    'const recorded = granted',
   ),
   protocol(
     'an allotment that is not lifted',
@@ -228,8 +280,15 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   protocol(
     'a chain that does not follow',
-    'previousHash: account.headHash',
-    'previousHash: FIRST_PREVIOUS_HASH',
+    'const { headHash: previousHash } = account',
+    'const previousHash = FIRST_PREVIOUS_HASH',
+  ),
+  protocol('events without a salt', ' salt: drawSalt(),', ''),
+  protocol('a salt that everybody knows', 'salt: drawSalt(),', 'salt: sha256(previousHash),'),
+  protocol(
+    'one salt for all events',
+    'salt: drawSalt(),',
+    'salt: ((drawSalt as { drawn?: string }).drawn ??= drawSalt()),',
   ),
   protocol(
     'a head that stays',
@@ -293,12 +352,12 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'grantedEpsilonNano: allotment?.granted.epsilonNano ?? null',
     'grantedEpsilonNano: null',
   ),
-  store(
+  storedRow(
     'an allotment read without its limit in rho',
     "rhoPico: rhoFromRow(row, 'limit_rho_pico')",
     "rhoPico: rhoFromRow(row, 'spent_rho_pico')",
   ),
-  store(
+  storedRow(
     'shares read as charges',
     "...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),",
     '',

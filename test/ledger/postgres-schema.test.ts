@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { inspect } from 'node:util'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
 import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts'
 import { useOnce } from '../../src/ledger/postgres-connection.ts'
@@ -300,7 +300,11 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       const address = silent.address()
       const port = typeof address === 'object' ? address?.port : undefined
       const url = `postgres://ada:${SECRET}@127.0.0.1:${port}/ledger`
-      const refused = await openPostgresLedger({ url }).catch((error: unknown) => error)
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const opening = openPostgresLedger({ url }).catch((error: unknown) => error)
+      await vi.advanceTimersByTimeAsync(5_000)
+      const refused = await opening
       expect(refused).toEqual(fault('unusable', /timeout/))
       expect(inspect(refused, { depth: 9, showHidden: true })).not.toContain(SECRET)
     })

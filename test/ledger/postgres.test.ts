@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { LedgerFault } from '../../src/ledger/fault.ts'
 import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts'
+import { StatementError } from '../../src/ledger/postgres-connection.ts'
 import type { BatchOptions, Step } from '../../src/ledger/postgres-store.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { isLongRun } from '../reliability/rounds.ts'
 import { basic, chargeOf, expectSoundBooks, historyOf, question, summed } from './support.ts'
 
 let server: PostgresServer
@@ -61,6 +64,11 @@ async function untilLedgerWaitsFor(client: Client, event: string): Promise<void>
     WHERE datname = current_database() AND application_name = 'sotto' AND wait_event = '${event}'`
   while ((await client.query(waits)).rowCount === 0) await sleep(5)
 }
+
+/** Ends whoever is silent in the middle of a transaction. */
+const ENDS_SILENT = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'sotto' AND state = 'idle in transaction'`
 
 const UNKNOWN = expect.objectContaining({ name: 'LedgerFault', kind: 'unknown' })
 
@@ -122,17 +130,18 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     ])
       await client.query(`ALTER DATABASE ${database} SET ${setting}`)
     await client.query(`
-      CREATE TABLE public.seen (durable text, isolation text);
+      CREATE TABLE public.seen (durable text, isolation text, patience text);
       CREATE FUNCTION public.look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO public.seen
-        VALUES (current_setting('synchronous_commit'), current_setting('transaction_isolation'));
+        VALUES (current_setting('synchronous_commit'), current_setting('transaction_isolation'),
+          current_setting('idle_in_transaction_session_timeout'));
         RETURN NULL;
       END $$;
       CREATE TRIGGER looks AFTER INSERT ON sotto.charges EXECUTE FUNCTION public.look()`)
     const options = encodeURIComponent('-c synchronous_commit=off -c lock_timeout=1')
     chargeOf(await (await opened(`${url}?options=${options}`)).charge(question('a')))
     expect((await client.query('SELECT * FROM public.seen')).rows).toEqual([
-      { durable: 'on', isolation: 'read committed' },
+      { durable: 'on', isolation: 'read committed', patience: '5s' },
     ])
   })
 
@@ -262,13 +271,135 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       const lost = dying.charge(question('a'))
       await stop.reached
       const waiting = ledger.charge(question('b'))
-      // After this time in silence the server takes it for dead: nobody ends it here.
+      // After its patience with silence the server takes it for dead by itself, as it does in a long run.
+      if (!isLongRun) await (await prompt(url)).query(ENDS_SILENT)
       expect(chargeOf(await waiting).event.sequence).toBe(2)
       stop.goOn()
       await expect(lost).rejects.toEqual(UNKNOWN)
       expect((await historyOf(ledger)).map(({ kind }) => kind)).toEqual(['opened', 'charged'])
       // The one that was taken for dead goes on, too.
       expect(chargeOf(await dying.charge(question('a'))).event.sequence).toBe(3)
+    })
+  })
+
+  describe('a task that excludes those of other replicas', () => {
+    /** The connection of whoever carries out a task is lost. */
+    async function loseLock(client: Client): Promise<void> {
+      const holders = `
+        SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      expect((await client.query(holders)).rowCount).toBe(1)
+    }
+
+    test('is carried out after the one before, while charges go on', async () => {
+      const { url, ledger } = await withCensus()
+      const replicas = [ledger, await opened(url)]
+      const steps: string[] = []
+      const names = ['a', 'b', 'c', 'd', 'e', 'f']
+      const tasks = names.map((name, place) => {
+        const replica = replicas[place % 2] ?? ledger
+        return replica.exclusively(async (requireAlone) => {
+          steps.push(name)
+          chargeOf(await replica.charge(question(name)))
+          await sleep(2)
+          await requireAlone()
+          steps.push(name)
+          return name
+        })
+      })
+      expect(await Promise.all(tasks)).toEqual(names)
+      expect(steps.toSorted()).toEqual(names.flatMap((name) => [name, name]))
+      for (let place = 0; place < steps.length; place += 2) expect(steps[place]).toBe(steps[place + 1])
+    })
+
+    test.each([
+      ['a refusal', new Refusal('unknown-dataset', 'There is none.')],
+      ['a fault', new LedgerFault('closed', 'the ledger is closed')],
+      ['an error of a statement', new StatementError('lost', 'of another connection')],
+      ['no error at all', 'a text'],
+    ])('hands on %s as it is, and lets the next one in', async (_, thrown) => {
+      const { url, ledger } = await withCensus()
+      const other = await opened(url)
+      const failing = ledger.exclusively(async (requireAlone) => {
+        await requireAlone()
+        throw thrown
+      })
+      const next = other.exclusively(async () => 'done')
+      await expect(failing).rejects.toBe(thrown)
+      expect(await next).toBe('done')
+    })
+
+    test('whose connection is lost may not go on, and another may', async () => {
+      const { url, ledger } = await withCensus()
+      const [client, other] = [await prompt(url), await opened(url)]
+      const begun = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      let published = false
+      const losing = ledger.exclusively(async (requireAlone) => {
+        await requireAlone()
+        begun.resolve()
+        await goOn.promise
+        await requireAlone()
+        published = true
+      })
+      await begun.promise
+      const next = other.exclusively(async (requireAlone) => {
+        await requireAlone()
+        return 'done'
+      })
+      await untilLedgerWaitsFor(client, 'advisory')
+      await loseLock(client)
+      expect(await next).toBe('done')
+      goOn.resolve()
+      await expect(losing).rejects.toEqual(UNKNOWN)
+      expect(published).toBe(false)
+      expect(await ledger.exclusively(async () => 'again')).toBe('again')
+    })
+
+    test('that does not look is not stopped: its result is what it returns', async () => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      const done = ledger.exclusively(async () => {
+        await loseLock(client)
+        return 'done'
+      })
+      expect(await done).toBe('done')
+    })
+
+    test('that waits too long for its turn is not begun', async () => {
+      const { url, ledger } = await withCensus()
+      const [client, other] = [await prompt(url), await opened(url)]
+      const [firstBegun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const first = ledger.exclusively(async (requireAlone) => {
+        firstBegun.resolve()
+        await goOn.promise
+        await requireAlone()
+        return 'done'
+      })
+      await firstBegun.promise
+      let begun = false
+      const late = other.exclusively(async () => {
+        begun = true
+      })
+      const failed = expect(late).rejects.toEqual(UNKNOWN)
+      // In place of the time after which the server would do it.
+      await untilLedgerWaitsFor(client, 'advisory')
+      await signal(client, 'pg_cancel_backend')
+      await failed
+      goOn.resolve()
+      expect(await first).toBe('done')
+      expect(begun).toBe(false)
+    })
+
+    test('is refused once the ledger is closed', async () => {
+      const { ledger } = await withCensus()
+      await ledger.close()
+      let begun = false
+      const refused = ledger.exclusively(async () => {
+        begun = true
+      })
+      await expect(refused).rejects.toEqual(new LedgerFault('closed', 'the ledger is closed'))
+      expect(begun).toBe(false)
     })
   })
 
@@ -410,6 +541,8 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     onTestFinished(() => own.remove())
     const { ledger } = await withCensus(own)
     await own.stop('fast')
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() * 20)
     const calls = [ledger.charge(question('a')), ledger.budget('census'), ledger.healthy()]
     expect(await Promise.allSettled(calls)).toMatchObject([
       {
@@ -419,6 +552,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       { status: 'rejected', reason: { kind: 'unknown' } },
       { status: 'fulfilled', value: false },
     ])
+    clock.mockRestore()
     const waiting = ledger.charge(question('b'))
     await own.start()
     chargeOf(await waiting)

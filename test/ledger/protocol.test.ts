@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
+import { eventHash, type LedgerEvent } from '../../src/ledger/event.ts'
 import type { ChargeRequest } from '../../src/ledger/ledger.ts'
 import {
   type Account,
@@ -85,9 +86,12 @@ const STARTS: readonly { readonly name: string; readonly acts: readonly Act[] }[
   { name: 'a denial', acts: [charge('bob', { price: basic('2') })] },
 ]
 
+/** Where two runs are held against each other, down to their hashes. */
+const sameSalt = () => 'salt'
+
 function started(acts: readonly Act[]) {
   const store = memory()
-  const work = beginWork(store.rows, FIRST_MS)
+  const work = beginWork(store.rows, FIRST_MS, sameSalt)
   work.openBudget('census', summed('1'), 'carol')
   for (const act of acts) act(work)
   store.write(work.changes())
@@ -130,7 +134,7 @@ describe.each(STARTS)('after $name', ({ acts }) => {
             const { rows, write } = started(acts)
             let next = 0
             const results = sizes.flatMap((size) => {
-              const work = beginWork(rows, FIRST_MS)
+              const work = beginWork(rows, FIRST_MS, sameSalt)
               const batch = sequence.slice(next, next + size).map(({ act }) => act(work))
               next += size
               expect(write(work.changes())).toBe(true)
@@ -165,6 +169,43 @@ describe.each(STARTS)('after $name', ({ acts }) => {
     ]
     for (const act of wrong) expect(() => act(work)).toThrow(RangeError)
     expect(Object.values(work.changes()).flat()).toEqual([])
+  })
+})
+
+describe('one history in two ledgers', () => {
+  const historyWith = (drawSalt?: () => string) => {
+    const work = beginWork(memory().rows, FIRST_MS, drawSalt)
+    work.openBudget('census', summed('1'), 'carol')
+    for (const { act } of ACTS) act(work)
+    return work.changes().events.map(({ canonical, hash }) => {
+      const event: LedgerEvent = JSON.parse(canonical)
+      return { event, hash }
+    })
+  }
+
+  it('has hashes that do not tell who guesses an event that they are right', () => {
+    const others = historyWith()
+    for (const [place, { event, hash }] of historyWith().entries()) {
+      const { salt, ...known } = event
+      const { salt: another = '', ...guessed } = { ...others[place]?.event, previousHash: event.previousHash }
+      expect(guessed).toEqual(known)
+      expect(eventHash({ ...known, salt: salt ?? '' })).toBe(hash)
+      for (const wrong of [known, { ...known, salt: another }]) expect(eventHash(wrong)).not.toBe(hash)
+    }
+  })
+
+  it('differs in nothing but salts and what comes of them', () => {
+    expect(historyWith(sameSalt)).toEqual(historyWith(sameSalt))
+  })
+
+  it('draws one salt for each event', () => {
+    let drawn = 0
+    const history = historyWith(() => {
+      drawn += 1
+      return String(drawn)
+    })
+    expect(history.map(({ event }) => event.salt)).toEqual(history.map((_, place) => String(place + 1)))
+    expect(history.length).toBeGreaterThan(5)
   })
 })
 

@@ -201,6 +201,7 @@ export const SESSION_LAWS: readonly Law[] = [
         kind: 'session-answered',
         at: '2026-01-01T00:00:00.000Z',
         principal: 'ada',
+        salt: expect.any(String),
         chargeId: SESSION_ID,
         question: 1,
         requestHash: 'hash of a',

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LedgerFault } from '../../src/ledger/fault.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
 import { basic, chargeOf, expectSoundBooks, loss, question, summed, temporaryPath } from './support.ts'
 
 async function openLedger(path = temporaryPath()) {
@@ -86,14 +87,46 @@ describe('a ledger in a thread of its own', () => {
     await expectSoundBooks(again)
   })
 
-  it('makes what is asked together durable together', async () => {
+  it.each([
+    [1, 1],
+    [256, 1],
+    [257, 2],
+    [600, 3],
+  ])('makes %d calls of one turn durable in batches of 256 at most, which are %d', async (count, commits) => {
     const ledger = await openLedger()
     await ledger.openBudget('census', summed('1000'), 'carol')
     const before = ledger.statistics()
-    await Promise.all(Array.from({ length: 500 }, (_, index) => ledger.charge(question(`q${index}`))))
+    const keys = Array.from({ length: count }, (_, index) => `q${index}`)
+    const outcomes = await Promise.all(keys.map((key) => ledger.charge(question(key))))
+    // In the order in which they were asked, across batches too.
+    expect(outcomes.map((outcome) => chargeOf(outcome).event.sequence)).toEqual(keys.map((_, at) => at + 2))
     const after = ledger.statistics()
-    expect(after.calls - before.calls).toBe(500)
-    expect(after.commits - before.commits).toBeLessThan(50)
+    expect(after.calls - before.calls).toBe(count)
+    expect(after.commits - before.commits).toBe(commits)
+  })
+
+  it('rejects what no thread can be sent, and goes on', async () => {
+    const ledger = await openLedger()
+    await ledger.openBudget('census', summed('1'), 'carol')
+    const wrong = question('a', { price: (() => basic('0.1')) as never })
+    const error = await ledger.charge(wrong).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ name: 'DataCloneError' })
+    expect((await ledger.charge(question('a'))).kind).toBe('charged')
+    expect(await ledger.head('census')).toMatchObject({ sequence: 2 })
+  })
+
+  it('carries a task out by itself: nobody else has the file open', async () => {
+    const ledger = await openLedger()
+    const done = ledger.exclusively(async (requireAlone) => {
+      await requireAlone()
+      return ledger.datasets()
+    })
+    expect(await done).toEqual([])
+    const refusal = new Refusal('unknown-dataset', 'There is none.')
+    const refused = ledger.exclusively(async () => {
+      throw refusal
+    })
+    await expect(refused).rejects.toBe(refusal)
   })
 
   it('rejects a call that is out of range and carries out its neighbours', async () => {

@@ -28,15 +28,31 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   verification('a budget that is not opened', 'if (opens !== (events === 0))', 'if (opens && events > 0)'),
   verification('a denial of what was paid', "return charges.has(event.chargeId ?? '') ?", 'return false ?'),
   verification('a cap that is lowered', 'if (!coversAmount(cap, budget.cap))', 'if (false)'),
+  verification('a cap that was not granted', 'if (!bought) return', 'if (false) return'),
   verification(
-    'a cap that was not granted',
-    'if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap))',
+    'a limit that was not granted',
+    'if (!stops && !coversAmount(amountBoughtBy(limit.accounting, granted), limit))',
     'if (false)',
   ),
   verification(
-    'a limit that was not granted',
-    'if (!coversAmount(amountBoughtBy(limit.accounting, granted), limit))',
-    'if (false)',
+    'an allotment of nothing refused',
+    'if (!stops && !coversAmount(amountBoughtBy(limit',
+    'if (!coversAmount(amountBoughtBy(limit',
+  ),
+  verification(
+    'an allotment of nothing for more than was spent',
+    ' && isSameAmount(limit, before.spent)\n',
+    '\n',
+  ),
+  verification(
+    'an allotment of a delta alone taken for one of nothing',
+    'granted.epsilonNano === 0n && granted.deltaAtto === 0n && isSame',
+    'granted.epsilonNano === 0n && isSame',
+  ),
+  verification(
+    'an allotment of an epsilon taken for one of nothing',
+    'granted.epsilonNano === 0n && granted.deltaAtto === 0n && isSame',
+    'granted.deltaAtto === 0n && isSame',
   ),
   verification('a limit below what was spent', 'if (!coversAmount(limit, before.spent))', 'if (false)'),
   verification(

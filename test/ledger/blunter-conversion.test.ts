@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest'
+import { eventAmount, eventLoss } from '../../src/ledger/event.ts'
+import { amountBoughtBy } from '../../src/privacy/accounting.ts'
+import { type Load, type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { chain } from './every-kind.ts'
+import type { VerificationSource } from './forgeries.ts'
+import { placeInMemory, type StoreSource } from './places.ts'
+import { loss, question, rho } from './support.ts'
+
+/** What (1, 1e-6) buys: what was granted before. */
+const CAP = rho('0.024355970359')
+const LEAST = rho('0.000000000001')
+
+/** As another release may convert: all grants together buy less than the first did. */
+const BLUNTER: SourceChange = {
+  file: 'privacy/accounting.ts',
+  find: 'rhoPico: rhoBoughtBy(granted) }',
+  replace: 'rhoPico: granted.epsilonNano > 1_000_000_000n ? rhoPico(5n) : rhoBoughtBy(granted) }',
+}
+
+/** A cap is not taken back by a grant, and what was granted can be spent to the last unit. */
+async function expectCapStays(load: Load): Promise<void> {
+  const { verifyLedger } = await load<VerificationSource>('ledger/verification.ts')
+  const { ledger } = placeInMemory(await load<StoreSource>('ledger/sqlite-store.ts'))
+  await ledger.openBudget('census', { accounting: 'zcdp', granted: loss('1', '0.000001') }, 'carol')
+  const granted = loss('2', '0.000001')
+  const budget = await ledger.grant('census', loss('1'), 'carol', 'more')
+  expect(budget).toEqual({ granted, cap: CAP, spent: rho('0') })
+  expect((await ledger.charge(question('all of it', { price: CAP }))).kind).toBe('charged')
+  expect((await ledger.charge(question('more', { price: LEAST }))).kind).toBe('denied')
+  expect(await verifyLedger(ledger, 'census')).toMatchObject({ kind: 'sound', budget: { granted, cap: CAP } })
+}
+
+/** That a grant left the cap as it was is believed; that it raised it, is not. */
+async function expectCapBelieved(load: Load): Promise<void> {
+  const { createVerifier } = await load<VerificationSource>('ledger/verification.ts')
+  const found = (rhoPico: bigint) => {
+    const first = { loss: eventLoss(loss('1', '0.000001')), limit: eventAmount(CAP) }
+    const second = { loss: eventLoss(loss('1')), limit: { rhoPico: String(rhoPico) } }
+    const verifier = createVerifier('census')
+    for (const event of chain('census', [
+      { kind: 'opened', principal: 'carol', accounting: 'zcdp', ...first },
+      { kind: 'granted', principal: 'carol', reason: 'more', ...second },
+    ]))
+      verifier.add(event)
+    return verifier.result()
+  }
+  expect(found(24_355_970_359n)).toMatchObject({ kind: 'sound', budget: { cap: CAP } })
+  expect(found(24_355_970_360n)).toMatchObject({ kind: 'broken', sequence: 2 })
+  expect(found(24_355_970_358n)).toMatchObject({ kind: 'broken', sequence: 2 })
+  expect(found(5n)).toMatchObject({ kind: 'broken', sequence: 2 })
+}
+
+describe('where the grants together are converted into less than the cap that was granted before', () => {
+  it('the cap stays', () => withSourceCopy([BLUNTER], {}, expectCapStays))
+  it('verification believes that it stayed, and no more', () =>
+    withSourceCopy([BLUNTER], {}, expectCapBelieved))
+
+  it('(and (1, 0.000001) buys just that, by the conversion there is)', () => {
+    expect(amountBoughtBy('zcdp', loss('1', '0.000001'))).toEqual(CAP)
+  })
+
+  it.each([
+    {
+      bug: 'a grant that takes back',
+      change: {
+        file: 'ledger/protocol.ts',
+        find: 'coversAmount(bought, before.budget.cap) ? bought : before.budget.cap',
+        replace: 'bought',
+      },
+      dies: expectCapStays,
+    },
+    {
+      bug: 'a cap that stayed is a forgery',
+      change: {
+        file: 'ledger/verification.ts',
+        find: 'isSameAmount(cap, budget.cap) || covers',
+        replace: 'covers',
+      },
+      dies: expectCapBelieved,
+    },
+    {
+      bug: 'any cap is believed that is not lower',
+      change: {
+        file: 'ledger/verification.ts',
+        find: 'isSameAmount(cap, budget.cap) || covers',
+        replace: 'coversAmount(cap, budget.cap) || covers',
+      },
+      dies: expectCapBelieved,
+    },
+  ])('$bug: a mutant that dies', async ({ change, dies }) => {
+    const died = withSourceCopy([BLUNTER, change], {}, (load) =>
+      dies(load).then(
+        () => false,
+        () => true,
+      ),
+    )
+    expect(await died).toBe(true)
+  })
+})

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { canonicalJson } from '../../src/ledger/canonical.ts'
+import { canonicalEvent, type EventAmount, type LedgerEvent } from '../../src/ledger/event.ts'
+import { EVERY_KIND } from './every-kind.ts'
+
+// Texts of whole code points, among them those that JSON escapes, or that UTF-16 and UTF-8 order differently.
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    '',
+    '"',
+    '\\',
+    '\u0000',
+    '\u001f',
+    '\u007f',
+    '\u2028',
+    '\ud83d\udca7',
+    '\uff5e',
+    '__proto__',
+  ),
+)
+const digits = fc.bigInt({ min: 0n, max: 10n ** 25n }).map(String)
+const amount: fc.Arbitrary<EventAmount> = fc.oneof(
+  // In either order: that of the object does not matter.
+  fc.record({ epsilonNano: digits, deltaAtto: digits }),
+  fc.record({ deltaAtto: digits, epsilonNano: digits }),
+  fc.record({ rhoPico: digits }),
+)
+const count = fc.maxSafeNat()
+
+/** Every field that an event may have; a new one does not compile before it is here. */
+const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<LedgerEvent[Field]> } = {
+  version: fc.constant(1),
+  dataset: text,
+  sequence: count,
+  previousHash: text,
+  kind: fc.constantFrom(...EVERY_KIND) as fc.Arbitrary<LedgerEvent['kind']>,
+  at: text,
+  principal: text,
+  salt: text,
+  accounting: fc.constant('zcdp'),
+  chargeId: text,
+  attempt: count,
+  question: count,
+  requestHash: text,
+  datasetVersion: text,
+  loss: amount,
+  limit: amount,
+  sharedFrom: text,
+  analyst: text,
+  answerHash: text,
+  reason: text,
+}
+
+const event = fc
+  .tuple(
+    fc.record<LedgerEvent>(FIELDS as never, {
+      requiredKeys: ['version', 'dataset', 'sequence', 'previousHash', 'kind', 'at', 'principal'],
+    }),
+    fc.infiniteStream(fc.nat()),
+  )
+  .map(([fields, places]) => {
+    const shuffled = Object.entries(fields).map((field) => ({ field, place: places.next().value }))
+    return Object.fromEntries(
+      shuffled.sort((a, b) => Number(a.place) - Number(b.place)).map(({ field }) => field),
+    ) as unknown as LedgerEvent
+  })
+
+it('the text of an event is its canonical JSON (RFC 8785), whatever it holds and in whatever order', () => {
+  fc.assert(
+    fc.property(event, (each) => {
+      expect(canonicalEvent(each)).toBe(canonicalJson(each))
+      expect(JSON.parse(canonicalEvent(each))).toEqual(each)
+    }),
+    { numRuns: 2_000 },
+  )
+})
