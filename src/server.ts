@@ -177,7 +177,6 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
   const service = await startService(config, logger)
-  printWelcome(service, config.dataDirectory)
   closeWithGrace({ delay: config.drainMs + config.shutdownMs, logger }, async ({ signal, err }) => {
     if (err !== undefined) {
       // Nobody knows what state this process is in: it must not charge or draw noise any more. A restart recovers.
@@ -189,6 +188,8 @@ async function main(): Promise<void> {
     logger.info({ signal }, 'stopping')
     await service.close()
   })
+  // Whoever reads it may send a signal at once.
+  printWelcome(service, config.dataDirectory)
 }
 
 if (import.meta.main) {

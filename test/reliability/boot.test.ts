@@ -1,0 +1,122 @@
+import { copyFileSync } from 'node:fs'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { askPupils, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
+import { titled } from './tracing.ts'
+
+/**
+ * What somebody who can write to the store, past its triggers, could do after three questions were answered, and the
+ * first event that does not fit.
+ */
+const TAMPERING = [
+  {
+    what: 'a balance is lowered',
+    sql: 'UPDATE budgets SET spent_epsilon_nano = spent_epsilon_nano - 10000000',
+    event: 7,
+  },
+  {
+    what: 'a cap is raised',
+    sql: 'UPDATE budgets SET cap_epsilon_nano = cap_epsilon_nano * 2',
+    event: 7,
+  },
+  {
+    what: "an analyst's spending is lowered",
+    sql: 'UPDATE analysts SET spent_epsilon_nano = 0',
+    event: 7,
+  },
+  {
+    what: 'an event is rewritten',
+    sql: `UPDATE events SET canonical = replace(canonical, '"ada"', '"bob"') WHERE sequence = 4`,
+    event: 4,
+  },
+  { what: 'an event is taken out', sql: 'DELETE FROM events WHERE sequence = 3', event: 3 },
+  {
+    what: 'two events change places',
+    sql: `UPDATE events SET sequence = 1000 WHERE sequence = 5; UPDATE events SET sequence = 5 WHERE sequence = 6;
+      UPDATE events SET sequence = 6 WHERE sequence = 1000`,
+    event: 5,
+  },
+  { what: 'the end is cut off', sql: 'DELETE FROM events WHERE sequence > 5', event: 6 },
+]
+
+/** A superuser's way past triggers, foreign keys and checks of PostgreSQL. */
+const PAST_EVERY_CHECK = `
+  SET session_replication_role = replica; SET search_path = sotto;
+  DO $$ DECLARE found record; BEGIN
+    FOR found IN SELECT conname, conrelid::regclass AS of FROM pg_constraint
+      WHERE contype = 'c' AND connamespace = 'sotto'::regnamespace
+    LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', found.of, found.conname); END LOOP;
+  END $$`
+
+type Environment = Readonly<Record<string, string>>
+
+async function folderWithThreeAnswers(environment: Environment): Promise<ServiceFolder> {
+  const folder = await makeServiceFolder()
+  const { url, stop } = await folder.start(environment)
+  await registerPupils(folder, url, 1)
+  for (const key of ['a', 'b', 'c']) expect((await askPupils(folder, url, 0.01, key)).status).toBe(200)
+  expect(await stop('SIGTERM')).toBe(0)
+  return folder
+}
+
+/** That a start ends with code 1, and says which dataset and which of its events. */
+async function expectRefused(folder: ServiceFolder, environment: Environment, what: string, event: number) {
+  await expect(folder.start(environment), what).rejects.toThrow(
+    new RegExp(`ended with code 1.*the ledger of the dataset pupils is damaged at event ${event}: `, 's'),
+  )
+}
+
+test('SQLite: a service does not start on a ledger that somebody changed, and names dataset and event', async () => {
+  const folder = await folderWithThreeAnswers({})
+  const ledger = path.join(folder.directory, 'ledger.sqlite')
+  const asItWas = path.join(folder.directory, 'as-it-was')
+  copyFileSync(ledger, asItWas)
+  for (const { what, sql, event } of TAMPERING) {
+    copyFileSync(asItWas, ledger)
+    const database = new DatabaseSync(ledger)
+    const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all()
+    for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`)
+    database.exec(sql)
+    database.close()
+    await expectRefused(folder, {}, what, event)
+  }
+  copyFileSync(asItWas, ledger)
+  const { stop } = await folder.start()
+  expect(await stop('SIGTERM')).toBe(0)
+})
+
+const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
+describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgresServer()
+  })
+  afterAll(() => server?.remove())
+
+  test('a service does not start on a ledger that somebody changed, and names dataset and event', async () => {
+    const asItWas = await server.createDatabase()
+    const folder = await folderWithThreeAnswers({ SOTTO_LEDGER_URL: asItWas })
+    for (const [place, { what, sql, event }] of TAMPERING.entries()) {
+      const database = `changed_${place}`
+      const template = path.basename(new URL(asItWas).pathname)
+      await query(server.url('postgres'), `CREATE DATABASE ${database} TEMPLATE ${template}`)
+      await query(server.url(database), `${PAST_EVERY_CHECK}; ${sql}`)
+      await expectRefused(folder, { SOTTO_LEDGER_URL: server.url(database) }, what, event)
+    }
+    const { stop } = await folder.start({ SOTTO_LEDGER_URL: asItWas })
+    expect(await stop('SIGTERM')).toBe(0)
+  })
+})
+
+async function query(url: string, sql: string): Promise<void> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}

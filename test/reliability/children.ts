@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { onTestFinished } from 'vitest'
+import type { ChargingOptions } from './questions.ts'
+
+/** The module that opens the ledger as it is. */
+export const OPEN_MODULE = new URL('../../src/ledger/open.ts', import.meta.url).href
+
+const SCRIPT = new URL('./charging.ts', import.meta.url).pathname
+
+/** A charging process. */
+export interface Charging {
+  readonly child: ChildProcess
+  /** What it has said so far. */
+  readonly lines: readonly string[]
+  /** Resolves as soon as it has said so many lines, or has ended. */
+  said(count: number): Promise<void>
+  /** Resolves as soon as it says a line like that, or has ended. */
+  saidLike(pattern: RegExp): Promise<void>
+  /** Resolves once it has ended and everything it said was read. */
+  readonly ended: Promise<void>
+}
+
+export interface ChargingStart extends Partial<ChargingOptions> {
+  /** The ledger's URL. */
+  readonly url: string
+  readonly dataset: string
+  readonly run: string
+  /** Opens the ledger; left out: as it is. */
+  readonly module?: string
+  /** Commands that the process is started with, such as a tracer's. */
+  readonly under?: readonly string[]
+}
+
+/** Start `charging.ts` as a process of its own, gone with the test at the latest. */
+export function startCharging({
+  url,
+  module = OPEN_MODULE,
+  under = [],
+  ...options
+}: ChargingStart): Charging {
+  const all: ChargingOptions = {
+    questions: 1_000_000,
+    capacity: 1_000_000,
+    lanes: 8,
+    leaseMs: 60_000,
+    persistent: false,
+    answerLength: 32,
+    ...options,
+  }
+  const [command = '', ...args] = [...under, process.execPath, SCRIPT, module, url, JSON.stringify(all)]
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const lines: string[] = []
+  const waiting = new Set<() => void>()
+  let over = false
+  const lookAgain = () => {
+    for (const look of waiting) look()
+  }
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line)
+    lookAgain()
+  })
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint += chunk.toString()
+  })
+  const ended = once(child, 'close').then(() => {
+    over = true
+    lookAgain()
+    if (child.exitCode !== 0 && child.signalCode === null && under.length === 0)
+      throw new Error(`a charging process ended with ${child.exitCode}: ${complaint}`)
+  })
+  // Whoever waits for it hears of a failure; nobody has to.
+  ended.catch(() => undefined)
+  const until = (met: () => boolean) =>
+    new Promise<void>((resolve) => {
+      const look = () => {
+        if (!over && !met()) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  return {
+    child,
+    lines,
+    said: (count) => until(() => lines.length >= count),
+    saidLike(pattern) {
+      let read = 0
+      return until(() => {
+        while (read < lines.length) if (pattern.test(lines[read++] ?? '')) return true
+        return false
+      })
+    },
+    ended,
+  }
+}
+
+/** What one key's owner was told. */
+export interface Heard {
+  charged: boolean
+  denied: boolean
+  /** Every answer that was ever about to be stored. */
+  readonly computed: Set<string>
+  /** The answer that was acknowledged, or replayed. */
+  answer?: string
+}
+
+/**
+ * What charging processes have said, by key.
+ * @throws Error where one key was answered in two ways, or answered and denied.
+ */
+export function whatWasHeard(lines: Iterable<string>): Map<string, Heard> {
+  const heard = new Map<string, Heard>()
+  for (const line of lines) {
+    const [what, key = '', answer = ''] = line.split(' ')
+    if (what === 'open' || what === 'ended' || what === 'fault') continue
+    let each = heard.get(key)
+    if (each === undefined) {
+      each = { charged: false, denied: false, computed: new Set() }
+      heard.set(key, each)
+    }
+    if (what === 'charged') each.charged = true
+    if (what === 'denied') each.denied = true
+    if (what === 'computed') each.computed.add(answer)
+    if (what === 'answered' || what === 'replayed') {
+      if (each.answer !== undefined && each.answer !== answer) throw new Error(`${key} has two answers`)
+      each.answer = answer
+    }
+    if (each.denied && (each.charged || each.answer !== undefined))
+      throw new Error(`${key} is paid for and denied`)
+  }
+  return heard
+}
+
+/** The faults that charging processes met. */
+export function faultsOf(lines: readonly string[]): readonly string[] {
+  return lines.filter((line) => line.startsWith('fault '))
+}

@@ -1,0 +1,21 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** A folder that its maker removes. */
+export function makeFolder(): string {
+  return mkdtempSync(path.join(tmpdir(), 'sotto-reliability-'))
+}
+
+/** A folder that goes away with the test. */
+export function temporaryFolder(): string {
+  const folder = makeFolder()
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The path of a ledger in a folder of its own that goes away with the test. */
+export function temporaryLedger(): string {
+  return path.join(temporaryFolder(), 'ledger.sqlite')
+}

@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { openLedger } from '../../src/ledger/open.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { expectNothingLost } from './books.ts'
+import { faultsOf, startCharging, whatWasHeard } from './children.ts'
+import { temporaryFolder, temporaryLedger } from './folders.ts'
+import { chance, isLongRun, roundCount, tally } from './rounds.ts'
+import { straceArguments, titled, tracedUnder, whyNotTraced } from './tracing.ts'
+
+const untraced = whyNotTraced()
+
+/** What SQLite does to the ledger's files. */
+const CALLS = ['openat', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'unlink']
+
+/** The call is not made and fails, once or from then on (`+`), or it is not made and the process is killed. */
+const FATES = ['error=EIO', 'error=EIO+', 'error=ENOSPC', 'error=ENOSPC+', 'error=EROFS+', 'signal=KILL']
+
+/** How often `npm test` tries each fate, at a place of its own. */
+const SAMPLES_PER_FATE = 2
+
+describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of its calls', untraced), () => {
+  /** Few questions, so that each call can be made to fail once; three at a time, so that commits have company. */
+  const questions = { questions: 6, capacity: 5, lanes: 3 }
+
+  /** A ledger that ended in order, with what its process said. */
+  async function makeHistory() {
+    const url = temporaryLedger()
+    const charging = startCharging({ url, dataset: 'history', run: 'history', ...questions })
+    await charging.ended
+    return { url, heard: whatWasHeard(charging.lines) }
+  }
+  type History = Awaited<ReturnType<typeof makeHistory>>
+
+  function startTraced(history: History | undefined, inject?: string) {
+    const url = temporaryLedger()
+    if (history !== undefined) copyFileSync(history.url, url)
+    const folder = path.dirname(url)
+    const trace = path.join(folder, 'trace')
+    const paths = [url, `${url}-journal`, `${url}-wal`, folder]
+    const under = tracedUnder({ trace, calls: CALLS, paths, ...(inject !== undefined && { inject }) })
+    const charging = startCharging({ url, dataset: 'census', run: 'traced', ...questions, under })
+    return { ...charging, url, folder, trace: () => readFileSync(trace, 'utf8').split('\n') }
+  }
+
+  test.for(['new', 'old'] as const)(
+    'nothing acknowledged is lost and every fault is loud: a ledger that is %s',
+    { timeout: 2_400_000 },
+    async (age) => {
+      const random = chance(`faults ${age}`)
+      const counted = tally(`a fault at each call of SQLite, in a ledger that is ${age}`)
+      const history = age === 'old' ? await makeHistory() : undefined
+      const whole = startTraced(history)
+      await whole.ended
+      expect(whole.lines.at(-1)).toBe('ended')
+      const made = CALLS.map((call) => ({
+        call,
+        times: whole.trace().filter((line) => line.includes(` ${call}(`)).length,
+      })).filter(({ times }) => times > 0)
+      expect(made.length).toBeGreaterThan(3)
+      for (const fate of FATES) {
+        const places = isLongRun
+          ? made.flatMap(({ call, times }) => Array.from({ length: times }, (_, index) => [call, index + 1]))
+          : Array.from({ length: SAMPLES_PER_FATE }, () => {
+              const { call, times } = random.oneOf(made)
+              return [call, 1 + random.below(times)]
+            })
+        for (const [call, place] of places) {
+          const inject = `${call}:${fate.replace('+', '')}:when=${place}${fate.endsWith('+') ? '+' : ''}`
+          counted.add({ rounds: 1, ...(await oneFault(history, inject)) })
+        }
+      }
+      expect(counted.of('refused')).toBeGreaterThan(0)
+      // How many calls are made depends on how commits fall together: a sample may be of one that is not made.
+      if (isLongRun) expect(counted.of('killed')).toBeGreaterThan(0)
+    },
+  )
+
+  async function oneFault(history: History | undefined, inject: string) {
+    const charging = startTraced(history, inject)
+    await charging.ended
+    const { lines, child, url, folder, trace } = charging
+    const killed = child.signalCode === 'SIGKILL'
+    const refused = faultsOf(lines).length > 0
+    if (!killed) expect(lines.at(-1), inject).toBe('ended')
+    const passedOver = trace().filter((line) => line.includes('INJECTED') && !refused)
+    // An empty log may stay. A flush of the folder that failed once is made up for; from then on it must be told.
+    const harmless = (line: string) =>
+      line.includes(' unlink(') || (!inject.endsWith('+') && new RegExp(`[<"]${folder}[>"]`).test(line))
+    expect(
+      passedOver.filter((line) => !harmless(line)),
+      inject,
+    ).toEqual([])
+    const ledger = await openLedger({ url })
+    try {
+      const counts = await expectNothingLost(ledger, 'census', whatWasHeard(lines), questions.capacity)
+      if (history !== undefined) await expectNothingLost(ledger, 'history', history.heard, questions.capacity)
+      return { killed: Number(killed), refused: Number(refused), ...counts }
+    } catch (error) {
+      throw new Error(`after ${inject}`, { cause: error })
+    } finally {
+      await ledger.close()
+      rmSync(folder, { recursive: true })
+    }
+  }
+})
+
+const missing = postgresBinaries() === undefined ? 'it is not installed' : untraced
+describe.skipIf(missing !== undefined)(
+  titled('PostgreSQL, with a fault in its write-ahead log', missing),
+  () => {
+    let server: PostgresServer
+    beforeAll(async () => {
+      server = await startPostgresServer()
+    })
+    afterAll(() => server?.remove())
+
+    /** What a backend does to make a commit durable. */
+    const WAL_FAULTS = [
+      'fdatasync:error=EIO',
+      'fdatasync:signal=KILL',
+      'pwrite64:error=EIO',
+      'pwrite64:error=ENOSPC',
+      'pwrite64:signal=KILL',
+    ]
+
+    test('a commit that nobody knows of counts as charged: asked again, it is found, or made once', async () => {
+      const random = chance('faults postgres')
+      const counted = tally('a fault in the write-ahead log of PostgreSQL')
+      const url = await server.createDatabase()
+      // The schema is there before anything is made to fail.
+      await (await openLedger({ url })).close()
+      for (let round = 1; round <= roundCount(4); round += 1) {
+        const fault = WAL_FAULTS[round % WAL_FAULTS.length] ?? ''
+        const inject = `${fault}:when=${2 + random.below(12)}`
+        const dataset = `dataset-${round}`
+        const tracer = await attach(inject)
+        const charging = startCharging({
+          url,
+          dataset,
+          run: `round-${round}`,
+          questions: 40,
+          capacity: 35,
+          lanes: 1 + random.below(6),
+          leaseMs: 250,
+          persistent: true,
+        })
+        await charging.saidLike(/^fault /)
+        await tracer.detach()
+        await untilItRuns()
+        await untilEnded(charging.ended)
+        const ledger = await openLedger({ url })
+        try {
+          const counts = await expectNothingLost(ledger, dataset, whatWasHeard(charging.lines), 35)
+          expect(counts.interrupted, inject).toBe(0)
+          counted.add({ rounds: 1, faults: faultsOf(charging.lines).length, ...counts })
+        } catch (error) {
+          throw new Error(`after ${inject}`, { cause: error })
+        } finally {
+          await ledger.close()
+        }
+      }
+      expect(counted.of('faults')).toBeGreaterThan(0)
+    }, 2_400_000)
+
+    /** Follow the server, so that what it starts from now on meets a fault. */
+    async function attach(inject: string) {
+      const trace = path.join(temporaryFolder(), 'trace')
+      const calls = ['fdatasync', 'pwrite64']
+      const args = [...straceArguments({ trace, calls, inject }), '-p', String(server.processIds()[0])]
+      // Not quiet: it says when it has attached.
+      const child = spawn(
+        'strace',
+        args.filter((each) => each !== '-qq'),
+        { stdio: ['ignore', 'ignore', 'pipe'] },
+      )
+      onTestFinished(() => {
+        child.kill('SIGKILL')
+      })
+      await new Promise<void>((resolve, reject) => {
+        let said = ''
+        child.stderr.on('data', (chunk: Buffer) => {
+          said += chunk.toString()
+          if (said.includes('attached')) resolve()
+        })
+        child.once('exit', () => reject(new Error(`strace did not attach: ${said}`)))
+      })
+      return {
+        async detach() {
+          if (child.exitCode !== null || child.signalCode !== null) return
+          const gone = once(child, 'exit')
+          child.kill('SIGTERM')
+          await gone
+        },
+      }
+    }
+
+    /** A backend that the tracer left stopped holds up its server for good: then that is killed, as in other rounds. */
+    async function untilEnded(ended: Promise<unknown>): Promise<void> {
+      const waited = new AbortController()
+      const late = sleep(20_000, 'late', { signal: waited.signal }).catch(() => undefined)
+      if ((await Promise.race([ended, late])) === 'late') {
+        await server.kill()
+        await server.start()
+      }
+      waited.abort()
+      await ended
+    }
+
+    /** A server whose recovery met the fault, too, gives up, and somebody has to start it. */
+    async function untilItRuns(): Promise<void> {
+      for (let look = 0; look < 20; look += 1) {
+        if (server.processIds().length === 0) return server.start()
+        await sleep(50)
+      }
+    }
+  },
+)

@@ -1,0 +1,123 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openLedger } from '../../src/ledger/open.ts'
+import { withSourceCopy } from '../source-copy.ts'
+import { type Counts, expectNothingLost } from './books.ts'
+import { OPEN_MODULE, startCharging, whatWasHeard } from './children.ts'
+import { temporaryFolder } from './folders.ts'
+import { afterPowerLoss, type Files, STEP_CALLS, stepsOf } from './power-loss.ts'
+import { type Chance, chance, roundCount, tally } from './rounds.ts'
+import { titled, tracedUnder, whyNotTraced } from './tracing.ts'
+import { moduleOfCopy, OPENING } from './variants.ts'
+
+const untraced = whyNotTraced()
+
+/** How often power is lost in one life of a ledger, the next life beginning with what is left. */
+const LIVES = 4
+
+describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', untraced), () => {
+  test('whatever a disk keeps of what was not flushed, nothing acknowledged is lost', async () => {
+    const random = chance('power loss')
+    const counted = tally('losses of power on SQLite')
+    await livesAndDeaths(OPEN_MODULE, random, roundCount(2), (counts) => counted.add(counts))
+    expect(counted.of('acknowledged')).toBeGreaterThan(0)
+    expect(counted.of('interrupted')).toBeGreaterThan(0)
+  }, 1_200_000)
+
+  test('nor where the log is written back to the file all the time', async () => {
+    const random = chance('power loss while written back')
+    const counted = tally('losses of power on SQLite, the log being written back all the time')
+    const often = {
+      file: 'ledger/sqlite-schema.ts',
+      find: 'PRAGMA wal_autocheckpoint = 16000',
+      replace: 'PRAGMA wal_autocheckpoint = 12',
+    }
+    await withSourceCopy([OPENING, often], {}, async (load) => {
+      await livesAndDeaths(await moduleOfCopy(load), random, roundCount(2), (counts) => counted.add(counts))
+    })
+    expect(counted.of('acknowledged')).toBeGreaterThan(0)
+  }, 1_200_000)
+
+  test.for([
+    [
+      'never flushes',
+      'PRAGMA synchronous = FULL',
+      'PRAGMA synchronous = OFF',
+      "'synchronous', 2n",
+      "'synchronous', 0n",
+    ],
+    [
+      'flushes when it writes back',
+      'PRAGMA synchronous = FULL',
+      'PRAGMA synchronous = NORMAL',
+      "'synchronous', 2n",
+      "'synchronous', 1n",
+    ],
+  ] as const)('it would find a ledger that %s', async ([, find, replace, findCheck, replaceCheck]) => {
+    const file = 'ledger/sqlite-schema.ts'
+    const changes = [OPENING, { file, find, replace }, { file, find: findCheck, replace: replaceCheck }]
+    await withSourceCopy(changes, {}, async (load) => {
+      const module = await moduleOfCopy(load)
+      await expect(
+        livesAndDeaths(module, chance(`power loss, ${replace}`), 50, () => undefined),
+      ).rejects.toThrow(/acknowledged|malformed/)
+    })
+  })
+})
+
+/** Let a ledger live, losing power again and again, and look after each loss what is left. */
+async function livesAndDeaths(
+  module: string,
+  random: Chance,
+  rounds: number,
+  add: (counts: Counts & { rounds: number }) => void,
+) {
+  for (let round = 0; round < rounds; round += 1) {
+    const folder = temporaryFolder()
+    const url = path.join(folder, 'ledger', 'ledger.sqlite')
+    const directory = path.dirname(url)
+    let files: Files = new Map()
+    let heard: readonly string[] = []
+    for (let life = 1; life <= LIVES; life += 1) {
+      lay(directory, files)
+      const trace = path.join(folder, 'trace')
+      const under = tracedUnder({ trace, calls: STEP_CALLS, withBytes: true })
+      const options = { url, module, dataset: 'census', run: `life-${life}`, under }
+      const charging = startCharging({
+        ...options,
+        questions: 4 + random.below(8),
+        lanes: 1 + random.below(4),
+      })
+      await charging.ended
+      expect(charging.lines.at(-1)).toBe('ended')
+      const steps = stepsOf(readFileSync(trace, 'utf8'), directory)
+      // What is left and looked at here is not what the next life begins with, as looking settles what was interrupted.
+      const looks = life === LIVES ? 1 : 3
+      for (let look = 0; look < looks; look += 1) {
+        const end = random.below(steps.length + 1)
+        const left = afterPowerLoss(directory, files, steps.slice(0, end), random)
+        const lines = [...heard, ...left.lines]
+        lay(directory, left.files)
+        const ledger = await openLedger({ url })
+        try {
+          add({ rounds: 1, ...(await expectNothingLost(ledger, 'census', whatWasHeard(lines))) })
+        } finally {
+          await ledger.close()
+        }
+        if (look === looks - 1) {
+          files = left.files
+          heard = lines
+        }
+      }
+    }
+    rmSync(folder, { recursive: true })
+  }
+}
+
+/** Make a folder hold just these files. */
+function lay(directory: string, files: Files): void {
+  rmSync(directory, { recursive: true, force: true })
+  mkdirSync(directory)
+  for (const [file, bytes] of files) writeFileSync(file, bytes, { mode: 0o600 })
+}

@@ -1,0 +1,55 @@
+import seedrandom from 'seedrandom'
+import { onTestFinished } from 'vitest'
+import type { Counts } from './books.ts'
+
+/** Set by whoever wants a long run: how many rounds each test of rounds makes, and every step of what is swept. */
+const wanted = process.env.SOTTO_TEST_ROUNDS
+
+/** Whether every step is taken of what `npm test` takes samples of. */
+export const isLongRun = wanted !== undefined
+
+/** How many rounds to make, where `npm test` makes `usual`. */
+export function roundCount(usual: number): number {
+  return wanted === undefined ? usual : Number(wanted)
+}
+
+/** Random numbers of a test. What fails says the seed, and `SOTTO_TEST_SEED` sets it. */
+export interface Chance {
+  /** From 0, included, to `end`, excluded. */
+  below(end: number): number
+  oneOf<Item>(items: readonly Item[]): Item
+}
+
+/** @param test names the test among those that share a seed */
+export function chance(test: string): Chance {
+  const seed = process.env.SOTTO_TEST_SEED ?? String(Date.now())
+  const random = seedrandom(`${seed} ${test}`)
+  onTestFinished(({ task }) => {
+    if (task.result?.state === 'fail') console.error(`${test}: SOTTO_TEST_SEED=${seed}`)
+  })
+  const below = (end: number) => Math.floor(random() * end)
+  return {
+    below,
+    oneOf(items) {
+      const item = items[below(items.length)]
+      if (item === undefined) throw new Error('there is nothing to choose from')
+      return item
+    },
+  }
+}
+
+/** Adds up what the rounds of a test counted, and prints it in a long run. */
+export function tally(test: string) {
+  const sums = new Map<string, number>()
+  onTestFinished(({ task }) => {
+    if (!isLongRun) return
+    const line = [...sums].map(([name, sum]) => `${name} ${sum}`).join(', ')
+    console.log(`counted: ${test}: ${line} (${task.result?.state ?? 'run'})`)
+  })
+  return {
+    add(counts: Counts | Readonly<Record<string, number>>): void {
+      for (const [name, count] of Object.entries(counts)) sums.set(name, (sums.get(name) ?? 0) + count)
+    },
+    of: (name: keyof Counts | (string & {})): number => sums.get(name) ?? 0,
+  }
+}

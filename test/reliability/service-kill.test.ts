@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { chance, roundCount, tally } from './rounds.ts'
+import { askPupils, getJson, makeServiceFolder, registerPupils } from './service.ts'
+import { titled } from './tracing.ts'
+
+const EPSILON = 0.01
+const QUESTIONS_PER_ROUND = 24
+
+/** The lease is 10 s longer than this; a question whose attempt was killed may have to wait for its end. */
+const QUERY_TIMEOUT_MS = '100'
+
+/** Kill the service under load, round after round; then ask every question again until it is answered. */
+async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Record<string, string>>) {
+  const random = chance(name)
+  const counted = tally(name)
+  const folder = await makeServiceFolder()
+  const environment = { SOTTO_QUERY_TIMEOUT_MS: QUERY_TIMEOUT_MS, ...ledger }
+  let service = await folder.start(environment)
+  await registerPupils(folder, service.url, 1_000)
+  const answers = new Map<string, string>()
+  let asked = 0
+
+  /** Until it is answered; returns the bytes. */
+  const settle = async (key: string) => {
+    for (;;) {
+      const { status, text } = await askPupils(folder, service.url, EPSILON, key)
+      if (status === 200) return text
+      expect(status, text).toBe(409)
+      expect(JSON.parse(text).code).toBe('query-in-flight')
+      await sleep(100)
+    }
+  }
+  const check = async (key: string) => {
+    const text = await settle(key)
+    expect(answers.get(key) ?? text, key).toBe(text)
+    answers.set(key, text)
+  }
+
+  for (let round = 1; round <= rounds; round += 1) {
+    const keys = Array.from({ length: QUESTIONS_PER_ROUND }, (_, index) => `question-${asked + index}`)
+    asked += QUESTIONS_PER_ROUND
+    const load = Promise.allSettled(
+      keys.map(async (key) => {
+        const { status, text } = await askPupils(folder, service.url, EPSILON, key)
+        expect(status, text).toBe(200)
+        answers.set(key, text)
+      }),
+    )
+    await sleep(random.below(60))
+    await service.stop('SIGKILL')
+    const outcomes = await load
+    const refused = outcomes.filter(
+      (each) => each.status === 'rejected' && !(each.reason instanceof TypeError),
+    )
+    expect(refused).toEqual([])
+    service = await folder.start(environment)
+    await Promise.all(keys.map(check))
+    const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
+    counted.add({
+      rounds: 1,
+      asked: keys.length,
+      acknowledged,
+      interrupted: keys.length - acknowledged,
+    })
+  }
+  // All that was ever answered, once more, and each for one charge.
+  for (let index = 0; index < asked; index += 1) await check(`question-${index}`)
+  expect(await getJson(folder.auditorKey, `${service.url}/v1/datasets/pupils/budget`)).toMatchObject({
+    spent: { epsilon: Number((asked * EPSILON).toFixed(9)) },
+  })
+  expect(
+    await getJson(folder.auditorKey, `${service.url}/v1/datasets/pupils/ledger/verification`),
+  ).toMatchObject({ sound: true })
+  expect(await service.stop('SIGTERM')).toBe(0)
+  // A run in which no request was ever cut off would have tested nothing.
+  expect(counted.of('interrupted')).toBeGreaterThan(0)
+}
+
+test('SQLite: kill -9 of a service under load: each question is charged once, and a paid answer never changes', async () => {
+  await killUnderLoad('kill -9 of a service on SQLite', roundCount(3), {})
+}, 1_200_000)
+
+const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
+describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgresServer()
+  })
+  afterAll(() => server?.remove())
+
+  test('kill -9 of a service under load: each question is charged once, and a paid answer never changes', async () => {
+    const SOTTO_LEDGER_URL = await server.createDatabase()
+    await killUnderLoad('kill -9 of a service on PostgreSQL', roundCount(1), {
+      SOTTO_LEDGER_URL,
+    })
+  }, 1_200_000)
+})
