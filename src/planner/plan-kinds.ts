@@ -12,16 +12,6 @@ import type { CellLabel, Grouping } from './grouping.ts'
 /** Everything that is decided about a query before any data is read: it depends on public facts only. */
 export type Plan = EstimatePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
 
-/** What a plan may not exceed. */
-export interface PlanLimits {
-  readonly maxCells: number
-  /** Of the answer's values with their keys; {@link LARGEST_ANSWER} where it is left out. */
-  readonly maxCharacters?: number
-}
-
-/** Every answer is stored for ever: this many characters are the most that its values may have. */
-export const LARGEST_ANSWER = 4_000_000
-
 /** What every plan holds. */
 export interface PlanFacts {
   readonly dataset: Dataset

@@ -19,16 +19,15 @@ import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
 import { requireNumericColumn } from './estimates.ts'
 import { type CellLabel, planGrouping } from './grouping.ts'
 import { rhoTogether, splitEpsilon } from './measure.ts'
-import {
-  type KeySelectionPlan,
-  type KeySelectionQuery,
-  LARGEST_ANSWER,
-  type NoisyMaxPlan,
-  type NoisyMaxQuery,
-  type PlanLimits,
-  type QuantilePlan,
-  type QuantileQuery,
+import type {
+  KeySelectionPlan,
+  KeySelectionQuery,
+  NoisyMaxPlan,
+  NoisyMaxQuery,
+  QuantilePlan,
+  QuantileQuery,
 } from './plan-kinds.ts'
+import { LARGEST_ANSWER, type PlanLimits } from './plan-limits.ts'
 import { planPredicate, requireColumn } from './predicate.ts'
 
 /** @throws Refusal `query-does-not-fit` for candidates that the dataset does not have, or too many. */
