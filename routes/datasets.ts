@@ -1,9 +1,17 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { dataset, datasetList, datasetParameters, registration } from '../schemas/dataset.ts'
+import {
+  dataset,
+  datasetList,
+  datasetParameters,
+  registeredDataset,
+  registration,
+} from '../schemas/dataset.ts'
+import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import { describeBudgetRisk } from '../src/disclosure.ts'
 import type { Registry } from '../src/register.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -66,17 +74,20 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
           'Ingests a CSV or Parquet file below the data folder, checks every value into its declared type, and opens ' +
           'the budget. The same registration again changes nothing.',
         security: custodian.security,
+        querystring: z.strictObject({ candidates }),
         body: registration,
         response: {
-          200: dataset.describe('It was registered before, just so.'),
-          201: dataset.describe('It is registered.'),
+          200: registeredDataset.describe('It was registered before, just so.'),
+          201: registeredDataset.describe('It is registered.'),
           ...problemResponses,
         },
       },
     },
     async (request, reply) => {
-      const { entry, created } = await registry.register(request.body, principalOf(request).name)
-      return reply.code(created ? 201 : 200).send(publicFacts(entry))
+      const registered = await registry.register(request.body, principalOf(request).name)
+      const { entry, granted, created } = registered
+      const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
+      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), disclosureRisk })
     },
   )
 

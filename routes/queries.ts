@@ -7,6 +7,7 @@ import {
   preview as previewSchema,
 } from '../schemas/answer.ts'
 import { datasetParameters } from '../schemas/dataset.ts'
+import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
@@ -47,7 +48,9 @@ const storedRelease = {
   content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
 }
 
-const previewQuery = z.strictObject({
+const batchPreviewQuery = z.strictObject({ candidates })
+
+const previewQuery = batchPreviewQuery.extend({
   supposedRows: z
     .string()
     .regex(/^[1-9]\d{0,11}$/, 'must be a whole number, at least 1')
@@ -122,10 +125,12 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
-        summary: 'What a batch would cost, and how far off its answers could be',
+        summary:
+          'What a batch would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
         security: analyst.security,
         params: datasetParameters,
+        querystring: batchPreviewQuery,
         body: batch,
         response: { 200: batchPreview, ...problemResponses },
       },
@@ -134,7 +139,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { queries } = request.body
       const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
-      return previewBatch({ dataset, queries }, answering.limits, balances)
+      return previewBatch({ dataset, queries }, answering.limits, balances, request.query)
     },
   )
 
@@ -144,7 +149,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
-        summary: 'What a query would cost, and how far off its answer could be',
+        summary:
+          'What a query would cost, how far off its answer could be, and what it lets an adversary guess',
         description: 'Touches no data and costs nothing.',
         security: analyst.security,
         params: datasetParameters,
@@ -156,7 +162,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
-      return preview({ dataset, query: request.body }, answering.limits, balances, request.query.supposedRows)
+      return preview({ dataset, query: request.body }, answering.limits, balances, request.query)
     },
   )
 

@@ -1,5 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
+import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import {
   openedSession,
@@ -77,10 +79,12 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Sparse vector'],
-        summary: 'What a session would cost, and how far off its answers could be',
+        summary:
+          'What a session would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
         security: analyst.security,
         params: datasetParameters,
+        querystring: z.strictObject({ candidates }),
         body: sessionRequest,
         response: { 200: sessionPreview, ...problemResponses },
       },
@@ -88,7 +92,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
-      return previewSession(request.body, dataset, balances)
+      return previewSession(request.body, dataset, balances, request.query)
     },
   )
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { amount, debit, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
+import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
 const kind = z.enum(QUERY_KINDS)
@@ -262,6 +263,7 @@ export const preview = z
     accuracy,
     ...debit,
     affordable,
+    disclosureRisk: releaseRisk,
   })
   .meta({ id: 'Preview', description: 'What a query would cost and how far off its answer could be.' })
 
@@ -302,5 +304,6 @@ export const batchPreview = z
     answers: z.array(z.strictObject(queryOfBatch)).readonly(),
     ...debit,
     affordable,
+    disclosureRisk: releaseRisk,
   })
   .meta({ id: 'BatchPreview', description: 'What a batch would cost and how far off its answers could be.' })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { budgetRequest } from './budget.ts'
+import { budgetRisk } from './disclosure.ts'
 
 /** A dataset's id, as it stands in paths. */
 export const datasetId = z
@@ -179,6 +180,12 @@ export const dataset = z
     registeredAt: z.iso.datetime(),
   })
   .meta({ id: 'Dataset', description: "A dataset's public facts." })
+
+/** What a registration gives. */
+export const registeredDataset = dataset.extend({ disclosureRisk: budgetRisk }).meta({
+  id: 'RegisteredDataset',
+  description: "A dataset's public facts, and what its whole budget lets an adversary guess.",
+})
 
 /** GET /v1/datasets */
 export const datasetList = z

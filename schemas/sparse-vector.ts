@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 import { amount, debit, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
+import { releaseRisk } from './disclosure.ts'
 import { where } from './query.ts'
 
 const LARGEST_COUNT = 1_000_000_000_000
@@ -137,6 +138,7 @@ export const sessionPreview = z
     ...facts,
     ...debit,
     affordable: z.boolean().describe('Whether budget and allotment suffice now.'),
+    disclosureRisk: releaseRisk,
   })
   .meta({
     id: 'SessionPreview',

@@ -1,5 +1,6 @@
 import type { Dataset } from './catalog/dataset.ts'
 import { type ChargeDependencies, charge, describeDebit, describePrice, inFlight } from './charge.ts'
+import { betweenReplaced, describeReleaseRisk } from './disclosure.ts'
 import type { Engine } from './engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from './ledger/ledger.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
@@ -9,9 +10,10 @@ import { plan } from './planner/plan.ts'
 import type { Plan } from './planner/plan-kinds.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './planner/plan-limits.ts'
 import { priceOf } from './planner/price.ts'
+import { replacementLoss } from './planner/replacement.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import type { Released } from './planner/report-kinds.ts'
-import { type Amount, amountNumbers } from './privacy/accounting.ts'
+import { type Amount, amountNumbers, lossOfAmount } from './privacy/accounting.ts'
 import { Refusal, refuseField } from './privacy/refusal.ts'
 import { release } from './release.ts'
 
@@ -225,45 +227,62 @@ export interface PreviewBalances {
   readonly analyst: AnalystSpending
 }
 
+/** What the caller of a preview supposes; none of it is compared with the data. */
+export interface Suppositions {
+  /** How many rows are counted: the accuracy of some means depends on it. */
+  readonly supposedRows?: number | undefined
+  /** How many rows an informed adversary chooses among. */
+  readonly candidates?: number | undefined
+}
+
 /**
- * What a question would cost and how far off its answer could be, without charging or reading anything.
- *
- * @param supposedRows how many rows the caller supposes to count: the accuracy of some means depends on it
+ * What a question would cost, how far off its answer could be and what it would let an adversary guess, without charging
+ * or reading anything.
  * @throws Refusal where the question does not fit.
  */
 export function preview(
   question: Pick<Question, 'dataset' | 'query'>,
   limits: PlanLimits,
   { budget, analyst }: PreviewBalances,
-  supposedRows?: number,
+  { supposedRows, ...supposed }: Suppositions = {},
 ) {
   const { dataset, query } = question
   const planned = plan(query, dataset, limits)
+  const described = describePlan(planned, supposedRows)
+  const { loss } = planned
+  const { accuracy } = described
+  const release = { loss, replacementLoss: replacementLoss(planned), accuracy }
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
-    ...describePlan(planned, supposedRows),
+    ...described,
     ...describePrice(priceOf(planned, dataset.accounting), budget, analyst),
+    disclosureRisk: describeReleaseRisk({ dataset, granted: budget.granted, ...supposed }, release),
   }
 }
 
 /**
- * What a batch would cost and how far off its answers could be, without charging or reading anything.
+ * What {@link preview} tells of one question, of a batch.
  * @throws Refusal where a question does not fit.
  */
 export function previewBatch(
   batch: Pick<Batch, 'dataset' | 'queries'>,
   limits: PlanLimits,
   { budget, analyst }: PreviewBalances,
+  supposed: Pick<Suppositions, 'candidates'> = {},
 ) {
   const { dataset } = batch
   const planned = planQueries(batch, limits)
+  const { granted } = budget
+  const loss = lossOfAmount(planned.price, granted.deltaAtto)
+  const release = { loss, replacementLoss: betweenReplaced(loss, dataset) }
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     answers: planned.plans.map((each) => ({ ...describePlan(each), ...describeShare(each) })),
     ...describeGroups(planned),
     ...describePrice(planned.price, budget, analyst),
+    disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
   }
 }
 

@@ -35,6 +35,8 @@ export const PROBLEMS = {
   'source-does-not-fit': { status: 422, title: 'The source file does not fit the declaration' },
   'unsupported-privacy-unit': { status: 422, title: 'The privacy unit is not supported' },
   'not-synthetic': { status: 403, title: 'The dataset is not synthetic' },
+  'too-many-worlds': { status: 422, title: 'There are too many possible worlds' },
+  'risk-below-prior': { status: 422, title: 'No epsilon brings the risk so low' },
   'query-does-not-fit': { status: 422, title: 'The query does not fit the dataset' },
   'mechanism-not-applicable': { status: 422, title: 'The mechanism does not apply' },
   'unsupported-under-zcdp': { status: 422, title: 'The query has no price in rho' },

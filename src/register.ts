@@ -37,6 +37,14 @@ export type RegistrationRequest = DatasetDeclaration & {
   readonly budget: CatalogEntry['budget']
 }
 
+/** A dataset that is registered, and all that its budget may reveal. */
+export interface Registered {
+  readonly entry: CatalogEntry
+  readonly granted: PrivacyLoss
+  /** Whether it was not there before. */
+  readonly created: boolean
+}
+
 /** Registers and withdraws datasets, one at a time. */
 export interface Registry {
   /**
@@ -44,10 +52,7 @@ export interface Registry {
    * changes nothing and says so.
    * @throws Refusal where a rule is broken; nothing is left behind then.
    */
-  register(
-    request: RegistrationRequest,
-    principal: string,
-  ): Promise<{ readonly entry: CatalogEntry; readonly created: boolean }>
+  register(request: RegistrationRequest, principal: string): Promise<Registered>
   /**
    * Withdraw a dataset and its ingested rows. Its budget, with all that was spent, stays for whatever is registered
    * under the id again.
@@ -84,7 +89,7 @@ async function register(
   request: RegistrationRequest,
   principal: string,
   requireAlone: () => Promise<void>,
-) {
+): Promise<Registered> {
   const { catalog, engine, ledger, dataDirectory } = dependencies
   const { budget: requestedBudget, ...declaration } = request
   const granted: PrivacyLoss = {
@@ -108,7 +113,10 @@ async function register(
   let publishing = false
   try {
     const sourceDigest = await copySource(dataDirectory, source, copy)
-    if (existing !== undefined) return { entry: requireSame(existing, request, sourceDigest), created: false }
+    if (existing !== undefined) {
+      const entry = requireSame(existing, request, sourceDigest)
+      return { entry, granted: opened?.granted ?? granted, created: false }
+    }
 
     const { rows } = await ingest({ sourcePath: copy, format: source.format, columns, targetPath: rowsFile })
     if (declaration.neighbours === 'change-one' && rows === 0) {
@@ -131,7 +139,7 @@ async function register(
     await requireAlone()
     publishing = true
     await catalog.add(entry)
-    return { entry, created: true }
+    return { entry, granted: outcome.kind === 'exists' ? outcome.budget.granted : granted, created: true }
   } catch (error) {
     await engine.closeDataset({ id, version })
     // An entry that may be on the disk needs its rows; if it is not, the next start removes them.

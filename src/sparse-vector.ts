@@ -1,4 +1,10 @@
-import { type Answer, type AnswerDependencies, AnswerFailure, type PreviewBalances } from './answer.ts'
+import {
+  type Answer,
+  type AnswerDependencies,
+  AnswerFailure,
+  type PreviewBalances,
+  type Suppositions,
+} from './answer.ts'
 import type { Dataset } from './catalog/dataset.ts'
 import {
   charge,
@@ -9,6 +15,7 @@ import {
   keyOfRequest,
   keyReused,
 } from './charge.ts'
+import { betweenReplaced, describeReleaseRisk } from './disclosure.ts'
 import type { Engine } from './engines/engine.ts'
 import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from './ledger/ledger.ts'
@@ -422,16 +429,25 @@ function describeComparison(answer: ThresholdAnswer, { fractionBits }: SparseVec
 }
 
 /**
- * What a session would cost and how far off its answers could be, without charging or reading anything.
+ * What a session would cost, how far off its answers could be and what they would let an adversary guess, without
+ * charging or reading anything.
  * @throws Refusal where the request does not fit.
  */
 export function previewSession(
   request: SessionRequest,
   dataset: Dataset,
   { budget, analyst }: PreviewBalances,
+  supposed: Pick<Suppositions, 'candidates'> = {},
 ) {
   const planned = planSession(request, dataset)
-  return { ...describeSession(planned), ...describePrice(priceOfSession(planned), budget, analyst) }
+  const { granted } = budget
+  const { loss } = planned.measurement
+  const release = { loss, replacementLoss: betweenReplaced(loss, dataset) }
+  return {
+    ...describeSession(planned),
+    ...describePrice(priceOfSession(planned), budget, analyst),
+    disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
+  }
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   rhoPico,
   subtractLoss,
 } from './loss.ts'
-import { rhoBoughtBy } from './zcdp-conversion.ts'
+import { epsilonOfRho, rhoBoughtBy } from './zcdp-conversion.ts'
 
 /**
  * How a dataset's budget is counted: `basic` adds up epsilon and delta; `zcdp` adds up the rho of zero-concentrated
@@ -80,6 +80,16 @@ export function coversAmount(whole: Amount, part: Amount): boolean {
 /** Whether two amounts are the same, to the last unit. */
 export function isSameAmount(a: Amount, b: Amount): boolean {
   return a.accounting === b.accounting && coversAmount(a, b) && coversAmount(b, a)
+}
+
+/** The (epsilon, delta) that an amount promises; of rho, at that delta. */
+export function lossOfAmount(amount: Amount, deltaAtto: DeltaAtto): PrivacyLoss {
+  switch (amount.accounting) {
+    case 'basic':
+      return { epsilonNano: amount.epsilonNano, deltaAtto: amount.deltaAtto }
+    case 'zcdp':
+      return { epsilonNano: epsilonOfRho(amount.rhoPico, deltaAtto), deltaAtto }
+  }
 }
 
 /** An amount as the numbers people read. */

@@ -144,3 +144,16 @@ export function rhoNumber(value: RhoPico): number {
 export function lossNumbers(loss: PrivacyLoss): { epsilon: number; delta: number } {
   return { epsilon: epsilonNumber(loss.epsilonNano), delta: deltaNumber(loss.deltaAtto) }
 }
+
+/**
+ * What a loss between neighbours amounts to between datasets that are two steps apart: (2 epsilon, (1 + e^epsilon)
+ * delta), rounded up. Group privacy; Dwork and Roth 2014, theorem 2.2, and for delta Vadhan 2017, lemma 2.2.
+ */
+export function lossOfTwoSteps({ epsilonNano: epsilon, deltaAtto: delta }: PrivacyLoss): PrivacyLoss {
+  const doubled = epsilonNano(2n * epsilon)
+  if (delta === 0n) return { epsilonNano: doubled, deltaAtto: delta }
+  // More than the last bits of two doubles and a power can be off.
+  const second = Number(delta) * Math.exp(epsilonNumber(epsilon)) * (1 + 1e-12)
+  const whole = second < Number(ONE_DELTA_ATTO) ? delta + BigInt(Math.ceil(second)) : ONE_DELTA_ATTO
+  return { epsilonNano: doubled, deltaAtto: deltaAtto(whole > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : whole) }
+}

@@ -17,6 +17,8 @@ export type RefusalCode =
   | 'source-does-not-fit'
   | 'unsupported-privacy-unit'
   | 'not-synthetic'
+  | 'too-many-worlds'
+  | 'risk-below-prior'
   | 'query-does-not-fit'
   | 'mechanism-not-applicable'
   | 'unsupported-under-zcdp'

@@ -198,6 +198,27 @@ describe('preview', () => {
     expect((await ask('?supposedRows=0').expect(400)).body.errors[0].field).toBe('supposedRows')
   })
 
+  test.each([
+    ['queries/preview', { kind: 'count', epsilon: 0.5 }, 0.5],
+    ['queries/batch/preview', { queries: [{ kind: 'count', epsilon: 0.5 }] }, 1],
+    ['sparse-vector-sessions/preview', { threshold: 10, positives: 1, epsilon: 0.5 }, 1],
+  ])('%s tells what an informed adversary can guess', async (path, body, lossOfOneReplaced) => {
+    const ask = (candidates: string) =>
+      service.as('analyst').post(`/v1/datasets/census/${path}${candidates}`).send(body)
+    const { disclosureRisk } = (await ask('?candidates=4').expect(200)).body
+    expect(disclosureRisk).toMatchObject({
+      candidates: 4,
+      blindGuess: 0.25,
+      query: { epsilon: 0.5, delta: 0 },
+    })
+    expect(disclosureRisk.query.risk).toBeCloseTo(1 / (1 + 3 * Math.exp(-lossOfOneReplaced)), 12)
+    expect(disclosureRisk.statement).toContain('At epsilon 0.5 an adversary who knows all but one person')
+    // The number of rows is private here, so without a supposition the adversary is left with two.
+    expect((await ask('').expect(200)).body.disclosureRisk.candidates).toBe(2)
+    for (const wrong of ['1', '0', '2.5', '-3', '1e3', '', '9999999999999'])
+      expect((await ask(`?candidates=${wrong}`).expect(400)).body.errors[0].field).toBe('candidates')
+  })
+
   test('says where the budget does not suffice', async () => {
     const { body } = await service
       .as('analyst')

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { dataset as datasetSchema } from '../../schemas/dataset.ts'
+import { dataset as datasetSchema, registeredDataset } from '../../schemas/dataset.ts'
 import { startTestService, type TestService } from './service.ts'
 
 let service: TestService
@@ -54,10 +54,12 @@ const EXACT = { epsilon: 90, mechanism: 'geometric' }
 describe('a file is registered', () => {
   test('its public facts are shown, and the same registration again changes nothing', async () => {
     const { body } = await register(pupils).expect(201)
-    expect(datasetSchema.parse(body)).toMatchObject({ id: 'pupils', neighbours: 'change-one', rows: 4 })
-    expect((await service.as('analyst').get('/v1/datasets/pupils').expect(200)).body).toEqual(body)
+    const { disclosureRisk, ...facts } = registeredDataset.parse(body)
+    expect(disclosureRisk).toMatchObject({ candidates: 4, blindGuess: 0.25 })
+    expect(datasetSchema.parse(facts)).toMatchObject({ id: 'pupils', neighbours: 'change-one', rows: 4 })
+    expect((await service.as('analyst').get('/v1/datasets/pupils').expect(200)).body).toEqual(facts)
     expect((await register(pupils).expect(200)).body).toEqual(body)
-    expect((await service.as('auditor').get('/v1/datasets').expect(200)).body.datasets).toEqual([body])
+    expect((await service.as('auditor').get('/v1/datasets').expect(200)).body.datasets).toEqual([facts])
   })
 
   test('another declaration of the same id is refused while it is registered', async () => {

@@ -110,7 +110,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const query = querySchema.parse({ ...price, ...wire })
         const planned = planOf({ ...price, ...wire }, neighbours, size)
 
-        const before = preview({ dataset, query }, LIMITS, balances, 50)
+        const before = preview({ dataset, query }, LIMITS, balances, { supposedRows: 50 })
         requireFinite(before)
         expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
 
