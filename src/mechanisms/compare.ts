@@ -119,6 +119,14 @@ function sensitivityOf(statistics: number, { contribution }: Workload): Sensitiv
   }
 }
 
+/**
+ * A mechanism's measurement of as many statistics as the workload has.
+ * @throws Refusal where the mechanism does not apply.
+ */
+export function measurementOf(mechanism: ComparedMechanism, workload: Workload): Measurement {
+  return calibrations[mechanism](sensitivityOf(workload.statistics, workload), workload.loss)
+}
+
 /** Why a mechanism does not apply, by its own calibration; it never depends on the sensitivity. */
 function refusalOf(
   mechanism: ComparedMechanism,
