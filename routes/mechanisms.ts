@@ -41,7 +41,11 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
   )
 }
 
-function workloadOf(request: ComparisonRequest): Workload {
+/**
+ * The workload that a request describes, exact.
+ * @throws Refusal naming the field that has too many digits, or lies outside its bounds.
+ */
+export function workloadOf(request: ComparisonRequest): Workload {
   const { epsilon, delta, statistics, perStatistic, confidence, wholeNumbers } = request
   return {
     loss: { epsilonNano: epsilonFromWire(epsilon, 'epsilon'), deltaAtto: deltaFromWire(delta, 'delta') },

@@ -4,15 +4,15 @@ import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
-const kind = z.enum(QUERY_KINDS)
+export const kind = z.enum(QUERY_KINDS)
 
-const cellLabel = z
+export const cellLabel = z
   .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: z.number(), upper: z.number() })])
   .describe('A category, true or false, a bin, or null for the rows without a value.')
 
-const cellKey = z.record(z.string(), cellLabel)
+export const cellKey = z.record(z.string(), cellLabel)
 
-const result = z
+export const result = z
   .union([
     z.strictObject({ value: z.number() }),
     z.strictObject({ cells: z.array(z.strictObject({ key: cellKey, value: z.number() })).readonly() }),
@@ -83,7 +83,7 @@ const statisticName = {
   column: z.string().optional(),
 }
 
-const noise = z
+export const noise = z
   .union([
     z.strictObject({ ...additive, ...statisticNoise }),
     z.strictObject({
@@ -153,7 +153,7 @@ const nullableError = {
   expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
 }
 
-const accuracy = z
+export const accuracy = z
   .strictObject({
     confidence: z.number(),
     ...nullableError,

@@ -60,11 +60,14 @@ export const comparisonRequest = z
     examples: [{ epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }],
   })
 
-const comparedMechanism = z.enum(['geometric', 'laplace', 'analytic-gaussian', 'classic-gaussian']).meta({
-  id: 'ComparedMechanism',
-  description:
-    'A mechanism. The last two are the mechanism "gaussian" with the calibration "analytic" and "classic".',
-})
+/** Every mechanism that is compared. */
+export const comparedMechanism = z
+  .enum(['geometric', 'laplace', 'analytic-gaussian', 'classic-gaussian'])
+  .meta({
+    id: 'ComparedMechanism',
+    description:
+      'A mechanism. The last two are the mechanism "gaussian" with the calibration "analytic" and "classic".',
+  })
 
 const comparedNoise = z
   .strictObject({

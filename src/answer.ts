@@ -14,7 +14,7 @@ import { replacementLoss } from './planner/replacement.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import type { Released } from './planner/report-kinds.ts'
 import { type Amount, amountNumbers, lossOfAmount } from './privacy/accounting.ts'
-import { Refusal, refuseField } from './privacy/refusal.ts'
+import { Refusal, refuseField, withinField } from './privacy/refusal.ts'
 import { release } from './release.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -183,7 +183,7 @@ function planQueries(
   const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
   const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
   const plans = queries.map((query, place) =>
-    withField(`queries.${place}`, () => {
+    withinField(`queries.${place}`, () => {
       const maxCells = query.kind === 'keySelection' ? maxKeys : limits.maxCells
       const planned = plan(query, dataset, { maxCells, maxCharacters })
       priceOf(planned, dataset.accounting)
@@ -208,16 +208,6 @@ function mostValues(planned: Plan): number {
       return 0
     case 'key-selection':
       return planned.maxKeys
-  }
-}
-
-function withField<Result>(prefix: string, task: () => Result): Result {
-  try {
-    return task()
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
-    throw new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
   }
 }
 

@@ -14,18 +14,22 @@ import { z } from 'zod'
 import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
+import { EVALUATION_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
+import { plotsRoutes } from '../routes/plots.ts'
 import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
+import { riskRoutes } from '../routes/risk.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { KeyRing } from './access/keys.ts'
 import type { AnswerDependencies } from './answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { ComputationPool } from './computation-pool.ts'
 import { parseJsonBody } from './json.ts'
 import { createMetrics } from './metrics.ts'
-import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
+import { describeProblem, sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import type { Registry } from './register.ts'
 
 /** Everything the service is made of, opened by `server.ts`. */
@@ -34,6 +38,9 @@ export interface AppDependencies {
   readonly catalog: Catalog
   readonly registry: Registry
   readonly answering: AnswerDependencies
+  readonly computations: ComputationPool
+  /** Apart from the others, for each takes long. */
+  readonly evaluations: ComputationPool
   readonly logger: FastifyBaseLogger
   /** How long a request may take before its caller gets a 503; what was charged goes on and is stored. */
   readonly handlerTimeoutMs: number
@@ -46,15 +53,20 @@ export interface AppDependencies {
 /** The largest body: a predicate with the longest lists fits well. */
 export const BODY_LIMIT_BYTES = 64 * 1024
 
+/** The longest that the disclosure risk of a question, or a picture, may take. */
+const COMPUTATION_TIMEOUT_MS = 20_000
+
 /** The whole HTTP service, not yet listening. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { keyRing, catalog, registry, answering, logger, handlerTimeoutMs, drainMs, audit } = dependencies
+  const { keyRing, catalog, registry, answering, computations, evaluations, logger } = dependencies
+  const { handlerTimeoutMs, drainMs, audit } = dependencies
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     // A socket waits in silence for as long as its request may take.
-    connectionTimeout: Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS) + 10_000,
+    connectionTimeout:
+      Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS, EVALUATION_TIMEOUT_MS) + 10_000,
     handlerTimeout: handlerTimeoutMs,
     // What still comes while the service stops is answered: only readiness says no.
     return503OnClosing: false,
@@ -106,6 +118,12 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(queriesRoutes, { keyRing, catalog, answering })
   await app.register(sparseVectorRoutes, { keyRing, catalog, answering })
   await app.register(mechanismsRoutes, { keyRing })
+  await app.register(riskRoutes, { keyRing, computations, timeoutMs: COMPUTATION_TIMEOUT_MS })
+  const { engine, limits } = answering
+  const evaluating = { engine, limits, evaluations }
+  await app.register(evaluationsRoutes, { keyRing, catalog, evaluating, describeProblem })
+  const drawing = { catalog, evaluating, computations, timeoutMs: COMPUTATION_TIMEOUT_MS }
+  await app.register(plotsRoutes, { keyRing, ...drawing })
   if (audit !== undefined)
     await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))

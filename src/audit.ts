@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type AnswerDependencies, answer } from './answer.ts'
 import type { Dataset } from './catalog/dataset.ts'
+import { requireSynthetic } from './evaluation.ts'
 import type { Budget } from './ledger/ledger.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
 import { plan } from './planner/plan.ts'
@@ -14,7 +15,7 @@ import {
   ONE_EPSILON_NANO,
   type PrivacyLoss,
 } from './privacy/loss.ts'
-import { Refusal, refuseField } from './privacy/refusal.ts'
+import { refuseField } from './privacy/refusal.ts'
 import type { Registry } from './register.ts'
 
 /*
@@ -173,11 +174,7 @@ export async function auditReleases(
   releases: number,
   givenUp: () => boolean,
 ): Promise<readonly unknown[]> {
-  if (!dataset.synthetic)
-    throw new Refusal(
-      'not-synthetic',
-      `The dataset ${dataset.id} is not synthetic: it cannot be audited this way.`,
-    )
+  requireSynthetic(dataset)
   requireAffordable(plan(query, dataset, answering.limits).loss, releases)
   const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
   try {

@@ -79,13 +79,17 @@ interface ProblemParts {
   readonly facts?: RefusalFacts
 }
 
-/** Fastify's error handler: every refusal and every error becomes a problem document, and failures say nothing. */
-export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** The problem document of a refusal or an error, which is logged; failures say nothing. */
+export function describeProblem(error: unknown, request: FastifyRequest): Problem {
   const parts = problemParts(error)
   logProblem(error, parts.code, request)
-  const problem = problemDocument(parts, request.id)
-  const { status } = problem
-  const retryAfter = parts.facts?.retryAfterSeconds
+  return problemDocument(parts, request.id)
+}
+
+/** Fastify's error handler: every refusal and every error becomes a problem document. */
+export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = describeProblem(error, request)
+  const { status, retryAfterSeconds: retryAfter } = problem
   if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter)
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="sotto"')
   return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))

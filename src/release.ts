@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Engine } from './engines/engine.ts'
+import type { Engine, IndexCounts, TextCounts } from './engines/engine.ts'
 import { releaseKeyCounts, releaseKeys } from './mechanisms/key-selection.ts'
 import { addNoise } from './mechanisms/mechanism.ts'
 import { selectNoisyMax } from './mechanisms/noisy-max.ts'
@@ -10,49 +10,83 @@ import type { Plan } from './planner/plan-kinds.ts'
 import type { Released } from './planner/report-kinds.ts'
 
 /**
+ * What a plan asks of the data, in exact integers: by kind of plan. None of it leaves but through {@link letOut}. It holds
+ * nothing that cannot be handed to a thread.
+ */
+export type Exact =
+  /** One array per statistic, one integer per cell, in grid units. */
+  | { readonly release: 'estimates'; readonly integers: readonly (readonly bigint[])[] }
+  /** The rows of each candidate. */
+  | { readonly release: 'noisy-max'; readonly scores: readonly bigint[] }
+  | { readonly release: 'quantiles'; readonly values: IndexCounts }
+  | { readonly release: 'key-selection'; readonly texts: TextCounts }
+
+/**
  * Read what a plan asks of the data and let it out through the plan's mechanism. Nothing of the data is in the result
  * but through noise.
  *
  * @throws EngineFailure, and whatever the source of randomness throws; nothing is released then.
  */
 export async function release(plan: Plan, engine: Engine, noiseSource: UniformSource): Promise<Released> {
+  return letOut(plan, await readExact(plan, engine), noiseSource)
+}
+
+/**
+ * Read what a plan asks of the data.
+ * @throws EngineFailure
+ */
+export async function readExact(plan: Plan, engine: Engine): Promise<Exact> {
   switch (plan.release) {
-    case 'estimates': {
-      const integers = await readCells(engine, plan)
-      const noisy: (readonly bigint[])[] = []
-      for (const [statistic, measurement] of plan.measurements.entries()) {
-        noisy.push(addNoise(measurement, expectDefined(integers[statistic]), noiseSource))
-        // Ten thousand cells take milliseconds each time: others shall get their turn in between.
-        if (statistic + 1 < plan.measurements.length) await setImmediate()
-      }
-      return { release: 'estimates', noisy }
-    }
-    case 'noisy-max': {
-      const scores = (await readCells(engine, plan)).flat()
-      return { release: 'noisy-max', selected: selectNoisyMax(plan.measurement, scores, noiseSource) }
-    }
-    case 'quantiles': {
-      const values = await engine.countIndexes(plan.dataset, plan.counting)
-      const indexes: bigint[] = []
-      for (const measurement of plan.measurements) {
-        indexes.push(selectQuantile(measurement, values, noiseSource))
-        // Over a million values each takes a tenth of a second.
-        await setImmediate()
-      }
-      return { release: 'quantiles', indexes }
-    }
-    case 'key-selection': {
-      const { texts, counts } = await engine.countTexts(plan.dataset, plan.counting)
-      const keyAt = (position: number) => expectDefined(texts[position])
-      if (plan.measurement.mechanism === 'thresholded-geometric') {
-        const released = releaseKeyCounts(plan.measurement, counts, noiseSource)
-        const keys = released.map(({ key, noisyCount }) => ({ key: keyAt(key), noisyCount }))
-        return { release: 'key-selection', keys }
-      }
-      const kept = releaseKeys(plan.measurement, counts, noiseSource)
-      return { release: 'key-selection', keys: kept.map((position) => ({ key: keyAt(position) })) }
-    }
+    case 'estimates':
+      return { release: 'estimates', integers: await readCells(engine, plan) }
+    case 'noisy-max':
+      return { release: 'noisy-max', scores: (await readCells(engine, plan)).flat() }
+    case 'quantiles':
+      return { release: 'quantiles', values: await engine.countIndexes(plan.dataset, plan.counting) }
+    case 'key-selection':
+      return { release: 'key-selection', texts: await engine.countTexts(plan.dataset, plan.counting) }
   }
+}
+
+/**
+ * Let what was read for a plan out through the plan's mechanism, with fresh noise each time.
+ *
+ * @throws RangeError for what was read for another kind of plan; and whatever the source of randomness throws: nothing
+ * is released then.
+ */
+export async function letOut(plan: Plan, exact: Exact, noiseSource: UniformSource): Promise<Released> {
+  if (plan.release === 'estimates' && exact.release === 'estimates') {
+    const noisy: (readonly bigint[])[] = []
+    for (const [statistic, measurement] of plan.measurements.entries()) {
+      noisy.push(addNoise(measurement, expectDefined(exact.integers[statistic]), noiseSource))
+      // Ten thousand cells take milliseconds each time: others shall get their turn in between.
+      if (statistic + 1 < plan.measurements.length) await setImmediate()
+    }
+    return { release: 'estimates', noisy }
+  }
+  if (plan.release === 'noisy-max' && exact.release === 'noisy-max')
+    return { release: 'noisy-max', selected: selectNoisyMax(plan.measurement, exact.scores, noiseSource) }
+  if (plan.release === 'quantiles' && exact.release === 'quantiles') {
+    const indexes: bigint[] = []
+    for (const measurement of plan.measurements) {
+      indexes.push(selectQuantile(measurement, exact.values, noiseSource))
+      // Over a million values each takes a tenth of a second.
+      await setImmediate()
+    }
+    return { release: 'quantiles', indexes }
+  }
+  if (plan.release === 'key-selection' && exact.release === 'key-selection') {
+    const { texts, counts } = exact.texts
+    const keyAt = (position: number) => expectDefined(texts[position])
+    if (plan.measurement.mechanism === 'thresholded-geometric') {
+      const released = releaseKeyCounts(plan.measurement, counts, noiseSource)
+      const keys = released.map(({ key, noisyCount }) => ({ key: keyAt(key), noisyCount }))
+      return { release: 'key-selection', keys }
+    }
+    const kept = releaseKeys(plan.measurement, counts, noiseSource)
+    return { release: 'key-selection', keys: kept.map((position) => ({ key: keyAt(position) })) }
+  }
+  throw new RangeError('what was read is not what the plan asks for')
 }
 
 /** All cells of all statistics: an engine that left a cell out would have it released without noise. */

@@ -6,6 +6,7 @@ import { createFirstKeys, openKeyRing } from './access/keys.ts'
 import { buildApp } from './app.ts'
 import { registerAuditedDatasets } from './audit.ts'
 import { openCatalog } from './catalog/catalog.ts'
+import { openComputationPool } from './computation-pool.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { censusRegistration, writeCensus } from './demo.ts'
 import { openDuckDbEngine } from './engines/duckdb.ts'
@@ -84,10 +85,16 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
+    const computations = openComputationPool({ threads: 2, mostWaiting: 16 })
+    opened.defer(() => computations.close())
+    const evaluations = openComputationPool({ threads: 1, mostWaiting: 4 })
+    opened.defer(() => evaluations.close())
     const app = await buildApp({
       keyRing,
       catalog,
       registry,
+      computations,
+      evaluations,
       answering: {
         engine,
         ledger,

@@ -68,3 +68,17 @@ export class Refusal extends Error {
 export function refuseField(code: RefusalCode, field: string, rule: string): Refusal {
   return new Refusal(code, `${field}: ${rule}`, [{ field, rule }])
 }
+
+/**
+ * What a task gives; what it refuses is said of the field that it is a part of.
+ * @param prefix a dotted path, such as `queries.3`
+ */
+export function withinField<Result>(prefix: string, task: () => Result): Result {
+  try {
+    return task()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
+    throw new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
+  }
+}

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import path from 'node:path'
+import { resolve } from 'node:path'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -42,7 +42,7 @@ function schemaOf(part: unknown): Record<string, unknown> {
 }
 
 test('openapi.yaml is what the code generates (npm run openapi writes it)', async () => {
-  expect(await readFile(path.resolve(import.meta.dirname, '../../openapi.yaml'), 'utf8')).toBe(served)
+  expect(await readFile(resolve(import.meta.dirname, '../../openapi.yaml'), 'utf8')).toBe(served)
 })
 
 test('it is OpenAPI 3.1 with every call of the design that there is', () => {
@@ -74,6 +74,13 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'post /v1/sparse-vector-sessions/{id}/questions',
     'get /v1/sparse-vector-sessions/{id}',
     'post /v1/mechanisms/compare',
+    'post /v1/risk',
+    'post /v1/risk/epsilon',
+    'post /v1/datasets/{dataset}/evaluations',
+    'get /v1/plots/risk',
+    'get /v1/plots/noise-comparison',
+    'get /v1/plots/answer-distribution',
+    'get /v1/datasets/{dataset}/plots/noisy-table',
   ])
 })
 
@@ -93,15 +100,16 @@ test("every operation's example works as it stands, with the key of its role", a
     method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
   const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
   for (const { method, path: template, operation } of inOrder) {
-    const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const parameter = operation.parameters?.find(
-        (candidate) => 'name' in candidate && candidate.name === name,
-      )
-      const example =
-        parameter !== undefined && 'schema' in parameter ? schemaOf(parameter.schema).example : undefined
+    const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
+    const exampleOf = (name: string): string => {
+      const example = schemaOf(parameters.find((parameter) => parameter.name === name)?.schema ?? {}).example
       expect(example, `${template} has an example for ${name}`).toBeDefined()
       return String(example)
-    })
+    }
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => exampleOf(name))
+    const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
+    const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
+    const filled = needed.length === 0 ? path : `${path}?${query}`
     const scheme = Object.keys(operation.security?.[0] ?? {})[0]
     const role = scheme === undefined ? undefined : ROLE_OF_SCHEME[scheme]
     const request = service.as(role ?? 'analyst')[method](filled)

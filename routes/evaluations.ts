@@ -1,0 +1,109 @@
+import { PassThrough } from 'node:stream'
+import fastifyAccepts from '@fastify/accepts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { evaluation, evaluationRequest } from '../schemas/evaluation.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import { type EvaluationDependencies, evaluateSynthetic } from '../src/evaluate-synthetic.ts'
+import { accessFor } from './access.ts'
+import { requireDataset } from './require-dataset.ts'
+import { givenUpBy } from './waiting.ts'
+
+export interface EvaluationsOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly evaluating: EvaluationDependencies
+  /** An error as a problem document. */
+  readonly describeProblem: (error: unknown, request: FastifyRequest) => object
+}
+
+/** How long the runs of an evaluation may take. */
+export const EVALUATION_TIMEOUT_MS = 180_000
+
+/** One line of a stream. */
+type Told =
+  | { readonly progress: { readonly runs: number; readonly of: number } }
+  | { readonly evaluation: object }
+  | { readonly problem: object }
+
+/** How an evaluation is told while it is under way, by media type. */
+const STREAMS = {
+  'application/x-ndjson': (told: Told) => `${JSON.stringify(told)}\n`,
+  'text/event-stream': (told: Told) => {
+    const [[event, data] = []] = Object.entries(told)
+    return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+  },
+} as const
+
+/** How far off answers are, tried on made-up people before a budget is touched. */
+export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
+  app,
+  { keyRing, catalog, evaluating, describeProblem },
+) => {
+  const analyst = accessFor(keyRing, 'analyst')
+  await app.register(fastifyAccepts)
+  const told = { schema: z.string() }
+
+  app.post(
+    '/v1/datasets/:dataset/evaluations',
+    {
+      onRequest: analyst.onRequest,
+      // Reading the data has the time limit of a query besides.
+      handlerTimeout: 2 * EVALUATION_TIMEOUT_MS,
+      schema: {
+        tags: ['Evaluations'],
+        summary: 'How far off the answers to a query are',
+        description:
+          'Answers the query many times and compares with the truth. For synthetic datasets only, whoever asks; never ' +
+          'charged. With `Accept: application/x-ndjson` or `text/event-stream` it tells how far it is: lines, or events, ' +
+          'of `progress`, and at the end one of `evaluation` or `problem`.',
+        security: analyst.security,
+        params: datasetParameters,
+        body: evaluationRequest,
+        response: {
+          200: {
+            description: 'How far off the answers were.',
+            content: {
+              'application/json': { schema: evaluation },
+              'application/x-ndjson': told,
+              'text/event-stream': told,
+            },
+          },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { runs } = request.body
+      const evaluate = await evaluateSynthetic(evaluating, { dataset, ...request.body })
+      const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp: givenUpBy(reply) }
+      const mediaType = streamAsked(request)
+      if (mediaType === undefined)
+        return reply.type('application/json').send(JSON.stringify(await evaluate(terms)))
+
+      const stream = new PassThrough()
+      const tell = (what: Told) => stream.write(STREAMS[mediaType](what))
+      void evaluate({ ...terms, onProgress: (done) => tell({ progress: { runs: Number(done), of: runs } }) })
+        .then(
+          (found) => tell({ evaluation: found }),
+          (error: unknown) => tell({ problem: describeProblem(error, request) }),
+        )
+        .finally(() => stream.end())
+      return sendStream(reply.type(mediaType), stream)
+    },
+  )
+}
+
+function streamAsked(request: FastifyRequest): keyof typeof STREAMS | undefined {
+  const preferred = request.type(['application/json', ...Object.keys(STREAMS)])
+  return preferred === 'application/x-ndjson' || preferred === 'text/event-stream' ? preferred : undefined
+}
+
+function sendStream(reply: FastifyReply, stream: PassThrough): FastifyReply {
+  return reply.header('cache-control', 'no-store').send(stream)
+}

@@ -1,0 +1,182 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { comparisonRequest } from '../schemas/mechanisms.ts'
+import { criterion, distributionRequest, svg, theme } from '../schemas/plots.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import { query } from '../schemas/query.ts'
+import { epsilonRequest } from '../schemas/risk.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import type { ComputationPool } from '../src/computation-pool.ts'
+import { type EvaluationDependencies, evaluateSynthetic } from '../src/evaluate-synthetic.ts'
+import { parseJsonBody } from '../src/json.ts'
+import {
+  pictureOfAnswers,
+  pictureOfNoise,
+  pictureOfRisk,
+  pictureOfTable,
+  rangeOfRisk,
+} from '../src/pictures.ts'
+import type { Plot, Theme } from '../src/plots/plot.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import { accessFor } from './access.ts'
+import { workloadOf } from './mechanisms.ts'
+import { requireDataset } from './require-dataset.ts'
+import { epsilonReportOf } from './risk.ts'
+import { givenUpBy } from './waiting.ts'
+
+export interface PlotsOptions {
+  readonly keyRing: KeyRing
+  readonly catalog: Catalog
+  readonly evaluating: EvaluationDependencies
+  readonly computations: ComputationPool
+  /** How long each step of a picture may take. */
+  readonly timeoutMs: number
+}
+
+const CURVE_POINTS = 201
+const LONGEST_QUESTION = 8_000
+
+/** A JSON document in the query string, under the rules of a body. */
+function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object) {
+  return z
+    .string()
+    .max(LONGEST_QUESTION)
+    .transform((text, context): unknown => {
+      try {
+        return parseJsonBody(text)
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        context.addIssue({ code: 'custom', message: 'must be a JSON document' })
+        return z.NEVER
+      }
+    })
+    .pipe(schema)
+    .meta({ description: 'The question, as JSON.', example: JSON.stringify(example) })
+}
+
+/** What risk, noise and noisy tables look like. Of datasets, only synthetic ones are drawn. */
+export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
+  app,
+  { keyRing, catalog, evaluating, computations, timeoutMs },
+) => {
+  const analyst = accessFor(keyRing, 'analyst')
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+  const risks = { computations, timeoutMs }
+  const picture = async (reply: FastifyReply, theme: Theme, plot: Plot): Promise<FastifyReply> => {
+    const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+    return sendPicture(reply, await computations.run('draw', { plot, theme }, terms))
+  }
+
+  app.get(
+    '/v1/plots/risk',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Plots'],
+        summary: 'The disclosure risk against epsilon',
+        description:
+          'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column.',
+        security: everyone.security,
+        querystring: z.strictObject({
+          question: jsonParameter(epsilonRequest, {
+            universe: { absence_days: [1, 2, 3, 10] },
+            released: 3,
+            query: { kind: 'mean' },
+            risk: 0.3333333333333333,
+          }),
+          theme,
+        }),
+        response: { 200: svg, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { question, theme } = request.query
+      const { query, risk } = question
+      const to = question.curve?.to ?? rangeOfRisk((await epsilonReportOf(risks, question, reply)).columns)
+      const curve = question.curve ?? { from: 0, to, points: CURVE_POINTS }
+      const { columns } = await epsilonReportOf(risks, { ...question, curve }, reply)
+      return picture(reply, theme, pictureOfRisk(query, risk, columns))
+    },
+  )
+
+  app.get(
+    '/v1/plots/noise-comparison',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Plots'],
+        summary: 'The noise of each mechanism by the number of statistics',
+        security: everyone.security,
+        querystring: z.strictObject({
+          question: jsonParameter(comparisonRequest, { epsilon: 1, delta: 1e-5, statistics: 20 }),
+          criterion,
+          theme,
+        }),
+        response: { 200: svg, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { question, criterion, theme } = request.query
+      return picture(reply, theme, pictureOfNoise(workloadOf(question), criterion))
+    },
+  )
+
+  app.get(
+    '/v1/plots/answer-distribution',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Plots'],
+        summary: 'How the answers of a mechanism spread around the truth',
+        security: everyone.security,
+        querystring: z.strictObject({
+          question: jsonParameter(distributionRequest, { mechanism: 'geometric', epsilon: 0.5, truth: 100 }),
+          theme,
+        }),
+        response: { 200: svg, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { question, theme } = request.query
+      return picture(reply, theme, pictureOfAnswers(question.mechanism, workloadOf(question), question.truth))
+    },
+  )
+
+  app.get(
+    '/v1/datasets/:dataset/plots/noisy-table',
+    {
+      onRequest: analyst.onRequest,
+      schema: {
+        tags: ['Plots'],
+        summary: 'A noisy table of made-up people, with error bars and the truth',
+        description: 'For synthetic datasets only, whoever asks; drawn anew each time and never charged.',
+        security: analyst.security,
+        params: datasetParameters,
+        querystring: z.strictObject({
+          query: jsonParameter(query, { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.01 }),
+          theme,
+        }),
+        response: { 200: svg, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { query, theme } = request.query
+      const evaluate = await evaluateSynthetic(evaluating, { dataset, query, runs: 1, shown: 1 })
+      const evaluated = await evaluate({ timeoutMs, givenUp: givenUpBy(reply) })
+      return picture(reply.header('cache-control', 'no-store'), theme, pictureOfTable(evaluated))
+    },
+  )
+}
+
+/** Sends a picture within which nothing may run or load. */
+function sendPicture(reply: FastifyReply, svg: string): FastifyReply {
+  return reply
+    .type('image/svg+xml')
+    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    .header('x-content-type-options', 'nosniff')
+    .send(svg)
+}

@@ -1,0 +1,88 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { problemResponses } from '../schemas/problem.ts'
+import {
+  type EpsilonRequest,
+  epsilonReport,
+  epsilonRequest,
+  riskReport,
+  riskRequest,
+} from '../schemas/risk.ts'
+import type { KeyRing } from '../src/access/keys.ts'
+import type { ComputationPool } from '../src/computation-pool.ts'
+import { accessFor } from './access.ts'
+import { givenUpBy } from './waiting.ts'
+
+export interface RiskOptions {
+  readonly keyRing: KeyRing
+  readonly computations: ComputationPool
+  /** How long a question may take. */
+  readonly timeoutMs: number
+}
+
+/** The disclosure risk of a release, and the epsilon that an accepted risk allows. No dataset is touched. */
+export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
+  app,
+  { keyRing, computations, timeoutMs },
+) => {
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+
+  app.post(
+    '/v1/risk',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Disclosure risk'],
+        summary: 'What an adversary learns of who was released',
+        description:
+          'Sensitivities, bounds of the disclosure risk at an epsilon, and what an adversary believes after a response ' +
+          '(Lee and Clifton 2011). The people are those of the request: no dataset is touched, nothing is charged.',
+        security: everyone.security,
+        body: riskRequest,
+        response: { 200: riskReport, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { universe, ...question } = request.body
+      const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+      const columns = await computations.run('risk', { columns: universe, ...question }, terms)
+      const { released, query, changed, epsilon } = question
+      return { released, query, changed, ...(epsilon === undefined ? {} : { epsilon }), columns }
+    },
+  )
+
+  app.post(
+    '/v1/risk/epsilon',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Disclosure risk'],
+        summary: 'The epsilon that an accepted risk allows',
+        description:
+          'From the upper bound in closed form, and from the tight bound by bisection; with `curve`, both bounds over a ' +
+          'range. GET /v1/plots/risk draws it.',
+        security: everyone.security,
+        body: epsilonRequest,
+        response: { 200: epsilonReport, ...problemResponses },
+      },
+    },
+    async (request, reply) => epsilonReportOf({ computations, timeoutMs }, request.body, reply),
+  )
+}
+
+/** What POST /v1/risk/epsilon answers. */
+export async function epsilonReportOf(
+  { computations, timeoutMs }: Pick<RiskOptions, 'computations' | 'timeoutMs'>,
+  { universe, curve, ...question }: EpsilonRequest,
+  reply: FastifyReply,
+) {
+  const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+  const epsilons = curve && evenlySpaced(curve)
+  const columns = await computations.run('epsilon', { columns: universe, epsilons, ...question }, terms)
+  const { released, query, changed, risk } = question
+  return { released, query, changed, risk, columns }
+}
+
+function evenlySpaced({ from, to, points }: NonNullable<EpsilonRequest['curve']>): readonly number[] {
+  return Array.from({ length: points }, (_, index) => from + ((to - from) * index) / (points - 1))
+}

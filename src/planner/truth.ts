@@ -1,0 +1,234 @@
+import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
+import { numberFromDecimal } from '../privacy/decimal.ts'
+import type { Estimate } from './estimates.ts'
+import { type CellLabel, cellKeys } from './grouping.ts'
+import type { EstimatePlan, QuantilePlan } from './plan-kinds.ts'
+import { accuracyReport, report } from './report.ts'
+import type { AccuracyReport, Report } from './report-kinds.ts'
+import { percentagesOf } from './selection.ts'
+
+/*
+ * What answers would be without noise, for evaluations of synthetic data. Whatever is computed here is the data itself: it
+ * is for datasets whose people are made up, and nothing that answers a query needs it.
+ */
+
+/** Which number of an answer: of which cell, which statistic of a group, or which percentile; nothing where it is the only one. */
+export interface NumberName {
+  readonly key?: Readonly<Record<string, CellLabel>>
+  readonly statistic?: string
+  readonly column?: string
+  readonly p?: number
+}
+
+/** One number of an answer, and what is known of its error beforehand. */
+export interface TrueNumber {
+  readonly name: NumberName
+  /** Without noise and without post-processing; null where there is no such number: a mean of no rows. */
+  readonly truth: number | null
+  /** Of the noisy number, before any post-processing; null where only a bound is known, or nothing. */
+  readonly expectedAbsoluteError: number | null
+  /** What the expected absolute error is at most, given how many rows there are, where it is not known itself. */
+  readonly expectedAbsoluteErrorBound: number | null
+  /** Whether the expected error is known to be 0, post-processing included. */
+  readonly unbiased: boolean
+}
+
+/** A number of an answer with its half-width, which may be that of its rank. */
+export interface AnswerNumber {
+  readonly value: number
+  readonly halfWidth: number | null
+}
+
+/**
+ * The numbers of an answer, in the order of {@link trueEstimates} and {@link trueQuantiles}: cell by cell, and within a
+ * group statistic by statistic.
+ * @throws RangeError for a selection of candidates or keys.
+ */
+export function answerNumbers({ result, accuracy: { halfWidth } }: Report): readonly AnswerNumber[] {
+  if ('value' in result) return [{ value: result.value, halfWidth }]
+  if ('cells' in result) return result.cells.map(({ value }) => ({ value, halfWidth }))
+  if ('groups' in result) return result.groups.flatMap(({ values }) => values)
+  if ('percentiles' in result) return result.percentiles.map(({ value }) => ({ value, halfWidth }))
+  throw new RangeError('a selection is not made of numbers')
+}
+
+/** The names of an answer's numbers, which are public. */
+export function numberNames(plan: EstimatePlan | QuantilePlan): readonly NumberName[] {
+  const { query } = plan
+  if (plan.release === 'quantiles')
+    return query.kind === 'percentile' && Array.isArray(query.p)
+      ? percentagesOf(query).map((p) => ({ p }))
+      : [{}]
+  const { groupings } = plan
+  if (groupings.length === 0) return [{}]
+  const keys = cellKeys(groupings)
+  if (query.kind !== 'groupBy') return keys.map((key) => ({ key }))
+  return keys.flatMap((key) => query.statistics.map(({ kind, ...of }) => ({ key, statistic: kind, ...of })))
+}
+
+/**
+ * The truth of each number of an answer made from sums and counts.
+ * @param integers what was read for the plan: one array per statistic, one integer per cell, in grid units.
+ */
+export function trueEstimates(
+  plan: EstimatePlan,
+  integers: readonly (readonly bigint[])[],
+): readonly TrueNumber[] {
+  const { round, nonNegative } = plan.query.postprocess
+  const query = { ...plan.query, postprocess: { round: false, nonNegative: false } }
+  const unprocessed: EstimatePlan = { ...plan, query }
+  const noiseless = plan.measurements.map(({ fractionBits }, statistic) =>
+    (integers[statistic] ?? []).map((integer) => integer << BigInt(fractionBits)),
+  )
+  const truths = answerNumbers(report(unprocessed, { release: 'estimates', noisy: noiseless }))
+  const names = numberNames(plan)
+  const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, rows))
+  return truths.map(({ value }, position) => {
+    const place = position % plan.estimates.length
+    const estimate = plan.estimates[place]
+    const name = names[position]
+    if (estimate === undefined || name === undefined) throw new RangeError('a number has an estimate')
+    const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
+    if (rows === 0) return { ...UNKNOWN, name }
+    const accuracy = accuracyAt(rows)
+    const { expectedAbsoluteError } = accuracy.estimates?.[place] ?? accuracy
+    const linear = isLinear(estimate)
+    return {
+      name,
+      truth: value,
+      expectedAbsoluteError: linear ? expectedAbsoluteError : null,
+      expectedAbsoluteErrorBound: linear ? null : expectedAbsoluteError,
+      unbiased: linear && !('rows' in estimate) && !round && !nonNegative,
+    }
+  })
+}
+
+const UNKNOWN = {
+  truth: null,
+  expectedAbsoluteError: null,
+  expectedAbsoluteErrorBound: null,
+  unbiased: false,
+} as const
+
+/** Over how many rows an estimate is, where its accuracy depends on it. */
+function rowsOf(
+  estimate: Estimate,
+  integers: readonly (readonly bigint[])[],
+  cell: number,
+): number | undefined {
+  const numberAt = (statistic: number, at: number) => Number(integers[statistic]?.[at] ?? 0n)
+  switch (estimate.kind) {
+    case 'count':
+    case 'count-distinct':
+    case 'sum':
+      return undefined
+    case 'proportion':
+      return estimate.rows
+    case 'proportion-of-cells':
+      return numberAt(estimate.statistic, 0) + numberAt(estimate.statistic, 1)
+    case 'mean':
+    case 'variance':
+    case 'standard-deviation':
+      return estimate.rows.kind === 'public' ? estimate.rows.rows : numberAt(estimate.rows.statistic, cell)
+  }
+}
+
+/** Whether the error is that of one noisy sum or count, in some unit, so that its expected size is known itself. */
+function isLinear(estimate: Estimate): boolean {
+  switch (estimate.kind) {
+    case 'count':
+    case 'count-distinct':
+    case 'sum':
+    case 'proportion':
+      return true
+    case 'mean':
+      return estimate.rows.kind === 'public'
+    case 'proportion-of-cells':
+    case 'variance':
+    case 'standard-deviation':
+      return false
+  }
+}
+
+/** Many cells may have as many rows as others. */
+function rememberingRows(
+  accuracyAt: (rows: number | undefined) => AccuracyReport,
+): (rows: number | undefined) => AccuracyReport {
+  const known = new Map<number | undefined, AccuracyReport>()
+  return (rows) => {
+    const accuracy = known.get(rows) ?? accuracyAt(rows)
+    known.set(rows, accuracy)
+    return accuracy
+  }
+}
+
+/** True quantiles, and how far off another value is by its rank. */
+export interface TrueQuantiles {
+  readonly numbers: readonly TrueNumber[]
+  /**
+   * By how many rows the rank of a value is off from the one that the quantile at this position aims at; 0 for any value
+   * that is right.
+   */
+  readonly rankErrorRows: (position: number, value: number) => number
+}
+
+/**
+ * The true quantiles of a plan, by the ranks that its mechanism aims at: the least grid point that n p of the n rows lie
+ * at or below; of a minimum of rank r the r-th value from below, of a maximum that from above. Where there are fewer than r
+ * rows it is the last of them.
+ * @param values what was read for the plan.
+ */
+export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCounts): TrueQuantiles {
+  const { stepNano } = plan.column
+  const values = Float64Array.from(indexes, (index) => numberFromDecimal(BigInt(index) * stepNano, 9))
+  const rowsBefore = new Float64Array(values.length + 1)
+  for (const [position, count] of counts.entries())
+    rowsBefore[position + 1] = (rowsBefore[position] ?? 0) + count
+  const rows = BigInt(rowsBefore.at(-1) ?? 0)
+  const scores = plan.measurements.map(({ score }) => score)
+
+  /** The rows below, at and above whatever comes first at or after this position. */
+  const rowsAround = (position: number, at: boolean) => {
+    const below = BigInt(rowsBefore[position] ?? 0)
+    const equal = at ? BigInt(counts[position] ?? 0) : 0n
+    return [below, equal, rows - below - equal] as const
+  }
+  const truthOf = ({ below, above, target }: (typeof scores)[number]): number | null => {
+    // Among values with rows the weight grows from each to the next, so the first or last that is good enough is it.
+    const enough = firstPosition(values.length, (position) => {
+      const [rowsBelow, rowsEqual, rowsAbove] = rowsAround(position, true)
+      return plan.query.kind === 'maximum'
+        ? below * rowsBelow + above * (rowsEqual + rowsAbove) > target
+        : below * (rowsBelow + rowsEqual) + above * rowsAbove >= target
+    })
+    const chosen =
+      plan.query.kind === 'maximum' ? Math.max(0, enough - 1) : Math.min(enough, values.length - 1)
+    return values[chosen] ?? null
+  }
+  const names = numberNames(plan)
+  return {
+    numbers: scores.map((score, position) => ({
+      ...UNKNOWN,
+      name: names[position] ?? {},
+      truth: truthOf(score),
+    })),
+    rankErrorRows: (position, value) => {
+      const score = scores[position]
+      if (score === undefined) throw new RangeError('no such quantile was asked for')
+      const place = firstPosition(values.length, (at) => (values[at] ?? Number.POSITIVE_INFINITY) >= value)
+      const distance = rankDistance(score, ...rowsAround(place, values[place] === value))
+      return Number(distance) / Number(score.below - score.above)
+    },
+  }
+}
+
+/** The first position for which something holds that goes on to hold; the length where there is none. */
+function firstPosition(length: number, holds: (position: number) => boolean): number {
+  let [first, end] = [0, length]
+  while (first < end) {
+    const middle = Math.floor((first + end) / 2)
+    if (holds(middle)) end = middle
+    else first = middle + 1
+  }
+  return first
+}

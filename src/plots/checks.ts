@@ -1,0 +1,24 @@
+import { numberText } from './text.ts'
+
+/** @throws RangeError where there are fewer or more of a thing than can be drawn. */
+export function requireNumberOf(
+  things: string,
+  count: number,
+  fewest: number,
+  most = Number.POSITIVE_INFINITY,
+): void {
+  if (count < fewest) throw new RangeError(`a plot needs at least ${fewest} ${things}`)
+  if (count > most)
+    throw new RangeError(`a plot shows at most ${numberText(most)} ${things}, these are ${numberText(count)}`)
+}
+
+/** @throws RangeError for NaN or an infinity: neither has a place on an axis. */
+export function requireFinite(values: readonly number[]): void {
+  if (!values.every(Number.isFinite)) throw new RangeError('a plot shows finite figures only')
+}
+
+/** @throws RangeError for what is not a probability. */
+export function requireProbabilities(values: readonly number[]): void {
+  if (!values.every((value) => value >= 0 && value <= 1))
+    throw new RangeError('a plot of probabilities goes from 0 to 1')
+}

@@ -1,0 +1,235 @@
+import type { TopLevelSpec } from 'vega-lite'
+import { FONT_SIZE, type LineStyle, lines, type PointStyle, points, texts, type View } from './marks.ts'
+import { shortened, textWidth } from './text.ts'
+import type { Palette } from './theme.ts'
+
+/** Every picture is so many pixels wide. */
+export const WIDTH = 800
+
+/** Pixels between the picture's edge and the frames of its views. */
+export interface Margins {
+  readonly left: number
+  readonly right: number
+  readonly top: number
+  readonly bottom: number
+}
+
+/** A picture before it is drawn. */
+export interface Figure {
+  /** For those who hear the picture: what it is. */
+  readonly title: string
+  /** And what it shows. */
+  readonly description: string
+  readonly margins: Margins
+  /** Of one size; more than one stand two to a row. */
+  readonly views: readonly View[]
+  /** Pixels between the frames of views. */
+  readonly gaps?: { readonly row: number; readonly column: number }
+}
+
+/** An entry of the legend: what its sample looks like, and what it stands for. */
+export interface LegendEntry {
+  readonly label: string
+  readonly line?: LineStyle
+  readonly point?: PointStyle
+  /** The colour of an area. */
+  readonly area?: string
+}
+
+/** What stands above the views. */
+export interface Header {
+  readonly title: string
+  readonly subtitles: readonly string[]
+  readonly legend: readonly LegendEntry[]
+}
+
+const EDGE = 20
+const TITLE_SIZE = 18
+const TITLE_BASELINE = 34
+const LINE_HEIGHT = 20
+const LINE_SAMPLE = 32
+const POINT_SAMPLE = 14
+const SAMPLE_GAP = 8
+const ENTRY_GAP = 24
+const LONGEST_ENTRY = 260
+
+/** How far down the header reaches. */
+export function headerHeight(header: Header): number {
+  const { rows } = legendPlaces(header.legend)
+  return TITLE_BASELINE + (header.subtitles.length + rows) * LINE_HEIGHT + (rows > 0 ? 10 : 0) + 12
+}
+
+/** The header's layers for a view whose frame begins at `margins`. */
+export function headerLayers(header: Header, { left, top }: Pick<Margins, 'left' | 'top'>, palette: Palette) {
+  const at = (x: number, y: number) => ({ x: x - left, y: y - top })
+  const widest = WIDTH - 2 * EDGE
+  const legendTop = TITLE_BASELINE + header.subtitles.length * LINE_HEIGHT + 10
+  const entries = legendPlaces(header.legend).places.map((place) => ({
+    ...place,
+    middle: legendTop + place.row * LINE_HEIGHT + LINE_HEIGHT / 2,
+  }))
+  return [
+    texts([{ ...at(EDGE, TITLE_BASELINE), text: shortened(header.title, widest, TITLE_SIZE, true) }], {
+      color: palette.text,
+      fontSize: TITLE_SIZE,
+      bold: true,
+    }),
+    texts(
+      header.subtitles.map((subtitle, index) => ({
+        ...at(EDGE, TITLE_BASELINE + 2 + (index + 1) * LINE_HEIGHT),
+        text: shortened(subtitle, widest, 13),
+      })),
+      { color: palette.muted, fontSize: 13 },
+    ),
+    ...entries.flatMap(({ entry, x, middle }) => sample(entry, at(x, middle))),
+    texts(
+      entries.map(({ entry, label, x, middle }) => ({
+        ...at(x + sampleWidth(entry) + SAMPLE_GAP, middle),
+        text: label,
+      })),
+      { color: palette.text, middle: true },
+    ),
+  ]
+}
+
+function legendPlaces(legend: readonly LegendEntry[]) {
+  let [x, row] = [EDGE, 0]
+  const places = legend.map((entry) => {
+    const label = shortened(entry.label, LONGEST_ENTRY, FONT_SIZE)
+    const width = sampleWidth(entry) + SAMPLE_GAP + textWidth(label, FONT_SIZE)
+    if (x > EDGE && x + width > WIDTH - EDGE) [x, row] = [EDGE, row + 1]
+    const place = { entry, label, x, row }
+    x += width + ENTRY_GAP
+    return place
+  })
+  return { places, rows: legend.length === 0 ? 0 : row + 1 }
+}
+
+function sampleWidth({ line, area }: LegendEntry): number {
+  return line === undefined && area === undefined ? POINT_SAMPLE : LINE_SAMPLE
+}
+
+function sample(entry: LegendEntry, { x, y }: { readonly x: number; readonly y: number }) {
+  const { line, point, area } = entry
+  const width = sampleWidth(entry)
+  const across = { x, x2: x + width, y, y2: y }
+  return [
+    ...(area === undefined ? [] : [lines([across], { color: area, width: 12 })]),
+    ...(line === undefined ? [] : [lines([across], line)]),
+    ...(point === undefined ? [] : [points([{ x: x + width / 2, y }], point)]),
+  ]
+}
+
+/** A label above the frame, with a pole down to the frame's lower edge. */
+export interface Flag {
+  /** In pixels from the frame's left edge. */
+  readonly x: number
+  readonly label: string
+  readonly line: LineStyle
+}
+
+export const FLAG_HEIGHT = 18
+const FLAG_GAP = 5
+
+/**
+ * Flags above a view, one to a row, so placed that no label leaves the frame or is struck by another's pole where that
+ * can be avoided.
+ *
+ * @param flags at most five: every order of theirs is tried
+ */
+export function flagLayers(flags: readonly Flag[], { width, height }: Pick<View, 'width' | 'height'>) {
+  const labelled = flags.map((flag) => {
+    const label = shortened(flag.label, width / 2 - FLAG_GAP, FONT_SIZE)
+    return { ...flag, label, extent: textWidth(label, FONT_SIZE) + FLAG_GAP }
+  })
+  let best = {
+    flaws: Number.POSITIVE_INFINITY,
+    flags: labelled.map((flag) => ({ ...flag, flies: 1, row: 0 })),
+  }
+  for (const order of ordersOf(labelled))
+    for (let directions = 0; directions < 2 ** order.length; directions++) {
+      const candidate = order.map((flag, row) => ({ ...flag, row, flies: directions & (1 << row) ? -1 : 1 }))
+      const flaws = flawsOf(candidate, width)
+      if (flaws < best.flaws) best = { flaws, flags: candidate }
+    }
+  return best.flags.flatMap(({ x, label, line, flies, row }) => {
+    const baseline = -8 - row * FLAG_HEIGHT
+    return [
+      lines([{ x, x2: x, y: baseline - 10, y2: height }], line),
+      texts([{ x: x + flies * FLAG_GAP, y: baseline, text: label }], {
+        color: line.color,
+        align: flies > 0 ? 'left' : 'right',
+      }),
+    ]
+  })
+}
+
+/** Every order of them. */
+function ordersOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  if (items.length <= 1) return [items]
+  return items.flatMap((item, index) =>
+    ordersOf(items.toSpliced(index, 1)).map((others) => [item, ...others]),
+  )
+}
+
+/** How many pixels of labels lie outside, and how many labels are struck by the pole of a flag in a higher row. */
+function flawsOf(
+  flags: readonly {
+    readonly x: number
+    readonly extent: number
+    readonly flies: number
+    readonly row: number
+  }[],
+  width: number,
+): number {
+  let flaws = 0
+  for (const { x, extent, flies, row } of flags) {
+    const [from, to] = flies > 0 ? [x, x + extent] : [x - extent, x]
+    flaws += Math.max(0, -from) + Math.max(0, to - width)
+    flaws += flags.filter((other) => other.row > row && other.x > from && other.x < to).length
+  }
+  return flaws
+}
+
+const COLUMNS = 2
+
+/** How large all views are together, without the margins, in pixels. */
+export function extentOf({ views, gaps, margins: { left, right } }: Figure) {
+  const rows = Math.ceil(views.length / COLUMNS)
+  return {
+    width: WIDTH - left - right,
+    height: rows * (views[0]?.height ?? 0) + (rows - 1) * (gaps?.row ?? 0),
+  }
+}
+
+/** The whole picture for Vega-Lite. */
+export function specificationOf({ views, gaps, margins }: Figure, palette: Palette): TopLevelSpec {
+  return {
+    // Vega can only guess how wide text is, so nothing is left to its layout.
+    autosize: 'none',
+    bounds: 'flush',
+    padding: { ...margins },
+    background: palette.background,
+    columns: COLUMNS,
+    spacing: gaps ?? 0,
+    concat: views.map((view) => ({ ...view })),
+    config: {
+      aria: false,
+      font: 'sans-serif',
+      view: { stroke: null },
+      axis: {
+        labelColor: palette.text,
+        titleColor: palette.text,
+        gridColor: palette.grid,
+        domainColor: palette.muted,
+        tickColor: palette.muted,
+        labelFontSize: FONT_SIZE,
+        titleFontSize: 13,
+        titleFontWeight: 'normal',
+        labelPadding: 4,
+      },
+      axisX: { minExtent: 20, maxExtent: 20, titlePadding: 10, labelFlush: false, labelBound: 24 },
+      axisY: { minExtent: 54, maxExtent: 54, titlePadding: 6 },
+    },
+  }
+}

@@ -1,0 +1,157 @@
+import type { ComparedMechanism, Criterion } from '../mechanisms/compare.ts'
+import { requireFinite, requireNumberOf } from './checks.ts'
+import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, headerLayers } from './figure.ts'
+import { along, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, pointMark, stroke } from './marks.ts'
+import { MOST_CROSSINGS, MOST_POINTS, type NoiseComparisonPlot } from './plot.ts'
+import { numberText, percentText, shortened } from './text.ts'
+import { dashes, type Palette, shapes } from './theme.ts'
+
+/** How each is written, in the order of the legend. */
+const NAMES = {
+  laplace: 'Laplace',
+  geometric: 'geometric',
+  'analytic-gaussian': 'analytic Gaussian',
+  'classic-gaussian': 'classic Gaussian',
+} as const satisfies Record<ComparedMechanism, string>
+
+const MECHANISMS = Object.keys(NAMES) as readonly ComparedMechanism[]
+
+const CRITERIA = {
+  standardDeviation: 'Standard deviation',
+  expectedAbsoluteError: 'Expected absolute error',
+  halfWidth: 'Half-width',
+} as const satisfies Record<Criterion, string>
+
+const FRAME = { width: 692, height: 340 }
+
+/** With more rows than this a point for each would hide the lines. */
+const MOST_SHAPES = 30
+
+/**
+ * The noise of every mechanism against the number of statistics that one person influences, and from where on one beats
+ * another.
+ *
+ * @throws RangeError for no row or too many, no noise in any, too many crossings, or a figure that is not finite.
+ */
+export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palette): Figure {
+  const { rows, epsilon, delta, criterion, confidence, unit } = plot
+  const noises = rows.flatMap(({ noise }) => Object.values(noise))
+  requireNumberOf('rows', rows.length, 1, MOST_POINTS)
+  requireNumberOf('crossings', plot.crossings.length, 0, MOST_CROSSINGS)
+  requireNumberOf('mechanisms', noises.length, 1)
+  requireFinite([epsilon, delta, ...noises, ...rows.map(({ statistics }) => statistics)])
+  const drawn = MECHANISMS.filter((mechanism) => rows.some(({ noise }) => noise[mechanism] !== undefined))
+  const [least = 1, most = 1] = [rows[0]?.statistics, rows.at(-1)?.statistics]
+  const domain = least < most ? ([least, most] as const) : ([least - 1, most + 1] as const)
+  const highest = Math.max(...noises)
+  // Laplace and geometric noise all but coincide: the one drawn first shows below the other by being wider.
+  const style = (mechanism: ComparedMechanism) => {
+    const place = MECHANISMS.indexOf(mechanism)
+    const color = palette.series[place] ?? palette.text
+    return {
+      line: { color, dash: dashes[place] ?? [], width: mechanism === 'laplace' ? 4 : 2 },
+      point: { color, shape: shapes[place] ?? 'circle', size: mechanism === 'laplace' ? 90 : 32 },
+    }
+  }
+  const crossings = crossingsOf(plot).filter(({ from }) => from >= least && from <= most)
+  const beaten = new Set(plot.crossings.map(({ against }) => NAMES[against]))
+  const withPoints = rows.length <= MOST_SHAPES
+  const level = criterion === 'halfWidth' && confidence !== undefined ? ` (${percentText(confidence)})` : ''
+  const header: Header = {
+    title: 'Noise by number of statistics',
+    subtitles: [
+      `ε = ${numberText(epsilon)}, δ = ${numberText(delta)} for all statistics together; one person influences each of them`,
+      ...(crossings.length === 0
+        ? []
+        : [`Upright lines: from there on, that noise is less than ${[...beaten].join(' and ')} noise`]),
+    ],
+    legend: drawn.map((mechanism) => ({
+      label: NAMES[mechanism],
+      line: style(mechanism).line,
+      ...(withPoints ? { point: style(mechanism).point } : {}),
+    })),
+  }
+  const encoding = {
+    x: along({
+      title: 'Statistics that one person influences (number)',
+      from: domain[0],
+      to: domain[1],
+      round: false,
+      tickCount: 12,
+      mostInFull: IN_FULL_BELOW,
+      tickMinStep: 1,
+    })('statistics'),
+    y: along({
+      title: `${CRITERIA[criterion]} of each${level}, ${unit === undefined ? 'in units of the statistic' : `in ${shortened(unit, 80, 13)}`}`,
+      from: 0,
+      to: highest === 0 ? 1 : highest,
+      round: true,
+      tickCount: 7,
+      mostInFull: IN_FULL_BESIDE,
+      grid: true,
+    })('noise'),
+  }
+  const curves = drawn.flatMap((mechanism): Layer[] => {
+    const { line, point } = style(mechanism)
+    const values = rows.flatMap(({ statistics, noise }) =>
+      noise[mechanism] === undefined ? [] : [{ statistics, noise: noise[mechanism] }],
+    )
+    return [
+      {
+        data: { values },
+        mark: { type: 'line', ...stroke(line) },
+        encoding,
+      },
+      ...(withPoints ? [{ data: { values }, mark: pointMark(point), encoding }] : []),
+    ]
+  })
+  const flags = flagLayers(
+    crossings.map(({ mechanism, label, from }) => ({
+      x: ((from - domain[0]) / (domain[1] - domain[0])) * FRAME.width,
+      label,
+      line: { color: style(mechanism).line.color, width: 1.2 },
+    })),
+    FRAME,
+  )
+  const margins = {
+    left: 84,
+    right: 24,
+    top: headerHeight(header) + FLAG_HEIGHT * crossings.length + 12,
+    bottom: 64,
+  }
+  return {
+    title: header.title,
+    description: [
+      `${CRITERIA[criterion]} of each statistic against the number of statistics that one person influences, at epsilon ${numberText(epsilon)} and delta ${numberText(delta)}.`,
+      ...drawn.map((mechanism) => {
+        const ofMechanism = rows.flatMap(({ statistics, noise }) =>
+          noise[mechanism] === undefined ? [] : [`${numberText(noise[mechanism])} at ${statistics}`],
+        )
+        return `${NAMES[mechanism]}: ${[...new Set([ofMechanism[0], ofMechanism.at(-1)])].join(', ')}.`
+      }),
+      ...crossings.map(({ sentence }) => sentence),
+    ].join(' '),
+    margins,
+    views: [{ ...FRAME, layer: [...curves, ...flags, ...headerLayers(header, margins, palette)] }],
+  }
+}
+
+/** What one mechanism beats from the same number on is said once, and what it beats only where that is not all. */
+function crossingsOf({ crossings }: NoiseComparisonPlot) {
+  const beaten = Map.groupBy(crossings, ({ mechanism, from }) => `${mechanism} ${from}`)
+  return [...beaten.values()].flatMap((same) => {
+    const [first] = same
+    if (first === undefined) return []
+    const { mechanism, from } = first
+    const others = same.map(({ against }) => NAMES[against]).join(' and ')
+    const once = crossings.every((crossing) => crossing.mechanism !== mechanism || crossing.from === from)
+    return [
+      {
+        mechanism,
+        from,
+        label: `${NAMES[mechanism]} from ${numberText(from)}${once ? '' : ` (${others})`}`,
+        sentence: `From ${numberText(from)} on, ${NAMES[mechanism]} noise is less than ${others} noise.`,
+      },
+    ]
+  })
+}

@@ -1,0 +1,89 @@
+/**
+ * A text as it may stand in a picture: one line of characters that XML allows, without those that turn the direction of
+ * writing or pile up marks.
+ */
+export function plainText(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\p{Noncharacter_Code_Point}]/gu, '')
+    .replace(/(\p{M}{2})\p{M}+/gu, '$1')
+    .trim()
+}
+
+/** Widths in units of the font's size: those of DejaVu Sans, which is wider than most. */
+const WIDTHS: readonly (readonly [RegExp, number])[] = [
+  [/\p{M}|\u200d/u, 0],
+  [/[\p{Extended_Pictographic}\p{Regional_Indicator}]/u, 1.4],
+  [/[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]|[\u{20000}-\u{3ffff}]/u, 1.05],
+  [/[iljI.,:;'|!]/, 0.34],
+  [/[ tfr()[\]{}\-"/\\]/, 0.46],
+  [/[mwMW@%…]/, 1],
+  [/[A-Z+=<>±~^#&]/, 0.8],
+  [/[ -~]/, 0.64],
+]
+
+/** How wide a line of text is in pixels: rather too much than too little. */
+export function textWidth(text: string, fontSize: number, bold = false): number {
+  let ems = 0
+  for (const character of text) ems += WIDTHS.find(([characters]) => characters.test(character))?.[1] ?? 0.85
+  return ems * fontSize * (bold ? 1.12 : 1)
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+
+/** A plain text of at most so many pixels; what had to be cut ends in an ellipsis. */
+export function shortened(text: string, mostPixels: number, fontSize: number, bold = false): string {
+  const plain = plainText(text)
+  let kept = ''
+  for (const { segment } of graphemes.segment(plain)) {
+    if (textWidth(`${kept}${segment}…`, fontSize, bold) > mostPixels)
+      return textWidth(plain, fontSize, bold) <= mostPixels ? plain : `${kept.trimEnd()}…`
+    kept += segment
+  }
+  return plain
+}
+
+const NUMBERS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 })
+const WHOLE_NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
+
+/** A number as people write it: whole ones whole, others to four digits, tiny and huge ones with an exponent. */
+export function numberText(value: number): string {
+  const size = Math.abs(value)
+  const digits = needsExponent(size)
+    ? size.toExponential(3).replace(/\.?0*e\+?/, 'e')
+    : (size >= 1000 ? WHOLE_NUMBERS : NUMBERS).format(size)
+  return signed(value, digits)
+}
+
+/** A number with as many digits as tell it from others that are `apart` away, and two more. */
+export function numberTextNear(value: number, apart: number): string {
+  const size = Math.abs(value)
+  if (size < apart * 1e-9) return '0'
+  if (needsExponent(size)) return numberText(value)
+  const wanted = apart > 0 ? Math.ceil(Math.log10(Math.max(size, apart) / apart)) + 2 : 4
+  const digits = new Intl.NumberFormat('en-US', {
+    maximumSignificantDigits: Math.min(17, Math.max(wanted, Math.ceil(Math.log10(size + 1)), 4)),
+  })
+  return signed(value, digits.format(size))
+}
+
+function needsExponent(size: number): boolean {
+  return size !== 0 && (size < 1e-3 || size >= 1e15)
+}
+
+/** With the same minus sign as the axes. */
+function signed(value: number, digits: string): string {
+  return value < 0 ? `\u2212${digits}` : digits
+}
+
+/** A share as a percentage, such as `95 %`. */
+export function percentText(share: number): string {
+  return `${Number((share * 100).toPrecision(6))} %`
+}
+
+/** How an axis writes its numbers, for d3-format; undefined: in full. */
+export function axisFormat(farthest: number, mostInFull: number): '~e' | '~s' | undefined {
+  if (farthest >= 1e15 || (farthest > 0 && farthest < 1e-3)) return '~e'
+  return farthest > mostInFull ? '~s' : undefined
+}

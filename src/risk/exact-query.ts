@@ -1,0 +1,228 @@
+import { decimalFromNumber } from '../privacy/decimal.ts'
+import { type Rational, rational } from '../privacy/rational.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import { MOST_DIGITS } from './limits.ts'
+import type { RiskQuery, ValuePredicate } from './question.ts'
+
+/**
+ * A query of a universe in whole numbers. The answer of a dataset of M people is an integer over a denominator that only M
+ * decides, times a unit: so answers are compared exactly, and worlds that share one are told from worlds that nearly do.
+ */
+export type ExactQuery = {
+  /** One per person, in units of the values. */
+  readonly values: readonly bigint[]
+  /** Of an answer. A variance's is the square of its values'. */
+  readonly unit: Rational
+} & (
+  | { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation' }
+  /** What stands at `share` of the way from the least value to the largest. */
+  | { readonly kind: 'orderStatistic'; readonly share: Rational }
+)
+
+/**
+ * @throws Refusal (`invalid-request`) for a value or a percentile that is no decimal of at most 30 digits before and after
+ * the point.
+ */
+export function exactQuery(universe: readonly number[], query: RiskQuery): ExactQuery {
+  const { kind } = query
+  if (kind === 'count') {
+    const values = universe.map((value) => (satisfies(value, query.satisfying) ? 1n : 0n))
+    return { kind: 'sum', values, unit: rational(1n, 1n) }
+  }
+  const decimals = universe.map((value, position) => exactDecimal(value, `universe.${position}`))
+  const step = decimals.reduce(greatestCommonDivisor, 0n) || 1n
+  const values = decimals.map((decimal) => decimal / step)
+  const unit = rational(step, 10n ** BigInt(MOST_DIGITS))
+  switch (kind) {
+    case 'sum':
+    case 'mean':
+      return { kind, values, unit }
+    case 'variance':
+    case 'standardDeviation':
+      return { kind, values, unit: rational(unit.numerator ** 2n, unit.denominator ** 2n) }
+    default:
+      return { kind: 'orderStatistic', values, unit, share: shareOf(query) }
+  }
+}
+
+function exactDecimal(value: number, field: string): bigint {
+  const decimal = decimalFromNumber(value, MOST_DIGITS)
+  if (decimal === undefined || Math.abs(value) > 10 ** MOST_DIGITS)
+    throw refuseField(
+      'invalid-request',
+      field,
+      `must be a number of at most ${MOST_DIGITS} digits before and after the decimal point`,
+    )
+  return decimal
+}
+
+/** Of two integers, not negative; that of 0 and 0 is 0. */
+export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  let [larger, smaller] = [a, b]
+  while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller]
+  return larger < 0n ? -larger : larger
+}
+
+function shareOf(query: RiskQuery): Rational {
+  switch (query.kind) {
+    case 'minimum':
+      return rational(0n, 1n)
+    case 'maximum':
+      return rational(1n, 1n)
+    case 'percentile': {
+      if (!(query.p >= 0 && query.p <= 100))
+        throw refuseField('invalid-request', 'query.p', 'must be from 0 to 100')
+      return rational(exactDecimal(query.p, 'query.p'), 100n * 10n ** BigInt(MOST_DIGITS))
+    }
+    default:
+      return rational(1n, 2n)
+  }
+}
+
+function satisfies(value: number, predicate: ValuePredicate): boolean {
+  switch (predicate.op) {
+    case '=':
+      return value === predicate.value
+    case '!=':
+      return value !== predicate.value
+    case '<':
+      return value < predicate.value
+    case '<=':
+      return value <= predicate.value
+    case '>':
+      return value > predicate.value
+    case '>=':
+      return value >= predicate.value
+    case 'between':
+      return value >= predicate.lower && value <= predicate.upper
+    case 'in':
+      return predicate.values.includes(value)
+  }
+}
+
+/** Whether the order of the values tells what there is to know; squares are not told by it. */
+export function hasStructure({ kind }: ExactQuery): boolean {
+  return kind !== 'variance' && kind !== 'standardDeviation'
+}
+
+/** What an answer of a dataset of this size is counted in, as a part of the unit. */
+export function denominatorAt(query: ExactQuery, size: number): bigint {
+  switch (query.kind) {
+    case 'sum':
+      return 1n
+    case 'mean':
+      return BigInt(size)
+    case 'variance':
+    case 'standardDeviation':
+      return BigInt(size) ** 2n
+    case 'orderStatistic':
+      return query.share.denominator
+  }
+}
+
+/** Where an order statistic of a dataset of this size stands: `above` / denominator of the way from `rank` to the next. */
+export function placeAt(share: Rational, size: number): { readonly rank: number; readonly above: bigint } {
+  const place = BigInt(size - 1) * share.numerator
+  return { rank: Number(place / share.denominator), above: place % share.denominator }
+}
+
+/** A dataset that people come to and leave, and its exact answer. */
+export interface ExactDataset {
+  readonly add: (position: number) => void
+  readonly remove: (position: number) => void
+  readonly answer: () => bigint
+}
+
+/** An empty dataset of people of the universe. */
+export function emptyDataset(query: ExactQuery): ExactDataset {
+  return query.kind === 'orderStatistic' ? ranked(query) : summed(query)
+}
+
+function summed({ kind, values }: ExactQuery): ExactDataset {
+  let [size, sum, squares] = [0n, 0n, 0n]
+  return {
+    add: (position) => {
+      const value = values[position] ?? 0n
+      size += 1n
+      sum += value
+      squares += value * value
+    },
+    remove: (position) => {
+      const value = values[position] ?? 0n
+      size -= 1n
+      sum -= value
+      squares -= value * value
+    },
+    answer: () => (kind === 'sum' || kind === 'mean' ? sum : size * squares - sum * sum),
+  }
+}
+
+function ranked({ values, share }: ExactQuery & { readonly kind: 'orderStatistic' }): ExactDataset {
+  const order = ascendingPositions(values)
+  const rankOf = new Int32Array(values.length)
+  for (const [rank, position] of order.entries()) rankOf[position] = rank
+  const present = new Uint8Array(values.length)
+  let size = 0
+  const next = (from: number) => {
+    let rank = from
+    while (present[rank] === 0) rank += 1
+    return rank
+  }
+  const valueAt = (rank: number) => values[order[rank] ?? 0] ?? 0n
+  return {
+    add: (position) => {
+      present[rankOf[position] ?? 0] = 1
+      size += 1
+    },
+    remove: (position) => {
+      present[rankOf[position] ?? 0] = 0
+      size -= 1
+    },
+    answer: () => {
+      const { rank, above } = placeAt(share, size)
+      let found = next(0)
+      for (let passed = 0; passed < rank; passed += 1) found = next(found + 1)
+      const lower = valueAt(found)
+      if (above === 0n) return lower * share.denominator
+      return lower * (share.denominator - above) + valueAt(next(found + 1)) * above
+    },
+  }
+}
+
+/** Positions in ascending order of their values. */
+export function ascendingPositions(values: readonly bigint[]): readonly number[] {
+  return values.map((_, position) => position).sort((a, b) => compare(values[a] ?? 0n, values[b] ?? 0n))
+}
+
+/** Ascending order of integers. */
+export function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** An answer as a number, to within a rounding or two. */
+export function answerNumber(query: ExactQuery, answer: bigint, size: number): number {
+  const number = scaled(query, answer, denominatorAt(query, size))
+  return query.kind === 'standardDeviation' ? Math.sqrt(number) : number
+}
+
+/**
+ * How far two answers are apart, in the order given, to within a few roundings of the difference itself; 0 just where they
+ * are equal.
+ */
+export function answerDifference(
+  query: ExactQuery,
+  [answer, size]: readonly [bigint, number],
+  [other, otherSize]: readonly [bigint, number],
+): number {
+  const [denominator, otherDenominator] = [denominatorAt(query, size), denominatorAt(query, otherSize)]
+  const crossed = answer * otherDenominator - other * denominator
+  if (crossed === 0n) return 0
+  const difference = scaled(query, crossed, denominator * otherDenominator)
+  if (query.kind !== 'standardDeviation') return difference
+  // The difference of roots, without the cancellation.
+  return difference / (answerNumber(query, answer, size) + answerNumber(query, other, otherSize))
+}
+
+function scaled({ unit }: ExactQuery, numerator: bigint, denominator: bigint): number {
+  return Number(numerator * unit.numerator) / Number(denominator * unit.denominator)
+}

@@ -1,0 +1,134 @@
+import type { Rational } from '../privacy/rational.ts'
+import { answerDifference, ascendingPositions, type ExactQuery, placeAt } from './exact-query.ts'
+
+/** How far the answers of neighbouring datasets are apart at most, where one of the two is a possible world. */
+export interface Sensitivities {
+  /** Of two worlds that differ by exactly the number of people who change. */
+  readonly bounded: number
+  /** Of a world and a dataset with exactly that many people fewer, or more. */
+  readonly unbounded: number
+}
+
+/**
+ * The sensitivities of a query with structure: the answers of the two neighbours that are farthest apart. Which they are is
+ * proved in docs/proofs/disclosure-risk.md.
+ *
+ * @throws RangeError for a variance or a standard deviation.
+ */
+export function structuredSensitivities(query: ExactQuery, released: number, changed: number): Sensitivities {
+  const ascending = ascendingPositions(query.values).map((position) => query.values[position] ?? 0n)
+  const setting = { query, ascending, released, changed }
+  switch (query.kind) {
+    case 'sum':
+      return sensitivitiesOfSum(setting)
+    case 'mean':
+      return sensitivitiesOfMean(setting)
+    case 'orderStatistic':
+      return sensitivitiesOfOrderStatistic({ ...setting, share: query.share })
+    default:
+      throw new RangeError('squares are not told by order')
+  }
+}
+
+interface Setting {
+  readonly query: ExactQuery
+  /** The universe's values. */
+  readonly ascending: readonly bigint[]
+  readonly released: number
+  readonly changed: number
+}
+
+function sensitivitiesOfSum({ query, ascending, released, changed }: Setting): Sensitivities {
+  const { bottom, top } = extremeSums(ascending)
+  const apart = (sum: bigint, other: bigint) => answerDifference(query, [sum, released], [other, released])
+  return {
+    bounded: apart(top(changed), bottom(changed)),
+    unbounded: Math.max(apart(top(changed), 0n), apart(0n, bottom(changed))),
+  }
+}
+
+function sensitivitiesOfMean({ query, ascending, released, changed }: Setting): Sensitivities {
+  const { bottom, top } = extremeSums(ascending)
+  /** A dataset with `changed` people who stand out, and one without them: those stay at the other end. */
+  const apart = (larger: number) => {
+    const smaller = larger - changed
+    if (smaller === 0) return 0
+    const rise = answerDifference(query, [top(changed) + bottom(smaller), larger], [bottom(smaller), smaller])
+    const fall = answerDifference(query, [top(smaller), smaller], [bottom(changed) + top(smaller), larger])
+    return Math.max(rise, fall)
+  }
+  return {
+    bounded: answerDifference(query, [top(changed), released], [bottom(changed), released]),
+    unbounded: Math.max(apart(released), apart(released + changed)),
+  }
+}
+
+function extremeSums(ascending: readonly bigint[]) {
+  const sums = [0n]
+  for (const value of ascending) sums.push((sums.at(-1) ?? 0n) + value)
+  const bottom = (count: number) => sums[count] ?? 0n
+  return { bottom, top: (count: number) => bottom(ascending.length) - bottom(ascending.length - count) }
+}
+
+function sensitivitiesOfOrderStatistic({
+  query,
+  ascending,
+  released,
+  changed,
+  share,
+}: Setting & { readonly share: Rational }): Sensitivities {
+  /** An order statistic of a dataset of this size, above one that stands no higher. */
+  const largest = (size: number, upper: readonly RankWeight[], lower: readonly RankWeight[]) =>
+    answerDifference(query, [largestRise(ascending, size, upper, lower), released], [0n, released])
+  /** Removing the top leaves the ranks as they are; removing the bottom lifts every rank by as many. */
+  const apart = (larger: number) => {
+    const smaller = larger - changed
+    if (smaller === 0) return 0
+    const [before, after] = [weightsAt(share, larger), weightsAt(share, smaller)]
+    return Math.max(largest(larger, lifted(after, changed), before), largest(larger, before, after))
+  }
+  const weights = weightsAt(share, released)
+  return {
+    bounded: largest(released + changed, lifted(weights, changed), weights),
+    unbounded: Math.max(apart(released), apart(released + changed)),
+  }
+}
+
+/** How much of the value at a rank, counted from 0, is in a combination of order statistics. */
+interface RankWeight {
+  readonly rank: number
+  readonly weight: bigint
+}
+
+function weightsAt(share: Rational, size: number): readonly RankWeight[] {
+  const { rank, above } = placeAt(share, size)
+  return [
+    { rank, weight: share.denominator - above },
+    { rank: rank + 1, weight: above },
+  ]
+}
+
+function lifted(weights: readonly RankWeight[], ranks: number): readonly RankWeight[] {
+  return weights.map(({ rank, weight }) => ({ rank: rank + ranks, weight }))
+}
+
+/**
+ * The largest difference of two interpolated order statistics of one subset of that size, of which the upper one stands no
+ * lower. Below some rank all weights of the difference are negative and above it none is, so the values at the ranks of the
+ * negative ones are least, and those at the others largest, in one subset: one without any of the values between them.
+ */
+function largestRise(
+  ascending: readonly bigint[],
+  size: number,
+  upper: readonly RankWeight[],
+  lower: readonly RankWeight[],
+): bigint {
+  const weightOf = new Map<number, bigint>()
+  for (const { rank, weight } of upper) weightOf.set(rank, weight)
+  for (const { rank, weight } of lower) weightOf.set(rank, (weightOf.get(rank) ?? 0n) - weight)
+  const skipped = ascending.length - size
+  let rise = 0n
+  for (const [rank, weight] of weightOf)
+    rise += weight * (ascending[weight > 0n ? rank + skipped : rank] ?? 0n)
+  return rise
+}

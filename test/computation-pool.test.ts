@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type ComputationPool, openComputationPool } from '../src/computation-pool.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+
+let pool: ComputationPool
+beforeEach(() => {
+  pool = openComputationPool({ threads: 2, mostWaiting: 16 })
+})
+afterEach(() => pool.close())
+
+const nobodyLeaves = () => new AbortController().signal
+const patient = () => ({ timeoutMs: 60_000, givenUp: nobodyLeaves() })
+const quick = {
+  columns: { days: [1, 2, 3, 10] },
+  released: 3,
+  query: { kind: 'mean' },
+  changed: 1,
+} as const
+/** As long as the limits allow: seconds. */
+const slow = {
+  columns: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
+  released: 50,
+  query: { kind: 'sum' },
+  changed: 1,
+} as const
+
+async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof Refusal) return error
+  throw new Error(`no refusal: ${error}`)
+}
+
+describe('a pool of computations', () => {
+  test('gives what was worked out, and the event loop turns meanwhile', async () => {
+    let turns = 0
+    const turning = setInterval(() => {
+      turns += 1
+    }, 1)
+    const [column] = await pool.run('risk', { ...slow, columns: slow.columns }, patient())
+    clearInterval(turning)
+    expect(column?.ways.answers).toBe('structure')
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  test('a refusal comes out as one, with its fields and facts', async () => {
+    const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
+    const refusal = await refusalOf(
+      pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
+    )
+    expect(refusal.code).toBe('invalid-request')
+    const { code, facts } = await refusalOf(
+      pool.run(
+        'risk',
+        { ...wide, columns: { wide: wide.columns.wide }, released: 20, query: { kind: 'variance' } },
+        patient(),
+      ),
+    )
+    expect(code).toBe('too-many-worlds')
+    expect(facts).toMatchObject({ limit: 100_000 })
+  })
+
+  test('an error that is no refusal is none afterwards', async () => {
+    const plot = { plot: 'risk', query: 'mean', risk: 0.5, panels: [] } as const
+    await expect(pool.run('draw', { plot, theme: 'light' }, patient())).rejects.not.toBeInstanceOf(Refusal)
+  })
+
+  test('what takes too long is stopped, and the threads are free again', async () => {
+    const tooLong = await Promise.all(
+      [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { timeoutMs: 5, givenUp: nobodyLeaves() }))),
+    )
+    expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
+    expect(tooLong[0]?.message).toContain('longer than 0.005 s')
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('what nobody waits for is stopped, also while it still waits for a thread', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 6 }, () =>
+      refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+    )
+    leaving.abort()
+    expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array(6).fill('unavailable'))
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('more than may wait are turned away, to come again', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 30 }, () =>
+      refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+    )
+    const [first] = await Promise.all([Promise.race(runs)])
+    expect(first).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    leaving.abort()
+    await Promise.all(runs)
+  })
+
+  test('a pool that closes ends what is under way', async () => {
+    const run = pool.run('risk', slow, patient()).then(
+      () => 'done',
+      () => 'ended',
+    )
+    await pool.close()
+    expect(await run).toBe('ended')
+  })
+})

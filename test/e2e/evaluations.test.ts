@@ -1,0 +1,308 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true' })
+  await writeFile(path.join(service.dataDirectory, 'people.csv'), 'Age,City\n40,North\n50,South\n60,North\n')
+  const columns = [
+    { name: 'Age', type: 'integer', lower: 0, upper: 120 },
+    { name: 'City', type: 'string' },
+  ]
+  const budget = { epsilon: 1, delta: 1e-6 }
+  const source = { path: 'people.csv', format: 'csv' }
+  const facts = {
+    title: 'People',
+    source,
+    columns,
+    budget,
+    privacyUnit: { kind: 'row' },
+    neighbours: 'add-remove',
+  }
+  await service
+    .as('custodian')
+    .post('/v1/datasets')
+    .send({ id: 'people', ...facts })
+    .expect(201)
+  const synthetic = { id: 'made-up', ...facts, synthetic: true }
+  await service.as('custodian').post('/v1/datasets').send(synthetic).expect(201)
+})
+afterAll(() => service.close())
+
+const evaluate = (body: object, dataset = 'census') =>
+  service.as('analyst').post(`/v1/datasets/${dataset}/evaluations`).send(body)
+const budgetOf = async (dataset: string) =>
+  (await service.as('analyst').get(`/v1/datasets/${dataset}/budget`).expect(200)).body
+
+const elderly = { column: 'Age', op: '>=', value: 65 }
+const occupationBySex = { kind: 'contingency', columns: ['Occupation', 'Sex'] }
+
+/** Whether a mean over runs is within 6 of its standard errors of what it is said to be: once in 500 million runs it is not. */
+function isNear(figure: { value: number | null; standardError: number | null }, expected: number): boolean {
+  return Math.abs((figure.value ?? Number.NaN) - expected) <= 6 * (figure.standardError ?? Number.NaN)
+}
+
+describe('an evaluation of a query over made-up people', () => {
+  test('a count with classic Gaussian noise errs by 34.66, and with Laplace noise by 10', async () => {
+    const count = { kind: 'count', where: elderly, epsilon: 0.1 }
+    const gaussian = { ...count, mechanism: 'gaussian', calibration: 'classic', delta: 1e-4 }
+    const errorOf = async (query: object) => {
+      const { body } = await evaluate({ query, runs: 1_000 }).expect(200)
+      const evaluated = evaluationSchema.parse(body)
+      if (!('values' in evaluated)) throw new Error('a count is a number')
+      const [value] = evaluated.values
+      if (value === undefined) throw new Error('a count is one number')
+      expect(value.truth).toBe(2538)
+      expect(isNear(value.bias, 0)).toBe(true)
+      expect(value.withinHalfWidth).toBeGreaterThan(0.9)
+      return value.meanAbsoluteError
+    }
+    const gaussianError = await errorOf(gaussian)
+    // sigma = sqrt(2 ln(1.25 / delta)) / epsilon, and a Gaussian errs by sigma sqrt(2 / pi).
+    expect(gaussianError.theoretical).toBeCloseTo(34.66, 2)
+    expect(isNear(gaussianError, 34.66)).toBe(true)
+    const laplaceError = await errorOf({ ...count, mechanism: 'laplace' })
+    expect(laplaceError.theoretical).toBeCloseTo(10, 6)
+    expect(isNear(laplaceError, 10)).toBe(true)
+    // Were one mistaken for the other, neither would have held.
+    expect(isNear(gaussianError, 10) || isNear(laplaceError, 34.66)).toBe(false)
+  })
+
+  test('a table with Laplace noise, rounded and cut at 0: each cell, and all together', async () => {
+    const query = {
+      ...occupationBySex,
+      mechanism: 'laplace',
+      epsilon: 0.5,
+      postprocess: { round: true, nonNegative: true },
+    }
+    const { body } = await evaluate({ query }).expect(200)
+    const evaluated = evaluationSchema.parse(body)
+    if (!('values' in evaluated)) throw new Error('a table is made of numbers')
+    expect(evaluated.values).toHaveLength(10)
+    const [shown] = evaluated.shown
+    let [absolute, truths] = [0, 0]
+    for (const [place, { truth, key }] of evaluated.values.entries()) {
+      const cell = shown?.values[place]
+      expect(cell?.key).toEqual(key)
+      expect(Number.isInteger(cell?.noisy) && (cell?.noisy ?? -1) >= 0).toBe(true)
+      expect(cell?.absoluteError).toBe(Math.abs((cell?.noisy ?? 0) - (truth ?? 0)))
+      expect(cell?.relativeError).toBe((cell?.absoluteError ?? 0) / (truth ?? 0))
+      absolute += cell?.absoluteError ?? 0
+      truths += truth ?? 0
+    }
+    expect(truths).toBe(100_000)
+    expect(shown?.totals).toEqual([
+      {
+        totalAbsoluteError: absolute,
+        relativeTotalErrorPercent: expect.closeTo((100 * absolute) / truths, 12),
+      },
+    ])
+  })
+
+  test('a table with geometric noise errs by 1 / sinh(epsilon) in each cell', async () => {
+    const query = { ...occupationBySex, mechanism: 'geometric', epsilon: 1 }
+    const { body } = await evaluate({ query, runs: 2_000, shown: 0 }).expect(200)
+    expect(body.shown).toEqual([])
+    expect(isNear(body.totals[0].totalAbsoluteError, 10 / Math.sinh(1))).toBe(true)
+    expect(body.totals[0].totalAbsoluteError.theoretical).toBeCloseTo(10 / Math.sinh(1), 9)
+  })
+
+  test('a truth of 0 has no relative error, and nothing is Infinity or NaN', async () => {
+    const where = { column: 'Age', op: '<', value: 0 }
+    const { body, text } = await evaluate({
+      query: { ...occupationBySex, where, epsilon: 1 },
+      runs: 50,
+    }).expect(200)
+    expect(
+      body.values.every(
+        ({ meanRelativeError }: { meanRelativeError: unknown }) => meanRelativeError === null,
+      ),
+    ).toBe(true)
+    expect(body.shown[0].totals[0].relativeTotalErrorPercent).toBeNull()
+    expect(text).not.toMatch(/Infinity|NaN/)
+  })
+
+  test('report noisy max: how often each candidate won', async () => {
+    const query = { kind: 'noisyMax', candidates: { column: 'Occupation' }, noise: 'laplace', epsilon: 0.01 }
+    const { body } = await evaluate({ query, runs: 100 }).expect(200)
+    const evaluated = evaluationSchema.parse(body)
+    if (!('candidates' in evaluated)) throw new Error('a selection has candidates')
+    const { candidates } = evaluated
+    expect(candidates.map(({ candidate }) => candidate)).toEqual([
+      'Statistician',
+      'Economist',
+      'Geographer',
+      'IT Specialist',
+      'Unicorn Wrangler',
+    ])
+    expect(candidates.reduce((sum, { won }) => sum + won, 0)).toBe(100)
+    // The first two are 45 rows apart, which noise of scale 100 does not tell; the others thousands.
+    expect(candidates.slice(2).every(({ won }) => won === 0)).toBe(true)
+  })
+
+  test('keys that nobody declared: how often each appeared', async () => {
+    const query = { kind: 'keySelection', column: 'City', epsilon: 1, delta: 1e-3 }
+    const { body } = await evaluate({ query, runs: 20 }, 'made-up').expect(200)
+    evaluationSchema.parse(body)
+    expect(body.keys.map(({ key, truth }: { key: string; truth: number }) => [key, truth])).toEqual([
+      ['North', 2],
+      ['South', 1],
+    ])
+  })
+
+  test('costs nothing, whatever is left', async () => {
+    const before = await budgetOf('census')
+    const ledger = async () =>
+      (await service.as('auditor').get('/v1/datasets/census/ledger/head').expect(200)).body
+    const head = await ledger()
+    await evaluate({ query: { kind: 'count', epsilon: 999 }, runs: 100 }).expect(200)
+    await service
+      .as('analyst')
+      .get('/v1/datasets/census/plots/noisy-table')
+      .query({ query: JSON.stringify({ ...occupationBySex, epsilon: 999 }) })
+      .expect(200)
+    expect(await budgetOf('census')).toEqual(before)
+    expect(await ledger()).toEqual(head)
+  })
+
+  test.each([
+    ['query.kind', { query: { kind: 'counts', epsilon: 1 } }],
+    ['query.epsilon', { query: { kind: 'count', epsilon: 0 } }],
+    ['query.column', { query: { kind: 'sum', column: 'Nobody', epsilon: 1 } }],
+    ['query', {}],
+    ['runs', { query: { kind: 'count', epsilon: 1 }, runs: 0 }],
+    ['runs', { query: { kind: 'count', epsilon: 1 }, runs: 100_001 }],
+    ['runs', { query: { kind: 'count', epsilon: 1 }, runs: '10' }],
+    ['shown', { query: { kind: 'count', epsilon: 1 }, shown: 101 }],
+    ['extra', { query: { kind: 'count', epsilon: 1 }, extra: 1 }],
+  ])('names %s where %j breaks a rule', async (field, body) => {
+    const response = await evaluate(body)
+    expect([400, 422]).toContain(response.status)
+    expect(response.body.errors.map((error: { field: string }) => error.field)).toContain(field)
+  })
+
+  test('more work than fits is refused before it is begun, with what would fit', async () => {
+    const edges = Array.from({ length: 121 }, (_, age) => age)
+    const query = { kind: 'contingency', columns: ['Occupation', { column: 'Age', edges }], epsilon: 1 }
+    const { body } = await evaluate({ query, runs: 100_000 }).expect(400)
+    expect(body.errors).toEqual([
+      { field: 'runs', rule: expect.stringMatching(/^must be at most \d+ for this query$/) },
+    ])
+    const most = Number(/\d+/.exec(body.errors[0].rule)?.[0])
+    expect(most).toBeGreaterThan(1_000)
+  })
+})
+
+describe('while it is under way', () => {
+  const query = { kind: 'count', epsilon: 1 }
+  const streamed = async (accept: string, body: object, dataset?: string) => {
+    const response = await evaluate(body, dataset)
+      .set('accept', accept)
+      .buffer(true)
+      .parse((incoming, done) => {
+        let text = ''
+        incoming.on('data', (part) => {
+          text += part
+        })
+        incoming.on('end', () => done(null, text))
+      })
+    return { type: response.type, status: response.status, text: String(response.body) }
+  }
+
+  test('lines tell how far it is, and the last one what was found', async () => {
+    const { type, text } = await streamed('application/x-ndjson', { query, runs: 100_000, shown: 0 })
+    expect(type).toBe('application/x-ndjson')
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const last = lines.pop()
+    evaluationSchema.parse(last.evaluation)
+    expect(lines.length).toBeGreaterThan(0)
+    const done = lines.map(({ progress }) => progress.runs)
+    expect(done).toEqual(done.toSorted((a, b) => a - b))
+    expect(lines.every(({ progress }) => progress.of === 100_000 && progress.runs <= 100_000)).toBe(true)
+  })
+
+  test('events tell the same', async () => {
+    const { type, text } = await streamed('text/event-stream', { query, runs: 50_000, shown: 0 })
+    expect(type).toBe('text/event-stream')
+    const events = text
+      .trimEnd()
+      .split('\n\n')
+      .map((event) => /^event: (\w+)\ndata: (.*)$/.exec(event))
+    expect(events.every((event) => event !== null)).toBe(true)
+    const last = events.pop()
+    expect(last?.[1]).toBe('evaluation')
+    evaluationSchema.parse(JSON.parse(last?.[2] ?? ''))
+    expect(events.every((event) => event?.[1] === 'progress')).toBe(true)
+  })
+
+  test('what is refused is a problem, not a stream', async () => {
+    for (const accept of ['application/x-ndjson', 'text/event-stream']) {
+      const { status, type } = await streamed(accept, { query, runs: 10 }, 'people')
+      expect([status, type]).toEqual([403, 'application/problem+json'])
+    }
+  })
+
+  test('a client that leaves ends it, so that the next one has its turn', async () => {
+    // One at a time, and this one takes much longer than a test may.
+    const long = { query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 }
+    for (let round = 0; round < 3; round += 1) {
+      const request = http.request(`${service.url}/v1/datasets/census/evaluations`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${service.keyOf('analyst')}`,
+          'content-type': 'application/json',
+          accept: 'application/x-ndjson',
+        },
+      })
+      request.on('error', () => undefined)
+      request.end(JSON.stringify(long))
+      const [response] = await once(request, 'response')
+      await once(response, 'data')
+      request.destroy()
+    }
+    await evaluate({ query, runs: 10 }).expect(200)
+  })
+})
+
+describe('a dataset that is not synthetic', () => {
+  const queries = [
+    { kind: 'count', epsilon: 1 },
+    { kind: 'sum', column: 'Age', epsilon: 1 },
+    { kind: 'histogram', column: { column: 'Age', edges: [0, 50, 120] }, epsilon: 1 },
+    { kind: 'median', column: 'Age', epsilon: 1 },
+    { kind: 'noisyMax', candidates: { column: { column: 'Age', edges: [0, 50, 120] } }, epsilon: 1 },
+    { kind: 'keySelection', column: 'City', epsilon: 1, delta: 1e-3 },
+    { kind: 'count', epsilon: 0 },
+  ]
+
+  test.each(queries)('is never evaluated nor drawn: %j', async (query) => {
+    const before = await budgetOf('people')
+    for (const role of ['analyst', 'custodian', 'auditor'] as const) {
+      const code = role === 'analyst' ? 'not-synthetic' : 'forbidden'
+      for (const extent of [{}, { runs: 10 }, { runs: 1, shown: 0 }]) {
+        const { body } = await service
+          .as(role)
+          .post('/v1/datasets/people/evaluations')
+          .send({ query, ...extent })
+          .expect(403)
+        expect(body.code).toBe(code)
+        expect(JSON.stringify(body)).not.toMatch(/truth|noisy/)
+      }
+      const { body } = await service
+        .as(role)
+        .get('/v1/datasets/people/plots/noisy-table')
+        .query({ query: JSON.stringify(query) })
+        .expect(403)
+      expect(body.code).toBe(code)
+    }
+    expect(await budgetOf('people')).toEqual(before)
+  })
+})

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true' })
+})
+afterAll(() => service.close())
+
+const school = {
+  universe: { days: [1, 2, 3, 10], year: [1, 2, 3, 4] },
+  released: 3,
+  query: { kind: 'mean' },
+  risk: 1 / 3,
+}
+const workload = { epsilon: 1, delta: 1e-5 }
+
+const get = (path: string, query: object) =>
+  service
+    .as('analyst')
+    .get(path)
+    .query(query)
+    .buffer(true)
+    .parse((incoming, done) => {
+      let text = ''
+      incoming.on('data', (part) => {
+        text += part
+      })
+      incoming.on('end', () => done(null, text))
+    })
+
+/** What can be read in a picture. */
+const textsOf = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text)
+
+describe.each([
+  [
+    '/v1/plots/risk',
+    { question: school },
+    ['days', 'year', 'ε = 0.4317', 'ε = 0.5251', 'ε = 0.3829', 'ε = 0.3379'],
+  ],
+  ['/v1/plots/noise-comparison', { question: { ...workload, statistics: 20 } }, ['analytic Gaussian from 7']],
+  ['/v1/plots/noise-comparison', { question: workload, criterion: 'halfWidth' }, []],
+  [
+    '/v1/plots/answer-distribution',
+    { question: { mechanism: 'geometric', epsilon: 0.5, truth: 100 } },
+    ['truth 100'],
+  ],
+  [
+    '/v1/plots/answer-distribution',
+    { question: { ...workload, mechanism: 'analytic-gaussian' } },
+    ['truth 0'],
+  ],
+  [
+    '/v1/datasets/census/plots/noisy-table',
+    { query: { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 1 } },
+    ['Statistician', 'Unicorn Wrangler'],
+  ],
+  [
+    '/v1/datasets/census/plots/noisy-table',
+    {
+      query: {
+        kind: 'groupBy',
+        keys: ['Sex', { column: 'Age', edges: [0, 18, 65, 120] }],
+        statistics: [{ kind: 'mean', column: 'Age' }],
+        epsilon: 1,
+      },
+    },
+    ['M', 'F'],
+  ],
+])('GET %s of %j', (path, parameters, expected) => {
+  const asTexts = Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  )
+
+  test('is a picture, in which nothing runs, for light and for dark pages', async () => {
+    const pictures = await Promise.all(
+      ['light', 'dark'].map(async (theme) => {
+        const response = await get(path, { ...asTexts, theme }).expect(200)
+        expect(response.type).toBe('image/svg+xml')
+        expect(response.headers['content-security-policy']).toContain("default-src 'none'")
+        const svg = String(response.body)
+        expect(svg).toMatch(/^<svg [^>]*width="800"/)
+        for (const text of expected) expect(textsOf(svg)).toContain(text)
+        return svg
+      }),
+    )
+    expect(pictures[0]).not.toBe(pictures[1])
+  })
+
+  test('is for those with a key', async () => {
+    await service.as('analyst').get(path).query(asTexts).unset('authorization').expect(401)
+  })
+})
+
+describe('what cannot be drawn', () => {
+  const refused = async (path: string, query: object) => {
+    const response = await service.as('analyst').get(path).query(query)
+    expect([400, 422]).toContain(response.status)
+    return response.body.errors?.map(({ field }: { field: string }) => field) ?? []
+  }
+
+  test.each([
+    ['question', '{"universe":'],
+    ['question', ''],
+    ['question.released', JSON.stringify({ ...school, released: 0 })],
+    ['question.extra', JSON.stringify({ ...school, extra: 1 })],
+    ['question', `"${'x'.repeat(9_000)}"`],
+  ])('names %s', async (field, question) => {
+    expect(await refused('/v1/plots/risk', { question })).toContain(field)
+  })
+
+  test('a theme there is not, or no question', async () => {
+    expect(await refused('/v1/plots/risk', { question: JSON.stringify(school), theme: 'pink' })).toEqual([
+      'theme',
+    ])
+    expect(await refused('/v1/plots/risk', {})).toEqual(['question'])
+  })
+
+  test('a mechanism that does not apply', async () => {
+    const question = JSON.stringify({ mechanism: 'analytic-gaussian', epsilon: 1 })
+    expect(await refused('/v1/plots/answer-distribution', { question })).not.toEqual([])
+  })
+
+  test.each([
+    [{ kind: 'count', epsilon: 1 }, 'query.kind'],
+    [{ kind: 'median', column: 'Age', epsilon: 1 }, 'query.kind'],
+    [{ kind: 'noisyMax', candidates: { column: 'Sex' }, epsilon: 1 }, 'query.kind'],
+    [
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }],
+        epsilon: 1,
+      },
+      'query.kind',
+    ],
+    [
+      {
+        kind: 'histogram',
+        column: { column: 'Age', edges: Array.from({ length: 80 }, (_, age) => age) },
+        epsilon: 1,
+      },
+      'query',
+    ],
+    [{ kind: 'histogram', column: 'Nobody', epsilon: 1 }, 'query.column'],
+  ])('%j', async (query, field) => {
+    const path = '/v1/datasets/census/plots/noisy-table'
+    expect(await refused(path, { query: JSON.stringify(query) })).toContain(field)
+  })
+})

@@ -1,0 +1,233 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { drawPlot } from '../../src/plots/draw.ts'
+import { MOST_CELLS, MOST_CROSSINGS, MOST_PANELS, MOST_POINTS, type Plot } from '../../src/plots/plot.ts'
+import { palettes } from '../../src/plots/theme.ts'
+import { flawsOf } from './flaws.ts'
+import { colourOf, contrast } from './picture.ts'
+import {
+  comparisonPlot,
+  densityPlot,
+  distributionPlot,
+  fullTablePlot,
+  hostilePlots,
+  panelOf,
+  riskPlot,
+  samples,
+  tablePlot,
+} from './samples.ts'
+
+const comparison = comparisonPlot(3)
+const [cell] = tablePlot.cells
+const [row] = comparison.rows
+
+const refused: readonly (readonly [string, Plot, string])[] = [
+  ['no panel', { ...riskPlot, panels: [] }, 'at least 1 panels'],
+  [
+    'too many panels',
+    { ...riskPlot, panels: Array.from({ length: MOST_PANELS + 1 }, () => panelOf('school_year')) },
+    'at most 12 panels, these are 13',
+  ],
+  [
+    'a curve of one point',
+    { ...riskPlot, panels: [{ ...panelOf('school_year'), curve: [] }] },
+    'at least 2 points',
+  ],
+  ['a risk that is none', { ...riskPlot, risk: 1.5 }, 'from 0 to 1'],
+  [
+    'an epsilon without end',
+    { ...riskPlot, panels: [{ ...panelOf('school_year'), tightBoundEpsilon: Number.POSITIVE_INFINITY }] },
+    'finite figures only',
+  ],
+  ['no rows', { ...comparison, rows: [] }, 'at least 1 rows'],
+  ['rows without noise', { ...comparison, rows: [{ statistics: 1, noise: {} }] }, 'at least 1 mechanisms'],
+  [
+    'too many rows',
+    {
+      ...comparison,
+      rows: Array.from({ length: MOST_POINTS + 1 }, () => row ?? { statistics: 1, noise: {} }),
+    },
+    'at most 2,000 rows',
+  ],
+  [
+    'too many crossings',
+    {
+      ...comparison,
+      crossings: Array.from({ length: MOST_CROSSINGS + 1 }, (_, index) => ({
+        mechanism: 'laplace',
+        against: 'geometric',
+        from: index,
+      })),
+    },
+    'at most 4 crossings',
+  ],
+  ['one point', { ...distributionPlot, points: distributionPlot.points.slice(0, 1) }, 'at least 2 points'],
+  ['points in no order', { ...distributionPlot, points: distributionPlot.points.toReversed() }, 'go up'],
+  ['a half-width below 0', { ...distributionPlot, halfWidth: -1 }, 'not below 0'],
+  ['a truth that is no number', { ...distributionPlot, truth: Number.NaN }, 'finite figures only'],
+  ['no cells', { ...tablePlot, cells: [] }, 'at least 1 cells'],
+  [
+    'too many cells',
+    {
+      ...tablePlot,
+      cells: Array.from({ length: MOST_CELLS + 1 }, () => cell ?? { key: [], value: 0, halfWidth: null }),
+    },
+    'at most 60 cells, these are 61',
+  ],
+  [
+    'a key too short',
+    { ...tablePlot, cells: [{ key: ['Sales'], value: 1, halfWidth: null }] },
+    'a value of each key',
+  ],
+]
+
+test.each(refused)('%s: refused', async (_, plot, rule) => {
+  const drawing = drawPlot(plot, 'light')
+  await expect(drawing).rejects.toBeInstanceOf(RangeError)
+  await expect(drawing).rejects.toThrow(rule)
+})
+
+describe('what is just within the limits is drawn without a flaw', () => {
+  const odd: Readonly<Record<string, Plot>> = {
+    'one cell, no interval, one key': {
+      ...tablePlot,
+      keys: ['Occupation'],
+      cells: [{ key: ['Sales'], value: 0, halfWidth: null }],
+    },
+    'negative values far from 0': {
+      ...tablePlot,
+      cells: tablePlot.cells.map((one) => ({ key: one.key, value: -1e6 - one.value, halfWidth: 300 })),
+    },
+    'tiny values': {
+      ...tablePlot,
+      cells: tablePlot.cells.map(({ key, value }) => ({ key, value: value / 1e9, halfWidth: 1e-7 })),
+    },
+    'huge values': {
+      ...tablePlot,
+      cells: tablePlot.cells.map(({ key, value }) => ({ key, value: value * 1e11, halfWidth: 1e13 })),
+    },
+    'a hidden cell': { ...tablePlot, cells: tablePlot.cells.slice(1) },
+    'one row': comparisonPlot(1),
+    'two points at one epsilon': {
+      ...riskPlot,
+      panels: [
+        {
+          ...panelOf('school_year'),
+          curve: panelOf('school_year')
+            .curve.slice(0, 2)
+            .map((point) => ({ ...point, epsilon: 0 })),
+          upperBoundEpsilon: null,
+          tightBoundEpsilon: null,
+        },
+      ],
+    },
+  }
+  test.each(Object.entries(odd))('%s', async (_, plot) => {
+    for (const theme of ['light', 'dark'] as const) {
+      const flaws = flawsOf(await drawPlot(plot, theme), plot, theme)
+      expect(flaws.filter((flaw) => PLACES.test(flaw) || /no value|not well|contrast/.test(flaw))).toEqual([])
+    }
+  })
+})
+
+const PLACES = /^(outside|one over another|struck by a line)/
+
+test('labels find their places wherever the epsilons lie', async () => {
+  const epsilon = fc.option(fc.double({ min: 0, max: 2, noNaN: true }), { nil: null })
+  const panel = fc.record({
+    upperBoundEpsilon: epsilon,
+    tightBoundEpsilon: epsilon,
+    upperBoundHolds: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(panel, { minLength: 1, maxLength: 3 }), async (panels) => {
+      const plot = { ...riskPlot, panels: panels.map((one) => ({ ...panelOf('school_year'), ...one })) }
+      expect(
+        flawsOf(await drawPlot(plot, 'light'), plot, 'light').filter((flaw) => PLACES.test(flaw)),
+      ).toEqual([])
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('labels find their places wherever mechanisms cross', async () => {
+  const from = fc.integer({ min: 1, max: 60 })
+  await fc.assert(
+    fc.asyncProperty(from, from, async (analytic, classic) => {
+      const crossings = [
+        { mechanism: 'analytic-gaussian', against: 'laplace', from: analytic },
+        { mechanism: 'classic-gaussian', against: 'laplace', from: classic },
+      ] as const
+      const plot = { ...comparisonPlot(60), crossings }
+      expect(
+        flawsOf(await drawPlot(plot, 'light'), plot, 'light').filter((flaw) => PLACES.test(flaw)),
+      ).toEqual([])
+    }),
+    { numRuns: 15 },
+  )
+})
+
+test('labels find their places wherever the truth lies and however large it is', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.double({ min: -3, max: 3, noNaN: true }),
+      fc.integer({ min: -8, max: 13 }),
+      fc.constantFrom(distributionPlot, densityPlot),
+      async (shift, exponent, sample) => {
+        const size = 10 ** exponent
+        const plot = {
+          ...sample,
+          truth: shift * size,
+          halfWidth: 0.4 * size,
+          points: sample.points.map(({ probability }, index) => ({
+            value: (index / sample.points.length - 0.5) * size,
+            probability: probability / size,
+          })),
+        }
+        expect(
+          flawsOf(await drawPlot(plot, 'dark'), plot, 'dark').filter((flaw) => PLACES.test(flaw)),
+        ).toEqual([])
+      },
+    ),
+    { numRuns: 40 },
+  )
+})
+
+test('no picture needs anything but itself', async () => {
+  for (const plot of Object.values(samples)) {
+    const svg = await drawPlot(plot, 'light')
+    expect(svg).not.toMatch(/<(script|image|use|a|foreignObject|style|iframe)\b/)
+    expect(svg.replace('xmlns="http://www.w3.org/2000/svg"', '')).not.toMatch(
+      /="[^"]*(https?:|data:|javascript:)/,
+    )
+  }
+})
+
+test('what users write is read as it was written', async () => {
+  const [plot] = hostilePlots
+  const svg = await drawPlot(plot ?? fullTablePlot, 'light')
+  for (const text of [
+    '&lt;script&gt;alert(1)&lt;/script&gt;',
+    'a.b[0]["c"]',
+    "datum.value + data('source_0')",
+    '__proto__',
+  ])
+    expect(svg).toContain(`>${text}</text>`)
+})
+
+test.each(['light', 'dark'] as const)('the colours of %s stand out, also over areas', (theme) => {
+  const { background, text, muted, band, area, series } = palettes[theme]
+  const apart = (one: string, other: string) => contrast(colourOf(one), colourOf(other))
+  for (const colour of [text, muted, ...series]) expect(apart(colour, background)).toBeGreaterThanOrEqual(4.5)
+  for (const colour of [text, series[0], series[1]])
+    for (const behind of [band, area]) expect(apart(colour, behind)).toBeGreaterThanOrEqual(3)
+})
+
+test('only what draws loads Vega', () => {
+  const room = new URL('../../src/plots/', import.meta.url)
+  const loading = readdirSync(room).filter((file) =>
+    /^import (?!type )[^;]*? from 'vega(-lite)?'/m.test(readFileSync(new URL(file, room), 'utf8')),
+  )
+  expect(loading).toEqual(['draw.ts'])
+})

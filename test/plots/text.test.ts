@@ -1,0 +1,105 @@
+import { Resvg } from '@resvg/resvg-js'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  numberText,
+  numberTextNear,
+  percentText,
+  plainText,
+  shortened,
+  textWidth,
+} from '../../src/plots/text.ts'
+import { pictureOf } from './picture.ts'
+import { HOSTILE } from './samples.ts'
+
+describe('plain text', () => {
+  test('is one line without control characters', () => {
+    expect(plainText(' two\nlines\r\nand\ttabs\u0000\u2028end ')).toBe('two lines and tabs end')
+  })
+
+  test('never turns the direction of writing', () => {
+    expect(plainText('a\u202eb\u2066c\u200fd')).toBe('abcd')
+  })
+
+  test('keeps what is well-formed and cures what is not', () => {
+    expect(plainText('é 你好 👩‍👩‍👧‍👦')).toBe('é 你好 👩‍👩‍👧‍👦')
+    expect(plainText('\ud800x\uffff')).toBe('\ufffdx')
+  })
+
+  test('of any string makes well-formed XML that says the same', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...HOSTILE)), (text) => {
+        const escaped = plainText(text)
+          .replaceAll('&', '&amp;')
+          .replaceAll('<', '&lt;')
+          .replaceAll('>', '&gt;')
+        const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text>${escaped}</text></svg>`
+        expect(pictureOf(svg).texts[0]?.text).toBe(plainText(text))
+        new Resvg(svg)
+      }),
+    )
+  })
+})
+
+describe('shortened text', () => {
+  test('is left alone where it fits', () => {
+    expect(shortened('Machine-op-inspct', 200, 12)).toBe('Machine-op-inspct')
+    expect(shortened('', 0, 12)).toBe('')
+  })
+
+  test('is never wider than it may be, and never half a character', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom(...HOSTILE)),
+        fc.integer({ min: 20, max: 300 }),
+        (text, most) => {
+          const cut = shortened(text, most, 12)
+          expect(textWidth(cut, 12)).toBeLessThanOrEqual(most)
+          expect(cut.isWellFormed()).toBe(true)
+          expect(cut === plainText(text) || cut.endsWith('…')).toBe(true)
+        },
+      ),
+    )
+  })
+
+  test('has a guessed width that is not less than the real one', () => {
+    for (const text of [
+      'WWWWMMMM',
+      'iiiillll',
+      'Adm-clerical',
+      'ε = 0.3829',
+      '1,234,567 ± 89 %',
+      'very long name',
+      '@@@@',
+    ])
+      for (const weight of ['normal', 'bold']) {
+        const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="40"><text x="9" y="20" font-family="sans-serif" font-size="12px" font-weight="${weight}">${text}</text></svg>`
+        expect(textWidth(text, 12, weight === 'bold')).toBeGreaterThanOrEqual(
+          pictureOf(svg).texts[0]?.box?.width ?? Number.NaN,
+        )
+      }
+  })
+})
+
+test('numbers are written as people write them', () => {
+  expect([0, 0.5251496872695, 1 / 3, 120, 1234.56, 1_250_000].map(numberText)).toEqual([
+    '0',
+    '0.5251',
+    '0.3333',
+    '120',
+    '1,235',
+    '1,250,000',
+  ])
+  expect([1e-5, 1.5e-7, -0.00012346, 1e20].map(numberText)).toEqual(['1e-5', '1.5e-7', '−1.235e-4', '1e20'])
+  expect([0.95, 0.999, 0.5].map(percentText)).toEqual(['95 %', '99.9 %', '50 %'])
+})
+
+test('numbers beside one another are told apart', () => {
+  expect(numberTextNear(1_000_000.25, 0.1)).toBe('1,000,000.25')
+  expect(numberTextNear(1_242_688.1, 7311.9)).toBe('1,242,688')
+  expect(numberTextNear(114, 6)).toBe('114')
+  expect(numberTextNear(-180, 300)).toBe('−180')
+  expect(numberTextNear(0, 3)).toBe('0')
+  expect(numberTextNear(0.1 + 0.2 - 0.3, 0.3)).toBe('0')
+  expect(numberTextNear(12.5, 0)).toBe('12.5')
+})

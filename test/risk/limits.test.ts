@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { analyse } from '../../src/risk/disclosure-risk.ts'
+import * as limits from '../../src/risk/limits.ts'
+import type { RiskQuestion } from '../../src/risk/question.ts'
+
+/** Everything that takes long begins with one of these. */
+const begun = vi.hoisted(() => ({ subsets: 0, tables: 0 }))
+
+vi.mock('../../src/risk/subsets.ts', async (importOriginal) => {
+  const subsets = await importOriginal<typeof import('../../src/risk/subsets.ts')>()
+  const counted = { ...subsets }
+  counted.forEachSubset = (...args) => {
+    begun.subsets += 1
+    subsets.forEachSubset(...args)
+  }
+  counted.binomialsOf = (...args) => {
+    begun.tables += 1
+    return subsets.binomialsOf(...args)
+  }
+  return counted
+})
+
+beforeEach(() => {
+  Object.assign(begun, { subsets: 0, tables: 0 })
+})
+
+const people = (count: number, value = (person: number) => person) =>
+  Array.from({ length: count }, (_, person) => value(person))
+
+function factsOf(question: RiskQuestion) {
+  try {
+    analyse(question)
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'too-many-worlds') return error.facts
+    throw error
+  }
+  return undefined
+}
+
+describe('what would take too long is refused before it is begun', () => {
+  it.each<[string, RiskQuestion, Record<string, unknown>]>([
+    [
+      'a universe',
+      { universe: people(10_001), released: 1, query: { kind: 'mean' } },
+      { counted: 'people', asked: 10_001, limit: limits.LARGEST_UNIVERSE },
+    ],
+    [
+      'worlds of which each must be looked at',
+      { universe: people(20), released: 10, query: { kind: 'variance' } },
+      { counted: 'worlds', asked: 184_756, limit: limits.MOST_ENUMERATED_WORLDS },
+    ],
+    [
+      'worlds that each have a prior',
+      { universe: people(1000), released: 2, query: { kind: 'mean' }, prior: [1] },
+      { counted: 'worlds', asked: 499_500, limit: limits.MOST_ENUMERATED_WORLDS, largestUniverse: 447 },
+    ],
+    [
+      'neighbours of which each must be looked at',
+      { universe: people(10_000), released: 9999, query: { kind: 'standardDeviation' } },
+      {
+        counted: 'values to read',
+        asked: 499_980_000,
+        limit: limits.MOST_ENUMERATED_VALUES,
+        largestUniverse: 3162,
+      },
+    ],
+    [
+      'worlds whose number is no double',
+      { universe: people(10_000), released: 5000, query: { kind: 'mean' } },
+      { counted: 'worlds', asked: '1.591e3008', limit: '1.000e300' },
+    ],
+    [
+      'sums',
+      { universe: people(100, (person) => person ** 4), released: 50, query: { kind: 'sum' } },
+      { counted: 'different sums', asked: expect.any(Number), limit: limits.MOST_ANSWERS },
+    ],
+    [
+      'sums of fewer values',
+      { universe: people(1000, (person) => person % 60), released: 500, query: { kind: 'mean' } },
+      {
+        counted: 'sums of as many or fewer values',
+        asked: expect.any(Number),
+        limit: limits.MOST_SUM_ADDITIONS / 1000,
+      },
+    ],
+    [
+      'pairs of values',
+      { universe: people(10_000), released: 100, query: { kind: 'median' } },
+      { counted: 'pairs', asked: 49_019_851, limit: limits.MOST_ANSWERS },
+    ],
+    [
+      'an enumeration that was asked for',
+      { universe: people(20), released: 10, query: { kind: 'mean' }, way: 'enumeration' },
+      { counted: 'worlds', asked: 184_756, limit: limits.MOST_ENUMERATED_WORLDS },
+    ],
+  ])('%s', (_, question, facts) => {
+    expect(factsOf(question)).toEqual(facts)
+    expect(begun).toEqual({ subsets: 0, tables: 0 })
+  })
+
+  it('(and what is not refused begins with these)', () => {
+    analyse({ universe: people(4), released: 3, query: { kind: 'variance' } })
+    expect(begun.subsets).toBeGreaterThan(0)
+    expect(begun.tables).toBe(0)
+    analyse({ universe: people(30), released: 15, query: { kind: 'median' } })
+    expect(begun.tables).toBeGreaterThan(0)
+  })
+
+  it('what would fit does, and one more does not', () => {
+    const question = (size: number): RiskQuestion => ({
+      universe: people(size),
+      released: 2,
+      query: { kind: 'variance' },
+      changed: 2,
+    })
+    const { largestUniverse = 0 } = (factsOf(question(200)) ?? {}) as { largestUniverse?: number }
+    expect(largestUniverse).toBeGreaterThan(50)
+    expect(factsOf(question(largestUniverse))).toBeUndefined()
+    expect(factsOf(question(largestUniverse + 1))).toMatchObject({ counted: 'values to read' })
+  })
+})
+
+describe('the way that is chosen', () => {
+  it.each<[string, Omit<RiskQuestion, 'universe'>, number, string, string]>([
+    ['few worlds', { released: 3, query: { kind: 'mean' } }, 4, 'enumeration', 'enumeration'],
+    [
+      'many neighbours',
+      { released: 6, query: { kind: 'median' }, changed: 3 },
+      14,
+      'structure',
+      'enumeration',
+    ],
+    ['many worlds', { released: 12, query: { kind: 'median' } }, 24, 'structure', 'structure'],
+    ['squares', { released: 9, query: { kind: 'variance' } }, 18, 'enumeration', 'enumeration'],
+  ])('%s', (_, question, size, sensitivities, answers) => {
+    expect(analyse({ ...question, universe: people(size) }).ways).toEqual({ sensitivities, answers })
+  })
+
+  it('a prior of many worlds, with the structure of the query', () => {
+    const prior = people(1000, () => 1 / 1000)
+    const question: RiskQuestion = { universe: people(1000), released: 999, query: { kind: 'mean' } }
+    const [believed, uniform] = [analyse({ ...question, prior }), analyse(question)]
+    expect(believed.ways).toEqual({ sensitivities: 'structure', answers: 'enumeration' })
+    expect(believed.unboundedSensitivity).toBe(uniform.unboundedSensitivity)
+    expect(believed.largestPrior).toBeCloseTo(uniform.largestPrior, 15)
+  })
+})
