@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, write
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const PROJECT = new URL('../', import.meta.url)
-const ROOMS = ['planner', 'mechanisms', 'catalog', 'ledger', 'privacy']
+const ROOMS = ['planner', 'mechanisms', 'catalog', 'ledger', 'privacy', 'risk', 'plots']
 
 /** One textual change to a source file below src/; `find` must occur exactly once. */
 export interface SourceChange {

@@ -415,8 +415,13 @@ export function epsilonForRisk(
 }
 
 function epsilonOfUpperBound(analysis: RiskAnalysis, risk: number): EpsilonForRisk {
-  const { boundedSensitivity, unboundedSensitivity, largestPrior } = analysis
-  if (boundedSensitivity === 0) return { reached: false, largestRisk: largestPrior, why: SAME_ANSWER }
+  const { boundedSensitivity, unboundedSensitivity, largestPrior, upperBoundHolds } = analysis
+  if (boundedSensitivity === 0)
+    return {
+      reached: false,
+      largestRisk: largestPrior,
+      why: upperBoundHolds ? SAME_ANSWER : SAME_AS_NEIGHBOURS,
+    }
   const odds = (oddsAgainst(analysis) * risk) / (1 - risk)
   return { reached: true, epsilon: (unboundedSensitivity / boundedSensitivity) * Math.max(0, Math.log(odds)) }
 }
@@ -438,6 +443,9 @@ function epsilonOfTightBound(analysis: RiskAnalysis, risk: number, tolerance: nu
 }
 
 const SAME_ANSWER = 'all worlds have the same answer, so that no response tells one from another'
+const SAME_AS_NEIGHBOURS =
+  'every world has the answer of its neighbours, so that this bound stays at the prior; it does not hold here, for others ' +
+  'have another answer'
 const SHARED_ANSWERS =
   'every world has its answer in common with others, and no response tells these apart: however large epsilon is, the ' +
   'risk does not get there'

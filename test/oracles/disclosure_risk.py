@@ -71,7 +71,10 @@ def sensitivities(universe, released, changed, query):
     """Bounded and unbounded, over all pairs of neighbours that are there."""
     function = function_of(query)
     everybody = range(len(universe))
-    answer = lambda people: function([universe[person] for person in people])
+
+    def answer(people):
+        return function([universe[person] for person in people])
+
     bounded, unbounded = [], []
     for world in combinations(everybody, released):
         rest = [person for person in everybody if person not in world]

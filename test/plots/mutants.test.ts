@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Plot, Theme } from '../../src/plots/plot.ts'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import { flawsOf } from './flaws.ts'
-import { drawMutated, type Mutation } from './mutated-plots.ts'
 import {
   comparisonPlot,
   densityPlot,
@@ -13,7 +13,7 @@ import {
   tablePlot,
 } from './samples.ts'
 
-interface Mutant extends Mutation {
+interface Mutant extends SourceChange {
   readonly what: string
   readonly plot: Plot | undefined
   readonly theme?: Theme
@@ -194,8 +194,13 @@ const mutants: readonly Mutant[] = [
   },
 ]
 
-test.each(mutants)('$what: seen', async ({ plot, theme = 'light', flaw, ...mutation }) => {
+test.each(mutants)('$what: seen', async ({ plot, theme = 'light', flaw, file, ...change }) => {
   if (plot === undefined) throw new Error('no such sample')
-  const flaws = flawsOf(await drawMutated(mutation, plot, theme), plot, theme)
+  const mutation = { ...change, file: `plots/${file}` }
+  const svg = await withSourceCopy([mutation], {}, async (load) => {
+    const { drawPlot } = await load<typeof import('../../src/plots/draw.ts')>('plots/draw.ts')
+    return drawPlot(plot, theme)
+  })
+  const flaws = flawsOf(svg, plot, theme)
   expect(flaws.join('\n')).toMatch(flaw)
 })

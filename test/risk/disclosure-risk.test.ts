@@ -183,6 +183,17 @@ describe('properties', () => {
   })
 })
 
+describe('the upper bound', () => {
+  it('does not hold where worlds are farther apart than neighbours', () => {
+    const found = analyse({ universe: [0, 0, 1, 1], released: 2, query: { kind: 'sum' } })
+    expect(found).toMatchObject({ boundedSensitivity: 1, unboundedSensitivity: 1, largestDifference: 2 })
+    expect(found.upperBoundHolds).toBe(false)
+    expect(posteriorAt(found, 3, 0).largest).toBeCloseTo(1 / (1 + 4 * Math.exp(-3) + Math.exp(-6)), 14)
+    expect(upperBoundAt(found, 3)).toBeCloseTo(1 / (1 + 5 * Math.exp(-3)), 14)
+    expect(posteriorAt(found, 3, 0).largest).toBeGreaterThan(upperBoundAt(found, 3) + 0.03)
+  })
+})
+
 describe('exactness', () => {
   it('worlds whose sums of decimals are equal share an answer', () => {
     const { answers } = analyse({ universe: [0.1, 0.2, 0.3, 0], released: 2, query: { kind: 'sum' } })
@@ -294,6 +305,20 @@ describe('epsilon for a risk', () => {
       why: expect.stringContaining('same answer'),
     })
     expect(tightBound).toMatchObject({ reached: false, largestRisk: expect.closeTo(1 / 6, 15) })
+  })
+
+  it('there is none from the upper bound where worlds differ, but not from their neighbours', () => {
+    const question: RiskQuestion = {
+      universe: [0, 0, 1, 1],
+      released: 2,
+      changed: 2,
+      query: { kind: 'variance' },
+    }
+    const found = analyse(question)
+    expect(found).toMatchObject({ boundedSensitivity: 0, largestDifference: 0.25, upperBoundHolds: false })
+    const { upperBound, tightBound } = epsilonForRisk(found, 0.3)
+    expect(upperBound).toMatchObject({ reached: false, why: expect.stringContaining('does not hold') })
+    expect(tightBound.reached).toBe(true)
   })
 
   it('there is none where worlds share their answers', () => {

@@ -1,42 +1,19 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import { RISK_LAWS, type Risk } from './laws.ts'
 
-const PROJECT = new URL('../../', import.meta.url)
-
-/** One textual change to a source file of the room; `find` must occur exactly once. */
-interface Mutation {
+/** A change to a source file of the room. */
+interface Mutation extends SourceChange {
   readonly bug: string
-  readonly file: string
-  readonly find: string
-  readonly replace: string
 }
 
 /** Imports a copy of the actual source with one mutation, or none. */
-async function withMutant<Result>(
+function withMutant<Result>(
   mutation: Omit<Mutation, 'bug'> | undefined,
   use: (risk: Risk) => Result,
 ): Promise<Result> {
-  // Within the project; git, the linter and the compiler look past this folder.
-  const parent = new URL('coverage/', PROJECT)
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(fileURLToPath(new URL('risk-', parent)))
-  try {
-    for (const room of ['risk', 'privacy'])
-      cpSync(new URL(`src/${room}/`, PROJECT), `${folder}/${room}`, { recursive: true })
-    if (mutation !== undefined) {
-      const file = `${folder}/risk/${mutation.file}`
-      const [before, after, ...more] = readFileSync(file, 'utf8').split(mutation.find)
-      if (before === undefined || after === undefined || more.length > 0)
-        throw new Error(`${mutation.file} must have exactly one "${mutation.find}"`)
-      writeFileSync(file, before + mutation.replace + after)
-    }
-    const url = pathToFileURL(`${folder}/risk/disclosure-risk.ts`).href
-    return use((await import(/* @vite-ignore */ url)) as Risk)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const changes = mutation === undefined ? [] : [{ ...mutation, file: `risk/${mutation.file}` }]
+  return withSourceCopy(changes, {}, async (load) => use(await load<Risk>('risk/disclosure-risk.ts')))
 }
 
 const MUTANTS: readonly Mutation[] = [

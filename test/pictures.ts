@@ -1,0 +1,116 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import seedrandom from 'seedrandom'
+import { query as querySchema } from '../schemas/query.ts'
+import { declareDataset } from '../src/catalog/declaration.ts'
+import { censusRegistration, generateCensus } from '../src/demo.ts'
+import { evaluate } from '../src/evaluation/evaluation.ts'
+import type { ComparedMechanism, Workload } from '../src/mechanisms/compare.ts'
+import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
+import { pictureOfAnswers, pictureOfNoise, pictureOfRisk, pictureOfTable, rangeOfRisk } from '../src/pictures.ts'
+import { plan } from '../src/planner/plan.ts'
+import { accuracyReport, noiseReport } from '../src/planner/report.ts'
+import { drawPlot } from '../src/plots/draw.ts'
+import type { Plot } from '../src/plots/plot.ts'
+import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
+import { readExact } from '../src/release.ts'
+import { analyse, curve, epsilonForRisk } from '../src/risk/disclosure-risk.ts'
+import { referenceEngine } from './engines/reference-engine.ts'
+
+/*
+ * The pictures on our pages, drawn by the service's own code: `npm run pictures` writes them, and a test compares. The
+ * noisy table has a fixed tape in place of noise, so that it stays the same.
+ */
+
+const FOLDER = path.resolve(import.meta.dirname, '../docs/pictures')
+
+/** Each picture's file and text. */
+export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
+  const plots: Readonly<Record<string, Plot>> = {
+    risk: riskOfSchool(),
+    'noise-comparison': pictureOfNoise(workloadOf(1, 1e-5, 20), 'standardDeviation'),
+    'laplace-answers': answersOf('laplace', 0),
+    'gaussian-answers': answersOf('classic-gaussian', 1e-4),
+    'noisy-table': await tableOfCensus(),
+  }
+  const drawn = Object.entries(plots).flatMap(([name, plot]) =>
+    (['light', 'dark'] as const).map(
+      async (theme) => [`${name}-${theme}.svg`, `${await drawPlot(plot, theme)}\n`] as const,
+    ),
+  )
+  return new Map(await Promise.all(drawn))
+}
+
+function riskOfSchool(): Plot {
+  const risk = 1 / 3
+  const query = { kind: 'mean' } as const
+  const columns = Object.entries({ school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] }).map(
+    ([column, universe]) => {
+      const analysis = analyse({ universe, released: 3, query })
+      return { column, analysis, ...analysis, ...epsilonForRisk(analysis, risk) }
+    },
+  )
+  const to = rangeOfRisk(columns)
+  const epsilons = Array.from({ length: 201 }, (_, index) => (to * index) / 200)
+  const curves = columns.map((column) => ({ ...column, curve: curve(column.analysis, epsilons) }))
+  return pictureOfRisk(query, risk, curves)
+}
+
+function workloadOf(epsilon: number, delta: number, statistics: number): Workload {
+  return {
+    loss: { epsilonNano: epsilonFromWire(epsilon, 'epsilon'), deltaAtto: deltaFromWire(delta, 'delta') },
+    statistics,
+    contribution: 1n,
+    fractionDigits: 0,
+    wholeNumbers: true,
+    confidence: 0.95,
+  }
+}
+
+/** How many people of the demo are 65 or older. */
+const ELDERLY = 2_538
+
+function answersOf(mechanism: ComparedMechanism, delta: number): Plot {
+  return pictureOfAnswers(mechanism, workloadOf(0.1, delta, 1), ELDERLY)
+}
+
+async function tableOfCensus(): Promise<Plot> {
+  const dataset = declareDataset(censusRegistration, '1')
+  const [SEXES, OCCUPATIONS] = ['Sex', 'Occupation'].map((name) => {
+    const column = dataset.columns.find((candidate) => candidate.name === name)
+    if (column?.type !== 'category') throw new Error(`${name} has categories`)
+    return column.categories
+  })
+  const rows = generateCensus().map(({ sex, age, occupation }) => ({
+    Sex: SEXES?.indexOf(sex) ?? -1,
+    Age: BigInt(age),
+    Occupation: OCCUPATIONS?.indexOf(occupation) ?? -1,
+  }))
+  const query = querySchema.parse({
+    kind: 'contingency',
+    columns: ['Occupation', 'Sex'],
+    where: { column: 'Age', op: '>=', value: 65 },
+    mechanism: 'laplace',
+    epsilon: 0.05,
+  })
+  const planned = plan(query, dataset, { maxCells: 1_000 })
+  const exact = await readExact(
+    planned,
+    referenceEngine(() => rows),
+  )
+  const random = seedrandom('picture')
+  const noiseSource = uniformFromWords({ next: () => random.int32() >>> 0 })
+  return pictureOfTable({
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    kind: query.kind,
+    noise: noiseReport(planned),
+    accuracy: accuracyReport(planned),
+    ...(await evaluate(planned, exact, { runs: 1, shown: 1, noiseSource })),
+  })
+}
+
+if (import.meta.main) {
+  mkdirSync(FOLDER, { recursive: true })
+  for (const [file, svg] of await drawPictures()) writeFileSync(path.join(FOLDER, file), svg)
+}
