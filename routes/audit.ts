@@ -57,20 +57,9 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { ke
       try {
         const givenUp = () => reply.sent || request.raw.socket.destroyed
         return { results: await auditReleases(audit, dataset, query, releases, givenUp) }
-      } catch (error) {
-        throw error instanceof Refusal ? withinQuery(error) : error
       } finally {
         drawing = false
       }
     },
   )
-}
-
-/** What the planner says of a query's fields, said of the request that the query is a part of. */
-function withinQuery({ code, message, errors, facts }: Refusal): Refusal {
-  const fields = errors.map(({ field, rule }) => ({
-    field: field === 'releases' ? field : `query.${field}`,
-    rule,
-  }))
-  return new Refusal(code, message, fields, facts)
 }

@@ -1,8 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type AnswerDependencies, answer } from './answer.ts'
-import type { Dataset } from './catalog/dataset.ts'
-import { requireSynthetic } from './evaluation.ts'
+import { type Dataset, requireSynthetic } from './catalog/dataset.ts'
 import type { Budget } from './ledger/ledger.ts'
 import { openSqliteLedger } from './ledger/sqlite.ts'
 import { plan } from './planner/plan.ts'
@@ -15,7 +14,7 @@ import {
   ONE_EPSILON_NANO,
   type PrivacyLoss,
 } from './privacy/loss.ts'
-import { refuseField } from './privacy/refusal.ts'
+import { refuseField, withinField } from './privacy/refusal.ts'
 import type { Registry } from './register.ts'
 
 /*
@@ -175,7 +174,8 @@ export async function auditReleases(
   givenUp: () => boolean,
 ): Promise<readonly unknown[]> {
   requireSynthetic(dataset)
-  requireAffordable(plan(query, dataset, answering.limits).loss, releases)
+  const { loss } = withinField('query', () => plan(query, dataset, answering.limits))
+  requireAffordable(loss, releases)
   const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
   try {
     const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })

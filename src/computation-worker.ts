@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
-import { type Evaluation, type Extent, evaluate } from './evaluation.ts'
+import { type Evaluation, evaluate } from './evaluation/evaluation.ts'
+import type { Extent } from './evaluation/extent.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
 import type { Plan } from './planner/plan-kinds.ts'
 import type { Plot, Theme } from './plots/plot.ts'

@@ -133,7 +133,7 @@ export function pictureOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
       { key: Object.values(key).map(labelText), value, halfWidth, ...(truth === null ? {} : { truth }) },
     ]
   })
-  return { plot: 'noisy-table', title: `A noisy ${kind} of ${dataset}`, keys, cells, confidence }
+  return { plot: 'noisy-table', title: `Noisy ${kind}: ${dataset}`, keys, cells, confidence }
 }
 
 function labelText(label: CellLabel): string {

@@ -7,7 +7,13 @@ import { censusRegistration, generateCensus } from '../src/demo.ts'
 import { evaluate } from '../src/evaluation/evaluation.ts'
 import type { ComparedMechanism, Workload } from '../src/mechanisms/compare.ts'
 import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
-import { pictureOfAnswers, pictureOfNoise, pictureOfRisk, pictureOfTable, rangeOfRisk } from '../src/pictures.ts'
+import {
+  pictureOfAnswers,
+  pictureOfNoise,
+  pictureOfRisk,
+  pictureOfTable,
+  rangeOfRisk,
+} from '../src/pictures.ts'
 import { plan } from '../src/planner/plan.ts'
 import { accuracyReport, noiseReport } from '../src/planner/report.ts'
 import { drawPlot } from '../src/plots/draw.ts'

@@ -1,5 +1,6 @@
 import type { Accounting } from '../privacy/accounting.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+import { Refusal } from '../privacy/refusal.ts'
 
 /**
  * What ingestion does with a value that does not fit its column's declaration (it does not parse, is an undeclared
@@ -74,4 +75,14 @@ export interface Dataset {
 /** The dataset's column of exactly that name, where it has one. */
 export function columnNamed(dataset: Dataset, name: string): Column | undefined {
   return dataset.columns.find((column) => column.name === name)
+}
+
+/**
+ * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks: its truths and unpaid
+ * releases are nobody's to see.
+ */
+export function requireSynthetic({ id, synthetic }: Dataset): void {
+  if (synthetic) return
+  const detail = `The dataset ${id} is not synthetic: answers about it leave only as releases that are paid for.`
+  throw new Refusal('not-synthetic', detail)
 }

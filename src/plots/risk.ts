@@ -49,9 +49,7 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   const style = styleOf(palette)
   const header: Header = {
     title: `Disclosure risk by epsilon: ${shortened(plot.query, 420, 18, true)}`,
-    subtitles: [
-      'How sure an adversary who knows all but one record can become of the dataset behind an answer',
-    ],
+    subtitles: ['How sure an adversary who knows everybody can become of who is behind an answer'],
     legend: [
       { label: 'upper bound', line: style.upperBound },
       { label: 'tight bound', line: style.tightBound },

@@ -1,11 +1,11 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
+import type { Estimate } from '../planner/estimates.ts'
+import { type CellLabel, cellKeys } from '../planner/grouping.ts'
+import type { EstimatePlan, QuantilePlan } from '../planner/plan-kinds.ts'
+import { accuracyReport, report } from '../planner/report.ts'
+import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
+import { percentagesOf } from '../planner/selection.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
-import type { Estimate } from './estimates.ts'
-import { type CellLabel, cellKeys } from './grouping.ts'
-import type { EstimatePlan, QuantilePlan } from './plan-kinds.ts'
-import { accuracyReport, report } from './report.ts'
-import type { AccuracyReport, Report } from './report-kinds.ts'
-import { percentagesOf } from './selection.ts'
 
 /*
  * What answers would be without noise, for evaluations of synthetic data. Whatever is computed here is the data itself: it

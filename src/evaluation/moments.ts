@@ -1,0 +1,32 @@
+import type { Figure } from './evaluation.ts'
+
+/**
+ * Means, standard errors and deviations of many series side by side, by Welford's recurrence: one pass, and no difference
+ * of large sums.
+ */
+export function moments(series: number) {
+  const means = new Float64Array(series)
+  /** The sums of the squared distances from the means. */
+  const squares = new Float64Array(series)
+  const variance = (at: number, count: number) =>
+    count < 2 ? Number.NaN : (squares[at] ?? Number.NaN) / (count - 1)
+  return {
+    /** @param count how many there are with this one. */
+    add(at: number, value: number, count: number): void {
+      const before = means[at] ?? 0
+      const mean = before + (value - before) / count
+      means[at] = mean
+      squares[at] = (squares[at] ?? 0) + (value - before) * (value - mean)
+    },
+    figure: (at: number, count: number): Figure => ({
+      value: count === 0 ? null : finiteOrNull(means[at] ?? Number.NaN),
+      standardError: finiteOrNull(Math.sqrt(variance(at, count) / count)),
+    }),
+    deviation: (at: number, count: number): number | null => finiteOrNull(Math.sqrt(variance(at, count))),
+  }
+}
+
+/** JSON has no NaN and no infinity. */
+export function finiteOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}

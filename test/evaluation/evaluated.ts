@@ -1,0 +1,115 @@
+import seedrandom from 'seedrandom'
+import { query as querySchema } from '../../schemas/query.ts'
+import { declareDataset } from '../../src/catalog/declaration.ts'
+import { censusRegistration } from '../../src/demo.ts'
+import {
+  type EvaluatedCandidates,
+  type EvaluatedKeys,
+  type EvaluatedNumbers,
+  type Evaluation,
+  evaluate,
+} from '../../src/evaluation/evaluation.ts'
+import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { uniformFromWords } from '../../src/mechanisms/uniform-integers.ts'
+import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import { plan as planQuery } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
+import type { Exact } from '../../src/release.ts'
+import { scriptedSource } from '../mechanisms/scripted-source.ts'
+import { planOf } from '../planner/planned.ts'
+
+/** The same uniform integers each time it is made. */
+export function taped(): UniformSource {
+  const random = seedrandom('tape')
+  return uniformFromWords({ next: () => random.int32() >>> 0 })
+}
+
+/** Draws that lead an experiment to the outcome that is wanted, which comes once in a few thousand times or more often. */
+export function tapeTo<Outcome>(
+  wanted: Outcome,
+  experiment: (source: UniformSource) => Outcome,
+): readonly number[] {
+  const source = taped()
+  for (let attempt = 0; attempt < 100_000; attempt += 1) {
+    const draws: number[] = []
+    const below = (bound: number) => {
+      const draw = source.below(bound)
+      if (bound > 1) draws.push(draw)
+      return draw
+    }
+    if (experiment({ below, belowBig: (bound) => BigInt(below(Number(bound))) }) === wanted) return draws
+  }
+  throw new Error(`no tape leads to ${wanted}`)
+}
+
+/** A source from which a plan's one statistic gets this noise, in output units, one after the other. */
+export function noiseOf(planned: Plan, noise: readonly number[]): UniformSource {
+  const [measurement] = planned.release === 'estimates' ? planned.measurements : []
+  if (measurement === undefined) throw new Error('sums and counts are asked for')
+  const sample = (source: UniformSource) => noiseSampler(measurement.noise, source)()
+  return scriptedSource(noise.flatMap((wanted) => tapeTo(BigInt(wanted), sample)))
+}
+
+export const estimates = (...integers: readonly (readonly bigint[])[]): Exact => ({
+  release: 'estimates',
+  integers,
+})
+
+export const meanOf = (values: readonly number[]) =>
+  values.reduce((sum, value) => sum + value, 0) / values.length
+
+export function numbersOf(evaluation: Evaluation): EvaluatedNumbers {
+  if ('values' in evaluation) return evaluation
+  throw new Error('an answer made of numbers is asked for')
+}
+export function candidatesOf(evaluation: Evaluation): EvaluatedCandidates {
+  if ('candidates' in evaluation) return evaluation
+  throw new Error('a selection of candidates is asked for')
+}
+export function keysOf(evaluation: Evaluation): EvaluatedKeys {
+  if ('keys' in evaluation) return evaluation
+  throw new Error('a selection of keys is asked for')
+}
+
+/** An evaluation whose runs get these draws of noise, number by number. */
+export async function evaluated(
+  wire: object,
+  exact: Exact,
+  noise: readonly number[],
+  runs: number,
+  { shown = runs, room = { evaluate } }: { readonly shown?: number; readonly room?: Room } = {},
+) {
+  const planned = planOf({ mechanism: 'geometric', ...wire })
+  const noiseSource = noiseOf(planned, noise)
+  return numbersOf(await room.evaluate(planned, exact, { runs, shown, noiseSource }))
+}
+
+/** The room's source as it is, or a copy of it. */
+export type Room = Pick<typeof import('../../src/evaluation/evaluation.ts'), 'evaluate'>
+
+const census = declareDataset(censusRegistration, 'v1', undefined)
+
+/** The plan of a query as it is sent, over the demo census. */
+export const planCensus = (wire: object) => planQuery(querySchema.parse(wire), census, { maxCells: 1000 })
+
+/** Answers made of numbers of each sort: a name, the query, and what was read. */
+export const KINDS: readonly (readonly [string, object, Exact])[] = [
+  ['a table', { kind: 'histogram', column: 'Region', mechanism: 'laplace' }, estimates([9n, 8n, 0n, 7n])],
+  [
+    'a variance',
+    { kind: 'variance', column: 'Age', mechanism: 'gaussian', delta: 1e-6 },
+    estimates([45_160_000n], [-540_000n], [10_000n]),
+  ],
+  ['a proportion', { kind: 'proportion', of: { column: 'Sex', op: '=', value: 'M' } }, estimates([30n, 50n])],
+  [
+    'percentiles',
+    { kind: 'percentile', column: 'Balance', p: [75, 25] },
+    {
+      release: 'quantiles',
+      values: {
+        indexes: Float64Array.from({ length: 100 }, (_, position) => position * 3 - 200),
+        counts: new Float64Array(100).fill(2),
+      },
+    },
+  ],
+]

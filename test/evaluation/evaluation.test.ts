@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import { censusRegistration, generateCensus } from '../../src/demo.ts'
+import { evaluate } from '../../src/evaluation/evaluation.ts'
+import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
+import { type Exact, letOut, readExact } from '../../src/release.ts'
+import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
+import { planOf } from '../planner/planned.ts'
+import { candidatesOf, estimates, KINDS, numbersOf, planCensus, taped } from './evaluated.ts'
+
+test.each(KINDS)('%s: a thread that gets a copy finds the same', async (_name, wire, exact) => {
+  const planned = planOf(wire)
+  const options = { runs: 20, shown: 2 }
+  const here = await evaluate(planned, exact, { ...options, noiseSource: taped() })
+  const copy = structuredClone({ planned, exact })
+  expect(await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() })).toEqual(here)
+})
+
+test('so do threads that select', async () => {
+  const where = { column: 'Age', op: '>=', value: 30 }
+  const selections: readonly (readonly [object, Exact])[] = [
+    [
+      {
+        kind: 'noisyMax',
+        candidates: {
+          predicates: [
+            { name: 'a', where },
+            { name: 'b', where },
+          ],
+        },
+      },
+      { release: 'noisy-max', scores: [3n, 2n] },
+    ],
+    [
+      { kind: 'keySelection', column: 'Note', delta: 0.01, where },
+      { release: 'key-selection', texts: { texts: ['a', 'b'], counts: Float64Array.of(3, 4) } },
+    ],
+  ]
+  for (const [wire, exact] of selections) {
+    const planned = planOf(wire)
+    const copy = structuredClone({ planned, exact })
+    const options = { runs: 20, shown: 20 }
+    const [here, there] = [
+      await evaluate(planned, exact, { ...options, noiseSource: taped() }),
+      await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() }),
+    ]
+    expect(there).toEqual(here)
+  }
+})
+
+test('progress is told at most ten times a second', async () => {
+  let nowMs = 0
+  const told: number[] = []
+  await evaluate(planOf({ kind: 'count' }), estimates([1n]), {
+    runs: 100,
+    shown: 0,
+    noiseSource: taped(),
+    onProgress: (runsDone) => told.push(runsDone),
+    // Once before the first run, and once after each: 30 ms.
+    nowMs: () => (nowMs += 30),
+  })
+  expect(told).toEqual(Array.from({ length: 25 }, (_, time) => 4 * (time + 1)))
+})
+
+test('what was read for another plan', async () => {
+  const exact: Exact = { release: 'noisy-max', scores: [1n] }
+  const options = { runs: 1, shown: 0, noiseSource: taped() }
+  await expect(evaluate(planOf({ kind: 'count' }), exact, options)).rejects.toThrow(RangeError)
+  await expect(letOut(planOf({ kind: 'count' }), exact, taped())).rejects.toThrow(RangeError)
+})
+
+const SEXES = censusRegistration.columns[0].categories
+const OCCUPATIONS = censusRegistration.columns[4].categories
+const censusRows: readonly StoredRow[] = generateCensus().map((person) => ({
+  Sex: SEXES.indexOf(person.sex),
+  Age: BigInt(person.age),
+  Occupation: OCCUPATIONS.indexOf(person.occupation),
+}))
+
+const readCensus = (planned: Plan) =>
+  readExact(
+    planned,
+    referenceEngine(() => censusRows),
+  )
+
+describe('on the demo census', () => {
+  const RUNS = 1_000
+  const of60OrMore = { column: 'Age', op: '>=', value: 60 }
+  const countWith = async (noise: object, runs = RUNS) => {
+    const planned = planCensus({ kind: 'count', where: of60OrMore, epsilon: 0.1, ...noise })
+    const exact = await readCensus(planned)
+    const { values } = numbersOf(
+      await evaluate(planned, exact, { runs, shown: 1, noiseSource: systemEntropy() }),
+    )
+    const [value] = values
+    if (value === undefined) throw new Error('a count is one number')
+    return { ...value, counted: censusRows.filter(({ Age }) => typeof Age === 'bigint' && Age >= 60n).length }
+  }
+  /** Standard errors beyond which a mean of so many runs is not by chance: below 2e-20, even of Laplace noise. */
+  const LIMIT = 10.5
+
+  // sigma = sqrt(2 ln(1.25 / delta)) / epsilon = 43.44, and E|Y| = sigma sqrt(2 / pi); Laplace noise errs by 1 / epsilon.
+  test.each([
+    ['classic Gaussian', { mechanism: 'gaussian', calibration: 'classic', delta: 1e-4 }, 34.66],
+    ['Laplace', { mechanism: 'laplace' }, 10],
+  ])('a filtered count with %s noise errs as the theory says', async (_name, noise, expected) => {
+    const { truth, counted, meanAbsoluteError, bias } = await countWith(noise)
+    expect(truth).toBe(counted)
+    expect(meanAbsoluteError.theoretical).toBeCloseTo(expected, 1)
+    const { value, standardError } = meanAbsoluteError
+    const deviation = (wanted: number) => Math.abs((value ?? 0) - wanted) / (standardError ?? 0)
+    // The standard error is a sample's own, but of a thousand runs it is right to a few per cent.
+    expect(deviation(expected)).toBeLessThan(LIMIT)
+    const precise = await countWith(noise, 10 * RUNS)
+    const precisely = (wanted: number) =>
+      Math.abs((precise.meanAbsoluteError.value ?? 0) - wanted) /
+      (precise.meanAbsoluteError.standardError ?? 0)
+    expect(precisely(expected)).toBeLessThan(LIMIT)
+    for (const wrong of [0.7, 1.3]) expect(precisely(wrong * expected)).toBeGreaterThan(LIMIT)
+    expect(Math.abs(bias.value ?? Number.NaN) / (bias.standardError ?? 0)).toBeLessThan(LIMIT)
+    expect(bias.theoretical).toBe(0)
+    expect(precise.withinHalfWidth).toBeGreaterThan(0.95 - LIMIT * Math.sqrt((0.95 * 0.05) / (10 * RUNS)))
+    expect(precise.withinHalfWidth).toBeLessThan(0.98)
+  })
+
+  test.each([
+    ['Laplace', { mechanism: 'laplace', epsilon: 0.5, postprocess: { round: true, nonNegative: true } }, 2],
+    ['geometric', { mechanism: 'geometric', epsilon: 1 }, 1 / Math.sinh(1)],
+  ])('the table of Occupation by Sex with %s noise', async (_name, noise, each) => {
+    const planned = planCensus({ kind: 'contingency', columns: ['Occupation', 'Sex'], ...noise })
+    const { values, totals, shown } = numbersOf(
+      await evaluate(planned, await readCensus(planned), {
+        runs: RUNS,
+        shown: 1,
+        noiseSource: systemEntropy(),
+      }),
+    )
+    expect(values).toHaveLength(10)
+    expect(values.reduce((sum, { truth }) => sum + (truth ?? 0), 0)).toBe(100_000)
+    expect(values[9]?.key).toEqual({ Occupation: 'Unicorn Wrangler', Sex: 'F' })
+    expect(shown[0]?.values.every(({ noisy }) => Number.isInteger(noisy) && (noisy ?? -1) >= 0)).toBe(true)
+    const [total] = totals
+    expect(total?.totalAbsoluteError.theoretical).toBeCloseTo(10 * each, 6)
+    const { value, standardError } = total?.totalAbsoluteError ?? {}
+    const deviation = (wanted: number) => Math.abs((value ?? 0) - wanted) / (standardError ?? 0)
+    // No cell is near 0, and rounding to whole numbers adds little: E|round(Y)| of Laplace noise of scale 2 is 1.9793.
+    const rounded = each === 2 ? 1 / (2 * Math.sinh(1 / 4)) : each
+    expect(deviation(10 * rounded)).toBeLessThan(LIMIT)
+    for (const wrong of [7, 13]) expect(deviation(wrong * each)).toBeGreaterThan(LIMIT)
+    expect(total?.relativeTotalErrorPercent.value).toBeCloseTo((value ?? Number.NaN) / 1000, 10)
+  })
+
+  test('report noisy max over the occupations, a hundred times', async () => {
+    const wire = { kind: 'noisyMax', candidates: { column: 'Occupation' }, noise: 'laplace', epsilon: 0.001 }
+    const planned = planCensus(wire)
+    const { candidates } = candidatesOf(
+      await evaluate(planned, await readCensus(planned), {
+        runs: 100,
+        shown: 0,
+        noiseSource: systemEntropy(),
+      }),
+    )
+    expect(candidates.map(({ candidate }) => candidate)).toEqual(OCCUPATIONS)
+    expect(candidates.reduce((sum, { won }) => sum + won, 0)).toBe(100)
+    expect(candidates.reduce((sum, { probabilityToWin }) => sum + (probabilityToWin ?? 0), 0)).toBeCloseTo(
+      1,
+      8,
+    )
+    // The two that 30 % have share nearly all the wins.
+    expect((candidates[0]?.won ?? 0) + (candidates[1]?.won ?? 0)).toBe(100)
+  })
+})

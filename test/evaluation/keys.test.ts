@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { evaluate } from '../../src/evaluation/evaluation.ts'
+import type { Exact } from '../../src/release.ts'
+import { planOf } from '../planner/planned.ts'
+import { keysOf, taped } from './evaluated.ts'
+import { KEY_LAWS } from './laws.ts'
+
+test.each(KEY_LAWS)('$name', ({ check }) => check({ evaluate }))
+
+test('keys that are too long make room for others', async () => {
+  const planned = planOf({ kind: 'keySelection', column: 'Note', epsilon: 1, delta: 1e-3 })
+  const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(4_000_000)).concat('short')
+  const exact: Exact = { release: 'key-selection', texts: { texts, counts: Float64Array.of(9, 8, 7, 6) } }
+  const { keys, distinctKeys } = keysOf(
+    await evaluate(planned, exact, { runs: 1, shown: 0, noiseSource: taped() }),
+  )
+  expect(keys.map(({ key }) => key.slice(0, 5))).toEqual(['aaaaa', 'bbbbb', 'short'])
+  expect(distinctKeys).toBe(4)
+})
