@@ -5,6 +5,7 @@ import {
   comparisonRequest,
   MAX_CONTRIBUTION,
 } from '../schemas/mechanisms.ts'
+import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import { compareMechanisms, type Workload } from '../src/mechanisms/compare.ts'
@@ -31,7 +32,7 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
         description:
           'For 1, 2, ... statistics that one person can influence, all released under one epsilon and delta: the noise ' +
           'that each mechanism adds to each of them, which errs least, and from how many on Gaussian noise does. ' +
-          'Touches no dataset and no budget.',
+          `Touches no dataset and no budget. GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'draws it')}.`,
         security: everyone.security,
         body: comparisonRequest,
         response: { 200: comparison, ...problemResponses },

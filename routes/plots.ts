@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { comparisonRequest } from '../schemas/mechanisms.ts'
-import { criterion, distributionRequest, svg, theme } from '../schemas/plots.ts'
+import { criterion, distributionRequest, linkTo, pictured, svg, theme } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { query } from '../schemas/query.ts'
 import { epsilonRequest } from '../schemas/risk.ts'
@@ -12,31 +12,24 @@ import type { Catalog } from '../src/catalog/catalog.ts'
 import type { ComputationPool } from '../src/computation-pool.ts'
 import { type EvaluationDependencies, evaluateSynthetic } from '../src/evaluate-synthetic.ts'
 import { parseJsonBody } from '../src/json.ts'
-import {
-  pictureOfAnswers,
-  pictureOfNoise,
-  pictureOfRisk,
-  pictureOfTable,
-  rangeOfRisk,
-} from '../src/pictures.ts'
-import type { Plot, Theme } from '../src/plots/plot.ts'
+import type { Picture } from '../src/pictures.ts'
+import type { Theme } from '../src/plots/plot.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor } from './access.ts'
 import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
-import { epsilonReportOf } from './risk.ts'
 import { givenUpBy } from './waiting.ts'
 
 export interface PlotsOptions {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
   readonly evaluating: EvaluationDependencies
-  readonly computations: ComputationPool
+  /** Apart from other computations: most pictures need no key. */
+  readonly drawings: ComputationPool
   /** How long each step of a picture may take. */
   readonly timeoutMs: number
 }
 
-const CURVE_POINTS = 201
 const LONGEST_QUESTION = 8_000
 
 /** A JSON document in the query string, under the rules of a body. */
@@ -57,36 +50,31 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
     .meta({ description: 'The question, as JSON.', example: JSON.stringify(example) })
 }
 
-/** What risk, noise and noisy tables look like. Of datasets, only synthetic ones are drawn. */
+/**
+ * What risk, noise and noisy tables look like. Of datasets, only synthetic ones are drawn. What touches no dataset needs no
+ * key, so that a browser can follow a link to it.
+ */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { keyRing, catalog, evaluating, computations, timeoutMs },
+  { keyRing, catalog, evaluating, drawings, timeoutMs },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
-  const risks = { computations, timeoutMs }
-  const picture = async (reply: FastifyReply, theme: Theme, plot: Plot): Promise<FastifyReply> => {
+  const draw = async (reply: FastifyReply, theme: Theme, picture: Picture): Promise<FastifyReply> => {
     const terms = { timeoutMs, givenUp: givenUpBy(reply) }
-    return sendPicture(reply, await computations.run('draw', { plot, theme }, terms))
+    return sendPicture(reply, await drawings.run('draw', { picture, theme }, terms))
   }
 
   app.get(
     '/v1/plots/risk',
     {
-      onRequest: everyone.onRequest,
       schema: {
         tags: ['Plots'],
         summary: 'The disclosure risk against epsilon',
         description:
-          'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column.',
-        security: everyone.security,
+          'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column. Such as ' +
+          `${linkTo('risk', 'this one')}.`,
         querystring: z.strictObject({
-          question: jsonParameter(epsilonRequest, {
-            universe: { absence_days: [1, 2, 3, 10] },
-            released: 3,
-            query: { kind: 'mean' },
-            risk: 0.3333333333333333,
-          }),
+          question: jsonParameter(epsilonRequest, pictured.risk),
           theme,
         }),
         response: { 200: svg, ...problemResponses },
@@ -94,24 +82,20 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     },
     async (request, reply) => {
       const { question, theme } = request.query
-      const { query, risk } = question
-      const to = question.curve?.to ?? rangeOfRisk((await epsilonReportOf(risks, question, reply)).columns)
-      const curve = question.curve ?? { from: 0, to, points: CURVE_POINTS }
-      const { columns } = await epsilonReportOf(risks, { ...question, curve }, reply)
-      return picture(reply, theme, pictureOfRisk(query, risk, columns))
+      const { universe, ...asked } = question
+      return draw(reply, theme, { picture: 'risk', question: { columns: universe, ...asked } })
     },
   )
 
   app.get(
     '/v1/plots/noise-comparison',
     {
-      onRequest: everyone.onRequest,
       schema: {
         tags: ['Plots'],
         summary: 'The noise of each mechanism by the number of statistics',
-        security: everyone.security,
+        description: `Laplace against Gaussian, such as ${linkTo('noise-comparison', 'here')}.`,
         querystring: z.strictObject({
-          question: jsonParameter(comparisonRequest, { epsilon: 1, delta: 1e-5, statistics: 20 }),
+          question: jsonParameter(comparisonRequest, pictured['noise-comparison']),
           criterion,
           theme,
         }),
@@ -120,20 +104,19 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     },
     async (request, reply) => {
       const { question, criterion, theme } = request.query
-      return picture(reply, theme, pictureOfNoise(workloadOf(question), criterion))
+      return draw(reply, theme, { picture: 'noise-comparison', workload: workloadOf(question), criterion })
     },
   )
 
   app.get(
     '/v1/plots/answer-distribution',
     {
-      onRequest: everyone.onRequest,
       schema: {
         tags: ['Plots'],
         summary: 'How the answers of a mechanism spread around the truth',
-        security: everyone.security,
+        description: `Such as ${linkTo('answer-distribution', 'this one')}.`,
         querystring: z.strictObject({
-          question: jsonParameter(distributionRequest, { mechanism: 'geometric', epsilon: 0.5, truth: 100 }),
+          question: jsonParameter(distributionRequest, pictured['answer-distribution']),
           theme,
         }),
         response: { 200: svg, ...problemResponses },
@@ -141,7 +124,13 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     },
     async (request, reply) => {
       const { question, theme } = request.query
-      return picture(reply, theme, pictureOfAnswers(question.mechanism, workloadOf(question), question.truth))
+      const { mechanism, truth } = question
+      return draw(reply, theme, {
+        picture: 'answer-distribution',
+        workload: workloadOf(question),
+        mechanism,
+        truth,
+      })
     },
   )
 
@@ -167,7 +156,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const { query, theme } = request.query
       const evaluate = await evaluateSynthetic(evaluating, { dataset, query, runs: 1, shown: 1 })
       const evaluated = await evaluate({ timeoutMs, givenUp: givenUpBy(reply) })
-      return picture(reply.header('cache-control', 'no-store'), theme, pictureOfTable(evaluated))
+      return draw(reply.header('cache-control', 'no-store'), theme, { picture: 'noisy-table', evaluated })
     },
   )
 }

@@ -1,13 +1,7 @@
-import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import {
-  type EpsilonRequest,
-  epsilonReport,
-  epsilonRequest,
-  riskReport,
-  riskRequest,
-} from '../schemas/risk.ts'
+import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../schemas/risk.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { ComputationPool } from '../src/computation-pool.ts'
 import { accessFor } from './access.ts'
@@ -60,29 +54,18 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
         summary: 'The epsilon that an accepted risk allows',
         description:
           'From the upper bound in closed form, and from the tight bound by bisection; with `curve`, both bounds over a ' +
-          'range. GET /v1/plots/risk draws it.',
+          `range. GET /v1/plots/risk ${linkTo('risk', 'draws it')}.`,
         security: everyone.security,
         body: epsilonRequest,
         response: { 200: epsilonReport, ...problemResponses },
       },
     },
-    async (request, reply) => epsilonReportOf({ computations, timeoutMs }, request.body, reply),
+    async (request, reply) => {
+      const { universe, ...question } = request.body
+      const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+      const columns = await computations.run('epsilon', { columns: universe, ...question }, terms)
+      const { released, query, changed, risk } = question
+      return { released, query, changed, risk, columns }
+    },
   )
-}
-
-/** What POST /v1/risk/epsilon answers. */
-export async function epsilonReportOf(
-  { computations, timeoutMs }: Pick<RiskOptions, 'computations' | 'timeoutMs'>,
-  { universe, curve, ...question }: EpsilonRequest,
-  reply: FastifyReply,
-) {
-  const terms = { timeoutMs, givenUp: givenUpBy(reply) }
-  const epsilons = curve && evenlySpaced(curve)
-  const columns = await computations.run('epsilon', { columns: universe, epsilons, ...question }, terms)
-  const { released, query, changed, risk } = question
-  return { released, query, changed, risk, columns }
-}
-
-function evenlySpaced({ from, to, points }: NonNullable<EpsilonRequest['curve']>): readonly number[] {
-  return Array.from({ length: points }, (_, index) => from + ((to - from) * index) / (points - 1))
 }

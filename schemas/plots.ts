@@ -25,6 +25,23 @@ export const distributionRequest = comparisonRequest
     examples: [{ mechanism: 'geometric', epsilon: 0.5, truth: 100 }],
   })
 
+/** Questions whose pictures the documentation shows. */
+export const pictured = {
+  risk: {
+    universe: { absence_days: [1, 2, 3, 10] },
+    released: 3,
+    query: { kind: 'mean' },
+    risk: 0.3333333333333333,
+  },
+  'noise-comparison': { epsilon: 1, delta: 1e-5, statistics: 20 },
+  'answer-distribution': { mechanism: 'geometric', epsilon: 0.5, truth: 100 },
+} as const
+
+/** A link, in Markdown, to the picture of {@link pictured}. */
+export function linkTo(plot: keyof typeof pictured, text: string): string {
+  return `[${text}](/v1/plots/${plot}?${new URLSearchParams({ question: JSON.stringify(pictured[plot]) })})`
+}
+
 /** A picture, as it leaves. */
 export const svg = {
   description: 'The picture, 800 pixels wide.',

@@ -41,6 +41,8 @@ export interface AppDependencies {
   readonly computations: ComputationPool
   /** Apart from the others, for each takes long. */
   readonly evaluations: ComputationPool
+  /** Apart from the others, for most pictures need no key. */
+  readonly drawings: ComputationPool
   readonly logger: FastifyBaseLogger
   /** How long a request may take before its caller gets a 503; what was charged goes on and is stored. */
   readonly handlerTimeoutMs: number
@@ -53,12 +55,14 @@ export interface AppDependencies {
 /** The largest body: a predicate with the longest lists fits well. */
 export const BODY_LIMIT_BYTES = 64 * 1024
 
-/** The longest that the disclosure risk of a question, or a picture, may take. */
+/** The longest that the disclosure risk of a question may take. */
 const COMPUTATION_TIMEOUT_MS = 20_000
+/** The longest that a picture may take, with what it shows. */
+const DRAWING_TIMEOUT_MS = 5_000
 
 /** The whole HTTP service, not yet listening. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { keyRing, catalog, registry, answering, computations, evaluations, logger } = dependencies
+  const { keyRing, catalog, registry, answering, computations, evaluations, drawings, logger } = dependencies
   const { handlerTimeoutMs, drainMs, audit } = dependencies
   const app = fastify({
     loggerInstance: logger,
@@ -122,7 +126,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const { engine, limits } = answering
   const evaluating = { engine, limits, evaluations }
   await app.register(evaluationsRoutes, { keyRing, catalog, evaluating, describeProblem })
-  const drawing = { catalog, evaluating, computations, timeoutMs: COMPUTATION_TIMEOUT_MS }
+  const drawing = { catalog, evaluating, drawings, timeoutMs: DRAWING_TIMEOUT_MS }
   await app.register(plotsRoutes, { keyRing, ...drawing })
   if (audit !== undefined)
     await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })

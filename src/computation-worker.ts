@@ -2,20 +2,12 @@ import type { MessagePort } from 'node:worker_threads'
 import { type Evaluation, evaluate } from './evaluation/evaluation.ts'
 import type { Extent } from './evaluation/extent.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
+import { type Picture, plotOf } from './pictures.ts'
 import type { Plan } from './planner/plan-kinds.ts'
-import type { Plot, Theme } from './plots/plot.ts'
+import type { Theme } from './plots/plot.ts'
 import { Refusal } from './privacy/refusal.ts'
 import type { Exact } from './release.ts'
-import {
-  analyse,
-  curve,
-  epsilonForRisk,
-  posteriorAt,
-  type RiskAnalysis,
-  tightBoundAt,
-  upperBoundAt,
-} from './risk/disclosure-risk.ts'
-import type { RiskQuestion } from './risk/question.ts'
+import { epsilonOfColumns, riskOfColumns } from './risk/columns.ts'
 
 /*
  * What runs in the threads of the computation pool. Each export is a computation; input and result travel as structured
@@ -48,60 +40,20 @@ function computation<Input, Result>(
   }
 }
 
-/** The same question about each column of a universe. */
-interface UniverseQuestion extends Omit<RiskQuestion, 'universe'> {
-  readonly columns: Readonly<Record<string, readonly number[]>>
-}
-
-/** What an adversary learns of who was released: the bounds at an epsilon, and the beliefs after a response. */
-export const risk = computation(
-  ({
-    epsilon,
-    response,
-    ...question
-  }: UniverseQuestion & {
-    readonly epsilon?: number | undefined
-    readonly response?: number | Readonly<Record<string, number>> | undefined
-  }) =>
-    analyseColumns(question, (analysis, column) => {
-      if (epsilon === undefined) return {}
-      const told = typeof response === 'object' ? response[column] : response
-      return {
-        bounds: {
-          upperBound: upperBoundAt(analysis, epsilon),
-          tightBound: tightBoundAt(analysis, epsilon),
-        },
-        ...(told === undefined
-          ? {}
-          : { posterior: { response: told, ...posteriorAt(analysis, epsilon, told) } }),
-      }
-    }),
-)
+/** What an adversary learns of who was released. */
+export const risk = computation(riskOfColumns)
 
 /** The epsilons that an accepted risk allows. */
-export const epsilon = computation(
-  ({
-    risk,
-    tolerance,
-    epsilons,
-    ...question
-  }: UniverseQuestion & {
-    readonly risk: number
-    readonly tolerance: number
-    /** Where both bounds are wanted. */
-    readonly epsilons?: readonly number[] | undefined
-  }) =>
-    analyseColumns(question, (analysis) => ({
-      ...epsilonForRisk(analysis, risk, tolerance),
-      ...(epsilons === undefined ? {} : { curve: curve(analysis, epsilons) }),
-    })),
-)
+export const epsilon = computation(epsilonOfColumns)
 
-/** A picture as SVG. Loads what draws when the first is asked for. */
-export const draw = computation(async ({ plot, theme }: { readonly plot: Plot; readonly theme: Theme }) => {
-  const { drawPlot } = await import('./plots/draw.ts')
-  return drawPlot(plot, theme)
-})
+/** A picture as SVG. What draws is loaded when the first is asked for. */
+export const draw = computation(
+  async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
+    const plot = plotOf(picture)
+    const { drawPlot } = await import('./plots/draw.ts')
+    return drawPlot(plot, theme)
+  },
+)
 
 /** How far off the answers of a plan are: many of them, each with fresh noise. */
 export const evaluation = computation(
@@ -116,43 +68,3 @@ export const evaluation = computation(
       onProgress: (runsDone) => progress.postMessage(runsDone),
     }),
 )
-
-function analyseColumns<Figures>(
-  { columns, ...question }: UniverseQuestion,
-  figuresOf: (analysis: RiskAnalysis, column: string) => Figures,
-) {
-  return Object.entries(columns).map(([column, universe]) => {
-    const analysis = analysed({ ...question, universe }, column)
-    const { worlds, ways, boundedSensitivity, unboundedSensitivity } = analysis
-    const { largestDifference, upperBoundHolds, largestPrior } = analysis
-    return {
-      column,
-      worlds,
-      ways,
-      sensitivity: { bounded: boundedSensitivity, unbounded: unboundedSensitivity },
-      largestDifference,
-      upperBoundHolds,
-      largestPrior,
-      ...figuresOf(analysis, column),
-    }
-  })
-}
-
-/** What is wrong with a column's values is said of that column. */
-function analysed(question: RiskQuestion, column: string): RiskAnalysis {
-  try {
-    return analyse(question)
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const errors = error.errors.map(({ field, rule }) => ({
-      field: field.replace(/^universe/, `universe.${column}`),
-      rule,
-    }))
-    throw new Refusal(
-      error.code,
-      error.message.replace(/^universe/, `universe.${column}`),
-      errors,
-      error.facts,
-    )
-  }
-}

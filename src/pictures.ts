@@ -14,51 +14,63 @@ import {
   MOST_CELLS,
   type NoiseComparisonPlot,
   type NoisyTablePlot,
-  type RiskPanel,
+  type Plot,
   type RiskPlot,
 } from './plots/plot.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { refuseField } from './privacy/refusal.ts'
-import type { CurvePoint, EpsilonForRisk } from './risk/disclosure-risk.ts'
-import type { RiskQuery } from './risk/question.ts'
+import { type Accepted, type ColumnsQuestion, epsilonOfColumns } from './risk/columns.ts'
 
-/** What {@link pictureOfRisk} shows of each column. */
-interface ColumnRisk extends Pick<RiskPanel, 'largestPrior' | 'upperBoundHolds'> {
-  readonly column: string
-  readonly upperBound: EpsilonForRisk
-  readonly tightBound: EpsilonForRisk
-  readonly curve?: readonly CurvePoint[]
+/** What can be pictured: a question, whose answer is worked out to be drawn. */
+export type Picture =
+  | { readonly picture: 'risk'; readonly question: ColumnsQuestion & Accepted }
+  | { readonly picture: 'noise-comparison'; readonly workload: Workload; readonly criterion: Criterion }
+  | {
+      readonly picture: 'answer-distribution'
+      readonly mechanism: ComparedMechanism
+      readonly workload: Workload
+      readonly truth: number
+    }
+  /** A table of made-up people: the first answer of an evaluation. */
+  | { readonly picture: 'noisy-table'; readonly evaluated: EvaluatedQuery }
+
+/**
+ * What a picture shows, worked out: seconds of a processor, at the most.
+ * @throws Refusal where the question cannot be answered, or the answer not be drawn.
+ */
+export function plotOf(picture: Picture): Plot {
+  switch (picture.picture) {
+    case 'risk':
+      return plotOfRisk(picture.question)
+    case 'noise-comparison':
+      return plotOfNoise(picture.workload, picture.criterion)
+    case 'answer-distribution':
+      return plotOfAnswers(picture.mechanism, picture.workload, picture.truth)
+    case 'noisy-table':
+      return plotOfTable(picture.evaluated)
+  }
 }
 
+const CURVE = { from: 0, points: 201 }
+
 /** Both bounds of the disclosure risk against epsilon, the risk that is accepted, and the epsilons that keep to it. */
-export function pictureOfRisk(query: RiskQuery, risk: number, columns: readonly ColumnRisk[]): RiskPlot {
-  const panels = columns.map(({ column, upperBound, tightBound, largestPrior, upperBoundHolds, curve }) => ({
-    name: column,
-    curve: curve ?? [],
-    largestPrior,
-    upperBoundHolds,
-    upperBoundEpsilon: epsilonOf(upperBound),
-    tightBoundEpsilon: epsilonOf(tightBound),
-  }))
+function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & Accepted): RiskPlot {
+  const { query, risk } = question
+  const panels = epsilonOfColumns({ ...question, curve: range }).map(
+    ({ column, curve, largestPrior, upperBoundHolds, upperBound, tightBound }) => ({
+      name: column,
+      curve: curve ?? [],
+      largestPrior,
+      upperBoundHolds,
+      upperBoundEpsilon: upperBound.reached ? upperBound.epsilon : null,
+      tightBoundEpsilon: tightBound.reached ? tightBound.epsilon : null,
+    }),
+  )
   return { plot: 'risk', query: query.kind, risk, panels }
 }
 
-function epsilonOf(found: EpsilonForRisk): number | null {
-  return found.reached ? found.epsilon : null
-}
-
-/** Where a risk is drawn up to without being asked for a range: twice as far as its epsilons, so that they are in sight. */
-export function rangeOfRisk(columns: readonly Pick<ColumnRisk, 'upperBound' | 'tightBound'>[]): number {
-  const epsilons = columns.flatMap(({ upperBound, tightBound }) => [upperBound, tightBound].map(epsilonOf))
-  const farthest = Math.max(0, ...epsilons.filter((epsilon) => epsilon !== null))
-  return farthest > 0 ? 2 * farthest : 1
-}
-
-/**
- * The noise of each mechanism by the number of statistics that one person influences.
- * @throws RangeError as {@link compareMechanisms}.
- */
-export function pictureOfNoise(workload: Workload, criterion: Criterion): NoiseComparisonPlot {
+/** The noise of each mechanism by the number of statistics that one person influences. */
+function plotOfNoise(workload: Workload, criterion: Criterion): NoiseComparisonPlot {
   const { rows, crossings } = compareMechanisms(workload)
   return {
     plot: 'noise-comparison',
@@ -77,11 +89,8 @@ export function pictureOfNoise(workload: Workload, criterion: Criterion): NoiseC
   }
 }
 
-/**
- * How the answers of a mechanism spread around the truth.
- * @throws Refusal where the mechanism does not apply.
- */
-export function pictureOfAnswers(
+/** How the answers of a mechanism spread around the truth. */
+function plotOfAnswers(
   mechanism: ComparedMechanism,
   workload: Workload,
   truth: number,
@@ -105,11 +114,8 @@ export function pictureOfAnswers(
   }
 }
 
-/**
- * A noisy table of made-up people with its error bars, beside the truth: the first answer of an evaluation.
- * @throws Refusal `query-does-not-fit` for what is not a table of one number per cell, or too large to be looked at.
- */
-export function pictureOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
+/** A noisy table of made-up people with its error bars, beside the truth. */
+function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   const { dataset, kind, accuracy, confidence } = evaluated
   const values = 'values' in evaluated ? evaluated.values : []
   const noisy = 'values' in evaluated ? (evaluated.shown[0]?.values ?? []) : []

@@ -89,12 +89,15 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     opened.defer(() => computations.close())
     const evaluations = openComputationPool({ threads: 1, mostWaiting: 4 })
     opened.defer(() => evaluations.close())
+    const drawings = openComputationPool({ threads: 1, mostWaiting: 8 })
+    opened.defer(() => drawings.close())
     const app = await buildApp({
       keyRing,
       catalog,
       registry,
       computations,
       evaluations,
+      drawings,
       answering: {
         engine,
         ledger,

@@ -63,8 +63,8 @@ describe('a pool of computations', () => {
   })
 
   test('an error that is no refusal is none afterwards', async () => {
-    const plot = { plot: 'risk', query: 'mean', risk: 0.5, panels: [] } as const
-    await expect(pool.run('draw', { plot, theme: 'light' }, patient())).rejects.not.toBeInstanceOf(Refusal)
+    const broken = { ...quick, columns: { days: undefined } } as unknown as typeof quick
+    await expect(pool.run('risk', broken, patient())).rejects.toBeInstanceOf(TypeError)
   })
 
   test('what takes too long is stopped, and the threads are free again', async () => {

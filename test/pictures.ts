@@ -7,20 +7,12 @@ import { censusRegistration, generateCensus } from '../src/demo.ts'
 import { evaluate } from '../src/evaluation/evaluation.ts'
 import type { ComparedMechanism, Workload } from '../src/mechanisms/compare.ts'
 import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
-import {
-  pictureOfAnswers,
-  pictureOfNoise,
-  pictureOfRisk,
-  pictureOfTable,
-  rangeOfRisk,
-} from '../src/pictures.ts'
+import { type Picture, plotOf } from '../src/pictures.ts'
 import { plan } from '../src/planner/plan.ts'
 import { accuracyReport, noiseReport } from '../src/planner/report.ts'
 import { drawPlot } from '../src/plots/draw.ts'
-import type { Plot } from '../src/plots/plot.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
 import { readExact } from '../src/release.ts'
-import { analyse, curve, epsilonForRisk } from '../src/risk/disclosure-risk.ts'
 import { referenceEngine } from './engines/reference-engine.ts'
 
 /*
@@ -32,34 +24,29 @@ const FOLDER = path.resolve(import.meta.dirname, '../docs/pictures')
 
 /** Each picture's file and text. */
 export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
-  const plots: Readonly<Record<string, Plot>> = {
+  const pictures: Readonly<Record<string, Picture>> = {
     risk: riskOfSchool(),
-    'noise-comparison': pictureOfNoise(workloadOf(1, 1e-5, 20), 'standardDeviation'),
+    'noise-comparison': {
+      picture: 'noise-comparison',
+      workload: workloadOf(1, 1e-5, 20),
+      criterion: 'standardDeviation',
+    },
     'laplace-answers': answersOf('laplace', 0),
     'gaussian-answers': answersOf('classic-gaussian', 1e-4),
     'noisy-table': await tableOfCensus(),
   }
-  const drawn = Object.entries(plots).flatMap(([name, plot]) =>
+  const drawn = Object.entries(pictures).flatMap(([name, picture]) =>
     (['light', 'dark'] as const).map(
-      async (theme) => [`${name}-${theme}.svg`, `${await drawPlot(plot, theme)}\n`] as const,
+      async (theme) => [`${name}-${theme}.svg`, `${await drawPlot(plotOf(picture), theme)}\n`] as const,
     ),
   )
   return new Map(await Promise.all(drawn))
 }
 
-function riskOfSchool(): Plot {
-  const risk = 1 / 3
-  const query = { kind: 'mean' } as const
-  const columns = Object.entries({ school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] }).map(
-    ([column, universe]) => {
-      const analysis = analyse({ universe, released: 3, query })
-      return { column, analysis, ...analysis, ...epsilonForRisk(analysis, risk) }
-    },
-  )
-  const to = rangeOfRisk(columns)
-  const epsilons = Array.from({ length: 201 }, (_, index) => (to * index) / 200)
-  const curves = columns.map((column) => ({ ...column, curve: curve(column.analysis, epsilons) }))
-  return pictureOfRisk(query, risk, curves)
+function riskOfSchool(): Picture {
+  const columns = { school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] }
+  const question = { columns, released: 3, query: { kind: 'mean' }, risk: 1 / 3 } as const
+  return { picture: 'risk', question }
 }
 
 function workloadOf(epsilon: number, delta: number, statistics: number): Workload {
@@ -76,11 +63,11 @@ function workloadOf(epsilon: number, delta: number, statistics: number): Workloa
 /** How many people of the demo are 65 or older. */
 const ELDERLY = 2_538
 
-function answersOf(mechanism: ComparedMechanism, delta: number): Plot {
-  return pictureOfAnswers(mechanism, workloadOf(0.1, delta, 1), ELDERLY)
+function answersOf(mechanism: ComparedMechanism, delta: number): Picture {
+  return { picture: 'answer-distribution', mechanism, workload: workloadOf(0.1, delta, 1), truth: ELDERLY }
 }
 
-async function tableOfCensus(): Promise<Plot> {
+async function tableOfCensus(): Promise<Picture> {
   const dataset = declareDataset(censusRegistration, '1')
   const [SEXES, OCCUPATIONS] = ['Sex', 'Occupation'].map((name) => {
     const column = dataset.columns.find((candidate) => candidate.name === name)
@@ -106,14 +93,15 @@ async function tableOfCensus(): Promise<Plot> {
   )
   const random = seedrandom('picture')
   const noiseSource = uniformFromWords({ next: () => random.int32() >>> 0 })
-  return pictureOfTable({
+  const evaluated = {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     kind: query.kind,
     noise: noiseReport(planned),
     accuracy: accuracyReport(planned),
     ...(await evaluate(planned, exact, { runs: 1, shown: 1, noiseSource })),
-  })
+  }
+  return { picture: 'noisy-table', evaluated }
 }
 
 if (import.meta.main) {

@@ -2,7 +2,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, write
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const PROJECT = new URL('../', import.meta.url)
-const ROOMS = ['planner', 'mechanisms', 'catalog', 'ledger', 'privacy', 'risk', 'plots']
+const COPIED = [
+  ...['planner', 'mechanisms', 'catalog', 'ledger', 'privacy', 'risk', 'plots', 'evaluation'],
+  'release.ts',
+]
 
 /** One textual change to a source file below src/; `find` must occur exactly once. */
 export interface SourceChange {
@@ -16,7 +19,7 @@ export interface SourceChange {
 export type Load = <Module>(file: string) => Promise<Module>
 
 /**
- * Copy the actual source of the pure rooms and the ledger, with these changes, and import from the copy.
+ * Copy the actual source of the pure rooms, the ledger and what evaluations need, with these changes, and import from the copy.
  *
  * @param standIns texts of files that take the place of others, by path; what they replace is beside them as
  * `<name>-as-it-is.ts`.
@@ -33,7 +36,7 @@ export async function withSourceCopy<Result>(
   const folder = mkdtempSync(fileURLToPath(new URL('source-', parent)))
   const pathOf = (file: string) => `${folder}/${file}`
   try {
-    for (const room of ROOMS) cpSync(new URL(`src/${room}/`, PROJECT), pathOf(room), { recursive: true })
+    for (const part of COPIED) cpSync(new URL(`src/${part}`, PROJECT), pathOf(part), { recursive: true })
     for (const { file, find, replace } of changes) {
       const [before, after, ...more] = readFileSync(pathOf(file), 'utf8').split(find)
       if (before === undefined || after === undefined || more.length > 0)

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 
@@ -15,10 +17,10 @@ const school = {
 }
 const workload = { epsilon: 1, delta: 1e-5 }
 
-const get = (path: string, query: object) =>
+const get = (address: string, query: object) =>
   service
     .as('analyst')
-    .get(path)
+    .get(address)
     .query(query)
     .buffer(true)
     .parse((incoming, done) => {
@@ -67,7 +69,7 @@ describe.each([
     },
     ['M', 'F'],
   ],
-])('GET %s of %j', (path, parameters, expected) => {
+])('GET %s of %j', (address, parameters, expected) => {
   const asTexts = Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [
       name,
@@ -78,7 +80,7 @@ describe.each([
   test('is a picture, in which nothing runs, for light and for dark pages', async () => {
     const pictures = await Promise.all(
       ['light', 'dark'].map(async (theme) => {
-        const response = await get(path, { ...asTexts, theme }).expect(200)
+        const response = await get(address, { ...asTexts, theme }).expect(200)
         expect(response.type).toBe('image/svg+xml')
         expect(response.headers['content-security-policy']).toContain("default-src 'none'")
         const svg = String(response.body)
@@ -90,14 +92,15 @@ describe.each([
     expect(pictures[0]).not.toBe(pictures[1])
   })
 
-  test('is for those with a key', async () => {
-    await service.as('analyst').get(path).query(asTexts).unset('authorization').expect(401)
+  test('needs a key only where it is about a dataset', async () => {
+    const withoutKey = service.as('analyst').get(address).query(asTexts).unset('authorization')
+    await withoutKey.expect(address.includes('datasets') ? 401 : 200)
   })
 })
 
 describe('what cannot be drawn', () => {
-  const refused = async (path: string, query: object) => {
-    const response = await service.as('analyst').get(path).query(query)
+  const refused = async (address: string, query: object) => {
+    const response = await service.as('analyst').get(address).query(query)
     expect([400, 422]).toContain(response.status)
     return response.body.errors?.map(({ field }: { field: string }) => field) ?? []
   }
@@ -147,7 +150,35 @@ describe('what cannot be drawn', () => {
     ],
     [{ kind: 'histogram', column: 'Nobody', epsilon: 1 }, 'query.column'],
   ])('%j', async (query, field) => {
-    const path = '/v1/datasets/census/plots/noisy-table'
-    expect(await refused(path, { query: JSON.stringify(query) })).toContain(field)
+    expect(
+      await refused('/v1/datasets/census/plots/noisy-table', { query: JSON.stringify(query) }),
+    ).toContain(field)
   })
+})
+
+test.each([
+  [
+    'Swagger UI',
+    () =>
+      service
+        .as('analyst')
+        .get('/openapi.yaml')
+        .then(({ text }) => text),
+  ],
+  ['the README', () => readFile(path.resolve(import.meta.dirname, '../../README.md'), 'utf8')],
+])('%s links to a picture of each kind that needs no key, and the links lead there', async (_, page) => {
+  const text = await page()
+  const links = new Set(
+    [...text.matchAll(/\]\((?:http:\/\/127\.0\.0\.1:8080)?(\/v1\/plots\/[^)]+)\)/g)].map(
+      ([, link = '']) => link,
+    ),
+  )
+  const paths = [...links].map((link) => link.split('?')[0])
+  expect(new Set(paths)).toEqual(
+    new Set(['/v1/plots/risk', '/v1/plots/noise-comparison', '/v1/plots/answer-distribution']),
+  )
+  for (const link of links) {
+    const response = await fetch(`${service.url}${link}`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+  }
 })

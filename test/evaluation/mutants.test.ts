@@ -1,36 +1,16 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import type { SourceChange } from '../source-copy.ts'
+import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import type { Room } from './evaluated.ts'
 import { CANDIDATE_LAWS, KEY_LAWS, NUMBER_LAWS, QUANTILE_LAWS, TRUTH_LAWS } from './laws.ts'
 
-const PROJECT = new URL('../../', import.meta.url)
 const LAWS = [...NUMBER_LAWS, ...TRUTH_LAWS, ...QUANTILE_LAWS, ...CANDIDATE_LAWS, ...KEY_LAWS]
 
-/** Imports a copy of the actual source with these changes, and what it needs. */
-async function withRoomCopy<Result>(
+/** Imports a copy of the actual source with these changes. */
+function withRoomCopy<Result>(
   changes: readonly SourceChange[],
   use: (room: Room) => Promise<Result>,
 ): Promise<Result> {
-  // Within the project; git, the linter and the compiler look past this folder.
-  const parent = new URL('coverage/', PROJECT)
-  mkdirSync(parent, { recursive: true })
-  const folder = mkdtempSync(fileURLToPath(new URL('evaluation-', parent)))
-  try {
-    for (const part of ['evaluation', 'planner', 'mechanisms', 'catalog', 'privacy', 'release.ts'])
-      cpSync(new URL(`src/${part}`, PROJECT), `${folder}/${part}`, { recursive: true })
-    for (const { file, find, replace } of changes) {
-      const [before, after, ...more] = readFileSync(`${folder}/${file}`, 'utf8').split(find)
-      if (before === undefined || after === undefined || more.length > 0)
-        throw new Error(`${file} must have exactly one "${find}"`)
-      writeFileSync(`${folder}/${file}`, before + replace + after)
-    }
-    const url = pathToFileURL(`${folder}/evaluation/evaluation.ts`).href
-    return await use((await import(/* @vite-ignore */ url)) as Room)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  return withSourceCopy(changes, {}, async (load) => use(await load<Room>('evaluation/evaluation.ts')))
 }
 
 const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [

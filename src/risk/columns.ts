@@ -1,0 +1,124 @@
+import { Refusal } from '../privacy/refusal.ts'
+import {
+  analyse,
+  curve,
+  epsilonForRisk,
+  posteriorAt,
+  type RiskAnalysis,
+  tightBoundAt,
+  upperBoundAt,
+} from './disclosure-risk.ts'
+import type { RiskQuestion } from './question.ts'
+
+/** The same question about each column of a universe of people. */
+export interface ColumnsQuestion extends Omit<RiskQuestion, 'universe'> {
+  /** One value per person in each column. */
+  readonly columns: Readonly<Record<string, readonly number[]>>
+}
+
+/** What an adversary is told. */
+export interface Told {
+  /** Left out: only the sensitivities are asked for. */
+  readonly epsilon?: number | undefined
+  /** Of each column, or of all alike. */
+  readonly response?: number | Readonly<Record<string, number>> | undefined
+}
+
+/**
+ * What an adversary learns of who was released, by column: the bounds at an epsilon, and the beliefs after a response.
+ * @throws Refusal as {@link analyse} does, naming the column.
+ */
+export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & Told) {
+  return analyseColumns(question, (analysis, column) => {
+    if (epsilon === undefined) return {}
+    const told = typeof response === 'object' ? response[column] : response
+    return {
+      bounds: {
+        upperBound: upperBoundAt(analysis, epsilon),
+        tightBound: tightBoundAt(analysis, epsilon),
+      },
+      ...(told === undefined
+        ? {}
+        : { posterior: { response: told, ...posteriorAt(analysis, epsilon, told) } }),
+    }
+  })
+}
+
+/** A range of evenly spaced epsilons; at least two. */
+export interface EpsilonRange {
+  readonly from: number
+  /** Left out: twice the largest epsilon that was found for a column, so that all are in sight. */
+  readonly to?: number
+  readonly points: number
+}
+
+/** A risk that is accepted. */
+export interface Accepted {
+  readonly risk: number
+  readonly tolerance?: number
+  /** Where both bounds are wanted. */
+  readonly curve?: EpsilonRange | undefined
+}
+
+/**
+ * The epsilons that an accepted risk allows, by column.
+ * @throws Refusal as {@link analyse} and {@link epsilonForRisk} do, naming the column where it is about its values.
+ */
+export function epsilonOfColumns({ risk, tolerance, curve: range, ...question }: ColumnsQuestion & Accepted) {
+  const columns = analyseColumns(question, (analysis) => ({
+    analysis,
+    ...epsilonForRisk(analysis, risk, tolerance),
+  }))
+  const epsilons = range && evenlySpaced({ to: inSightOf(columns), ...range })
+  return columns.map(({ analysis, ...figures }) => ({
+    ...figures,
+    ...(epsilons === undefined ? {} : { curve: curve(analysis, epsilons) }),
+  }))
+}
+
+type Bounds = ReturnType<typeof epsilonForRisk>
+
+function inSightOf(columns: readonly Pick<Bounds, 'upperBound' | 'tightBound'>[]): number {
+  const epsilons = columns.flatMap(({ upperBound, tightBound }) =>
+    [upperBound, tightBound].map((bound) => (bound.reached ? bound.epsilon : 0)),
+  )
+  return 2 * Math.max(...epsilons) || 1
+}
+
+function evenlySpaced({ from, to, points }: Required<EpsilonRange>): readonly number[] {
+  return Array.from({ length: points }, (_, index) => from + ((to - from) * index) / (points - 1))
+}
+
+function analyseColumns<Figures>(
+  { columns, ...question }: ColumnsQuestion,
+  figuresOf: (analysis: RiskAnalysis, column: string) => Figures,
+) {
+  return Object.entries(columns).map(([column, universe]) => {
+    const analysis = analysed({ ...question, universe }, column)
+    const { worlds, ways, boundedSensitivity, unboundedSensitivity } = analysis
+    const { largestDifference, upperBoundHolds, largestPrior } = analysis
+    return {
+      column,
+      worlds,
+      ways,
+      sensitivity: { bounded: boundedSensitivity, unbounded: unboundedSensitivity },
+      largestDifference,
+      upperBoundHolds,
+      largestPrior,
+      ...figuresOf(analysis, column),
+    }
+  })
+}
+
+/** What is wrong with a column's values is said of that column. */
+function analysed(question: RiskQuestion, column: string): RiskAnalysis {
+  const named = (text: string) =>
+    text.startsWith('universe') ? text.replace('universe', `universe.${column}`) : text
+  try {
+    return analyse(question)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const errors = error.errors.map(({ field, rule }) => ({ field: named(field), rule }))
+    throw new Refusal(error.code, named(error.message), errors, error.facts)
+  }
+}
