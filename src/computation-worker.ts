@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
-import { type Evaluation, evaluate } from './evaluation/evaluation.ts'
+import { evaluate } from './evaluation/evaluation.ts'
 import type { Extent } from './evaluation/extent.ts'
+import type { Evaluation } from './evaluation/report.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
 import { type Picture, plotOf } from './pictures.ts'
 import type { Plan } from './planner/plan-kinds.ts'

@@ -2,6 +2,7 @@ import { type Dataset, requireSynthetic } from './catalog/dataset.ts'
 import type { ComputationPool, ComputationTerms } from './computation-pool.ts'
 import type { Engine } from './engines/engine.ts'
 import { type Extent, requireExtent } from './evaluation/extent.ts'
+import type { EvaluatedQuery } from './evaluation/report.ts'
 import { plan } from './planner/plan.ts'
 import type { PlanLimits } from './planner/plan-limits.ts'
 import { accuracyReport, noiseReport } from './planner/report.ts'
@@ -31,7 +32,7 @@ export interface Trial extends Extent {
 export async function evaluateSynthetic(
   { engine, limits, evaluations }: EvaluationDependencies,
   { dataset, query, runs, shown }: Trial,
-) {
+): Promise<(terms: ComputationTerms) => Promise<EvaluatedQuery>> {
   requireSynthetic(dataset)
   const planned = withinField('query', () => plan(query, dataset, limits))
   const extent = { runs, shown }
@@ -46,11 +47,8 @@ export async function evaluateSynthetic(
     noise: noiseReport(planned),
     accuracy: accuracyReport(planned, accuracy?.supposedRows),
   }
-  return async (terms: ComputationTerms) => ({
+  return async (terms) => ({
     ...facts,
     ...(await evaluations.run('evaluation', { plan: planned, exact, ...extent }, terms)),
   })
 }
-
-/** A query, and how far off its answers were. */
-export type EvaluatedQuery = Awaited<ReturnType<Awaited<ReturnType<typeof evaluateSynthetic>>>>

@@ -1,4 +1,4 @@
-import type { EvaluatedQuery } from './evaluate-synthetic.ts'
+import type { EvaluatedQuery } from './evaluation/report.ts'
 import {
   type ComparedMechanism,
   type Criterion,

@@ -95,7 +95,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/release.ts',
   ],
   'src/pictures.ts': [
-    'src/evaluate-synthetic.ts type',
+    'src/evaluation type',
     'src/mechanisms',
     'src/planner type',
     'src/plots',

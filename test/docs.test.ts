@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { answer as answerSchema } from '../schemas/answer.ts'
 import { QUERY_KINDS, query as querySchema } from '../schemas/query.ts'
+import { LARGEST_WIRE_UNIVERSE } from '../schemas/risk.ts'
 import { declareDataset } from '../src/catalog/declaration.ts'
 import { environmentSchema } from '../src/config.ts'
 import { censusRegistration } from '../src/demo.ts'
@@ -11,6 +12,7 @@ import { chargeId } from '../src/ledger/charge-id.ts'
 import { plan } from '../src/planner/plan.ts'
 import { lossNumbers } from '../src/privacy/loss.ts'
 import { PROBLEMS } from '../src/problem.ts'
+import * as limits from '../src/risk/limits.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const page = (name: string) => readFileSync(path.join(root, name), 'utf8')
@@ -83,4 +85,21 @@ test('every link between our pages leads somewhere', () => {
       expect([...readdirSync(path.dirname(file)), '.'], `${name} -> ${target}`).toContain(path.basename(file))
     }
   }
+})
+
+test('the limits of disclosure risks are documented as they are', () => {
+  const rows = [...page('docs/disclosure-risk.md').matchAll(/^\| ([a-z][\w ]+?) +\| +([\d,e]+) \|$/gm)]
+  expect(
+    Object.fromEntries(rows.map(([, what, value = '']) => [what, Number(value.replaceAll(',', ''))])),
+  ).toEqual({
+    'people in a universe': limits.LARGEST_UNIVERSE,
+    'worlds that are enumerated': limits.MOST_ENUMERATED_WORLDS,
+    'values read to compare worlds with neighbours': limits.MOST_ENUMERATED_VALUES,
+    'possible worlds at all': Number(limits.MOST_WORLDS),
+    'different answers': limits.MOST_ANSWERS,
+    'numbers in the table of sums': limits.LARGEST_SUM_TABLE,
+    'additions to fill that table': limits.MOST_SUM_ADDITIONS,
+    'digits before and after the point of a value': limits.MOST_DIGITS,
+  })
+  expect(LARGEST_WIRE_UNIVERSE).toBe(limits.LARGEST_UNIVERSE)
 })

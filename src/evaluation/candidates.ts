@@ -2,9 +2,9 @@ import { noisyMaxMasses } from '../mechanisms/noisy-max.ts'
 import type { NoisyMaxPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
 import type { Exact } from '../release.ts'
-import type { Tally } from './evaluation.ts'
 import type { Extent } from './extent.ts'
 import { moments } from './moments.ts'
+import type { Tally } from './tally.ts'
 
 /** How often each candidate was selected, and by how many rows the wrong ones fell short. */
 export function tallyCandidates(plan: NoisyMaxPlan, { runs, shown }: Extent, scores: NoisyMaxScores): Tally {

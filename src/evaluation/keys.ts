@@ -2,9 +2,9 @@ import { keepProbability } from '../mechanisms/key-selection.ts'
 import type { KeySelectionPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
 import type { Exact } from '../release.ts'
-import type { Tally } from './evaluation.ts'
 import { charactersOfKey, type Extent, MOST_CHARACTERS_OF_KEYS } from './extent.ts'
 import { moments } from './moments.ts'
+import type { Tally } from './tally.ts'
 
 /** How often each key appeared, and how far off its counts were. */
 export function tallyKeys(

@@ -1,4 +1,4 @@
-import type { Figure } from './evaluation.ts'
+import type { Figure } from './report.ts'
 
 /**
  * Means, standard errors and deviations of many series side by side, by Welford's recurrence: one pass, and no difference

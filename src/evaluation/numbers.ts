@@ -1,7 +1,8 @@
 import type { EstimatePlan, QuantilePlan } from '../planner/plan-kinds.ts'
-import type { EvaluatedNumbers, ShownNumber, Tally } from './evaluation.ts'
 import type { Extent } from './extent.ts'
 import { finiteOrNull, moments } from './moments.ts'
+import type { EvaluatedNumbers, ShownNumber } from './report.ts'
+import type { Tally } from './tally.ts'
 import { answerNumbers, type TrueNumber } from './truth.ts'
 
 /**

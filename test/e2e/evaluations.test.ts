@@ -4,7 +4,7 @@ import http from 'node:http'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
-import { startTestService, type TestService } from './service.ts'
+import { startTestService, type TestService, wholeText } from './service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -201,16 +201,7 @@ describe('an evaluation of a query over made-up people', () => {
 describe('while it is under way', () => {
   const query = { kind: 'count', epsilon: 1 }
   const streamed = async (accept: string, body: object, dataset?: string) => {
-    const response = await evaluate(body, dataset)
-      .set('accept', accept)
-      .buffer(true)
-      .parse((incoming, done) => {
-        let text = ''
-        incoming.on('data', (part) => {
-          text += part
-        })
-        incoming.on('end', () => done(null, text))
-      })
+    const response = await evaluate(body, dataset).set('accept', accept).buffer(true).parse(wholeText)
     return { type: response.type, status: response.status, text: String(response.body) }
   }
 

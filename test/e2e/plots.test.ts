@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from './service.ts'
+import { startTestService, type TestService, wholeText } from './service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -18,18 +18,7 @@ const school = {
 const workload = { epsilon: 1, delta: 1e-5 }
 
 const get = (address: string, query: object) =>
-  service
-    .as('analyst')
-    .get(address)
-    .query(query)
-    .buffer(true)
-    .parse((incoming, done) => {
-      let text = ''
-      incoming.on('data', (part) => {
-        text += part
-      })
-      incoming.on('end', () => done(null, text))
-    })
+  service.as('analyst').get(address).query(query).buffer(true).parse(wholeText)
 
 /** What can be read in a picture. */
 const textsOf = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text)

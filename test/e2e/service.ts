@@ -71,3 +71,15 @@ export async function startTestService(environment: Record<string, string> = {})
 export function dataFile(service: TestService, name: string): Promise<string> {
   return readFile(path.join(service.dataDirectory, name), 'utf8')
 }
+
+/** For supertest's `parse`: the body as text, whatever its type. */
+export function wholeText(
+  incoming: supertest.Response,
+  done: (error: Error | null, text: string) => void,
+): void {
+  let text = ''
+  incoming.on('data', (part) => {
+    text += part
+  })
+  incoming.on('end', () => done(null, text))
+}

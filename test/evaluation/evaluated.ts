@@ -2,13 +2,13 @@ import seedrandom from 'seedrandom'
 import { query as querySchema } from '../../schemas/query.ts'
 import { declareDataset } from '../../src/catalog/declaration.ts'
 import { censusRegistration } from '../../src/demo.ts'
-import {
-  type EvaluatedCandidates,
-  type EvaluatedKeys,
-  type EvaluatedNumbers,
-  type Evaluation,
-  evaluate,
-} from '../../src/evaluation/evaluation.ts'
+import { evaluate } from '../../src/evaluation/evaluation.ts'
+import type {
+  EvaluatedCandidates,
+  EvaluatedKeys,
+  EvaluatedNumbers,
+  Evaluation,
+} from '../../src/evaluation/report.ts'
 import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
 import { uniformFromWords } from '../../src/mechanisms/uniform-integers.ts'
 import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'

@@ -1,0 +1,9 @@
+import type { Released, Report } from '../planner/report-kinds.ts'
+import type { Evaluation } from './report.ts'
+
+/** Sums over the runs so far. */
+export interface Tally {
+  /** @param run how many were added before. */
+  readonly add: (released: Released, answer: Report, run: number) => void
+  readonly evaluation: () => Evaluation
+}
