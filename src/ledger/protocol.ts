@@ -185,7 +185,7 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
     const account = expectThere(accounts.get(dataset))
     const sequence = account.headSequence + 1
     const { headHash: previousHash } = account
-    const event = { version: 1, dataset, sequence, previousHash, at, salt: drawSalt(), ...facts } as const
+    const event = { ...facts, version: 1, dataset, sequence, previousHash, salt: drawSalt(), at } as const
     const canonical = canonicalEvent(event)
     const hash = sha256(canonical)
     events.push({ dataset, sequence, hash, principal: facts.principal, canonical })
@@ -339,12 +339,10 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
     if (sharedFrom === undefined) {
       accounts.set(dataset, { ...account, budget: { ...budget, spent: addAmounts(budget.spent, price) } })
     }
-    const event = append(dataset, {
-      kind: sharedFrom === undefined ? 'charged' : 'shared',
-      attempt: 1,
-      ...facts,
-      ...(sharedFrom !== undefined && { sharedFrom }),
-    })
+    const event =
+      sharedFrom === undefined
+        ? append(dataset, { ...facts, kind: 'charged', attempt: 1 })
+        : append(dataset, { ...facts, kind: 'shared', attempt: 1, sharedFrom })
     return attemptOf(row, event)
   }
 
@@ -548,22 +546,26 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
 
 /** Rows as they are with the changes so far. */
 function overlay<Row>(read: (key: string) => Row | undefined) {
-  const before = new Map<string, Row | undefined>()
-  const after = new Map<string, Row>()
-  function stored(key: string): Row | undefined {
-    if (!before.has(key)) before.set(key, read(key))
-    return before.get(key)
+  const entries = new Map<string, { readonly before: Row | undefined; after: Row | undefined }>()
+  function entryOf(key: string) {
+    const known = entries.get(key)
+    if (known !== undefined) return known
+    const entry = { before: read(key), after: undefined }
+    entries.set(key, entry)
+    return entry
   }
   return {
-    get: (key: string): Row | undefined => after.get(key) ?? stored(key),
+    get(key: string): Row | undefined {
+      const { before, after } = entryOf(key)
+      return after ?? before
+    },
     set(key: string, row: Row): void {
-      stored(key)
-      after.set(key, row)
+      entryOf(key).after = row
     },
     changes: (): { readonly before?: Row; readonly after: Row }[] =>
-      [...after].map(([key, row]) => {
-        const earlier = before.get(key)
-        return earlier === undefined ? { after: row } : { before: earlier, after: row }
+      [...entries.values()].flatMap(({ before, after }) => {
+        if (after === undefined) return []
+        return before === undefined ? [{ after }] : [{ before, after }]
       }),
   }
 }

@@ -157,7 +157,7 @@ function sqliteRows(
     SELECT id, charges.dataset, dataset_version, principal, idempotency_key, request_hash, loss_epsilon_nano,
       loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms, lease_expires_at_ms, sharing,
       shared_from, budgets.accounting
-    FROM charges JOIN budgets USING (dataset) WHERE id = :id
+    FROM charges JOIN budgets USING (dataset) WHERE id = ?
   `)
   const findAnswer = database.prepare(`
     SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
@@ -184,7 +184,7 @@ function sqliteRows(
       ifThere(findAnalyst.get({ dataset, principal }), (row) => analystFromRow(row, accountingFromRow(row))),
     spending: (dataset) =>
       findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row, accountingFromRow(row)))),
-    charge: (id) => ifThere(findCharge.get({ id }), chargeFromRow),
+    charge: (id) => ifThere(findCharge.get(id), chargeFromRow),
     answer: (id) => ifThere(findAnswer.get({ id }), (row) => text(row, 'answer')),
     sharedRelease: (dataset, requestHash) =>
       ifThere(findShared.get({ dataset, requestHash }), (row) => text(row, 'id')),
@@ -283,22 +283,14 @@ function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
     for (const { before, after } of changes.accounts) {
       if (before === undefined) insertAccount.run(newAccountValues(after))
     }
-    insertEvents(
-      changes.events.map(({ dataset, sequence, principal, canonical, hash }) => [
-        dataset,
-        sequence,
-        principal,
-        canonical,
-        hash,
-      ]),
-    )
+    insertEvents(changes.events, eventValues)
     for (const { before, after } of changes.accounts) {
       expectOneChange(updateAccount.run(accountValues(before, after)))
     }
     for (const { before, after } of changes.analysts) {
       expectOneChange((before === undefined ? insertAnalyst : updateAnalyst).run(analystValues(after)))
     }
-    insertCharges(changes.newCharges.map(newChargeValues))
+    insertCharges(changes.newCharges, newChargeValues)
     for (const { before, after } of changes.changedCharges) {
       expectOneChange(
         updateCharge.run({
@@ -325,18 +317,18 @@ function rowInserter(
   database: DatabaseSync,
   table: string,
   columns: readonly string[],
-): (rows: readonly (readonly SQLInputValue[])[]) => void {
+): <Row>(rows: readonly Row[], valuesOf: (row: Row) => readonly SQLInputValue[]) => void {
   const row = `(${columns.map(() => '?').join(', ')})`
   const statement = (rows: number) =>
     database.prepare(
       `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array.from({ length: rows }, () => row).join(', ')}`,
     )
   const [single, several] = [statement(1), statement(ROWS_TOGETHER)]
-  return (rows) => {
+  return (rows, valuesOf) => {
     const together = rows.length - (rows.length % ROWS_TOGETHER)
     for (let start = 0; start < together; start += ROWS_TOGETHER)
-      several.run(...rows.slice(start, start + ROWS_TOGETHER).flat())
-    for (const values of rows.slice(together)) single.run(...values)
+      several.run(...rows.slice(start, start + ROWS_TOGETHER).flatMap(valuesOf))
+    for (const row of rows.slice(together)) single.run(...valuesOf(row))
   }
 }
 
@@ -479,6 +471,11 @@ function analystValues({ dataset, principal, allotment, spent, spentOnShared }: 
     sharedDeltaAtto: shared.deltaAtto,
     sharedRhoPico: shared.rhoPico,
   }
+}
+
+/** In the order of the columns. */
+function eventValues({ dataset, sequence, principal, canonical, hash }: Changes['events'][number]) {
+  return [dataset, sequence, principal, canonical, hash]
 }
 
 /** In the order of the columns. */
