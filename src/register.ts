@@ -12,6 +12,7 @@ import {
   amountBoughtBy,
   amountNumbers,
   coversAmount,
+  isSameAmount,
   noAmount,
 } from './privacy/accounting.ts'
 import {
@@ -21,6 +22,7 @@ import {
   MAX_BUDGET_EPSILON,
   type PrivacyLoss,
 } from './privacy/loss.ts'
+import type { Neighbours } from './privacy/neighbours.ts'
 import { Refusal, refuseField } from './privacy/refusal.ts'
 
 /** What registering needs. */
@@ -103,7 +105,10 @@ async function register(
   const { id, source } = declaration
   const existing = catalog.get(id)
   const opened = await ledger.budget(id)
-  if (existing === undefined && opened !== undefined) requireSameBudget(opened, accounting, granted, id)
+  if (existing === undefined && opened !== undefined) {
+    requireSameBudget(opened, accounting, granted, id)
+    requireSameNeighbours(opened, catalog.lastNeighbours(id), declaration)
+  }
 
   // The ledger outlives the catalog: a question must not find the answer to one about another file.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
@@ -170,6 +175,25 @@ function requireSameBudget(
         : { field: 'accounting', rule: `must be ${cap.accounting}, which the id's budget is counted in` },
     ],
     { cap: lossNumbers(granted), spent: amountNumbers(spent) },
+  )
+}
+
+/**
+ * What was spent was priced for one kind of neighbours, and adds up for those alone: for a row replaced, what was spent on rows
+ * added or removed counts up to twice.
+ */
+function requireSameNeighbours(
+  { spent }: Budget,
+  before: Neighbours | undefined,
+  { id, neighbours }: Pick<DatasetDeclaration, 'id' | 'neighbours'>,
+): void {
+  const nothingSpent = isSameAmount(spent, noAmount(spent.accounting))
+  if (before === undefined || before === neighbours || nothingSpent) return
+  throw new Refusal(
+    'budget-account-exists',
+    `What was spent of the budget of ${id} was counted for ${before} neighbours, and is not known for others. Register with ` +
+      'these, or under another id.',
+    [{ field: 'neighbours', rule: `must be ${before}, for which the id's budget was spent` }],
   )
 }
 

@@ -250,10 +250,23 @@ describe('what was spent stays spent', () => {
 
     const raised = await register({ ...pupils, budget: { epsilon: 200, delta: 1e-5 } }).expect(409)
     expect(raised.body).toMatchObject({ code: 'budget-account-exists', spent: before.spent, cap: before.cap })
+    // For a row replaced, what was spent on rows added or removed may count twice.
+    const { body: changed } = await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
+    expect(changed).toMatchObject({ code: 'budget-account-exists', errors: [{ field: 'neighbours' }] })
+    await service.restart()
+    await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
     await register({ ...pupils, title: 'Pupils, again' }).expect(201)
     expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
     await ask('pupils', { kind: 'count', epsilon: 50 }).expect(403)
   })
+})
+
+test('while nothing was spent, the neighbours of an id may be declared anew', async () => {
+  const registration = { ...pupils, id: 'pupils-unspent' }
+  await register(registration).expect(201)
+  await service.as('custodian').delete('/v1/datasets/pupils-unspent').expect(204)
+  const { body } = await register({ ...registration, neighbours: 'add-remove' }).expect(201)
+  expect(body.neighbours).toBe('add-remove')
 })
 
 test('the same registration is still the same after a grant', async () => {
