@@ -8,7 +8,8 @@ import { evaluation, evaluationRequest } from '../schemas/evaluation.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import { type EvaluationDependencies, evaluateSynthetic } from '../src/evaluate-synthetic.ts'
+import type { ComputationPool } from '../src/computation-pool.ts'
+import { readTrial, type TrialDependencies } from '../src/trial.ts'
 import { accessFor } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
@@ -16,7 +17,8 @@ import { givenUpBy } from './waiting.ts'
 export interface EvaluationsOptions {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly evaluating: EvaluationDependencies
+  readonly trying: TrialDependencies
+  readonly evaluations: ComputationPool
   /** An error as a problem document. */
   readonly describeProblem: (error: unknown, request: FastifyRequest) => object
 }
@@ -24,25 +26,16 @@ export interface EvaluationsOptions {
 /** How long the runs of an evaluation may take. */
 export const EVALUATION_TIMEOUT_MS = 180_000
 
-/** One line of a stream. */
-type Told =
-  | { readonly progress: { readonly runs: number; readonly of: number } }
-  | { readonly evaluation: object }
-  | { readonly problem: object }
-
-/** How an evaluation is told while it is under way, by media type. */
+/** How an event with a JSON text is told while an evaluation is under way, by media type. */
 const STREAMS = {
-  'application/x-ndjson': (told: Told) => `${JSON.stringify(told)}\n`,
-  'text/event-stream': (told: Told) => {
-    const [[event, data] = []] = Object.entries(told)
-    return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`
-  },
+  'application/x-ndjson': (event: string, json: string) => `{"${event}":${json}}\n`,
+  'text/event-stream': (event: string, json: string) => `event: ${event}\ndata: ${json}\n\n`,
 } as const
 
 /** How far off answers are, tried on made-up people before a budget is touched. */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { keyRing, catalog, evaluating, describeProblem },
+  { keyRing, catalog, trying, evaluations, describeProblem },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
   await app.register(fastifyAccepts)
@@ -80,18 +73,21 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { runs } = request.body
-      const evaluate = await evaluateSynthetic(evaluating, { dataset, ...request.body })
+      const trial = await readTrial(trying, { dataset, ...request.body })
       const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp: givenUpBy(reply) }
       const mediaType = streamAsked(request)
       if (mediaType === undefined)
-        return reply.type('application/json').send(JSON.stringify(await evaluate(terms)))
+        return reply.type('application/json').send(await evaluations.run('evaluation', trial, terms))
 
       const stream = new PassThrough()
-      const tell = (what: Told) => stream.write(STREAMS[mediaType](what))
-      void evaluate({ ...terms, onProgress: (done) => tell({ progress: { runs: Number(done), of: runs } }) })
+      const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>
+        stream.write(STREAMS[mediaType](event, json))
+      const onProgress = (runsDone: unknown) => tell('progress', JSON.stringify({ runs: runsDone, of: runs }))
+      void evaluations
+        .run('evaluation', trial, { ...terms, onProgress })
         .then(
-          (found) => tell({ evaluation: found }),
-          (error: unknown) => tell({ problem: describeProblem(error, request) }),
+          (found) => tell('evaluation', found),
+          (error: unknown) => tell('problem', JSON.stringify(describeProblem(error, request))),
         )
         .finally(() => stream.end())
       return sendStream(reply.type(mediaType), stream)

@@ -10,11 +10,11 @@ import { epsilonRequest } from '../schemas/risk.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { ComputationPool } from '../src/computation-pool.ts'
-import { type EvaluationDependencies, evaluateSynthetic } from '../src/evaluate-synthetic.ts'
 import { parseJsonBody } from '../src/json.ts'
 import type { Picture } from '../src/pictures.ts'
 import type { Theme } from '../src/plots/plot.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
+import { readTrial, type TrialDependencies } from '../src/trial.ts'
 import { accessFor } from './access.ts'
 import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -23,7 +23,7 @@ import { givenUpBy } from './waiting.ts'
 export interface PlotsOptions {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly evaluating: EvaluationDependencies
+  readonly trying: TrialDependencies
   /** Apart from other computations: most pictures need no key. */
   readonly drawings: ComputationPool
   /** How long each step of a picture may take. */
@@ -56,7 +56,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { keyRing, catalog, evaluating, drawings, timeoutMs },
+  { keyRing, catalog, trying, drawings, timeoutMs },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
   const draw = async (reply: FastifyReply, theme: Theme, picture: Picture): Promise<FastifyReply> => {
@@ -154,9 +154,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
-      const evaluate = await evaluateSynthetic(evaluating, { dataset, query, runs: 1, shown: 1 })
-      const evaluated = await evaluate({ timeoutMs, givenUp: givenUpBy(reply) })
-      return draw(reply.header('cache-control', 'no-store'), theme, { picture: 'noisy-table', evaluated })
+      const trial = await readTrial(trying, { dataset, query, runs: 1, shown: 1 })
+      return draw(reply.header('cache-control', 'no-store'), theme, { picture: 'noisy-table', trial })
     },
   )
 }

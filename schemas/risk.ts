@@ -12,6 +12,9 @@ export const LARGEST_RISK_EPSILON = 1_000
 
 const value = z.number().min(-1e15).max(1e15)
 
+/** Answers are larger than the values they are of: the largest is a variance. */
+const response = z.number().min(-1e40).max(1e40)
+
 const valuePredicate = z
   .union(
     [
@@ -99,7 +102,7 @@ export const riskRequest = z
     epsilon: epsilon.optional().describe('Of the noise: both bounds of the risk are given at it.'),
     response: z
       .union(
-        [value, z.record(columnName, value)],
+        [response, z.record(columnName, response)],
         'must be a number, or an object of a number for each column',
       )
       .optional()

@@ -124,9 +124,9 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(mechanismsRoutes, { keyRing })
   await app.register(riskRoutes, { keyRing, computations, timeoutMs: COMPUTATION_TIMEOUT_MS })
   const { engine, limits } = answering
-  const evaluating = { engine, limits, evaluations }
-  await app.register(evaluationsRoutes, { keyRing, catalog, evaluating, describeProblem })
-  const drawing = { catalog, evaluating, drawings, timeoutMs: DRAWING_TIMEOUT_MS }
+  const trying = { engine, limits }
+  await app.register(evaluationsRoutes, { keyRing, catalog, trying, evaluations, describeProblem })
+  const drawing = { catalog, trying, drawings, timeoutMs: DRAWING_TIMEOUT_MS }
   await app.register(plotsRoutes, { keyRing, ...drawing })
   if (audit !== undefined)
     await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })

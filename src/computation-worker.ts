@@ -1,14 +1,11 @@
 import type { MessagePort } from 'node:worker_threads'
-import { evaluate } from './evaluation/evaluation.ts'
-import type { Extent } from './evaluation/extent.ts'
-import type { Evaluation } from './evaluation/report.ts'
+import { evaluateQuery } from './evaluation/evaluation.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
 import { type Picture, plotOf } from './pictures.ts'
-import type { Plan } from './planner/plan-kinds.ts'
 import type { Theme } from './plots/plot.ts'
 import { Refusal } from './privacy/refusal.ts'
-import type { Exact } from './release.ts'
 import { epsilonOfColumns, riskOfColumns } from './risk/columns.ts'
+import type { ReadTrial } from './trial.ts'
 
 /*
  * What runs in the threads of the computation pool. Each export is a computation; input and result travel as structured
@@ -50,22 +47,21 @@ export const epsilon = computation(epsilonOfColumns)
 /** A picture as SVG. What draws is loaded when the first is asked for. */
 export const draw = computation(
   async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
-    const plot = plotOf(picture)
+    const plot = await plotOf(picture, systemEntropy())
     const { drawPlot } = await import('./plots/draw.ts')
     return drawPlot(plot, theme)
   },
 )
 
-/** How far off the answers of a plan are: many of them, each with fresh noise. */
+/** How far off the answers to a query are, as JSON: a long text is quicker to hand over than what it is made of. */
 export const evaluation = computation(
-  (
-    { plan, exact, runs, shown }: Extent & { readonly plan: Plan; readonly exact: Exact },
-    progress,
-  ): Promise<Evaluation> =>
-    evaluate(plan, exact, {
-      runs,
-      shown,
-      noiseSource: systemEntropy(),
-      onProgress: (runsDone) => progress.postMessage(runsDone),
-    }),
+  async ({ plan, exact, runs, shown }: ReadTrial, progress): Promise<string> =>
+    JSON.stringify(
+      await evaluateQuery(plan, exact, {
+        runs,
+        shown,
+        noiseSource: systemEntropy(),
+        onProgress: (runsDone) => progress.postMessage(runsDone),
+      }),
+    ),
 )

@@ -1,3 +1,4 @@
+import { evaluateQuery } from './evaluation/evaluation.ts'
 import type { EvaluatedQuery } from './evaluation/report.ts'
 import {
   type ComparedMechanism,
@@ -8,6 +9,7 @@ import {
 } from './mechanisms/compare.ts'
 import { accuracy } from './mechanisms/mechanism.ts'
 import { noiseDistribution } from './mechanisms/noise-distribution.ts'
+import type { UniformSource } from './mechanisms/uniform-source.ts'
 import type { CellLabel } from './planner/grouping.ts'
 import {
   type AnswerDistributionPlot,
@@ -20,6 +22,7 @@ import {
 import { lossNumbers } from './privacy/loss.ts'
 import { refuseField } from './privacy/refusal.ts'
 import { type Accepted, type ColumnsQuestion, epsilonOfColumns } from './risk/columns.ts'
+import type { ReadTrial } from './trial.ts'
 
 /** What can be pictured: a question, whose answer is worked out to be drawn. */
 export type Picture =
@@ -31,14 +34,14 @@ export type Picture =
       readonly workload: Workload
       readonly truth: number
     }
-  /** A table of made-up people: the first answer of an evaluation. */
-  | { readonly picture: 'noisy-table'; readonly evaluated: EvaluatedQuery }
+  /** A table of made-up people, with noise that is drawn for the picture. */
+  | { readonly picture: 'noisy-table'; readonly trial: ReadTrial }
 
 /**
  * What a picture shows, worked out: seconds of a processor, at the most.
  * @throws Refusal where the question cannot be answered, or the answer not be drawn.
  */
-export function plotOf(picture: Picture): Plot {
+export async function plotOf(picture: Picture, noiseSource: UniformSource): Promise<Plot> {
   switch (picture.picture) {
     case 'risk':
       return plotOfRisk(picture.question)
@@ -47,10 +50,13 @@ export function plotOf(picture: Picture): Plot {
     case 'answer-distribution':
       return plotOfAnswers(picture.mechanism, picture.workload, picture.truth)
     case 'noisy-table':
-      return plotOfTable(picture.evaluated)
+      return plotOfTable(
+        await evaluateQuery(picture.trial.plan, picture.trial.exact, { ...ONE_RUN, noiseSource }),
+      )
   }
 }
 
+const ONE_RUN = { runs: 1, shown: 1 }
 const CURVE = { from: 0, points: 201 }
 
 /** Both bounds of the disclosure risk against epsilon, the risk that is accepted, and the epsilons that keep to it. */

@@ -4,12 +4,10 @@ import seedrandom from 'seedrandom'
 import { query as querySchema } from '../schemas/query.ts'
 import { declareDataset } from '../src/catalog/declaration.ts'
 import { censusRegistration, generateCensus } from '../src/demo.ts'
-import { evaluate } from '../src/evaluation/evaluation.ts'
 import type { ComparedMechanism, Workload } from '../src/mechanisms/compare.ts'
 import { uniformFromWords } from '../src/mechanisms/uniform-integers.ts'
 import { type Picture, plotOf } from '../src/pictures.ts'
 import { plan } from '../src/planner/plan.ts'
-import { accuracyReport, noiseReport } from '../src/planner/report.ts'
 import { drawPlot } from '../src/plots/draw.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
 import { readExact } from '../src/release.ts'
@@ -36,9 +34,11 @@ export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
     'noisy-table': await tableOfCensus(),
   }
   const drawn = Object.entries(pictures).flatMap(([name, picture]) =>
-    (['light', 'dark'] as const).map(
-      async (theme) => [`${name}-${theme}.svg`, `${await drawPlot(plotOf(picture), theme)}\n`] as const,
-    ),
+    (['light', 'dark'] as const).map(async (theme) => {
+      const random = seedrandom('picture')
+      const plot = await plotOf(picture, uniformFromWords({ next: () => random.int32() >>> 0 }))
+      return [`${name}-${theme}.svg`, `${await drawPlot(plot, theme)}\n`] as const
+    }),
   )
   return new Map(await Promise.all(drawn))
 }
@@ -91,17 +91,7 @@ async function tableOfCensus(): Promise<Picture> {
     planned,
     referenceEngine(() => rows),
   )
-  const random = seedrandom('picture')
-  const noiseSource = uniformFromWords({ next: () => random.int32() >>> 0 })
-  const evaluated = {
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    kind: query.kind,
-    noise: noiseReport(planned),
-    accuracy: accuracyReport(planned),
-    ...(await evaluate(planned, exact, { runs: 1, shown: 1, noiseSource })),
-  }
-  return { picture: 'noisy-table', evaluated }
+  return { picture: 'noisy-table', trial: { plan: planned, exact, runs: 1, shown: 1 } }
 }
 
 if (import.meta.main) {

@@ -1,12 +1,12 @@
 import type { UniformSource } from '../mechanisms/uniform-source.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
-import { report } from '../planner/report.ts'
+import { accuracyReport, noiseReport, report } from '../planner/report.ts'
 import { type Exact, letOut } from '../release.ts'
 import { tallyCandidates } from './candidates.ts'
 import { type Extent, requireExtent } from './extent.ts'
 import { tallyKeys } from './keys.ts'
 import { tallyNumbers } from './numbers.ts'
-import type { Evaluation } from './report.ts'
+import type { EvaluatedQuery, Evaluation } from './report.ts'
 import type { Tally } from './tally.ts'
 import { trueEstimates, trueQuantiles } from './truth.ts'
 
@@ -46,6 +46,26 @@ export async function evaluate(plan: Plan, exact: Exact, options: EvaluationOpti
     onProgress?.(run + 1)
   }
   return tally.evaluation()
+}
+
+/**
+ * {@link evaluate}, with the facts of the query beside it.
+ * @throws as {@link evaluate} does.
+ */
+export async function evaluateQuery(
+  plan: Plan,
+  exact: Exact,
+  options: EvaluationOptions,
+): Promise<EvaluatedQuery> {
+  const { dataset, query } = plan
+  return {
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    kind: query.kind,
+    noise: noiseReport(plan),
+    accuracy: accuracyReport(plan, query.accuracy?.supposedRows),
+    ...(await evaluate(plan, exact, options)),
+  }
 }
 
 const PROGRESS_INTERVAL_MS = 100

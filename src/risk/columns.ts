@@ -3,11 +3,13 @@ import {
   analyse,
   curve,
   epsilonForRisk,
+  type Posterior,
   posteriorAt,
   type RiskAnalysis,
   tightBoundAt,
   upperBoundAt,
 } from './disclosure-risk.ts'
+import { MOST_LISTED_NUMBERS } from './limits.ts'
 import type { RiskQuestion } from './question.ts'
 
 /** The same question about each column of a universe of people. */
@@ -24,12 +26,19 @@ export interface Told {
   readonly response?: number | Readonly<Record<string, number>> | undefined
 }
 
+/** What an adversary learns of one column. */
+interface Learnt {
+  readonly bounds?: { readonly upperBound: number; readonly tightBound: number }
+  readonly posterior?: Posterior & { readonly response: number }
+}
+
 /**
  * What an adversary learns of who was released, by column: the bounds at an epsilon, and the beliefs after a response.
  * @throws Refusal as {@link analyse} does, naming the column.
  */
 export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & Told) {
-  return analyseColumns(question, (analysis, column) => {
+  const mostListed = MOST_LISTED_NUMBERS / Object.keys(question.columns).length
+  return analyseColumns<Learnt>(question, (analysis, column) => {
     if (epsilon === undefined) return {}
     const told = typeof response === 'object' ? response[column] : response
     return {
@@ -39,7 +48,7 @@ export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestio
       },
       ...(told === undefined
         ? {}
-        : { posterior: { response: told, ...posteriorAt(analysis, epsilon, told) } }),
+        : { posterior: { response: told, ...posteriorAt(analysis, epsilon, told, mostListed) } }),
     }
   })
 }
@@ -86,7 +95,9 @@ function inSightOf(columns: readonly Pick<Bounds, 'upperBound' | 'tightBound'>[]
 }
 
 function evenlySpaced({ from, to, points }: Required<EpsilonRange>): readonly number[] {
-  return Array.from({ length: points }, (_, index) => from + ((to - from) * index) / (points - 1))
+  return Array.from({ length: points }, (_, index) =>
+    Math.min(to, from + ((to - from) * index) / (points - 1)),
+  )
 }
 
 function analyseColumns<Figures>(
@@ -119,6 +130,6 @@ function analysed(question: RiskQuestion, column: string): RiskAnalysis {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const errors = error.errors.map(({ field, rule }) => ({ field: named(field), rule }))
-    throw new Refusal(error.code, named(error.message), errors, error.facts)
+    throw new Refusal(error.code, named(error.message), errors, { ...error.facts, column })
   }
 }

@@ -7,7 +7,7 @@ import {
   MOST_ENUMERATED_VALUES,
   MOST_ENUMERATED_VALUES_BY_CHOICE,
   MOST_ENUMERATED_WORLDS,
-  MOST_LISTED_POSITIONS,
+  MOST_LISTED_NUMBERS,
   MOST_WORLDS,
   tooManyWorlds,
 } from './limits.ts'
@@ -52,8 +52,9 @@ export interface RiskAnalysis {
 /** An answer that some world has. */
 export interface PossibleAnswer {
   readonly answer: number
-  /** The answer less the least of all, from their exact difference. */
+  /** The answer less the least of all, from their exact difference; and less the one before it, or 0. */
   readonly aboveLeast: number
+  readonly abovePrevious: number
   /** How many worlds have it. */
   readonly worlds: number
   /** Their prior together, and that of the likeliest of them, as parts of the total mass. */
@@ -241,6 +242,11 @@ function possibleAnswers(
   return counts.map(({ answer, worlds }, index) => ({
     answer: answerNumber(query, answer, released),
     aboveLeast: answerDifference(query, [answer, released], [least, released]),
+    abovePrevious: answerDifference(
+      query,
+      [answer, released],
+      [counts[index - 1]?.answer ?? answer, released],
+    ),
     worlds,
     mass: masses[index] ?? 0,
     largestMass: largestMasses[index] ?? 0,
@@ -279,20 +285,16 @@ export function tightBoundAt(analysis: RiskAnalysis, epsilon: number): number {
   /** What the answers up to each one weigh there. */
   const fromBelow = new Float64Array(answers.length)
   let weight = 0
-  let previous = answers[0]?.aboveLeast ?? 0
-  for (const [index, { aboveLeast, mass }] of answers.entries()) {
-    weight = weight * likelihood(aboveLeast - previous, rate) + mass
+  for (const [index, { abovePrevious, mass }] of answers.entries()) {
+    weight = weight * likelihood(abovePrevious, rate) + mass
     fromBelow[index] = weight
-    previous = aboveLeast
   }
   let largest = 0
   let fromAbove = 0
   for (let index = answers.length - 1; index >= 0; index -= 1) {
-    const { aboveLeast = 0, mass = 0, largestMass = 0 } = answers[index] ?? {}
-    fromAbove *= likelihood(previous - aboveLeast, rate)
+    const { abovePrevious = 0, mass = 0, largestMass = 0 } = answers[index] ?? {}
     if (largestMass > 0) largest = Math.max(largest, largestMass / ((fromBelow[index] ?? 0) + fromAbove))
-    fromAbove += mass
-    previous = aboveLeast
+    fromAbove = (fromAbove + mass) * likelihood(abovePrevious, rate)
   }
   return largest
 }
@@ -303,7 +305,7 @@ export interface Posterior {
   readonly largest: number
   /** That posterior less the prior of the same world. */
   readonly confidence: number
-  /** Each world in its order, where the answers were enumerated and the positions are 1,000,000 at the most. */
+  /** Each world in its order, where the answers were enumerated and the list is not too long. */
   readonly worlds?: readonly WorldBelief[]
 }
 
@@ -320,9 +322,15 @@ export interface WorldBelief {
  * The posterior after a response (definition 3): proportional to prior x exp(-epsilon |response - answer| / unbounded).
  * Where the unbounded sensitivity is 0, all worlds have the same answer and every response leaves the prior as it is.
  *
+ * @param mostListed how many numbers the list of worlds may hold; a longer one is left out
  * @throws Refusal (`invalid-request`) for a response that is no finite number, and as {@link upperBoundAt}.
  */
-export function posteriorAt(analysis: RiskAnalysis, epsilon: number, response: number): Posterior {
+export function posteriorAt(
+  analysis: RiskAnalysis,
+  epsilon: number,
+  response: number,
+  mostListed = MOST_LISTED_NUMBERS,
+): Posterior {
   requireEpsilon(epsilon)
   if (!Number.isFinite(response)) throw refuseField('invalid-request', 'response', 'must be a number')
   const { answers, enumerated, totalMass } = analysis
@@ -334,7 +342,9 @@ export function posteriorAt(analysis: RiskAnalysis, epsilon: number, response: n
     const posterior = (largestMass * (likelihoods[index] ?? 0)) / total
     if (posterior > largest) [largest, prior] = [posterior, largestMass / totalMass]
   }
-  const beliefs = enumerated && beliefsOf(analysis, enumerated, (index) => (likelihoods[index] ?? 0) / total)
+  const posteriorOf = (mass: number, index: number) => (mass * (likelihoods[index] ?? 0)) / total
+  const isShort = enumerated !== undefined && listLength(enumerated) <= mostListed
+  const beliefs = isShort ? beliefsOf(analysis, enumerated, posteriorOf) : undefined
   return { largest, confidence: largest - prior, ...(beliefs === undefined ? {} : { worlds: beliefs }) }
 }
 
@@ -351,12 +361,16 @@ function likelihoodsOf(analysis: RiskAnalysis, epsilon: number, response: number
   return Float64Array.from(distances, (distance) => likelihood(Math.max(0, distance - nearest), rate))
 }
 
+/** Each world's positions, its answer and two beliefs. */
+function listLength({ masses, released }: EnumeratedWorlds): number {
+  return masses.length * (released + 3)
+}
+
 function beliefsOf(
   { answers, totalMass }: RiskAnalysis,
   { universeSize, released, answerOf, masses }: EnumeratedWorlds,
-  posteriorOfMass: (index: number) => number,
-): readonly WorldBelief[] | undefined {
-  if (masses.length * released > MOST_LISTED_POSITIONS) return undefined
+  posteriorOf: (mass: number, index: number) => number,
+): readonly WorldBelief[] {
   const beliefs: WorldBelief[] = []
   const positions: number[] = []
   forEachSubset(positionsUpTo(universeSize), released, {
@@ -368,7 +382,7 @@ function beliefsOf(
         positions: [...positions],
         answer: answers[index]?.answer ?? 0,
         prior: mass / totalMass,
-        posterior: mass * posteriorOfMass(index),
+        posterior: posteriorOf(mass, index),
       })
     },
   })
@@ -390,7 +404,8 @@ export type EpsilonForRisk =
  * inequality 7), unbounded / bounded ln(odds against x risk / (1 - risk)), and from the tight bound by bisection.
  *
  * @param risk what the posterior of a world may be at the most; above the largest prior and below 1.
- * @param tolerance by how much the epsilon from the tight bound may fall short; at it, the bound is still within the risk.
+ * @param tolerance by how much the epsilon from the tight bound may fall short, where doubles are not farther apart; at it, the
+ * bound is still within the risk.
  * @throws Refusal (`risk-below-prior`) for a risk that is the largest prior or less: no epsilon brings it so low.
  * @throws Refusal (`invalid-request`) for a risk that is not between 0 and 1.
  */
@@ -422,8 +437,9 @@ function epsilonOfUpperBound(analysis: RiskAnalysis, risk: number): EpsilonForRi
       largestRisk: largestPrior,
       why: upperBoundHolds ? SAME_ANSWER : SAME_AS_NEIGHBOURS,
     }
-  const odds = (oddsAgainst(analysis) * risk) / (1 - risk)
-  return { reached: true, epsilon: (unboundedSensitivity / boundedSensitivity) * Math.max(0, Math.log(odds)) }
+  // Each logarithm by itself: the odds of very many worlds against a risk close to 1 are beyond a double.
+  const logOdds = Math.log(oddsAgainst(analysis)) + Math.log(risk / (1 - risk))
+  return { reached: true, epsilon: (unboundedSensitivity / boundedSensitivity) * Math.max(0, logOdds) }
 }
 
 function epsilonOfTightBound(analysis: RiskAnalysis, risk: number, tolerance: number): EpsilonForRisk {

@@ -29,8 +29,8 @@ export const LARGEST_SUM_TABLE = 10_000_000
 /** Additions to fill that table. */
 export const MOST_SUM_ADDITIONS = 4_000_000_000
 
-/** Positions that a list of all worlds may name. */
-export const MOST_LISTED_POSITIONS = 1_000_000
+/** Numbers that lists of worlds may hold, of all columns of a question together: positions, and each world's answer and beliefs. */
+export const MOST_LISTED_NUMBERS = 100_000
 
 /** Digits after the decimal point of a value, and before it: what is exact arithmetic should stay fast. */
 export const MOST_DIGITS = 30

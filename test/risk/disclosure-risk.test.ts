@@ -419,3 +419,29 @@ function refusalOf(ask: () => unknown): Refusal {
   }
   throw new Error('this was not refused')
 }
+
+describe('numbers at the edge of doubles', () => {
+  it('odds beyond the largest double still have an epsilon', () => {
+    const universe = Array.from({ length: 1_000 }, (_, person) => person % 2)
+    const query = { kind: 'count', satisfying: { op: '=', value: 1 } } as const
+    const { upperBound } = epsilonForRisk(analyse({ universe, released: 490, query }), 0.9999999999999)
+    expect(upperBound).toMatchObject({ reached: true, epsilon: expect.closeTo(719.2007, 3) })
+  })
+
+  it('answers that differ by less than a double of their size can tell are still told apart', () => {
+    const universe = [-1e15, -1e15, 1e15, 1e15 - 0.125]
+    const analysis = analyse({ universe, released: 1, query: { kind: 'sum' } })
+    const { tightBound } = epsilonForRisk(analysis, 0.6)
+    if (!tightBound.reached) throw new Error('the answers differ')
+    expect(Number.isFinite(tightBound.epsilon)).toBe(true)
+    expect(tightBoundAt(analysis, tightBound.epsilon)).toBeLessThanOrEqual(0.6)
+    expect(tightBoundAt(analysis, 1.001 * tightBound.epsilon)).toBeGreaterThan(0.6)
+  })
+
+  it('no belief is above 1', () => {
+    const prior = [0.069078, 1e-250, 0.930922]
+    const analysis = analyse({ universe: [0, 1, 3], released: 1, query: { kind: 'sum' }, prior })
+    for (const { posterior } of posteriorAt(analysis, 141.6, 1).worlds ?? [])
+      expect(posterior).toBeLessThanOrEqual(1)
+  })
+})

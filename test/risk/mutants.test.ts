@@ -38,20 +38,20 @@ const MUTANTS: readonly Mutation[] = [
   {
     bug: 'worlds that share an answer counted once',
     file: 'disclosure-risk.ts',
-    find: 'likelihood(aboveLeast - previous, rate) + mass',
-    replace: 'likelihood(aboveLeast - previous, rate) + largestMass',
+    find: 'weight * likelihood(abovePrevious, rate) + mass',
+    replace: 'weight * likelihood(abovePrevious, rate) + largestMass',
   },
   {
     bug: 'what lies below does not fade',
     file: 'disclosure-risk.ts',
-    find: 'weight = weight * likelihood(aboveLeast - previous, rate) + mass',
+    find: 'weight = weight * likelihood(abovePrevious, rate) + mass',
     replace: 'weight = weight + mass',
   },
   {
     bug: 'what lies above does not fade',
     file: 'disclosure-risk.ts',
-    find: 'fromAbove *= likelihood(previous - aboveLeast, rate)',
-    replace: 'fromAbove *= 1',
+    find: '(fromAbove + mass) * likelihood(abovePrevious, rate)',
+    replace: 'fromAbove + mass',
   },
   {
     bug: 'the risk of an answer for that of a world',
@@ -122,8 +122,8 @@ const MUTANTS: readonly Mutation[] = [
   {
     bug: 'the posterior of a world without its prior',
     file: 'disclosure-risk.ts',
-    find: 'posterior: mass * posteriorOfMass(index)',
-    replace: 'posterior: posteriorOfMass(index)',
+    find: '(mass * (likelihoods[index] ?? 0)) / total',
+    replace: '(likelihoods[index] ?? 0) / total',
   },
   {
     bug: 'priors that are not divided by what they add up to',
@@ -140,8 +140,8 @@ const MUTANTS: readonly Mutation[] = [
   {
     bug: 'a chance for odds in the closed form',
     file: 'disclosure-risk.ts',
-    find: '(oddsAgainst(analysis) * risk) / (1 - risk)',
-    replace: 'oddsAgainst(analysis) * risk',
+    find: 'Math.log(risk / (1 - risk))',
+    replace: 'Math.log(risk)',
   },
   {
     bug: 'the upper end of the bisection',
