@@ -10,7 +10,7 @@ import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { ComputationPool } from '../src/computation-pool.ts'
 import { readTrial, type TrialDependencies } from '../src/trial.ts'
-import { accessFor } from './access.ts'
+import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
 
@@ -23,8 +23,9 @@ export interface EvaluationsOptions {
   readonly describeProblem: (error: unknown, request: FastifyRequest) => object
 }
 
-/** How long the runs of an evaluation may take. */
-export const EVALUATION_TIMEOUT_MS = 180_000
+/** How long the runs of an evaluation may take; and with reading the data and waiting for a turn. */
+const EVALUATION_TIMEOUT_MS = 180_000
+export const EVALUATION_ANSWER_TIMEOUT_MS = 400_000
 
 /** How an event with a JSON text is told while an evaluation is under way, by media type. */
 const STREAMS = {
@@ -45,8 +46,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     '/v1/datasets/:dataset/evaluations',
     {
       onRequest: analyst.onRequest,
-      // Reading the data has the time limit of a query besides.
-      handlerTimeout: 2 * EVALUATION_TIMEOUT_MS,
+      handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
       schema: {
         tags: ['Evaluations'],
         summary: 'How far off the answers to a query are',
@@ -71,10 +71,11 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       },
     },
     async (request, reply) => {
+      const givenUp = givenUpBy(reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { runs } = request.body
       const trial = await readTrial(trying, { dataset, ...request.body })
-      const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp: givenUpBy(reply) }
+      const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
       const mediaType = streamAsked(request)
       if (mediaType === undefined)
         return reply.type('application/json').send(await evaluations.run('evaluation', trial, terms))
@@ -83,7 +84,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>
         stream.write(STREAMS[mediaType](event, json))
       const onProgress = (runsDone: unknown) => tell('progress', JSON.stringify({ runs: runsDone, of: runs }))
-      void evaluations
+      evaluations
         .run('evaluation', trial, { ...terms, onProgress })
         .then(
           (found) => tell('evaluation', found),

@@ -59,10 +59,13 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   { keyRing, catalog, trying, drawings, timeoutMs },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
-  const draw = async (reply: FastifyReply, theme: Theme, picture: Picture): Promise<FastifyReply> => {
-    const terms = { timeoutMs, givenUp: givenUpBy(reply) }
-    return sendPicture(reply, await drawings.run('draw', { picture, theme }, terms))
-  }
+  const draw = async (
+    reply: FastifyReply,
+    theme: Theme,
+    picture: Picture,
+    givenUp = givenUpBy(reply),
+  ): Promise<FastifyReply> =>
+    sendPicture(reply, await drawings.run('draw', { picture, theme }, { timeoutMs, givenUp }))
 
   app.get(
     '/v1/plots/risk',
@@ -152,10 +155,12 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       },
     },
     async (request, reply) => {
+      const givenUp = givenUpBy(reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
       const trial = await readTrial(trying, { dataset, query, runs: 1, shown: 1 })
-      return draw(reply.header('cache-control', 'no-store'), theme, { picture: 'noisy-table', trial })
+      reply.header('cache-control', 'no-store')
+      return draw(reply, theme, { picture: 'noisy-table', trial }, givenUp)
     },
   )
 }

@@ -4,7 +4,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../schemas/risk.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { ComputationPool } from '../src/computation-pool.ts'
-import { accessFor } from './access.ts'
+import { accessFor, principalOf } from './access.ts'
 import { givenUpBy } from './waiting.ts'
 
 export interface RiskOptions {
@@ -38,7 +38,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     },
     async (request, reply) => {
       const { universe, ...question } = request.body
-      const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+      const terms = { timeoutMs, givenUp: givenUpBy(reply), principal: principalOf(request).name }
       const columns = await computations.run('risk', { columns: universe, ...question }, terms)
       const { released, query, changed, epsilon } = question
       return { released, query, changed, ...(epsilon === undefined ? {} : { epsilon }), columns }
@@ -62,7 +62,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     },
     async (request, reply) => {
       const { universe, ...question } = request.body
-      const terms = { timeoutMs, givenUp: givenUpBy(reply) }
+      const terms = { timeoutMs, givenUp: givenUpBy(reply), principal: principalOf(request).name }
       const columns = await computations.run('epsilon', { columns: universe, ...question }, terms)
       const { released, query, changed, risk } = question
       return { released, query, changed, risk, columns }

@@ -118,6 +118,10 @@ const numbers = {
             z.strictObject({
               ...name,
               noisy: z.number().nullable(),
+              halfWidth: z
+                .number()
+                .nullable()
+                .describe('As the answer states it. Of a quantile, that of its rank.'),
               absoluteError: z.number().nullable(),
               relativeError: relative,
               rankErrorRows: z.number().optional(),

@@ -14,7 +14,7 @@ import { z } from 'zod'
 import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
-import { EVALUATION_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
+import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
@@ -70,7 +70,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     requestTimeout: 30_000,
     // A socket waits in silence for as long as its request may take.
     connectionTimeout:
-      Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS, EVALUATION_TIMEOUT_MS) + 10_000,
+      Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS, EVALUATION_ANSWER_TIMEOUT_MS) +
+      10_000,
     handlerTimeout: handlerTimeoutMs,
     // What still comes while the service stops is answered: only readiness says no.
     return503OnClosing: false,
@@ -105,6 +106,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.addHook('preClose', async () => {
     stopping = true
     await setTimeout(drainMs)
+    // Their requests would hold up the stop, some for minutes.
+    await Promise.all([computations, evaluations, drawings].map((pool) => pool.close()))
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection kept alive would hold up the stop until it times out.

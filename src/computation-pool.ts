@@ -14,11 +14,14 @@ type Output<Name extends ComputationName> = Extract<
   { readonly result: unknown }
 >['result']
 
-/** How long a computation may take, and whether anybody waits for it. */
+/** How long a computation may take, and who waits for it. */
 export interface ComputationTerms {
+  /** From when it has a thread. */
   readonly timeoutMs: number
   /** Aborted once nobody waits any more. */
   readonly givenUp: AbortSignal
+  /** Left out: nobody who could be told from others. */
+  readonly principal?: string
   /** What a computation tells while it is under way. */
   readonly onProgress?: (progress: unknown) => void
 }
@@ -26,28 +29,35 @@ export interface ComputationTerms {
 /** Threads for what would hold up the event loop. A computation that takes too long, or that nobody waits for, is killed. */
 export interface ComputationPool {
   /**
-   * @throws Refusal of the computation itself; `unavailable` where too many others wait, it took too long, or nobody
-   * waits for it any more.
+   * @throws Refusal `unavailable` at once, where too many others wait or the principal has enough under way.
+   * @returns what was worked out; or rejects with the Refusal of the computation itself, or one that is `unavailable` where it
+   * took too long or too much memory, never had its turn, nobody waits for it any more, or the service stops.
    */
   run<Name extends ComputationName>(
     name: Name,
     input: Input<Name>,
     terms: ComputationTerms,
   ): Promise<Output<Name>>
-  /** Kills what is under way. */
+  /** Kills what is under way, and takes no more. */
   close(): Promise<void>
+}
+
+/** What a pool may take on. */
+export interface PoolLimits {
+  /** How many computations run together. */
+  readonly threads: number
+  /** How many wait for their turn, and for how long. */
+  readonly mostWaiting: number
+  readonly waitMs: number
+  /** How many of one principal may run or wait. */
+  readonly mostOfPrincipal: number
 }
 
 const LARGEST_HEAP_MEGABYTES = 512
 const IDLE_MS = 60_000
 
-/** How many computations may run together, and wait for their turn. */
-export interface PoolSize {
-  readonly threads: number
-  readonly mostWaiting: number
-}
-
-export function openComputationPool({ threads, mostWaiting }: PoolSize): ComputationPool {
+export function openComputationPool(limits: PoolLimits): ComputationPool {
+  const { threads, mostWaiting, waitMs, mostOfPrincipal } = limits
   const pool = new Piscina({
     filename: new URL('./computation-worker.ts', import.meta.url).href,
     minThreads: 0,
@@ -56,37 +66,91 @@ export function openComputationPool({ threads, mostWaiting }: PoolSize): Computa
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP_MEGABYTES },
   })
+  const underWayOf = new Map<string, number>()
+  let closed = false
+
+  function begin(principal: string | undefined): void {
+    if (closed) throw stopping()
+    if (pool.queueSize >= mostWaiting) throw busy('Too many computations are waiting.')
+    if (principal === undefined) return
+    const underWay = underWayOf.get(principal) ?? 0
+    if (underWay >= mostOfPrincipal) throw busy(`You have ${underWay} computations under way.`)
+    underWayOf.set(principal, underWay + 1)
+  }
+
+  function end(principal: string | undefined): void {
+    if (principal === undefined) return
+    const underWay = (underWayOf.get(principal) ?? 0) - 1
+    if (underWay > 0) underWayOf.set(principal, underWay)
+    else underWayOf.delete(principal)
+  }
+
+  async function compute<Name extends ComputationName>(
+    name: Name,
+    input: Input<Name>,
+    { timeoutMs, givenUp, principal, onProgress }: ComputationTerms,
+  ): Promise<Output<Name>> {
+    const { port1: receiver, port2: progress } = new MessageChannel()
+    const limit = new AbortController()
+    let timer = setTimeout(() => limit.abort(neverBegun(waitMs)), waitMs)
+    receiver.on('message', (told: computations.Told) => {
+      if (told.kind === 'progress') return onProgress?.(told.progress)
+      clearTimeout(timer)
+      timer = setTimeout(() => limit.abort(tookTooLong(timeoutMs)), timeoutMs)
+    })
+    try {
+      const outcome: Awaited<ReturnType<Computations[Name]>> = await pool.run(
+        { input, progress },
+        { name, signal: AbortSignal.any([limit.signal, givenUp]), transferList: [progress] },
+      )
+      if ('refused' in outcome) throw new Refusal(...outcome.refused)
+      return outcome.result as Output<Name>
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      if (limit.signal.aborted) throw limit.signal.reason
+      if (givenUp.aborted) throw new Refusal('unavailable', 'The request was given up before it was done.')
+      if (closed) throw stopping()
+      throw isOutOfMemory(error) ? tookTooMuch() : error
+    } finally {
+      clearTimeout(timer)
+      receiver.close()
+      end(principal)
+    }
+  }
+
   return {
-    async run(name, input, { timeoutMs, givenUp, onProgress }) {
-      if (pool.queueSize >= mostWaiting) throw busy()
-      const timeout = AbortSignal.timeout(timeoutMs)
-      const { port1: receiver, port2: progress } = new MessageChannel()
-      if (onProgress !== undefined) receiver.on('message', onProgress)
-      try {
-        const outcome: Awaited<ReturnType<Computations[typeof name]>> = await pool.run(
-          { input, progress },
-          { name, signal: AbortSignal.any([timeout, givenUp]), transferList: [progress] },
-        )
-        if ('refused' in outcome) throw new Refusal(...outcome.refused)
-        return outcome.result as Output<typeof name>
-      } catch (error) {
-        if (timeout.aborted) throw tookTooLong(timeoutMs)
-        if (givenUp.aborted) throw new Refusal('unavailable', 'The request was given up before it was done.')
-        throw error
-      } finally {
-        receiver.close()
-      }
+    run(name, input, terms) {
+      begin(terms.principal)
+      return compute(name, input, terms)
     },
-    close: () => pool.destroy(),
+    async close() {
+      closed = true
+      await pool.destroy()
+    },
   }
 }
 
-function busy(): Refusal {
-  const detail = 'Too many computations are waiting. Ask again later.'
-  return new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+}
+
+function busy(reason: string): Refusal {
+  return new Refusal('unavailable', `${reason} Ask again later.`, [], { retryAfterSeconds: 1 })
+}
+
+function neverBegun(waitMs: number): Refusal {
+  return busy(`The computation had not begun after ${waitMs / 1_000} s, as others take their time.`)
 }
 
 function tookTooLong(timeoutMs: number): Refusal {
-  const detail = `The computation took longer than ${timeoutMs / 1000} s and was stopped. Ask for less.`
+  const detail = `The computation took longer than ${timeoutMs / 1_000} s and was stopped. Ask for less.`
   return new Refusal('unavailable', detail)
+}
+
+function tookTooMuch(): Refusal {
+  return new Refusal('unavailable', 'The computation needed too much memory and was stopped. Ask for less.')
+}
+
+function stopping(): Refusal {
+  return new Refusal('unavailable', 'The service is stopping. Ask again later.')
 }

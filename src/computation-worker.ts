@@ -19,17 +19,22 @@ interface Call<Input> {
   readonly progress: MessagePort
 }
 
+/** What a computation tells while it is under way. */
+export type Told = { readonly kind: 'begun' } | { readonly kind: 'progress'; readonly progress: unknown }
+
 /** An error loses its class on the way out of a thread, so a refusal leaves as what it is made of. */
 type Outcome<Result> =
   | { readonly result: Result }
   | { readonly refused: Required<ConstructorParameters<typeof Refusal>> }
 
 function computation<Input, Result>(
-  compute: (input: Input, progress: MessagePort) => Result | Promise<Result>,
+  compute: (input: Input, onProgress: (progress: unknown) => void) => Result | Promise<Result>,
 ) {
   return async ({ input, progress }: Call<Input>): Promise<Outcome<Result>> => {
+    const tell = (told: Told) => progress.postMessage(told)
+    tell({ kind: 'begun' })
     try {
-      return { result: await compute(input, progress) }
+      return { result: await compute(input, (made) => tell({ kind: 'progress', progress: made })) }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       const { code, message, errors, facts } = error
@@ -55,13 +60,13 @@ export const draw = computation(
 
 /** How far off the answers to a query are, as JSON: a long text is quicker to hand over than what it is made of. */
 export const evaluation = computation(
-  async ({ plan, exact, runs, shown }: ReadTrial, progress): Promise<string> =>
+  async ({ plan, exact, runs, shown }: ReadTrial, onProgress): Promise<string> =>
     JSON.stringify(
       await evaluateQuery(plan, exact, {
         runs,
         shown,
         noiseSource: systemEntropy(),
-        onProgress: (runsDone) => progress.postMessage(runsDone),
+        onProgress,
       }),
     ),
 )

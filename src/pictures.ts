@@ -105,6 +105,14 @@ function plotOfAnswers(
   const { confidence, fractionDigits } = workload
   const gridUnits = 10 ** fractionDigits
   const { discrete, points } = noiseDistribution(measurement)
+  const answers = points.map(({ noise, probability }) => ({
+    value: truth + noise / gridUnits,
+    probability: discrete ? probability : probability * gridUnits,
+  }))
+  if (answers.some(({ value }, place) => value <= (answers[place - 1]?.value ?? Number.NEGATIVE_INFINITY))) {
+    const rule = 'must be close enough to 0 for a double to tell it from its noisy answers'
+    throw refuseField('invalid-request', 'question.truth', rule)
+  }
   return {
     plot: 'answer-distribution',
     mechanism,
@@ -113,16 +121,13 @@ function plotOfAnswers(
     discrete,
     confidence,
     halfWidth: accuracy(measurement, confidence).halfWidth / gridUnits,
-    points: points.map(({ noise, probability }) => ({
-      value: truth + noise / gridUnits,
-      probability: discrete ? probability : probability * gridUnits,
-    })),
+    points: answers,
   }
 }
 
 /** A noisy table of made-up people with its error bars, beside the truth. */
 function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
-  const { dataset, kind, accuracy, confidence } = evaluated
+  const { dataset, kind, confidence } = evaluated
   const values = 'values' in evaluated ? evaluated.values : []
   const noisy = 'values' in evaluated ? (evaluated.shown[0]?.values ?? []) : []
   const labels = values.map(({ key }) => key)
@@ -138,9 +143,8 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
     throw refuseField('query-does-not-fit', 'query', rule)
   }
   const cells = values.flatMap(({ key, truth }, place) => {
-    const value = noisy[place]?.noisy
-    if (key === undefined || value === undefined || value === null) return []
-    const { halfWidth } = accuracy
+    const { noisy: value = null, halfWidth = null } = noisy[place] ?? {}
+    if (key === undefined || value === null) return []
     return [
       { key: Object.values(key).map(labelText), value, halfWidth, ...(truth === null ? {} : { truth }) },
     ]

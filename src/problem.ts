@@ -176,6 +176,7 @@ function problemParts(error: unknown): ProblemParts {
     }
   }
   if (error instanceof PathUnknown) return { code: 'method-or-path-unknown', detail: error.message }
+  if (isPrematureClose(error)) return { code: 'unavailable', detail: 'The client left before all was sent.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
   if (isFastifyError(error)) return frameworkParts(error)
   return { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
@@ -231,6 +232,11 @@ function kindMeant(errors: unknown): readonly NestedIssue[] | undefined {
       !issues.some(({ code, path }) => path.length === 0 || (path.length === 1 && code === 'invalid_value')),
   )
   return fitting.length === 1 ? fitting[0] : undefined
+}
+
+/** Of a stream that its client did not wait for. */
+function isPrematureClose(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 function isFastifyError(error: unknown): error is FastifyError {

@@ -85,11 +85,21 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
-    const computations = openComputationPool({ threads: 2, mostWaiting: 16 })
+    const computations = openComputationPool({
+      threads: 2,
+      mostWaiting: 16,
+      waitMs: 20_000,
+      mostOfPrincipal: 4,
+    })
     opened.defer(() => computations.close())
-    const evaluations = openComputationPool({ threads: 1, mostWaiting: 4 })
+    const evaluations = openComputationPool({
+      threads: 1,
+      mostWaiting: 4,
+      waitMs: 120_000,
+      mostOfPrincipal: 2,
+    })
     opened.defer(() => evaluations.close())
-    const drawings = openComputationPool({ threads: 1, mostWaiting: 8 })
+    const drawings = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 5_000, mostOfPrincipal: 8 })
     opened.defer(() => drawings.close())
     const app = await buildApp({
       keyRing,

@@ -4,7 +4,7 @@ import { Refusal } from '../src/privacy/refusal.ts'
 
 let pool: ComputationPool
 beforeEach(() => {
-  pool = openComputationPool({ threads: 2, mostWaiting: 16 })
+  pool = openComputationPool({ threads: 2, mostWaiting: 16, waitMs: 30_000, mostOfPrincipal: 3 })
 })
 afterEach(() => pool.close())
 
@@ -89,7 +89,7 @@ describe('a pool of computations', () => {
   test('more than may wait are turned away, to come again', async () => {
     const leaving = new AbortController()
     const runs = Array.from({ length: 30 }, () =>
-      refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+      refusalOf((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
     )
     const [first] = await Promise.all([Promise.race(runs)])
     expect(first).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
@@ -97,12 +97,44 @@ describe('a pool of computations', () => {
     await Promise.all(runs)
   })
 
-  test('a pool that closes ends what is under way', async () => {
-    const run = pool.run('risk', slow, patient()).then(
-      () => 'done',
-      () => 'ended',
-    )
+  test('one principal has no more under way than is allowed; others do', async () => {
+    const terms = { ...patient(), principal: 'ada' }
+    const runs = [1, 2, 3].map(() => pool.run('risk', slow, terms))
+    const tooMany = await refusalOf((async () => pool.run('risk', quick, terms))())
+    expect(tooMany).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    expect(await pool.run('risk', quick, { ...terms, principal: 'ben' })).toHaveLength(1)
+    await Promise.all(runs)
+    expect(await pool.run('risk', quick, terms)).toHaveLength(1)
+  })
+
+  test('the time limit begins with the computation, not with its wait', async () => {
+    const ahead = [1, 2, 3, 4].map(() => pool.run('risk', slow, patient()))
+    // Each of those takes longer than this one may.
+    expect(await pool.run('risk', quick, { timeoutMs: 250, givenUp: nobodyLeaves() })).toHaveLength(1)
+    await Promise.all(ahead)
+  })
+
+  test('what never has its turn is told so', async () => {
+    const impatient = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 100, mostOfPrincipal: 9 })
+    try {
+      // Once its thread is up, what comes first has its turn at once.
+      await impatient.run('risk', quick, patient()).catch(() => undefined)
+      const first = impatient.run('risk', slow, patient()).catch(() => undefined)
+      const second = await refusalOf(impatient.run('risk', quick, patient()))
+      expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+      expect(second.message).toContain('had not begun')
+      await first
+    } finally {
+      await impatient.close()
+    }
+  })
+
+  test('a pool that closes ends what is under way, and takes no more', async () => {
+    const run = refusalOf(pool.run('risk', slow, patient()))
     await pool.close()
-    expect(await run).toBe('ended')
+    expect((await run).message).toContain('stopping')
+    expect((await refusalOf((async () => pool.run('risk', quick, patient()))())).message).toContain(
+      'stopping',
+    )
   })
 })

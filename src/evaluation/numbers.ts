@@ -43,6 +43,7 @@ export function tallyNumbers(
         values.push({
           ...numbers[position]?.name,
           noisy: finiteOrNull(value),
+          halfWidth,
           absoluteError: finiteOrNull(absoluteError),
           relativeError: finiteOrNull(absoluteError / Math.abs(truth)),
           ...(rankError === undefined ? {} : { rankErrorRows: rankError }),

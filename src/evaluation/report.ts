@@ -38,6 +38,8 @@ export interface EvaluatedNumber extends NumberName {
 /** One number of one answer. */
 export interface ShownNumber extends NumberName {
   readonly noisy: number | null
+  /** As the answer states it; null where it is not known. Of a quantile, that of its rank. */
+  readonly halfWidth: number | null
   readonly absoluteError: number | null
   /** In parts of the truth; null where that is 0. */
   readonly relativeError: number | null

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import path from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
 import { startTestService, type TestService, wholeText } from './service.ts'
@@ -261,6 +262,55 @@ describe('while it is under way', () => {
     }
     await evaluate({ query, runs: 10 }).expect(200)
   })
+})
+
+test.each([
+  ['before anything was read', 0],
+  ['while it is under way', 300],
+])('a client that leaves %s is not computed for', async (_, afterMs) => {
+  const long = { query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 }
+  for (let round = 0; round < 4; round += 1) {
+    const request = http.request(`${service.url}/v1/datasets/census/evaluations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.keyOf('analyst')}`, 'content-type': 'application/json' },
+    })
+    request.on('error', () => undefined)
+    request.end(JSON.stringify(long))
+    await once(request, 'finish')
+    await setTimeout(afterMs)
+    request.destroy()
+  }
+  // Two of a principal are the most: were one of those still there, this would be turned away, or wait for minutes.
+  let answered = await evaluate({ query: { kind: 'count', epsilon: 1 }, runs: 10 })
+  while (answered.status === 503)
+    answered = await evaluate({ query: { kind: 'count', epsilon: 1 }, runs: 10 })
+  expect(answered.status).toBe(200)
+  const failures = service.logLines.filter((line) => JSON.parse(line).level >= 50)
+  expect(failures).toEqual([])
+})
+
+test('a stop ends evaluations under way, with a problem', async () => {
+  const stopped = await startTestService({ SOTTO_DEMO: 'true' })
+  const ask = (accept: string) =>
+    stopped
+      .as('analyst')
+      .post('/v1/datasets/census/evaluations')
+      .set('accept', accept)
+      .send({ query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 })
+      .buffer(true)
+      .parse(wholeText)
+  const [asked, streamed] = [ask('application/json').then(), ask('application/x-ndjson').then()]
+  await setTimeout(500)
+  await stopped.close()
+  const whole = await asked
+  expect(whole.status).toBe(503)
+  expect(JSON.parse(String(whole.body)).detail).toContain('stopping')
+  const last =
+    String((await streamed).body)
+      .trimEnd()
+      .split('\n')
+      .at(-1) ?? ''
+  expect(JSON.parse(last).problem.code).toBe('unavailable')
 })
 
 describe('a dataset that is not synthetic', () => {

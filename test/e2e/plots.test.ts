@@ -111,6 +111,15 @@ describe('what cannot be drawn', () => {
     expect(await refused('/v1/plots/risk', {})).toEqual(['question'])
   })
 
+  test.each([
+    { mechanism: 'laplace', epsilon: 1, truth: 1e15 },
+    { mechanism: 'laplace', epsilon: 1000, truth: 1e13 },
+    { mechanism: 'analytic-gaussian', epsilon: 1000, delta: 1e-5, truth: -1e15 },
+  ])('a truth beside which its noise does not show: %j', async (question) => {
+    const path = '/v1/plots/answer-distribution'
+    expect(await refused(path, { question: JSON.stringify(question) })).toEqual(['question.truth'])
+  })
+
   test('a mechanism that does not apply', async () => {
     const question = JSON.stringify({ mechanism: 'analytic-gaussian', epsilon: 1 })
     expect(await refused('/v1/plots/answer-distribution', { question })).not.toEqual([])

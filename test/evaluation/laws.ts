@@ -102,11 +102,11 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
         confidence: 0.95,
         shown: [
           {
-            values: [{ noisy: 11, absoluteError: 1, relativeError: 0.1 }],
+            values: [{ noisy: 11, halfWidth: 3, absoluteError: 1, relativeError: 0.1 }],
             totals: [{ totalAbsoluteError: 1, relativeTotalErrorPercent: 10 }],
           },
           {
-            values: [{ noisy: 7, absoluteError: 3, relativeError: 0.3 }],
+            values: [{ noisy: 7, halfWidth: 3, absoluteError: 3, relativeError: 0.3 }],
             totals: [{ totalAbsoluteError: 3, relativeTotalErrorPercent: 30 }],
           },
         ],
@@ -125,8 +125,8 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
       )
       expect(shown[0]).toEqual({
         values: [
-          { key: { Sex: 'M' }, noisy: 2, absoluteError: 2, relativeError: null },
-          { key: { Sex: 'F' }, noisy: 0, absoluteError: 0, relativeError: null },
+          { key: { Sex: 'M' }, noisy: 2, halfWidth: 3, absoluteError: 2, relativeError: null },
+          { key: { Sex: 'F' }, noisy: 0, halfWidth: 3, absoluteError: 0, relativeError: null },
         ],
         totals: [{ totalAbsoluteError: 2, relativeTotalErrorPercent: null }],
       })
