@@ -46,6 +46,7 @@ const ROUNDS = 5
 const ROUND_MS = 500
 const LARGEST_BUDGET = {
   accounting: 'basic',
+  neighbours: 'add-remove',
   granted: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO) },
 } as const
 

@@ -182,7 +182,8 @@ export async function auditReleases(
     try {
       // Of this ledger, which nobody else sees and which has no bound that matters.
       const audited: Dataset = { ...dataset, accounting: 'basic', sharing: false }
-      await ledger.openBudget(audited.id, { accounting: 'basic', granted: CAP }, 'auditor')
+      const { neighbours } = audited
+      await ledger.openBudget(audited.id, { accounting: 'basic', granted: CAP, neighbours }, 'auditor')
       const results: unknown[] = []
       const releaseNext = async (number: number): Promise<number> => {
         const question = {

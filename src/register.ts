@@ -6,13 +6,13 @@ import { copySource } from './catalog/source-file.ts'
 import type { DuckDbEngine } from './engines/duckdb.ts'
 import { ingest } from './engines/ingest.ts'
 import { canonicalJson } from './ledger/canonical.ts'
+import { openedForNeighbours } from './ledger/event.ts'
 import type { Budget, Ledger } from './ledger/ledger.ts'
 import {
   type Accounting,
   amountBoughtBy,
   amountNumbers,
   coversAmount,
-  isSameAmount,
   noAmount,
 } from './privacy/accounting.ts'
 import {
@@ -107,7 +107,7 @@ async function register(
   const opened = await ledger.budget(id)
   if (existing === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
-    requireSameNeighbours(opened, catalog.lastNeighbours(id), declaration)
+    requireSameNeighbours(await openedForNeighbours(ledger, id), declaration)
   }
 
   // The ledger outlives the catalog: a question must not find the answer to one about another file.
@@ -139,7 +139,11 @@ async function register(
       sourceDigest,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(id, { accounting, granted }, principal)
+    const outcome = await ledger.openBudget(
+      id,
+      { accounting, granted, neighbours: declaration.neighbours },
+      principal,
+    )
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
     await requireAlone()
     publishing = true
@@ -181,19 +185,18 @@ function requireSameBudget(
 /**
  * What was spent was priced for one kind of neighbours, and adds up for those alone: for a row replaced, what was spent on rows
  * added or removed counts up to twice.
+ * @param before absent where an earlier release opened the budget
  */
 function requireSameNeighbours(
-  { spent }: Budget,
   before: Neighbours | undefined,
   { id, neighbours }: Pick<DatasetDeclaration, 'id' | 'neighbours'>,
 ): void {
-  const nothingSpent = isSameAmount(spent, noAmount(spent.accounting))
-  if (before === undefined || before === neighbours || nothingSpent) return
+  if (before === undefined || before === neighbours) return
   throw new Refusal(
     'budget-account-exists',
-    `What was spent of the budget of ${id} was counted for ${before} neighbours, and is not known for others. Register with ` +
-      'these, or under another id.',
-    [{ field: 'neighbours', rule: `must be ${before}, for which the id's budget was spent` }],
+    `What is spent of the budget of ${id} counts for ${before} neighbours, and is not known for others. Register with these, ` +
+      'or under another id.',
+    [{ field: 'neighbours', rule: `must be ${before}, for which the id's budget was opened` }],
   )
 }
 

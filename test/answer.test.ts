@@ -28,6 +28,7 @@ beforeEach(async () => {
     'people',
     {
       accounting: 'basic',
+      neighbours: 'add-remove',
       granted: { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
     },
     'custodian',

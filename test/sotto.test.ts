@@ -207,7 +207,11 @@ describe('the live store', () => {
     environment = { SOTTO_DATA_DIR: data, SOTTO_LEDGER_SIGNING_KEY: '../signing.key' }
     const store = await openSqliteLedger({ path: path.join(data, 'ledger.sqlite') })
     for (const dataset of ['census', 'survey'])
-      await store.openBudget(dataset, { accounting: 'basic', granted: loss('1', '0.5') }, 'carol')
+      await store.openBudget(
+        dataset,
+        { accounting: 'basic', neighbours: 'add-remove', granted: loss('1', '0.5') },
+        'carol',
+      )
     await store.charge(question('a', { datasetVersion: '1' }))
     await store.recordAnswer(chargeId('ada', 'a'), 1, 'first')
     await store.close()

@@ -47,6 +47,7 @@ beforeEach(async () => {
     'people',
     {
       accounting: 'basic',
+      neighbours: 'add-remove',
       granted: { epsilonNano: epsilonNano(3_000_000_000_000n), deltaAtto: deltaAtto(0n) },
     },
     'custodian',

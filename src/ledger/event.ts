@@ -1,7 +1,8 @@
 import type { Amount } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
 import { sha256 } from './canonical.ts'
-import type { LedgerEntry } from './ledger.ts'
+import type { Ledger, LedgerEntry } from './ledger.ts'
 
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
@@ -32,6 +33,8 @@ export interface LedgerEvent {
   readonly salt?: string
   /** Of opened: how the budget is counted; left out for sums of epsilon and delta. */
   readonly accounting?: 'zcdp'
+  /** Of opened: the neighbours that its charges are priced for. Events of before it was noted have none. */
+  readonly neighbours?: Neighbours
   readonly chargeId?: string
   readonly attempt?: number
   /** Of a session's answer, its number: 1 for the first. */
@@ -70,6 +73,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     kind: event.kind,
     limit: inOrder(event.limit),
     loss: inOrder(event.loss),
+    neighbours: event.neighbours,
     previousHash: event.previousHash,
     principal: event.principal,
     question: event.question,
@@ -135,6 +139,17 @@ function integer(text: unknown): bigint {
   if (typeof text !== 'string' || !/^(0|[1-9]\d{0,24})$/.test(text))
     throw new RangeError('an amount is a whole number in decimal digits')
   return BigInt(text)
+}
+
+/** The neighbours that a dataset's budget was opened for; `undefined` where there is none, or its event is of before. */
+export async function openedForNeighbours(
+  ledger: Pick<Ledger, 'events'>,
+  dataset: string,
+): Promise<Neighbours | undefined> {
+  const [first] = await ledger.events(dataset, { limit: 1, afterSequence: 0 })
+  if (first === undefined) return undefined
+  const event: LedgerEvent = JSON.parse(first.canonical)
+  return event.neighbours
 }
 
 /**

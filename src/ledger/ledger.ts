@@ -1,5 +1,6 @@
 import type { Accounting, Amount } from '../privacy/accounting.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
 
 /** A dataset's budget: exact, and never forgotten, whatever happens to the dataset. */
 export interface Budget {
@@ -238,6 +239,8 @@ export type OpenOutcome =
 export interface NewBudget {
   readonly accounting: Accounting
   readonly granted: PrivacyLoss
+  /** What its charges are priced for; only written down. */
+  readonly neighbours: Neighbours
 }
 
 /** An allotment to set. */

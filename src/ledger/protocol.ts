@@ -197,7 +197,11 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
     return analysts.get(joinKey(account.dataset, principal)) ?? newAnalyst(account, principal)
   }
 
-  function openBudget(dataset: string, { accounting, granted }: NewBudget, principal: string): OpenOutcome {
+  function openBudget(
+    dataset: string,
+    { accounting, granted, neighbours }: NewBudget,
+    principal: string,
+  ): OpenOutcome {
     expectText({ dataset, principal })
     expectCap(granted)
     const existing = accounts.get(dataset)
@@ -213,6 +217,7 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
       principal,
       ...(accounting === 'zcdp' && { accounting }),
       loss: eventLoss(granted),
+      neighbours,
       ...converted(cap),
     })
     return { kind: 'opened' }

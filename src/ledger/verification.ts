@@ -85,6 +85,8 @@ export function createVerifier(dataset: string): Verifier {
       case 'opened': {
         const accounting = event.accounting ?? 'basic'
         if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is none'
+        if (![undefined, 'add-remove', 'change-one'].includes(event.neighbours))
+          return 'the neighbours are none'
         budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
         return raise(event)
       }

@@ -261,14 +261,6 @@ describe('what was spent stays spent', () => {
   })
 })
 
-test('while nothing was spent, the neighbours of an id may be declared anew', async () => {
-  const registration = { ...pupils, id: 'pupils-unspent' }
-  await register(registration).expect(201)
-  await service.as('custodian').delete('/v1/datasets/pupils-unspent').expect(204)
-  const { body } = await register({ ...registration, neighbours: 'add-remove' }).expect(201)
-  expect(body.neighbours).toBe('add-remove')
-})
-
 test('the same registration is still the same after a grant', async () => {
   const registration = { ...pupils, id: 'pupils-granted' }
   await register(registration).expect(201)

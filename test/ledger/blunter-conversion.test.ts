@@ -22,7 +22,11 @@ const BLUNTER: SourceChange = {
 async function expectCapStays(load: Load): Promise<void> {
   const { verifyLedger } = await load<VerificationSource>('ledger/verification.ts')
   const { ledger } = placeInMemory(await load<StoreSource>('ledger/sqlite-store.ts'))
-  await ledger.openBudget('census', { accounting: 'zcdp', granted: loss('1', '0.000001') }, 'carol')
+  await ledger.openBudget(
+    'census',
+    { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },
+    'carol',
+  )
   const granted = loss('2', '0.000001')
   const budget = await ledger.grant('census', loss('1'), 'carol', 'more')
   expect(budget).toEqual({ granted, cap: CAP, spent: rho('0') })

@@ -33,6 +33,7 @@ const count = fc.maxSafeNat()
 const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<LedgerEvent[Field]> } = {
   version: fc.constant(1),
   dataset: text,
+  neighbours: fc.constantFrom('add-remove', 'change-one'),
   sequence: count,
   previousHash: text,
   kind: fc.constantFrom(...EVERY_KIND) as fc.Arbitrary<LedgerEvent['kind']>,

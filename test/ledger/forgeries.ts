@@ -187,6 +187,7 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
     changed('a budget opened again', 'granted', 0, { kind: 'opened' }),
     changed('a budget that was not opened', 'opened', 0, { kind: 'granted' }),
     changed('an accounting there is not', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
+    changed('neighbours there are not', 'opened', 0, { neighbours: 'next door' as 'add-remove' }),
     changed('a kind there is not', 'granted', 0, { kind: 'refunded' as 'granted' }),
     changed('a grant of nothing that is said', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),

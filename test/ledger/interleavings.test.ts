@@ -162,7 +162,11 @@ function allRuns(relation: Relation, accounting: Accounting): readonly Run[] {
 
 async function prepare(ledger: Ledger, { relation, dataset, clients, price }: Run): Promise<void> {
   const { accounting } = price
-  await ledger.openBudget(dataset, { accounting, granted: loss('1', '0.000001') }, 'carol')
+  await ledger.openBudget(
+    dataset,
+    { accounting, neighbours: 'add-remove', granted: loss('1', '0.000001') },
+    'carol',
+  )
   if (relation.share === undefined) return
   // Under basic counting only: what buys half of a cap in rho is no round figure.
   const granted = loss('0.5')

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import type { LedgerEvent } from '../../src/ledger/event.ts'
+import { openedForNeighbours } from '../../src/ledger/event.ts'
 import type { ChargeRequest, Ledger, NewAllotment } from '../../src/ledger/ledger.ts'
 import {
   type Accounting,
@@ -38,7 +39,11 @@ function leastOf(accounting: Accounting): Amount {
 
 /** A ledger with `census`, a budget of (1, 1e-6). */
 async function withCensus({ ledger }: Place, accounting: Accounting = 'basic'): Promise<Ledger> {
-  await ledger.openBudget('census', { accounting, granted: loss('1', '0.000001') }, 'carol')
+  await ledger.openBudget(
+    'census',
+    { accounting, neighbours: 'add-remove', granted: loss('1', '0.000001') },
+    'carol',
+  )
   return ledger
 }
 
@@ -59,6 +64,17 @@ const receiptIsOf = async (ledger: Ledger, event: { sequence: number; hash: stri
 
 const BUDGETS: readonly Law[] = [
   {
+    name: 'the first event says for which neighbours a budget was opened, once and for all',
+    async holds({ ledger }) {
+      expect(await openedForNeighbours(ledger, 'census')).toBeUndefined()
+      const changeOne = { ...summed('1'), neighbours: 'change-one' } as const
+      await ledger.openBudget('census', changeOne, 'carol')
+      await ledger.charge(question('a'))
+      await ledger.openBudget('census', summed('1'), 'carol')
+      expect(await openedForNeighbours(ledger, 'census')).toBe('change-one')
+    },
+  },
+  {
     name: 'a budget is opened once and stays as it is',
     async holds(place) {
       const ledger = await withCensus(place)
@@ -70,7 +86,7 @@ const BUDGETS: readonly Law[] = [
         spent: basic('0.1'),
       }
       expect(await ledger.openBudget('census', summed('9'), 'carol')).toEqual({ kind: 'exists', budget })
-      const zcdp = { accounting: 'zcdp', granted: loss('9') } as const
+      const zcdp = { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('9') } as const
       expect(await ledger.openBudget('census', zcdp, 'carol')).toEqual({ kind: 'exists', budget })
       expect(await ledger.budget('census')).toEqual(budget)
       expect(await ledger.budget('nowhere')).toBeUndefined()
@@ -115,7 +131,7 @@ const BUDGETS: readonly Law[] = [
     async holds({ ledger }) {
       const [epsilon, delta] = [String(MAX_BUDGET_EPSILON), '0.999999999999999999']
       const [granted, largest] = [loss(epsilon, delta), basic(epsilon, delta)]
-      await ledger.openBudget('census', { accounting: 'basic', granted }, 'carol')
+      await ledger.openBudget('census', { accounting: 'basic', neighbours: 'add-remove', granted }, 'carol')
       expect((await ledger.charge(question('a', { price: largest }))).kind).toBe('charged')
       const full = { granted, cap: largest, spent: largest }
       expect(await ledger.budget('census')).toEqual(full)
@@ -135,7 +151,7 @@ const BUDGETS: readonly Law[] = [
     name: 'a budget in rho holds the largest amounts exactly, and no more',
     async holds({ ledger }) {
       const granted = loss(String(MAX_BUDGET_EPSILON), '0.999999999999999999')
-      await ledger.openBudget('census', { accounting: 'zcdp', granted }, 'carol')
+      await ledger.openBudget('census', { accounting: 'zcdp', neighbours: 'add-remove', granted }, 'carol')
       const cap = amountBoughtBy('zcdp', granted)
       expect((await ledger.charge(question('a', { price: cap }))).kind).toBe('charged')
       expect(await ledger.budget('census')).toEqual({ granted, cap, spent: cap })
@@ -196,7 +212,11 @@ const BUDGETS: readonly Law[] = [
   {
     name: 'a budget in rho without a delta buys nothing, until one is granted',
     async holds({ ledger }) {
-      await ledger.openBudget('census', { accounting: 'zcdp', granted: loss('1') }, 'carol')
+      await ledger.openBudget(
+        'census',
+        { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1') },
+        'carol',
+      )
       expect((await ledger.budget('census'))?.cap).toEqual(rho('0'))
       expect((await ledger.charge(question('a', { price: rho('0.01') }))).kind).toBe('denied')
       await ledger.grant('census', loss('0', '0.000001'), 'carol', 'a delta')
@@ -207,7 +227,11 @@ const BUDGETS: readonly Law[] = [
     name: 'a price is counted as its dataset is',
     async holds(place) {
       const ledger = await withCensus(place)
-      await ledger.openBudget('other', { accounting: 'zcdp', granted: loss('1', '0.5') }, 'carol')
+      await ledger.openBudget(
+        'other',
+        { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.5') },
+        'carol',
+      )
       await expect(ledger.charge(question('a', { price: rho('0.01') }))).rejects.toThrow(RangeError)
       await expect(ledger.charge(question('a', { dataset: 'other' }))).rejects.toThrow(RangeError)
       for (const dataset of ['census', 'other']) expect(await kindsOf(ledger, dataset)).toEqual(['opened'])
@@ -297,7 +321,7 @@ const CHARGES: readonly Law[] = [
     {
       name: `a charge of nothing is a charge too, in ${accounting}`,
       async holds({ ledger }) {
-        await ledger.openBudget('census', { accounting, granted: NO_LOSS }, 'carol')
+        await ledger.openBudget('census', { accounting, neighbours: 'add-remove', granted: NO_LOSS }, 'carol')
         const free = question('a', { price: noAmount(accounting) })
         expect((await ledger.charge(free)).kind).toBe('charged')
         expect((await ledger.charge(question('b', { price: parts(1n) }))).kind).toBe('denied')

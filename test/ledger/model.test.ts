@@ -193,7 +193,7 @@ const STORIES: readonly Story[] = [
     yield chargeCall(charge(first, { price: priceOf(1, counted) }))
     yield {
       operation: 'openBudget',
-      args: ['census', { accounting: counted, granted: grantOf(9, 9) }, 'carol'],
+      args: ['census', { accounting: counted, neighbours: 'add-remove', granted: grantOf(9, 9) }, 'carol'],
     }
     for (const changes of [{}, {}, { requestHash: 'another' }, { price: price(2) }])
       yield chargeCall(charge(first, changes))
@@ -246,7 +246,11 @@ const open: fc.Arbitrary<Ask> = fc
   .tuple(dataset, accounting, granted)
   .map(([name, counted, [epsilon, delta]]) => () => ({
     operation: 'openBudget',
-    args: [name, { accounting: counted, granted: grantOf(epsilon, delta) }, 'carol'],
+    args: [
+      name,
+      { accounting: counted, neighbours: 'add-remove', granted: grantOf(epsilon, delta) },
+      'carol',
+    ],
   }))
 const grant: fc.Arbitrary<Ask> = fc.tuple(dataset, granted).map(([name, [epsilon, delta]]) => () => ({
   operation: 'grant',
@@ -575,7 +579,11 @@ describeEachStore('the ledger and a simple model of it', (store) => {
       }
       const model = newModel(place.clock.ms)
       // Most of what can happen takes a budget.
-      const opening = { accounting: counted, granted: grantOf(epsilon + 5, delta + 5) } as const
+      const opening = {
+        accounting: counted,
+        neighbours: 'add-remove',
+        granted: grantOf(epsilon + 5, delta + 5),
+      } as const
       await place.ledger.openBudget('census', opening, 'carol')
       take(stepModel(model, { operation: 'openBudget', args: ['census', opening, 'carol'] }).transition)
       await fc.asyncModelRun(() => ({ model, real }), list)

@@ -58,7 +58,11 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       url = await server.createDatabase()
       const ledger = await openPostgresLedger({ url })
       await ledger.openBudget('census', summed('1', '0.001'), 'carol')
-      await ledger.openBudget('rho', { accounting: 'zcdp', granted: loss('1', '0.001') }, 'carol')
+      await ledger.openBudget(
+        'rho',
+        { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.001') },
+        'carol',
+      )
       const shared = chargeOf(await ledger.charge(question('shared', { sharing: true })))
       await ledger.recordAnswer(shared.id, 1, 'an answer')
       const allotment = { dataset: 'census', analyst: 'ben', principal: 'carol', reason: 'a share' }

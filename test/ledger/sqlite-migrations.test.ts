@@ -136,7 +136,11 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
       const facts = { ...asked, question: 3, request: '{}', above: true, answer: 'above' }
       expect(await ledger.recordSessionAnswer(facts)).toBe(true)
     }
-    await ledger.openBudget('new', { accounting: 'zcdp', granted: loss('1', '0.000001') }, 'carol')
+    await ledger.openBudget(
+      'new',
+      { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },
+      'carol',
+    )
     await expectSoundBooks(ledger)
   })
 

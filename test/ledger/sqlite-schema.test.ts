@@ -39,7 +39,13 @@ function filledLedger(): string {
   run(store, 'openSession', SESSION_ID, 1, '{"id":"opened"}', SESSION)
   run(store, 'recordSessionAnswer', answered('a', 1, true))
   run(store, 'recordSessionAnswer', answered('b', 2, false))
-  run(store, 'openBudget', 'in rho', { accounting: 'zcdp', granted: loss('1', '0.000001') }, 'carol')
+  run(
+    store,
+    'openBudget',
+    'in rho',
+    { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },
+    'carol',
+  )
   run(store, 'charge', question('in rho', { dataset: 'in rho', price: rho('0.01') }))
   run(store, 'charge', question('denied', { price: basic('9') }))
   store.close()

@@ -59,7 +59,7 @@ export function rho(decimal: string): Amount {
 
 /** A budget to open that counts epsilon and delta. */
 export function summed(epsilon: string, delta = '0'): NewBudget {
-  return { accounting: 'basic', granted: loss(epsilon, delta) }
+  return { accounting: 'basic', neighbours: 'add-remove', granted: loss(epsilon, delta) }
 }
 
 /** A question by `ada` about `census` that costs 0.1; nobody chose its key, and nobody shares. */

@@ -34,7 +34,7 @@ export function costOf(questions: number) {
 /** A budget that suffices for so many questions. */
 export function budgetFor(questions: number): NewBudget {
   const { accounting, ...granted } = costOf(questions)
-  return { accounting, granted }
+  return { accounting, neighbours: 'add-remove', granted }
 }
 
 export function keyOf(run: string, number: number): string {
