@@ -13,7 +13,7 @@ import type { ComputationPool } from '../src/computation-pool.ts'
 import { parseJsonBody } from '../src/json.ts'
 import type { Picture } from '../src/pictures.ts'
 import type { Theme } from '../src/plots/plot.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
+import { Refusal, withinField } from '../src/privacy/refusal.ts'
 import { readTrial, type TrialDependencies } from '../src/trial.ts'
 import { accessFor } from './access.ts'
 import { workloadOf } from './mechanisms.ts'
@@ -107,7 +107,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     },
     async (request, reply) => {
       const { question, criterion, theme } = request.query
-      return draw(reply, theme, { picture: 'noise-comparison', workload: workloadOf(question), criterion })
+      const workload = withinField('question', () => workloadOf(question))
+      return draw(reply, theme, { picture: 'noise-comparison', workload, criterion })
     },
   )
 
@@ -128,12 +129,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     async (request, reply) => {
       const { question, theme } = request.query
       const { mechanism, truth } = question
-      return draw(reply, theme, {
-        picture: 'answer-distribution',
-        workload: workloadOf(question),
-        mechanism,
-        truth,
-      })
+      const workload = withinField('question', () => workloadOf(question))
+      return draw(reply, theme, { picture: 'answer-distribution', workload, mechanism, truth })
     },
   )
 

@@ -20,7 +20,7 @@ import {
   type RiskPlot,
 } from './plots/plot.ts'
 import { lossNumbers } from './privacy/loss.ts'
-import { refuseField } from './privacy/refusal.ts'
+import { refuseField, withinField } from './privacy/refusal.ts'
 import { type Accepted, type ColumnsQuestion, epsilonOfColumns } from './risk/columns.ts'
 import type { ReadTrial } from './trial.ts'
 
@@ -39,16 +39,18 @@ export type Picture =
 
 /**
  * What a picture shows, worked out: seconds of a processor, at the most.
- * @throws Refusal where the question cannot be answered, or the answer not be drawn.
+ * @throws Refusal naming a field below `question` or `query`, where that cannot be answered, or the answer not be drawn.
  */
 export async function plotOf(picture: Picture, noiseSource: UniformSource): Promise<Plot> {
   switch (picture.picture) {
     case 'risk':
-      return plotOfRisk(picture.question)
+      return withinField('question', () => plotOfRisk(picture.question))
     case 'noise-comparison':
-      return plotOfNoise(picture.workload, picture.criterion)
-    case 'answer-distribution':
-      return plotOfAnswers(picture.mechanism, picture.workload, picture.truth)
+      return withinField('question', () => plotOfNoise(picture.workload, picture.criterion))
+    case 'answer-distribution': {
+      const { mechanism, workload, truth } = picture
+      return withinField('question', () => plotOfAnswers(mechanism, workload, truth))
+    }
     case 'noisy-table':
       return plotOfTable(
         await evaluateQuery(picture.trial.plan, picture.trial.exact, { ...ONE_RUN, noiseSource }),
@@ -111,7 +113,7 @@ function plotOfAnswers(
   }))
   if (answers.some(({ value }, place) => value <= (answers[place - 1]?.value ?? Number.NEGATIVE_INFINITY))) {
     const rule = 'must be close enough to 0 for a double to tell it from its noisy answers'
-    throw refuseField('invalid-request', 'question.truth', rule)
+    throw refuseField('invalid-request', 'truth', rule)
   }
   return {
     plot: 'answer-distribution',

@@ -98,6 +98,9 @@ describe('what cannot be drawn', () => {
     ['question', '{"universe":'],
     ['question', ''],
     ['question.released', JSON.stringify({ ...school, released: 0 })],
+    ['question.released', JSON.stringify({ ...school, released: 4 })],
+    ['question.universe.days.1', JSON.stringify({ ...school, universe: { days: [1, 5e-324, 3, 4] } })],
+    ['question.risk', JSON.stringify({ ...school, risk: 0.1 })],
     ['question.extra', JSON.stringify({ ...school, extra: 1 })],
     ['question', `"${'x'.repeat(9_000)}"`],
   ])('names %s', async (field, question) => {
@@ -123,6 +126,12 @@ describe('what cannot be drawn', () => {
   test('a mechanism that does not apply', async () => {
     const question = JSON.stringify({ mechanism: 'analytic-gaussian', epsilon: 1 })
     expect(await refused('/v1/plots/answer-distribution', { question })).not.toEqual([])
+  })
+
+  test.each(['noise-comparison', 'answer-distribution'])('an epsilon that is none: %s', async (plot) => {
+    const question = JSON.stringify({ mechanism: 'laplace', epsilon: 0 })
+    const wrong = await refused(`/v1/plots/${plot}`, { question })
+    expect(wrong).toContain(plot === 'answer-distribution' ? 'question.epsilon' : 'question.mechanism')
   })
 
   test.each([
