@@ -15,7 +15,7 @@ import type { Picture } from '../src/pictures.ts'
 import type { Theme } from '../src/plots/plot.ts'
 import { Refusal, withinField } from '../src/privacy/refusal.ts'
 import { readTrial, type TrialDependencies } from '../src/trial.ts'
-import { accessFor } from './access.ts'
+import { accessFor, principalOf } from './access.ts'
 import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
@@ -63,9 +63,9 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     reply: FastifyReply,
     theme: Theme,
     picture: Picture,
-    givenUp = givenUpBy(reply),
+    asked: { readonly givenUp: AbortSignal; readonly principal?: string } = { givenUp: givenUpBy(reply) },
   ): Promise<FastifyReply> =>
-    sendPicture(reply, await drawings.run('draw', { picture, theme }, { timeoutMs, givenUp }))
+    sendPicture(reply, await drawings.run('draw', { picture, theme }, { timeoutMs, ...asked }))
 
   app.get(
     '/v1/plots/risk',
@@ -77,7 +77,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
           'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column. Such as ' +
           `${linkTo('risk', 'this one')}.`,
         querystring: z.strictObject({
-          question: jsonParameter(epsilonRequest, pictured.risk),
+          question: jsonParameter(epsilonRequest.omit({ tolerance: true }), pictured.risk),
           theme,
         }),
         response: { 200: svg, ...problemResponses },
@@ -152,12 +152,12 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       },
     },
     async (request, reply) => {
-      const givenUp = givenUpBy(reply)
+      const asked = { givenUp: givenUpBy(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
       const trial = await readTrial(trying, { dataset, query, runs: 1, shown: 1 })
       reply.header('cache-control', 'no-store')
-      return draw(reply, theme, { picture: 'noisy-table', trial }, givenUp)
+      return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
     },
   )
 }

@@ -14,6 +14,9 @@ export interface RiskOptions {
   readonly timeoutMs: number
 }
 
+/** The largest question: a universe of ten thousand people, or a belief in each of as many worlds. */
+const QUESTION_LIMIT_BYTES = 1024 * 1024
+
 /** The disclosure risk of a release, and the epsilon that an accepted risk allows. No dataset is touched. */
 export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
   app,
@@ -25,6 +28,9 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     '/v1/risk',
     {
       onRequest: everyone.onRequest,
+      bodyLimit: QUESTION_LIMIT_BYTES,
+      // It may wait for its turn as long.
+      handlerTimeout: 3 * timeoutMs,
       schema: {
         tags: ['Disclosure risk'],
         summary: 'What an adversary learns of who was released',
@@ -49,6 +55,9 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     '/v1/risk/epsilon',
     {
       onRequest: everyone.onRequest,
+      bodyLimit: QUESTION_LIMIT_BYTES,
+      // It may wait for its turn as long.
+      handlerTimeout: 3 * timeoutMs,
       schema: {
         tags: ['Disclosure risk'],
         summary: 'The epsilon that an accepted risk allows',

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { deltaAmount, epsilonAmount } from './budget.ts'
 
 const MOST_CANDIDATES = 1_000_000_000_000
+/** More than any dataset has. */
+const MOST_ROWS = 1e15
 
 const probability = z.number().min(0).max(1)
 
@@ -16,7 +18,7 @@ const facts = {
   candidates: z
     .int()
     .min(1)
-    .max(Number.MAX_SAFE_INTEGER)
+    .max(MOST_ROWS)
     .describe(
       'The rows that the adversary holds for equally likely: as many as were supposed, or the public number of rows, ' +
         'or 2 where that is private.',

@@ -7,8 +7,12 @@ import { query } from './query.ts'
 const MAX_RUNS = 100_000
 /** The most runs that are shown in full. */
 const MAX_SHOWN = 100
+/** More than any dataset has. */
+const MOST_ROWS = 1e15
 
 const runs = z.int().min(1).max(MAX_RUNS)
+const runCount = z.int().min(0).max(MAX_RUNS)
+const rowCount = z.int().min(0).max(MOST_ROWS)
 
 /** POST /v1/datasets/{dataset}/evaluations */
 export const evaluationRequest = z
@@ -151,9 +155,9 @@ const candidates = {
     .array(
       z.strictObject({
         candidate: cellLabel,
-        truth: z.int().describe('Its rows.'),
-        won: z.int().describe('In how many runs it was the first.'),
-        selected: z.int().describe('In how many it was among those selected.'),
+        truth: rowCount.describe('Its rows.'),
+        won: runCount.describe('In how many runs it was the first.'),
+        selected: runCount.describe('In how many it was among those selected.'),
         probabilityToWin: z
           .number()
           .nullable()
@@ -171,8 +175,8 @@ const keys = {
     .array(
       z.strictObject({
         key: z.string(),
-        truth: z.int().describe('Its rows.'),
-        appeared: z.int().describe('In how many runs.'),
+        truth: rowCount.describe('Its rows.'),
+        appeared: runCount.describe('In how many runs.'),
         probabilityToAppear: z.number().describe('By the law of the mechanism.'),
         meanAbsoluteError: meanOverRuns.optional(),
         bias: meanOverRuns.optional(),
@@ -180,7 +184,7 @@ const keys = {
     )
     .readonly()
     .describe('Those of the most rows.'),
-  distinctKeys: z.int(),
+  distinctKeys: rowCount,
   shown: shownResults,
 }
 

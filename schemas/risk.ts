@@ -5,6 +5,8 @@ import { columnName } from './dataset.ts'
 export const LARGEST_WIRE_UNIVERSE = 10_000
 /** The most columns of a universe. */
 export const MOST_UNIVERSE_COLUMNS = 8
+/** As many worlds may be looked at one by one. */
+const MOST_PRIORS = 100_000
 /** The most points of a curve. */
 export const MOST_CURVE_POINTS = 1_001
 /** The largest epsilon that a risk is worked out at. */
@@ -80,6 +82,7 @@ const question = {
   prior: z
     .array(z.number().min(0).max(1))
     .min(1)
+    .max(MOST_PRIORS)
     .readonly()
     .optional()
     .describe(

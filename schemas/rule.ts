@@ -18,6 +18,8 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
       return `must ${VERBS[issue.origin] ?? 'be'} at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`
     case 'too_big':
       return `must ${VERBS[issue.origin] ?? 'be'} at most ${issue.maximum}${unitOf(issue.origin, issue.maximum)}`
+    case 'invalid_key':
+      return `has a name that ${issue.issues.map(({ message }) => message).join('; ')}`
     case 'invalid_union':
       return issue.input === undefined ? 'is required' : 'is none of the kinds there are'
     default:
@@ -32,6 +34,7 @@ const NAMES: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   array: 'a list',
   object: 'an object',
+  record: 'an object',
 }
 const VERBS: Readonly<Record<string, string>> = { array: 'have', string: 'have' }
 const UNITS: Readonly<Record<string, readonly [one: string, several: string]>> = {

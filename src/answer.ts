@@ -1,6 +1,6 @@
 import type { Dataset } from './catalog/dataset.ts'
 import { type ChargeDependencies, charge, describeDebit, describePrice, inFlight } from './charge.ts'
-import { betweenReplaced, describeReleaseRisk } from './disclosure.ts'
+import { describeReleaseRisk } from './disclosure.ts'
 import type { Engine } from './engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from './ledger/ledger.ts'
 import type { UniformSource } from './mechanisms/uniform-source.ts'
@@ -14,6 +14,7 @@ import { replacementLoss } from './planner/replacement.ts'
 import { accuracyReport, noiseReport, report } from './planner/report.ts'
 import type { Released } from './planner/report-kinds.ts'
 import { type Amount, amountNumbers, lossOfAmount } from './privacy/accounting.ts'
+import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from './privacy/loss.ts'
 import { Refusal, refuseField, withinField } from './privacy/refusal.ts'
 import { release } from './release.ts'
 
@@ -265,7 +266,7 @@ export function previewBatch(
   const planned = planQueries(batch, limits)
   const { granted } = budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
-  const release = { loss, replacementLoss: betweenReplaced(loss, dataset) }
+  const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
@@ -274,6 +275,17 @@ export function previewBatch(
     ...describePrice(planned.price, budget, analyst),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
   }
+}
+
+/** The lesser of two bounds: that of the price of all together, and the sum of what each query reveals by itself. */
+function replacementLossOfBatch(
+  { plans }: BatchPlan,
+  loss: PrivacyLoss,
+  { neighbours }: Dataset,
+): PrivacyLoss {
+  const together = lossOfReplacement(loss, neighbours)
+  const oneByOne = plans.map(replacementLoss).reduce(addLoss, NO_LOSS)
+  return coversLoss(together, oneByOne) ? oneByOne : together
 }
 
 function describePlan(planned: Plan, supposedRows?: number) {

@@ -1,9 +1,9 @@
 import type { Dataset } from './catalog/dataset.ts'
-import { lossNumbers, lossOfTwoSteps, type PrivacyLoss } from './privacy/loss.ts'
+import { lossNumbers, lossOfReplacement, type PrivacyLoss } from './privacy/loss.ts'
 import { informedAdversaryRisk } from './risk/informed-adversary.ts'
 
 /** What an informed adversary is up against, and what they know. */
-export interface Disclosed {
+export interface AdversaryKnowledge {
   readonly dataset: Dataset
   /** All that the dataset's budget may reveal. */
   readonly granted: PrivacyLoss
@@ -28,41 +28,31 @@ export interface ForeseenRelease {
  * The disclosure risk of a dataset's whole budget, in a closed form that needs no data: how often an adversary is right
  * who knows all rows but one.
  */
-export function describeBudgetRisk(disclosed: Disclosed) {
+export function describeBudgetRisk(disclosed: AdversaryKnowledge) {
   const { candidates, blindGuess, ...whole } = riskOfBudget(disclosed)
   const statement =
     `An adversary who knows all but one person, with ${candidates} candidates, is right ` +
-    `${afterBudget(whole.dataset)} (a blind guess: ${percent(blindGuess)}).`
+    `${afterBudget(whole.dataset)} (a blind guess: ${percent(blindGuess, Math.round)}).`
   return { candidates, blindGuess, ...whole, statement }
 }
 
 /** The disclosure risk of a release, beside that of the whole budget and the release's accuracy. */
-export function describeReleaseRisk(disclosed: Disclosed, release: ForeseenRelease) {
+export function describeReleaseRisk(disclosed: AdversaryKnowledge, release: ForeseenRelease) {
   const { candidates, blindGuess, ...whole } = riskOfBudget(disclosed)
   const query = describeLoss(release.loss, informedAdversaryRisk(release.replacementLoss, candidates))
   const statement =
     `At epsilon ${query.epsilon} an adversary who knows all but one person, with ${candidates} candidates, is right ` +
-    `${atMost(query.risk)} (a blind guess: ${percent(blindGuess)}), and ${afterBudget(whole.dataset)}.` +
+    `${atMost(query.risk)} (a blind guess: ${percent(blindGuess, Math.round)}), and ${afterBudget(whole.dataset)}.` +
     describeHalfWidth(release)
   return { candidates, blindGuess, query, ...whole, statement }
-}
-
-/** What a loss between a dataset's neighbours amounts to between datasets that differ by one row replaced. */
-export function betweenReplaced(loss: PrivacyLoss, { neighbours }: Pick<Dataset, 'neighbours'>): PrivacyLoss {
-  switch (neighbours) {
-    case 'add-remove':
-      return lossOfTwoSteps(loss)
-    case 'change-one':
-      return loss
-  }
 }
 
 /** With so few candidates a guess succeeds most often. */
 const FEWEST_CANDIDATES = 2
 
-function riskOfBudget({ dataset, granted, candidates: supposed }: Disclosed) {
+function riskOfBudget({ dataset, granted, candidates: supposed }: AdversaryKnowledge) {
   const candidates = supposed ?? Math.max(1, dataset.rows ?? FEWEST_CANDIDATES)
-  const risk = informedAdversaryRisk(betweenReplaced(granted, dataset), candidates)
+  const risk = informedAdversaryRisk(lossOfReplacement(granted, dataset.neighbours), candidates)
   return { candidates, blindGuess: 1 / candidates, dataset: describeLoss(granted, risk) }
 }
 
@@ -82,14 +72,16 @@ function afterBudget({ epsilon, risk }: { readonly epsilon: number; readonly ris
 }
 
 function atMost(risk: number): string {
-  return `at most ${percent(risk)} of the time`
+  return `at most ${percent(risk, roundedUp)} of the time`
 }
 
 const SHOWN_DIGITS = 3
 
-/** Rounded up, but for what lies below the last digits of a double. */
-function percent(share: number): string {
+/** But for what lies below the last digits of a double. */
+const roundedUp = (value: number) => Math.ceil(value - 1e-9)
+
+function percent(share: number, rounded: (value: number) => number): string {
   const unit = 10 ** (Math.floor(Math.log10(100 * share)) + 1 - SHOWN_DIGITS)
-  const shown = Math.min(100, Math.ceil((100 * share) / unit - 1e-9) * unit)
+  const shown = Math.min(100, rounded((100 * share) / unit) * unit)
   return `${Number(shown.toPrecision(SHOWN_DIGITS))} %`
 }

@@ -21,12 +21,12 @@ import {
 } from './plots/plot.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { refuseField, withinField } from './privacy/refusal.ts'
-import { type Accepted, type ColumnsQuestion, epsilonOfColumns } from './risk/columns.ts'
+import { type AcceptedRisk, type ColumnsQuestion, epsilonOfColumns } from './risk/columns.ts'
 import type { ReadTrial } from './trial.ts'
 
 /** What can be pictured: a question, whose answer is worked out to be drawn. */
 export type Picture =
-  | { readonly picture: 'risk'; readonly question: ColumnsQuestion & Accepted }
+  | { readonly picture: 'risk'; readonly question: ColumnsQuestion & AcceptedRisk }
   | { readonly picture: 'noise-comparison'; readonly workload: Workload; readonly criterion: Criterion }
   | {
       readonly picture: 'answer-distribution'
@@ -62,7 +62,7 @@ const ONE_RUN = { runs: 1, shown: 1 }
 const CURVE = { from: 0, points: 201 }
 
 /** Both bounds of the disclosure risk against epsilon, the risk that is accepted, and the epsilons that keep to it. */
-function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & Accepted): RiskPlot {
+function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & AcceptedRisk): RiskPlot {
   const { query, risk } = question
   const panels = epsilonOfColumns({ ...question, curve: range }).map(
     ({ column, curve, largestPrior, upperBoundHolds, upperBound, tightBound }) => ({
@@ -151,7 +151,8 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
       { key: Object.values(key).map(labelText), value, halfWidth, ...(truth === null ? {} : { truth }) },
     ]
   })
-  return { plot: 'noisy-table', title: `Noisy ${kind}: ${dataset}`, keys, cells, confidence }
+  const unit = kind === 'contingency' || kind === 'histogram' ? { unit: 'rows' } : {}
+  return { plot: 'noisy-table', title: `Noisy ${kind}: ${dataset}`, keys, cells, confidence, ...unit }
 }
 
 function labelText(label: CellLabel): string {

@@ -81,7 +81,7 @@ interface ProblemParts {
 
 /** The problem document of a refusal or an error, which is logged; failures say nothing. */
 export function describeProblem(error: unknown, request: FastifyRequest): Problem {
-  const parts = problemParts(error)
+  const parts = problemParts(error, request)
   logProblem(error, parts.code, request)
   return problemDocument(parts, request.id)
 }
@@ -146,7 +146,7 @@ class PathUnknown extends Error {
   }
 }
 
-function problemParts(error: unknown): ProblemParts {
+function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   if (error instanceof Refusal) {
     return { code: error.code, detail: error.message, errors: error.errors, facts: error.facts }
   }
@@ -178,7 +178,7 @@ function problemParts(error: unknown): ProblemParts {
   if (error instanceof PathUnknown) return { code: 'method-or-path-unknown', detail: error.message }
   if (isPrematureClose(error)) return { code: 'unavailable', detail: 'The client left before all was sent.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
-  if (isFastifyError(error)) return frameworkParts(error)
+  if (isFastifyError(error)) return frameworkParts(error, request.routeOptions.bodyLimit)
   return { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
 }
 
@@ -248,10 +248,13 @@ function isFastifyError(error: unknown): error is FastifyError {
   )
 }
 
-function frameworkParts(error: FastifyError): ProblemParts {
+function frameworkParts(error: FastifyError, bodyLimit: number | undefined): ProblemParts {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return { code: 'body-too-large', detail: 'The body is larger than 64 KiB.' }
+      return {
+        code: 'body-too-large',
+        detail: `The body is larger than ${(bodyLimit ?? 0) / 1024} KiB.`,
+      }
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { code: 'media-type-unsupported', detail: 'Send the body as application/json.' }
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':

@@ -10,10 +10,10 @@ import type { Plan } from './planner/plan-kinds.ts'
 import type { Released } from './planner/report-kinds.ts'
 
 /**
- * What a plan asks of the data, in exact integers: by kind of plan. None of it leaves but through {@link letOut}. It holds
+ * What a plan asks of the data, in exact integers: by kind of plan. None of it leaves but through {@link releaseAggregate}. It holds
  * nothing that cannot be handed to a thread.
  */
-export type Exact =
+export type ExactAggregate =
   /** One array per statistic, one integer per cell, in grid units. */
   | { readonly release: 'estimates'; readonly integers: readonly (readonly bigint[])[] }
   /** The rows of each candidate. */
@@ -28,14 +28,14 @@ export type Exact =
  * @throws EngineFailure, and whatever the source of randomness throws; nothing is released then.
  */
 export async function release(plan: Plan, engine: Engine, noiseSource: UniformSource): Promise<Released> {
-  return letOut(plan, await readExact(plan, engine), noiseSource)
+  return releaseAggregate(plan, await readAggregate(plan, engine), noiseSource)
 }
 
 /**
  * Read what a plan asks of the data.
  * @throws EngineFailure
  */
-export async function readExact(plan: Plan, engine: Engine): Promise<Exact> {
+export async function readAggregate(plan: Plan, engine: Engine): Promise<ExactAggregate> {
   switch (plan.release) {
     case 'estimates':
       return { release: 'estimates', integers: await readCells(engine, plan) }
@@ -54,7 +54,11 @@ export async function readExact(plan: Plan, engine: Engine): Promise<Exact> {
  * @throws RangeError for what was read for another kind of plan; and whatever the source of randomness throws: nothing
  * is released then.
  */
-export async function letOut(plan: Plan, exact: Exact, noiseSource: UniformSource): Promise<Released> {
+export async function releaseAggregate(
+  plan: Plan,
+  exact: ExactAggregate,
+  noiseSource: UniformSource,
+): Promise<Released> {
   if (plan.release === 'estimates' && exact.release === 'estimates') {
     const noisy: (readonly bigint[])[] = []
     for (const [statistic, measurement] of plan.measurements.entries()) {

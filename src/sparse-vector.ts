@@ -15,7 +15,7 @@ import {
   keyOfRequest,
   keyReused,
 } from './charge.ts'
-import { betweenReplaced, describeReleaseRisk } from './disclosure.ts'
+import { describeReleaseRisk } from './disclosure.ts'
 import type { Engine } from './engines/engine.ts'
 import { canonicalJson, sha256 } from './ledger/canonical.ts'
 import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from './ledger/ledger.ts'
@@ -37,7 +37,14 @@ import { planPredicate } from './planner/predicate.ts'
 import { priceOf } from './planner/price.ts'
 import type { Amount } from './privacy/accounting.ts'
 import { DEFAULT_CONFIDENCE } from './privacy/confidence.ts'
-import { coversLoss, epsilonFromWire, epsilonNano, epsilonNumber, NO_LOSS } from './privacy/loss.ts'
+import {
+  coversLoss,
+  epsilonFromWire,
+  epsilonNano,
+  epsilonNumber,
+  lossOfReplacement,
+  NO_LOSS,
+} from './privacy/loss.ts'
 import { Refusal, refuseField } from './privacy/refusal.ts'
 
 /** What sessions need beside what answering does. */
@@ -442,7 +449,7 @@ export function previewSession(
   const planned = planSession(request, dataset)
   const { granted } = budget
   const { loss } = planned.measurement
-  const release = { loss, replacementLoss: betweenReplaced(loss, dataset) }
+  const release = { loss, replacementLoss: lossOfReplacement(loss, dataset.neighbours) }
   return {
     ...describeSession(planned),
     ...describePrice(priceOfSession(planned), budget, analyst),

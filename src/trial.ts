@@ -5,7 +5,7 @@ import { plan } from './planner/plan.ts'
 import type { Plan } from './planner/plan-kinds.ts'
 import type { PlanLimits } from './planner/plan-limits.ts'
 import { withinField } from './privacy/refusal.ts'
-import { type Exact, readExact } from './release.ts'
+import { type ExactAggregate, readAggregate } from './release.ts'
 
 /** What a trial needs: no ledger, for nothing is charged. */
 export interface TrialDependencies {
@@ -22,7 +22,7 @@ export interface Trial extends Extent {
 /** A trial once the data were read: it can be handed to a thread. */
 export interface ReadTrial extends Extent {
   readonly plan: Plan
-  readonly exact: Exact
+  readonly exact: ExactAggregate
 }
 
 /**
@@ -39,7 +39,7 @@ export async function readTrial(
   const planned = withinField('query', () => plan(query, dataset, limits))
   const extent = { runs, shown }
   requireExtent(planned, extent)
-  const exact = await readExact(planned, engine)
+  const exact = await readAggregate(planned, engine)
   requireExtent(planned, extent, exact)
   return { plan: planned, exact, ...extent }
 }

@@ -47,6 +47,11 @@ describe('what is said of the disclosure risk', () => {
     expect(candidates({ dataset: changeOne, granted: loss(1), candidates: 7 })).toBe(7)
   })
 
+  test('the blind guess is not rounded up: it is no bound', () => {
+    const { statement } = describeBudgetRisk({ dataset: addRemove, granted: loss(1), candidates: 3 })
+    expect(statement).toContain('(a blind guess: 33.3 %)')
+  })
+
   test('percentages are rounded up, never down, and end at 100', () => {
     const risk = describeBudgetRisk({ dataset: changeOne, granted: loss(20) })
     expect(risk.statement).toContain('at most 100 % of the time')

@@ -97,6 +97,7 @@ test('the limits of disclosure risks are documented as they are', () => {
     'values read to compare worlds with neighbours': limits.MOST_ENUMERATED_VALUES,
     'possible worlds at all': Number(limits.MOST_WORLDS),
     'different answers': limits.MOST_ANSWERS,
+    'different answers times points of a curve': limits.MOST_CURVE_STEPS,
     'numbers in the table of sums': limits.LARGEST_SUM_TABLE,
     'additions to fill that table': limits.MOST_SUM_ADDITIONS,
     'digits before and after the point of a value': limits.MOST_DIGITS,

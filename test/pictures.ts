@@ -10,7 +10,7 @@ import { type Picture, plotOf } from '../src/pictures.ts'
 import { plan } from '../src/planner/plan.ts'
 import { drawPlot } from '../src/plots/draw.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
-import { readExact } from '../src/release.ts'
+import { readAggregate } from '../src/release.ts'
 import { referenceEngine } from './engines/reference-engine.ts'
 
 /*
@@ -87,7 +87,7 @@ async function tableOfCensus(): Promise<Picture> {
     epsilon: 0.05,
   })
   const planned = plan(query, dataset, { maxCells: 1_000 })
-  const exact = await readExact(
+  const exact = await readAggregate(
     planned,
     referenceEngine(() => rows),
   )

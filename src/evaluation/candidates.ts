@@ -1,7 +1,7 @@
 import { noisyMaxMasses } from '../mechanisms/noisy-max.ts'
 import type { NoisyMaxPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
-import type { Exact } from '../release.ts'
+import type { ExactAggregate } from '../release.ts'
 import type { Extent } from './extent.ts'
 import { moments } from './moments.ts'
 import type { Tally } from './tally.ts'
@@ -61,7 +61,7 @@ export function tallyCandidates(plan: NoisyMaxPlan, { runs, shown }: Extent, sco
   }
 }
 
-type NoisyMaxScores = Extract<Exact, { release: 'noisy-max' }>['scores']
+type NoisyMaxScores = Extract<ExactAggregate, { release: 'noisy-max' }>['scores']
 
 /** The time for the probabilities of Laplace noise and of permute-and-flip grows with a power of the candidates. */
 const MOST_CANDIDATES_WITH_PROBABILITIES = 64

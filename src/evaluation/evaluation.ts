@@ -1,7 +1,7 @@
 import type { UniformSource } from '../mechanisms/uniform-source.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { type Exact, letOut } from '../release.ts'
+import { type ExactAggregate, releaseAggregate } from '../release.ts'
 import { tallyCandidates } from './candidates.ts'
 import { type Extent, requireExtent } from './extent.ts'
 import { tallyKeys } from './keys.ts'
@@ -32,13 +32,17 @@ export interface EvaluationOptions extends Extent {
  * @param exact what was read for the plan.
  * @throws Refusal as {@link requireExtent}, for what was read too; and whatever the source of randomness throws.
  */
-export async function evaluate(plan: Plan, exact: Exact, options: EvaluationOptions): Promise<Evaluation> {
+export async function evaluate(
+  plan: Plan,
+  exact: ExactAggregate,
+  options: EvaluationOptions,
+): Promise<Evaluation> {
   requireExtent(plan, options, exact)
   const { runs, noiseSource, onProgress, nowMs = () => performance.now() } = options
   const tally = tallyOf(plan, exact, options)
   let reportedMs = nowMs()
   for (let run = 0; run < runs; run += 1) {
-    const released = await letOut(plan, exact, noiseSource)
+    const released = await releaseAggregate(plan, exact, noiseSource)
     tally.add(released, report(plan, released), run)
     const currentMs = nowMs()
     if (currentMs - reportedMs < PROGRESS_INTERVAL_MS) continue
@@ -54,7 +58,7 @@ export async function evaluate(plan: Plan, exact: Exact, options: EvaluationOpti
  */
 export async function evaluateQuery(
   plan: Plan,
-  exact: Exact,
+  exact: ExactAggregate,
   options: EvaluationOptions,
 ): Promise<EvaluatedQuery> {
   const { dataset, query } = plan
@@ -70,7 +74,7 @@ export async function evaluateQuery(
 
 const PROGRESS_INTERVAL_MS = 100
 
-function tallyOf(plan: Plan, exact: Exact, extent: Extent): Tally {
+function tallyOf(plan: Plan, exact: ExactAggregate, extent: Extent): Tally {
   if (plan.release === 'estimates' && exact.release === 'estimates')
     return tallyNumbers(plan, extent, trueEstimates(plan, exact.integers))
   if (plan.release === 'quantiles' && exact.release === 'quantiles') {

@@ -1,7 +1,7 @@
 import { cellCount } from '../planner/aggregate.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Exact } from '../release.ts'
+import type { ExactAggregate } from '../release.ts'
 import { numberNames } from './truth.ts'
 
 /** The most runs of one evaluation. */
@@ -42,7 +42,7 @@ const SHOWN_KEY_CHARACTERS = 50
  * @throws Refusal `invalid-request` of `runs` or `shown`, telling how many fit; `query-does-not-fit` of `query` where not
  * even the truths do.
  */
-export function requireExtent(plan: Plan, { runs, shown }: Extent, exact?: Exact): void {
+export function requireExtent(plan: Plan, { runs, shown }: Extent, exact?: ExactAggregate): void {
   requireWhole('runs', runs, 1, MAX_RUNS)
   requireWhole('shown', shown, 0, MAX_SHOWN)
   const mostRuns = Math.max(1, Math.floor(MAX_WORK / workOf(plan, exact)))
@@ -64,7 +64,7 @@ function requireWhole(field: 'runs' | 'shown', value: number, least: number, mos
 }
 
 /** One run's part of {@link MAX_WORK}. */
-function workOf(plan: Plan, exact: Exact | undefined): number {
+function workOf(plan: Plan, exact: ExactAggregate | undefined): number {
   switch (plan.release) {
     case 'estimates':
       return cellCount(plan.aggregate) * (plan.measurements.length + 2 * plan.estimates.length)
@@ -83,7 +83,7 @@ function workOf(plan: Plan, exact: Exact | undefined): number {
 /** At the most. */
 function charactersOfReport(
   plan: Plan,
-  exact: Exact | undefined,
+  exact: ExactAggregate | undefined,
 ): { readonly fixed: number; readonly perShown: number } {
   switch (plan.release) {
     case 'estimates':

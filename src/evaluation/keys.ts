@@ -1,7 +1,7 @@
 import { keepProbability } from '../mechanisms/key-selection.ts'
 import type { KeySelectionPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
-import type { Exact } from '../release.ts'
+import type { ExactAggregate } from '../release.ts'
 import { charactersOfKey, type Extent, MOST_CHARACTERS_OF_KEYS } from './extent.ts'
 import { moments } from './moments.ts'
 import type { Tally } from './tally.ts'
@@ -57,7 +57,7 @@ export function tallyKeys(
   }
 }
 
-type KeyTexts = Extract<Exact, { release: 'key-selection' }>['texts']
+type KeyTexts = Extract<ExactAggregate, { release: 'key-selection' }>['texts']
 
 /** Of more keys than this only those with the most rows are reported, and of long ones fewer. */
 const MOST_KEYS_REPORTED = 1_000

@@ -1,6 +1,6 @@
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { Refusal } from '../privacy/refusal.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { calibrateGaussian } from './gaussian.ts'
 import { calibrateGeometric } from './geometric.ts'
@@ -83,15 +83,8 @@ const PAIRS: readonly (readonly [ComparedMechanism, ComparedMechanism])[] = [
  * @throws RangeError for an epsilon of 0, or a workload outside its bounds.
  */
 export function compareMechanisms(workload: Workload): Comparison {
-  const { statistics, wholeNumbers } = workload
-  const first = sensitivityOf(1, workload)
-  const reasons = MECHANISMS.map((mechanism) => ({
-    mechanism,
-    reason:
-      mechanism === 'geometric' && !wholeNumbers
-        ? 'geometric noise is for whole numbers'
-        : refusalOf(mechanism, first, workload.loss),
-  }))
+  const { statistics } = workload
+  const reasons = MECHANISMS.map((mechanism) => ({ mechanism, reason: reasonAgainst(mechanism, workload) }))
   const applicable = reasons.filter(({ reason }) => reason === undefined).map(({ mechanism }) => mechanism)
   const rows = Array.from({ length: statistics }, (_, index) => rowOf(index + 1, applicable, workload))
   const crossings = PAIRS.filter((pair) => pair.every((mechanism) => applicable.includes(mechanism))).map(
@@ -121,20 +114,20 @@ function sensitivityOf(statistics: number, { contribution }: Workload): Sensitiv
 
 /**
  * A mechanism's measurement of as many statistics as the workload has.
- * @throws Refusal where the mechanism does not apply.
+ * @throws Refusal `mechanism-not-applicable`, naming the field `mechanism`.
  */
 export function measurementOf(mechanism: ComparedMechanism, workload: Workload): Measurement {
+  const reason = reasonAgainst(mechanism, workload)
+  if (reason !== undefined)
+    throw refuseField('mechanism-not-applicable', 'mechanism', `does not apply: ${reason}`)
   return calibrations[mechanism](sensitivityOf(workload.statistics, workload), workload.loss)
 }
 
-/** Why a mechanism does not apply, by its own calibration; it never depends on the sensitivity. */
-function refusalOf(
-  mechanism: ComparedMechanism,
-  sensitivity: Sensitivity,
-  loss: PrivacyLoss,
-): string | undefined {
+/** Why a mechanism does not apply, if so; by its own calibration, that never depends on the sensitivity. */
+function reasonAgainst(mechanism: ComparedMechanism, workload: Workload): string | undefined {
+  if (mechanism === 'geometric' && !workload.wholeNumbers) return 'geometric noise is for whole numbers'
   try {
-    calibrations[mechanism](sensitivity, loss)
+    calibrations[mechanism](sensitivityOf(1, workload), workload.loss)
   } catch (error) {
     if (error instanceof Refusal) return error.message
     throw error

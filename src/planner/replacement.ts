@@ -1,5 +1,5 @@
 import { privacyMap } from '../mechanisms/mechanism.ts'
-import { addLoss, lossOfTwoSteps, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
+import { addLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import type { Plan } from './plan-kinds.ts'
 import { sensitivityOf } from './sensitivity.ts'
 
@@ -11,8 +11,9 @@ import { sensitivityOf } from './sensitivity.ts'
  */
 export function replacementLoss(plan: Plan): PrivacyLoss {
   const { dataset, loss } = plan
-  if (dataset.neighbours === 'change-one') return loss
-  if (plan.release !== 'estimates' || loss.deltaAtto > 0n) return lossOfTwoSteps(loss)
+  const hasOnlyEpsilon = plan.release === 'estimates' && loss.deltaAtto === 0n
+  if (dataset.neighbours === 'change-one' || !hasOnlyEpsilon)
+    return lossOfReplacement(loss, dataset.neighbours)
   const replacing = { ...dataset, neighbours: 'change-one' } as const
   return plan.aggregate.statistics.reduce((sum, statistic, place) => {
     const measurement = plan.measurements[place]

@@ -1,8 +1,9 @@
 import { requireFinite, requireNumberOf } from './checks.ts'
 import { type Figure, type Header, headerHeight, headerLayers } from './figure.ts'
 import { along, FONT_SIZE, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, lines, texts } from './marks.ts'
+import { MECHANISM_NAMES } from './mechanism-names.ts'
 import { type AnswerDistributionPlot, MOST_POINTS } from './plot.ts'
-import { numberText, numberTextNear, percentText, shortened, textWidth } from './text.ts'
+import { numberText, numberTextNear, percentText, textWidth } from './text.ts'
 import { dashes, type Palette } from './theme.ts'
 
 const FRAME = { width: 692, height: 320 }
@@ -17,7 +18,33 @@ const WIDEST_BAR = 18
  * @throws RangeError for fewer than two points or too many, points out of order, a half-width below 0 or a figure that is not finite.
  */
 export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: Palette): Figure {
-  const { mechanism, epsilon, delta, truth, unit, points, discrete, halfWidth, confidence } = plot
+  requireDistribution(plot)
+  const reach = reachOf(plot)
+  const header = headerOf(plot, reach, palette)
+  const margins = { left: 84, right: 24, top: headerHeight(header) + 42, bottom: 64 }
+  const { band, edges, truth } = markLayers(plot, reach, palette)
+  return {
+    title: header.title,
+    description: spoken(plot),
+    margins,
+    views: [
+      {
+        ...FRAME,
+        layer: [
+          band,
+          ...distributionLayers(plot, reach, palette),
+          edges,
+          truth,
+          texts(labelsOf(plot, reach), { color: palette.text, align: 'center' }),
+          ...headerLayers(header, margins, palette),
+        ],
+      },
+    ],
+  }
+}
+
+/** @throws RangeError for what is no distribution of answers. */
+function requireDistribution({ points, epsilon, delta, truth, halfWidth }: AnswerDistributionPlot): void {
   requireNumberOf('points', points.length, 2, MOST_POINTS)
   requireFinite([
     epsilon,
@@ -26,43 +53,75 @@ export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: 
     halfWidth,
     ...points.flatMap(({ value, probability }) => [value, probability]),
   ])
-  const steps = points.slice(1).map(({ value }, index) => value - (points[index]?.value ?? value))
-  const narrowest = Math.min(...steps)
-  if (narrowest <= 0) throw new RangeError('the points of a distribution go up')
+  if (narrowestStep(points) <= 0) throw new RangeError('the points of a distribution go up')
   if (halfWidth < 0) throw new RangeError('a half-width is not below 0')
-  const [lower, upper] = [truth - halfWidth, truth + halfWidth]
-  const edge = discrete ? narrowest : 0
-  const [from, to] = [
-    Math.min(points[0]?.value ?? truth, lower) - edge,
-    Math.max(points.at(-1)?.value ?? truth, upper) + edge,
-  ]
-  const bar = Math.min(WIDEST_BAR, (narrowest / (to - from)) * FRAME.width * 0.7)
+}
+
+function narrowestStep(points: AnswerDistributionPlot['points']): number {
+  return Math.min(...points.slice(1).map(({ value }, index) => value - (points[index]?.value ?? value)))
+}
+
+/** What the frame reaches over, in the unit of the answer. */
+interface Reach {
+  readonly from: number
+  readonly to: number
+  /** The width of a bar in pixels; undefined: an area is drawn. */
+  readonly bar: number | undefined
+  /** A value's pixels from the frame's left edge. */
+  readonly place: (value: number) => number
+}
+
+function reachOf(plot: AnswerDistributionPlot): Reach {
+  const { points, truth, discrete } = plot
+  const { lower, upper } = intervalOf(plot)
+  const step = narrowestStep(points)
+  const spare = discrete ? step : 0
+  const from = Math.min(points[0]?.value ?? truth, lower) - spare
+  const to = Math.max(points.at(-1)?.value ?? truth, upper) + spare
+  const bar = Math.min(WIDEST_BAR, (step / (to - from)) * FRAME.width * 0.7)
+  return {
+    from,
+    to,
+    bar: discrete && bar >= NARROWEST_BAR ? bar : undefined,
+    place: (value) => ((value - from) / (to - from)) * FRAME.width,
+  }
+}
+
+/** Where `confidence` of the answers lie. An end that only rounding keeps from 0 is 0. */
+function intervalOf({ truth, halfWidth }: AnswerDistributionPlot) {
+  const end = (value: number) => (Math.abs(value) < halfWidth * 2 ** -50 ? 0 : value)
+  return { lower: end(truth - halfWidth), upper: end(truth + halfWidth) }
+}
+
+function headerOf(plot: AnswerDistributionPlot, { bar }: Reach, palette: Palette): Header {
+  const { mechanism, epsilon, delta, halfWidth, confidence, discrete } = plot
   const [color, edges] = palette.series
-  const drawnBars = discrete && bar >= NARROWEST_BAR
-  const inUnit = unit === undefined ? '' : ` ${shortened(unit, 120, FONT_SIZE)}`
-  const interval = `${percentText(confidence)} of answers: ${numberTextNear(lower, halfWidth)} to ${numberTextNear(upper, halfWidth)}`
-  const header: Header = {
-    title: `Answers around their truth: ${shortened(mechanism, 260, 18, true)} noise`,
+  const share = percentText(confidence)
+  return {
+    title: `Answers around their truth: ${MECHANISM_NAMES[mechanism]} noise`,
     subtitles: [
-      `ε = ${numberText(epsilon)}${delta === 0 ? '' : `, δ = ${numberText(delta)}`}; half-width ${numberText(halfWidth)}${inUnit} at ${percentText(confidence)}`,
+      `ε = ${numberText(epsilon)}${delta === 0 ? '' : `, δ = ${numberText(delta)}`}; half-width ${numberText(halfWidth)} at ${share}`,
     ],
     legend: [
       {
         label: discrete ? 'probability of each answer' : 'density of the answers',
-        line: { color, width: drawnBars ? 8 : 2.2 },
+        line: { color, width: bar === undefined ? 2.2 : 8 },
       },
       {
-        label: `${percentText(confidence)} of answers`,
+        label: `${share} of answers`,
         area: palette.band,
         line: { color: edges, dash: dashes[1], width: 1.5 },
       },
       { label: 'truth', line: { color: palette.text, width: 2 } },
     ],
   }
-  const places = (value: number) => ((value - from) / (to - from)) * FRAME.width
+}
+
+/** The channels of the points: an answer across, its probability upward from 0. */
+function axesOf({ points, discrete }: AnswerDistributionPlot, { from, to }: Reach) {
   const highest = Math.max(...points.map(({ probability }) => probability))
   const x = along({
-    title: `Answer${inUnit === '' ? '' : ` (${inUnit.trim()})`}`,
+    title: 'Answer',
     from,
     to,
     round: false,
@@ -70,9 +129,7 @@ export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: 
     mostInFull: IN_FULL_BELOW,
   })('value')
   const y = along({
-    title: discrete
-      ? 'Probability'
-      : `Probability density (per${inUnit === '' ? ' unit of the answer' : inUnit})`,
+    title: discrete ? 'Probability' : 'Probability density (per unit of the answer)',
     from: 0,
     to: highest === 0 ? 1 : highest,
     round: true,
@@ -80,59 +137,66 @@ export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: 
     mostInFull: IN_FULL_BESIDE,
     grid: true,
   })('probability')
-  const y2 = { field: 'none' }
-  const data = { values: points.map(({ value, probability }) => ({ value, probability, none: 0 })) }
-  const interpolate = discrete ? 'step' : 'linear'
-  const distribution: Layer[] = drawnBars
-    ? [
-        {
-          data,
-          mark: { type: 'rule', color, strokeWidth: bar },
-          encoding: { x, y, y2 },
-        },
-      ]
-    : [
-        {
-          data,
-          mark: { type: 'area', color: palette.area, opacity: 1, interpolate },
-          encoding: { x, y, y2 },
-        },
-        { data, mark: { type: 'line', color, strokeWidth: 2.2, interpolate }, encoding: { x, y } },
-      ]
-  const [left, right] = [places(lower), places(upper)]
-  const band = { x: left, x2: right, y: FRAME.height / 2, y2: FRAME.height / 2 }
-  const centred = (text: string) => {
-    const half = textWidth(text, FONT_SIZE) / 2
-    return Math.min(Math.max(places(truth), half), FRAME.width - half)
-  }
-  const truthLabel = `truth ${numberTextNear(truth, halfWidth)}${inUnit}`
-  const labels = [
-    { x: centred(truthLabel), y: -24, text: truthLabel },
-    { x: centred(interval), y: -8, text: interval },
+  return { x, y, y2: { field: 'none' } }
+}
+
+/** Bars where there is room for them, else an area below a line. */
+function distributionLayers(plot: AnswerDistributionPlot, reach: Reach, palette: Palette): readonly Layer[] {
+  const { x, y, y2 } = axesOf(plot, reach)
+  const [color] = palette.series
+  const data = { values: plot.points.map(({ value, probability }) => ({ value, probability, none: 0 })) }
+  if (reach.bar !== undefined)
+    return [{ data, mark: { type: 'rule', color, strokeWidth: reach.bar }, encoding: { x, y, y2 } }]
+  const interpolate = plot.discrete ? 'step' : 'linear'
+  return [
+    {
+      data,
+      mark: { type: 'area', color: palette.area, opacity: 1, interpolate },
+      encoding: { x, y, y2 },
+    },
+    { data, mark: { type: 'line', color, strokeWidth: 2.2, interpolate }, encoding: { x, y } },
   ]
-  const margins = { left: 84, right: 24, top: headerHeight(header) + 42, bottom: 64 }
+}
+
+/** The interval as a band with two edges, and a line at the truth. */
+function markLayers(plot: AnswerDistributionPlot, { place }: Reach, palette: Palette) {
+  const { lower, upper } = intervalOf(plot)
+  const middle = { y: FRAME.height / 2, y2: FRAME.height / 2 }
+  const upright = (value: number, y = 0) => ({ x: place(value), x2: place(value), y, y2: FRAME.height })
   return {
-    title: header.title,
-    description: `How answers with ${shortened(mechanism, 260, 18)} noise at epsilon ${numberText(epsilon)}${delta === 0 ? '' : ` and delta ${numberText(delta)}`} spread around the truth, ${numberTextNear(truth, halfWidth)}${inUnit}. ${interval}${inUnit}.`,
-    margins,
-    views: [
-      {
-        ...FRAME,
-        layer: [
-          lines([band], { color: palette.band, width: FRAME.height }),
-          ...distribution,
-          lines(
-            [left, right].map((edgeX) => ({ x: edgeX, x2: edgeX, y: 0, y2: FRAME.height })),
-            { color: edges, dash: dashes[1], width: 1.5 },
-          ),
-          lines([{ x: places(truth), x2: places(truth), y: -3, y2: FRAME.height }], {
-            color: palette.text,
-            width: 2,
-          }),
-          texts(labels, { color: palette.text, align: 'center' }),
-          ...headerLayers(header, margins, palette),
-        ],
-      },
-    ],
+    band: lines([{ x: place(lower), x2: place(upper), ...middle }], {
+      color: palette.band,
+      width: FRAME.height,
+    }),
+    edges: lines([upright(lower), upright(upper)], {
+      color: palette.series[1],
+      dash: dashes[1],
+      width: 1.5,
+    }),
+    truth: lines([upright(plot.truth, -3)], { color: palette.text, width: 2 }),
   }
+}
+
+/** Above the frame, about the truth as far as that keeps them over the frame. */
+function labelsOf(plot: AnswerDistributionPlot, { place }: Reach) {
+  const labels = [
+    { y: -24, text: `truth ${numberTextNear(plot.truth, plot.halfWidth)}` },
+    { y: -8, text: intervalText(plot) },
+  ]
+  return labels.map(({ y, text }) => {
+    const half = textWidth(text, FONT_SIZE) / 2
+    return { x: Math.min(Math.max(place(plot.truth), half), FRAME.width - half), y, text }
+  })
+}
+
+function intervalText(plot: AnswerDistributionPlot): string {
+  const { lower, upper } = intervalOf(plot)
+  const [from, to] = [lower, upper].map((end) => numberTextNear(end, plot.halfWidth))
+  return `${percentText(plot.confidence)} of answers: ${from} to ${to}`
+}
+
+function spoken(plot: AnswerDistributionPlot): string {
+  const { mechanism, epsilon, delta, truth, halfWidth } = plot
+  const price = `epsilon ${numberText(epsilon)}${delta === 0 ? '' : ` and delta ${numberText(delta)}`}`
+  return `How answers with ${MECHANISM_NAMES[mechanism]} noise at ${price} spread around the truth, ${numberTextNear(truth, halfWidth)}. ${intervalText(plot)}.`
 }

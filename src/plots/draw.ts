@@ -1,8 +1,9 @@
 import { type Loader, parse, Error as reportErrors, View } from 'vega'
 import { compile } from 'vega-lite'
-import { extentOf, type Figure, specificationOf, WIDTH } from './figure.ts'
+import { type Figure, WIDTH } from './figure.ts'
 import type { Plot, Theme } from './plot.ts'
-import { figureOf } from './specification.ts'
+import { figureOf } from './plot-figure.ts'
+import { extentOf, specificationOf } from './specification.ts'
 import { plainText } from './text.ts'
 import { palettes } from './theme.ts'
 

@@ -1,4 +1,3 @@
-import type { TopLevelSpec } from 'vega-lite'
 import { FONT_SIZE, type LineStyle, lines, type PointStyle, points, texts, type View } from './marks.ts'
 import { shortened, textWidth } from './text.ts'
 import type { Palette } from './theme.ts'
@@ -189,47 +188,4 @@ function flawsOf(
     flaws += flags.filter((other) => other.row > row && other.x > from && other.x < to).length
   }
   return flaws
-}
-
-const COLUMNS = 2
-
-/** How large all views are together, without the margins, in pixels. */
-export function extentOf({ views, gaps, margins: { left, right } }: Figure) {
-  const rows = Math.ceil(views.length / COLUMNS)
-  return {
-    width: WIDTH - left - right,
-    height: rows * (views[0]?.height ?? 0) + (rows - 1) * (gaps?.row ?? 0),
-  }
-}
-
-/** The whole picture for Vega-Lite. */
-export function specificationOf({ views, gaps, margins }: Figure, palette: Palette): TopLevelSpec {
-  return {
-    // Vega can only guess how wide text is, so nothing is left to its layout.
-    autosize: 'none',
-    bounds: 'flush',
-    padding: { ...margins },
-    background: palette.background,
-    columns: COLUMNS,
-    spacing: gaps ?? 0,
-    concat: views.map((view) => ({ ...view })),
-    config: {
-      aria: false,
-      font: 'sans-serif',
-      view: { stroke: null },
-      axis: {
-        labelColor: palette.text,
-        titleColor: palette.text,
-        gridColor: palette.grid,
-        domainColor: palette.muted,
-        tickColor: palette.muted,
-        labelFontSize: FONT_SIZE,
-        titleFontSize: 13,
-        titleFontWeight: 'normal',
-        labelPadding: 4,
-      },
-      axisX: { minExtent: 20, maxExtent: 20, titlePadding: 10, labelFlush: false, labelBound: 24 },
-      axisY: { minExtent: 54, maxExtent: 54, titlePadding: 6 },
-    },
-  }
 }

@@ -52,23 +52,30 @@ export interface Axis {
 export const IN_FULL_BESIDE = 99_999
 export const IN_FULL_BELOW = 999_999_999
 
-/** Not 0e+0. */
+/** Longer than this they would find no room even so. */
+const MOST_ALIKE_IN_FULL = 1e17
+
+/** Not 0e+0 or 0G. */
 const ZERO_AS_IT_IS = "datum.value === 0 ? '0' : datum.label"
 
 /** A channel that places a field on an axis. */
 export function along({ title, from, to, round, tickCount, tickMinStep, grid = false, mostInFull }: Axis) {
-  const format = axisFormat(Math.max(Math.abs(from), Math.abs(to)), mostInFull)
+  const farthest = Math.max(Math.abs(from), Math.abs(to))
+  // Numbers that differ in their last digits only: those have to be read, so there are few of them.
+  const alike = to - from < farthest * 1e-6 && farthest > mostInFull && farthest < MOST_ALIKE_IN_FULL
+  const format = alike ? undefined : axisFormat(farthest, mostInFull)
   return (field: string) => ({
     field,
     type: 'quantitative' as const,
     scale: { domain: [from, to], nice: round, zero: false },
     axis: {
       title,
-      tickCount,
+      tickCount: alike ? 3 : tickCount,
       grid,
+      ...(alike ? { labelLimit: 0 } : {}),
       ...(tickMinStep === undefined ? {} : { tickMinStep }),
       ...(format === undefined ? {} : { format }),
-      ...(format === '~e' ? { labelExpr: ZERO_AS_IT_IS } : {}),
+      ...(format === undefined ? {} : { labelExpr: ZERO_AS_IT_IS }),
     },
   })
 }

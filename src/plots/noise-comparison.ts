@@ -2,19 +2,10 @@ import type { ComparedMechanism, Criterion } from '../mechanisms/compare.ts'
 import { requireFinite, requireNumberOf } from './checks.ts'
 import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, headerLayers } from './figure.ts'
 import { along, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, pointMark, stroke } from './marks.ts'
+import { MECHANISM_NAMES, MECHANISMS } from './mechanism-names.ts'
 import { MOST_CROSSINGS, MOST_POINTS, type NoiseComparisonPlot } from './plot.ts'
-import { numberText, percentText, shortened } from './text.ts'
+import { numberText, percentText } from './text.ts'
 import { dashes, type Palette, shapes } from './theme.ts'
-
-/** How each is written, in the order of the legend. */
-const NAMES = {
-  laplace: 'Laplace',
-  geometric: 'geometric',
-  'analytic-gaussian': 'analytic Gaussian',
-  'classic-gaussian': 'classic Gaussian',
-} as const satisfies Record<ComparedMechanism, string>
-
-const MECHANISMS = Object.keys(NAMES) as readonly ComparedMechanism[]
 
 const CRITERIA = {
   standardDeviation: 'Standard deviation',
@@ -34,7 +25,7 @@ const MOST_SHAPES = 30
  * @throws RangeError for no row or too many, no noise in any, too many crossings, or a figure that is not finite.
  */
 export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palette): Figure {
-  const { rows, epsilon, delta, criterion, confidence, unit } = plot
+  const { rows, epsilon, delta, criterion, confidence } = plot
   const noises = rows.flatMap(({ noise }) => Object.values(noise))
   requireNumberOf('rows', rows.length, 1, MOST_POINTS)
   requireNumberOf('crossings', plot.crossings.length, 0, MOST_CROSSINGS)
@@ -54,9 +45,9 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
     }
   }
   const crossings = crossingsOf(plot).filter(({ from }) => from >= least && from <= most)
-  const beaten = new Set(plot.crossings.map(({ against }) => NAMES[against]))
+  const beaten = new Set(plot.crossings.map(({ against }) => MECHANISM_NAMES[against]))
   const withPoints = rows.length <= MOST_SHAPES
-  const level = criterion === 'halfWidth' && confidence !== undefined ? ` (${percentText(confidence)})` : ''
+  const level = criterion === 'halfWidth' ? ` (${percentText(confidence)})` : ''
   const header: Header = {
     title: 'Noise by number of statistics',
     subtitles: [
@@ -66,7 +57,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
         : [`Upright lines: from there on, that noise is less than ${[...beaten].join(' and ')} noise`]),
     ],
     legend: drawn.map((mechanism) => ({
-      label: NAMES[mechanism],
+      label: MECHANISM_NAMES[mechanism],
       line: style(mechanism).line,
       ...(withPoints ? { point: style(mechanism).point } : {}),
     })),
@@ -82,7 +73,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
       tickMinStep: 1,
     })('statistics'),
     y: along({
-      title: `${CRITERIA[criterion]} of each${level}, ${unit === undefined ? 'in units of the statistic' : `in ${shortened(unit, 80, 13)}`}`,
+      title: `${CRITERIA[criterion]} of each${level}, in units of the statistic`,
       from: 0,
       to: highest === 0 ? 1 : highest,
       round: true,
@@ -127,7 +118,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
         const ofMechanism = rows.flatMap(({ statistics, noise }) =>
           noise[mechanism] === undefined ? [] : [`${numberText(noise[mechanism])} at ${statistics}`],
         )
-        return `${NAMES[mechanism]}: ${[...new Set([ofMechanism[0], ofMechanism.at(-1)])].join(', ')}.`
+        return `${MECHANISM_NAMES[mechanism]}: ${[...new Set([ofMechanism[0], ofMechanism.at(-1)])].join(', ')}.`
       }),
       ...crossings.map(({ sentence }) => sentence),
     ].join(' '),
@@ -143,14 +134,14 @@ function crossingsOf({ crossings }: NoiseComparisonPlot) {
     const [first] = same
     if (first === undefined) return []
     const { mechanism, from } = first
-    const others = same.map(({ against }) => NAMES[against]).join(' and ')
+    const others = same.map(({ against }) => MECHANISM_NAMES[against]).join(' and ')
     const once = crossings.every((crossing) => crossing.mechanism !== mechanism || crossing.from === from)
     return [
       {
         mechanism,
         from,
-        label: `${NAMES[mechanism]} from ${numberText(from)}${once ? '' : ` (${others})`}`,
-        sentence: `From ${numberText(from)} on, ${NAMES[mechanism]} noise is less than ${others} noise.`,
+        label: `${MECHANISM_NAMES[mechanism]} from ${numberText(from)}${once ? '' : ` (${others})`}`,
+        sentence: `From ${numberText(from)} on, ${MECHANISM_NAMES[mechanism]} noise is less than ${others} noise.`,
       },
     ]
   })

@@ -7,12 +7,13 @@ import {
   type Layer,
   lines,
   type PlacedText,
+  type PointStyle,
   pixels,
   pointMark,
   texts,
 } from './marks.ts'
 import { MOST_CELLS, type NoisyTablePlot } from './plot.ts'
-import { numberText, percentText, plainText, shortened, textWidth } from './text.ts'
+import { numberText, numberTextNear, percentText, plainText, shortened, textWidth } from './text.ts'
 import { type Palette, shapes } from './theme.ts'
 
 /** In pixels. */
@@ -25,6 +26,14 @@ const RIGHT = 30
 
 type Cell = NoisyTablePlot['cells'][number]
 
+/** A cell and how far it is from the frame's top, in pixels. */
+interface Row {
+  readonly cell: Cell
+  /** Its place among the categories. */
+  readonly category: number
+  readonly y: number
+}
+
 /**
  * Every cell a row of its own: the noisy value, its error bar and, where it is known, the true value. Cells of the same
  * first key stand together; the other keys are told apart by colour and shape, or by labels where there are too many.
@@ -33,113 +42,92 @@ type Cell = NoisyTablePlot['cells'][number]
  * finite.
  */
 export function noisyTableFigure(plot: NoisyTablePlot, palette: Palette): Figure {
-  const { cells, keys, confidence, unit } = plot
+  requireTable(plot)
+  const styling = stylingOf(plot, palette)
+  const layout = layoutOf(plot, styling)
+  const header = headerOf(plot, styling, palette)
+  const { left, width, height } = layout
+  const margins = { left, right: RIGHT, top: headerHeight(header) + 28, bottom: 64 }
+  return {
+    title: shortened(plot.title, 760, 18, true),
+    description: spoken(plot),
+    margins,
+    views: [
+      {
+        width,
+        height,
+        layer: [
+          ...separatorLayers(layout, palette),
+          ...valueLayers(plot, styling, layout, palette),
+          ...labelLayers(layout, palette),
+          ...headerLayers(header, margins, palette),
+        ],
+      },
+    ],
+  }
+}
+
+/** @throws RangeError for what is no table that can be drawn. */
+function requireTable(plot: NoisyTablePlot): void {
+  const { cells, keys } = plot
   requireNumberOf('keys', keys.length, 1)
   requireNumberOf('cells', cells.length, 1, MOST_CELLS)
   if (!cells.every(({ key }) => key.length === keys.length))
     throw new RangeError('every cell of a table has a value of each key')
-  const extremes = cells.flatMap(({ value, halfWidth, truth = value }) => [
+  requireFinite(extremesOf(plot))
+}
+
+/** Everything that has to find a place on the axis. */
+function extremesOf({ cells }: NoisyTablePlot): readonly number[] {
+  return cells.flatMap(({ value, halfWidth, truth = value }) => [
     value - (halfWidth ?? 0),
     value + (halfWidth ?? 0),
     truth,
   ])
-  requireFinite(extremes)
+}
 
+/** How the keys after the first are told apart. */
+interface Styling {
+  /** In the order in which they first appear. */
+  readonly categories: readonly string[]
+  /** As they are read. */
+  readonly categoryLabels: readonly string[]
+  /** By colour and shape; else, of more than one key, by labels. */
+  readonly inColour: boolean
+  /** Of each category. */
+  readonly styles: readonly PointStyle[]
+}
+
+function stylingOf({ cells, keys }: NoisyTablePlot, palette: Palette): Styling {
   const categories = [...new Set(cells.map(categoryOf))]
   const inColour = keys.length > 1 && categories.length <= palette.series.length
-  const styles = categories.map((_, index) => ({
-    color: (inColour ? palette.series[index] : undefined) ?? palette.series[0],
-    shape: (inColour ? shapes[index] : undefined) ?? shapes[0],
-  }))
-  const { rows, groups, height } = rowsOf(cells, categories)
+  return {
+    categories,
+    categoryLabels: categories.map((_, index) =>
+      shortened(nameOf(cells, categories, index), WIDEST_LABEL, FONT_SIZE),
+    ),
+    inColour,
+    styles: categories.map((_, index) => ({
+      color: (inColour ? palette.series[index] : undefined) ?? palette.series[0],
+      shape: (inColour ? shapes[index] : undefined) ?? shapes[0],
+    })),
+  }
+}
 
+type Layout = ReturnType<typeof layoutOf>
+
+/** Where rows and labels stand, in pixels: groups and, where they are not in colour, categories left of the frame. */
+function layoutOf({ cells, keys }: NoisyTablePlot, { categories, categoryLabels, inColour }: Styling) {
+  const { rows, groups, height } = rowsOf(cells, categories)
   const labelled = keys.length > 1 && !inColour
   const groupName = shortened(keys[0] ?? '', WIDEST_LABEL, FONT_SIZE, true)
   const categoryName = shortened(keys.slice(1).join(' · '), WIDEST_LABEL, FONT_SIZE, true)
   const groupLabels = groups.map(({ name }) => shortened(name, WIDEST_LABEL, FONT_SIZE))
-  const categoryLabels = categories.map((_, index) =>
-    shortened(nameOf(cells, categories, index), WIDEST_LABEL, FONT_SIZE),
-  )
-  const groupWidth = widest(groupName, groupLabels)
   const categoryWidth = labelled ? widest(categoryName, categoryLabels) + LABEL_GAP : 0
-  const left = Math.ceil(EDGE + groupWidth + categoryWidth + LABEL_GAP)
-  const width = WIDTH - left - RIGHT
-
-  const anyTruth = cells.some(({ truth }) => truth !== undefined)
-  const anyBar = cells.some(({ halfWidth }) => halfWidth !== null)
-  const truthStyle = { color: palette.text, shape: 'diamond', filled: false, size: 110 }
-  const bars = { color: palette.muted, width: 2 }
-  const legend: LegendEntry[] = [
-    ...(inColour
-      ? categories.map((_, index) => ({
-          label: categoryLabels[index] ?? '',
-          point: styles[index] ?? styles[0],
-        }))
-      : [{ label: 'noisy value', point: styles[0] }]
-    ).flatMap(({ label, point }) => (point === undefined ? [] : [{ label, point }])),
-    ...(anyBar ? [{ label: `${percentText(confidence)} interval`, line: bars }] : []),
-    ...(anyTruth ? [{ label: 'true value (synthetic data)', point: truthStyle }] : []),
-  ]
-  const header: Header = {
-    title: plot.title,
-    subtitles: [
-      [
-        anyBar ? `Noisy values with their ${percentText(confidence)} intervals` : 'Noisy values',
-        ...(inColour ? [`by ${plainText(keys[0] ?? '')} and ${plainText(keys.slice(1).join(' · '))}`] : []),
-      ].join(', '),
-    ],
-    legend,
-  }
-  const margins = { left, right: RIGHT, top: headerHeight(header) + 28, bottom: 64 }
-  const { from, to } = reach(extremes)
-  const x = along({
-    title: unit === undefined ? 'Noisy value' : `Noisy value (${shortened(unit, 200, 13)})`,
-    from,
-    to,
-    round: true,
-    tickCount: Math.ceil(width / 90),
-    mostInFull: IN_FULL_BELOW,
-    grid: true,
-  })
-  const ofStyle = (index: number) =>
-    rows.filter(({ category }) => (inColour ? category === index : index === 0))
-  const drawn = styles.flatMap((style, index): Layer[] => {
-    const own = ofStyle(index)
-    if (own.length === 0) return []
-    const intervals = own.flatMap(({ y, cell: { value, halfWidth } }) =>
-      halfWidth === null ? [] : [{ y, lower: value - halfWidth, upper: value + halfWidth }],
-    )
-    return [
-      ...(intervals.length === 0
-        ? []
-        : [
-            {
-              data: { values: intervals },
-              mark: { type: 'rule', color: style.color, strokeWidth: 2 },
-              encoding: { x: x('lower'), x2: { field: 'upper' }, y: pixels('y') },
-            } as const,
-          ]),
-      {
-        data: { values: own.map(({ y, cell }) => ({ y, value: cell.value })) },
-        mark: pointMark(style),
-        encoding: { x: x('value'), y: pixels('y') },
-      },
-    ]
-  })
-  const truths: Layer[] = anyTruth
-    ? [
-        {
-          data: {
-            values: rows.flatMap(({ y, cell: { truth } }) => (truth === undefined ? [] : [{ y, truth }])),
-          },
-          mark: pointMark(truthStyle),
-          encoding: { x: x('truth'), y: pixels('y') },
-        },
-      ]
-    : []
+  const left = Math.ceil(EDGE + widest(groupName, groupLabels) + categoryWidth + LABEL_GAP)
   const labelEnd = -LABEL_GAP
   const groupEnd = labelEnd - categoryWidth
-  const labels: PlacedText[] = [
+  const labels: readonly PlacedText[] = [
     ...groups.map(({ middle, top }, index) => ({
       x: groupEnd,
       y: labelled ? top + ROW_HEIGHT / 2 : middle,
@@ -149,33 +137,129 @@ export function noisyTableFigure(plot: NoisyTablePlot, palette: Palette): Figure
       ? rows.map(({ y, category }) => ({ x: labelEnd, y, text: categoryLabels[category] ?? '' }))
       : []),
   ]
-  const names: PlacedText[] = [
+  const names: readonly PlacedText[] = [
     { x: groupEnd, y: -10, text: groupName },
     ...(labelled ? [{ x: labelEnd, y: -10, text: categoryName }] : []),
   ]
+  return { left, width: WIDTH - left - RIGHT, height, rows, groups, labels, names }
+}
+
+function headerOf(plot: NoisyTablePlot, styling: Styling, palette: Palette): Header {
+  const { title, cells, keys, confidence } = plot
+  const { inColour, styles, categoryLabels } = styling
+  const interval = hasBars(cells) ? percentText(confidence) : undefined
+  const values: readonly LegendEntry[] = inColour
+    ? styles.map((point, index) => ({ label: categoryLabels[index] ?? '', point }))
+    : styles.slice(0, 1).map((point) => ({ label: 'noisy value', point }))
+  return {
+    title,
+    subtitles: [
+      [
+        interval === undefined ? 'Noisy values' : `Noisy values with their ${interval} intervals`,
+        ...(inColour ? [`by ${plainText(keys[0] ?? '')} and ${plainText(keys.slice(1).join(' · '))}`] : []),
+      ].join(', '),
+    ],
+    legend: [
+      ...values,
+      ...(interval === undefined
+        ? []
+        : [{ label: `${interval} interval`, line: { color: palette.muted, width: 2 } }]),
+      ...(hasTruths(cells) ? [{ label: 'true value (synthetic data)', point: truthStyle(palette) }] : []),
+    ],
+  }
+}
+
+function hasBars(cells: readonly Cell[]): boolean {
+  return cells.some(({ halfWidth }) => halfWidth !== null)
+}
+
+function hasTruths(cells: readonly Cell[]): boolean {
+  return cells.some(({ truth }) => truth !== undefined)
+}
+
+function truthStyle({ text }: Palette): PointStyle {
+  return { color: text, shape: 'diamond', filled: false, size: 110 }
+}
+
+function axisOf(plot: NoisyTablePlot, { width }: Layout) {
+  const { from, to } = reach(extremesOf(plot))
+  return along({
+    title: plot.unit === undefined ? 'Noisy value' : `Noisy value (${shortened(plot.unit, 200, 13)})`,
+    from,
+    to,
+    round: true,
+    tickCount: Math.ceil(width / 90),
+    mostInFull: IN_FULL_BELOW,
+    grid: true,
+  })
+}
+
+/** Of each style the error bars and the noisy values, and above them all the truths. */
+function valueLayers(plot: NoisyTablePlot, { inColour, styles }: Styling, layout: Layout, palette: Palette) {
+  const x = axisOf(plot, layout)
+  const rowsOfStyle = (index: number) =>
+    layout.rows.filter(({ category }) => (inColour ? category === index : index === 0))
+  return [
+    ...styles.flatMap((style, index) => {
+      const rows = rowsOfStyle(index)
+      return rows.length === 0 ? [] : [...barLayers(rows, style, x), ...pointLayers(rows, style, x)]
+    }),
+    ...truthLayers(layout.rows, palette, x),
+  ]
+}
+
+type AlongAxis = ReturnType<typeof along>
+
+function barLayers(rows: readonly Row[], { color }: PointStyle, x: AlongAxis): readonly Layer[] {
+  const values = rows.flatMap(({ y, cell: { value, halfWidth } }) =>
+    halfWidth === null ? [] : [{ y, lower: value - halfWidth, upper: value + halfWidth }],
+  )
+  if (values.length === 0) return []
+  return [
+    {
+      data: { values },
+      mark: { type: 'rule', color, strokeWidth: 2 },
+      encoding: { x: x('lower'), x2: { field: 'upper' }, y: pixels('y') },
+    },
+  ]
+}
+
+function pointLayers(rows: readonly Row[], style: PointStyle, x: AlongAxis): readonly Layer[] {
+  return [
+    {
+      data: { values: rows.map(({ y, cell }) => ({ y, value: cell.value })) },
+      mark: pointMark(style),
+      encoding: { x: x('value'), y: pixels('y') },
+    },
+  ]
+}
+
+function truthLayers(rows: readonly Row[], palette: Palette, x: AlongAxis): readonly Layer[] {
+  const values = rows.flatMap(({ y, cell: { truth } }) => (truth === undefined ? [] : [{ y, truth }]))
+  if (values.length === 0) return []
+  return [
+    {
+      data: { values },
+      mark: pointMark(truthStyle(palette)),
+      encoding: { x: x('truth'), y: pixels('y') },
+    },
+  ]
+}
+
+function separatorLayers({ groups, left, width }: Layout, { grid }: Palette): readonly Layer[] {
+  if (groups.length === 1) return []
   const separators = groups.slice(1).map(({ top }) => {
     const y = top - GROUP_GAP / 2
     return { x: EDGE - left, x2: width, y, y2: y }
   })
-  return {
-    title: shortened(plot.title, 760, 18, true),
-    description: `Noisy values${anyBar ? ` with their ${percentText(confidence)} intervals` : ''}${anyTruth ? ' and the true values of synthetic data' : ''}. ${cells.map((cell) => spoken(cell, unit)).join(' ')}`,
-    margins,
-    views: [
-      {
-        width,
-        height,
-        layer: [
-          ...(separators.length === 0 ? [] : [lines(separators, { color: palette.grid })]),
-          ...drawn,
-          ...truths,
-          texts(labels, { color: palette.text, align: 'right', middle: true }),
-          texts(names, { color: palette.text, align: 'right', bold: true }),
-          ...headerLayers(header, margins, palette),
-        ],
-      },
-    ],
-  }
+  return [lines(separators, { color: grid })]
+}
+
+function labelLayers({ labels, names }: Layout, { text }: Palette): readonly Layer[] {
+  return [
+    texts(labels, { color: text, align: 'right', middle: true }),
+    texts(names, { color: text, align: 'right', bold: true }),
+  ]
 }
 
 /** Unlike names never make the same category, whatever stands in them. */
@@ -190,7 +274,7 @@ function nameOf(cells: readonly Cell[], categories: readonly string[], index: nu
 
 /** Where each cell stands, in pixels from the frame's top: groups and categories in the order in which they appear. */
 function rowsOf(cells: readonly Cell[], categories: readonly string[]) {
-  const rows: { readonly cell: Cell; readonly category: number; readonly y: number }[] = []
+  const rows: Row[] = []
   const groups: { readonly name: string; readonly top: number; readonly middle: number }[] = []
   let top = GROUP_GAP / 2
   for (const [name, members] of Map.groupBy(cells, ({ key }) => key[0] ?? '')) {
@@ -216,9 +300,16 @@ function reach(extremes: readonly number[]): { readonly from: number; readonly t
   return from < to ? { from, to } : { from: from - 1, to: to + 1 }
 }
 
-function spoken({ key, value, halfWidth, truth }: Cell, unit: string | undefined): string {
+function spoken({ cells, confidence, unit }: NoisyTablePlot): string {
+  const bars = hasBars(cells) ? ` with their ${percentText(confidence)} intervals` : ''
+  const truths = hasTruths(cells) ? ' and the true values of synthetic data' : ''
+  return `Noisy values${bars}${truths}. ${cells.map((cell) => spokenCell(cell, unit)).join(' ')}`
+}
+
+function spokenCell({ key, value, halfWidth, truth }: Cell, unit: string | undefined): string {
   const inUnit = unit === undefined ? '' : ` ${plainText(unit)}`
+  const near = (number: number) => numberTextNear(number, halfWidth ?? 0)
   const around = halfWidth === null ? '' : ` ± ${numberText(halfWidth)}`
-  const truly = truth === undefined ? '' : `, truly ${numberText(truth)}`
-  return `${key.map((part) => shortened(part, 400, FONT_SIZE)).join(', ')}: ${numberText(value)}${around}${inUnit}${truly}.`
+  const truly = truth === undefined ? '' : `, truly ${near(truth)}`
+  return `${key.map((part) => shortened(part, 400, FONT_SIZE)).join(', ')}: ${near(value)}${around}${inUnit}${truly}.`
 }

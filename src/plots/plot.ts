@@ -42,10 +42,8 @@ export interface NoiseComparisonPlot {
   readonly epsilon: number
   readonly delta: number
   readonly criterion: Criterion
-  /** Of the half-width, strictly between 0 and 1; needed for that criterion only. */
-  readonly confidence?: number
-  /** Of the statistics, such as `people`. */
-  readonly unit?: string
+  /** Of the half-width, strictly between 0 and 1; shown for that criterion only. */
+  readonly confidence: number
   /** In the order of `statistics`; the noise by the criterion. 1 to {@link MOST_POINTS}. */
   readonly rows: readonly {
     readonly statistics: number
@@ -62,13 +60,10 @@ export interface NoiseComparisonPlot {
 /** How the answers to one question spread around its truth. */
 export interface AnswerDistributionPlot {
   readonly plot: 'answer-distribution'
-  /** Such as `geometric`. */
-  readonly mechanism: string
+  readonly mechanism: ComparedMechanism
   readonly epsilon: number
   readonly delta: number
   readonly truth: number
-  /** Of the answer, such as `people`. */
-  readonly unit?: string
   /**
    * In the order of the values; 2 to {@link MOST_POINTS}. `probability` is that of the value where values are discrete, and the
    * density, per unit of the answer, where they are not.
@@ -88,7 +83,7 @@ export interface NoisyTablePlot {
   readonly title: string
   /** The names of the columns that make up a cell's key; at least one. */
   readonly keys: readonly string[]
-  /** Of the values, such as `people`. */
+  /** Of the values, such as `rows`. */
   readonly unit?: string
   /** 1 to {@link MOST_CELLS}; categories are drawn in the order in which they first appear. */
   readonly cells: readonly {

@@ -1,25 +1,47 @@
-import { answerDistributionFigure } from './answer-distribution.ts'
-import type { Figure } from './figure.ts'
-import { noiseComparisonFigure } from './noise-comparison.ts'
-import { noisyTableFigure } from './noisy-table.ts'
-import type { Plot } from './plot.ts'
-import { riskFigure } from './risk.ts'
+import type { TopLevelSpec } from 'vega-lite'
+import { type Figure, WIDTH } from './figure.ts'
+import { FONT_SIZE } from './marks.ts'
 import type { Palette } from './theme.ts'
 
-/**
- * A plot with its places and colours.
- *
- * @throws RangeError for what cannot be drawn: too much, too little, or figures that are not finite.
- */
-export function figureOf(plot: Plot, palette: Palette): Figure {
-  switch (plot.plot) {
-    case 'risk':
-      return riskFigure(plot, palette)
-    case 'noise-comparison':
-      return noiseComparisonFigure(plot, palette)
-    case 'answer-distribution':
-      return answerDistributionFigure(plot, palette)
-    case 'noisy-table':
-      return noisyTableFigure(plot, palette)
+const COLUMNS = 2
+
+/** How large all views are together, without the margins, in pixels. */
+export function extentOf({ views, gaps, margins: { left, right } }: Figure) {
+  const rows = Math.ceil(views.length / COLUMNS)
+  return {
+    width: WIDTH - left - right,
+    height: rows * (views[0]?.height ?? 0) + (rows - 1) * (gaps?.row ?? 0),
+  }
+}
+
+/** The whole picture for Vega-Lite. */
+export function specificationOf({ views, gaps, margins }: Figure, palette: Palette): TopLevelSpec {
+  return {
+    // Vega can only guess how wide text is, so nothing is left to its layout.
+    autosize: 'none',
+    bounds: 'flush',
+    padding: { ...margins },
+    background: palette.background,
+    columns: COLUMNS,
+    spacing: gaps ?? 0,
+    concat: views.map((view) => ({ ...view })),
+    config: {
+      aria: false,
+      font: 'sans-serif',
+      view: { stroke: null },
+      axis: {
+        labelColor: palette.text,
+        titleColor: palette.text,
+        gridColor: palette.grid,
+        domainColor: palette.muted,
+        tickColor: palette.muted,
+        labelFontSize: FONT_SIZE,
+        titleFontSize: 13,
+        titleFontWeight: 'normal',
+        labelPadding: 4,
+      },
+      axisX: { minExtent: 20, maxExtent: 20, titlePadding: 10, labelFlush: false, labelBound: 24 },
+      axisY: { minExtent: 54, maxExtent: 54, titlePadding: 6 },
+    },
   }
 }

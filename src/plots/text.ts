@@ -50,26 +50,31 @@ const WHOLE_NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 
 /** A number as people write it: whole ones whole, others to four digits, tiny and huge ones with an exponent. */
 export function numberText(value: number): string {
   const size = Math.abs(value)
-  const digits = needsExponent(size)
-    ? size.toExponential(3).replace(/\.?0*e\+?/, 'e')
-    : (size >= 1000 ? WHOLE_NUMBERS : NUMBERS).format(size)
-  return signed(value, digits)
+  if (needsExponent(size)) return signed(value, withExponent(size, 4))
+  return signed(value, (size >= 1000 ? WHOLE_NUMBERS : NUMBERS).format(size))
 }
 
-/** A number with as many digits as tell it from others that are `apart` away, and two more. */
+/** No two doubles have the same text of so many significant digits. */
+const MOST_DIGITS = 17
+
+/** A number with as many digits as tell it from others that are `apart` away, and two more, where a double has so many. */
 export function numberTextNear(value: number, apart: number): string {
   const size = Math.abs(value)
-  if (size < apart * 1e-9) return '0'
-  if (needsExponent(size)) return numberText(value)
-  const wanted = apart > 0 ? Math.ceil(Math.log10(Math.max(size, apart) / apart)) + 2 : 4
-  const digits = new Intl.NumberFormat('en-US', {
-    maximumSignificantDigits: Math.min(17, Math.max(wanted, Math.ceil(Math.log10(size + 1)), 4)),
-  })
-  return signed(value, digits.format(size))
+  const telling = apart > 0 ? Math.ceil(Math.log10(Math.max(size, apart) / apart)) + 2 : 0
+  const digits = Math.min(MOST_DIGITS, Math.max(telling, 4))
+  const whole = Math.ceil(Math.log10(size + 1))
+  const inFull = !needsExponent(size) || (size >= 1e15 && digits >= whole)
+  if (!inFull) return signed(value, withExponent(size, digits))
+  const maximumSignificantDigits = Math.min(MOST_DIGITS, Math.max(digits, whole))
+  return signed(value, new Intl.NumberFormat('en-US', { maximumSignificantDigits }).format(size))
 }
 
 function needsExponent(size: number): boolean {
   return size !== 0 && (size < 1e-3 || size >= 1e15)
+}
+
+function withExponent(size: number, digits: number): string {
+  return size.toExponential(digits - 1).replace(/\.?0*e\+?/, 'e')
 }
 
 /** With the same minus sign as the axes. */
@@ -77,9 +82,12 @@ function signed(value: number, digits: string): string {
   return value < 0 ? `\u2212${digits}` : digits
 }
 
-/** A share as a percentage, such as `95 %`. */
+const MOST_BELOW_ALL = 99.99999999
+
+/** A share as a percentage of up to ten digits, such as `95 %`; 100 % is said of all only. */
 export function percentText(share: number): string {
-  return `${Number((share * 100).toPrecision(6))} %`
+  const percentage = Number((share * 100).toPrecision(10))
+  return `${share < 1 ? Math.min(percentage, MOST_BELOW_ALL) : percentage} %`
 }
 
 /** How an axis writes its numbers, for d3-format; undefined: in full. */

@@ -1,4 +1,5 @@
 import { decimalFromNumber, numberFromDecimal } from './decimal.ts'
+import type { Neighbours } from './neighbours.ts'
 import { refuseField } from './refusal.ts'
 
 declare const unit: unique symbol
@@ -156,4 +157,14 @@ export function lossOfTwoSteps({ epsilonNano: epsilon, deltaAtto: delta }: Priva
   const second = Number(delta) * Math.exp(epsilonNumber(epsilon)) * (1 + 1e-12)
   const whole = second < Number(ONE_DELTA_ATTO) ? delta + BigInt(Math.ceil(second)) : ONE_DELTA_ATTO
   return { epsilonNano: doubled, deltaAtto: deltaAtto(whole > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : whole) }
+}
+
+/** What a loss between neighbours amounts to, at most, between datasets that differ by one row replaced. */
+export function lossOfReplacement(loss: PrivacyLoss, neighbours: Neighbours): PrivacyLoss {
+  switch (neighbours) {
+    case 'add-remove':
+      return lossOfTwoSteps(loss)
+    case 'change-one':
+      return loss
+  }
 }

@@ -6,7 +6,7 @@ import {
   greatestCommonDivisor,
   placeAt,
 } from './exact-query.ts'
-import { LARGEST_SUM_TABLE, MOST_ANSWERS, MOST_SUM_ADDITIONS, tooManyWorlds } from './limits.ts'
+import { type ColumnLimits, LARGEST_SUM_TABLE, tooManyWorlds } from './limits.ts'
 import { binomialsOf, positionsUpTo } from './subsets.ts'
 
 /** An exact answer, and how many worlds have it. */
@@ -17,19 +17,24 @@ export interface AnswerCount {
 }
 
 /**
- * The different answers in ascending order, without looking at worlds; of at most 1e300 worlds in all. How they are counted
- * is proved in docs/proofs/disclosure-risk.md.
+ * Counts, when it is called, the different answers in ascending order, without looking at worlds; of at most 1e300 worlds
+ * in all. How they are counted is proved in docs/proofs/disclosure-risk.md.
  *
- * @throws Refusal (`too-many-worlds`) before anything is counted, where it would take too long.
+ * @throws Refusal (`too-many-worlds`) at once, where counting would take too long.
  * @throws RangeError for a variance or a standard deviation.
  */
-export function structuredAnswers(query: ExactQuery, released: number): readonly AnswerCount[] {
+export function prepareStructuredAnswers(
+  query: ExactQuery,
+  released: number,
+  limits: ColumnLimits,
+): () => readonly AnswerCount[] {
   switch (query.kind) {
     case 'sum':
     case 'mean':
-      return answersOfSum(query.values, released)
+      return prepareAnswersOfSum(query.values, released, limits)
     case 'orderStatistic':
-      return answersOfOrderStatistic(query, query.share, released)
+      if (placeAt(query.share, released).above !== 0n) requireFewPairs(query.values.length - released, limits)
+      return () => answersOfOrderStatistic(query, query.share, released)
     default:
       throw new RangeError('squares are not told by order')
   }
@@ -52,20 +57,26 @@ function collected(counts: readonly AnswerCount[]): readonly AnswerCount[] {
  * Sums of those released, or, where they are fewer, of those left out: what everybody's sum lacks. They are counted in
  * steps above the least value, so that as many of the least value is 0.
  */
-function answersOfSum(values: readonly bigint[], released: number): readonly AnswerCount[] {
+function prepareAnswersOfSum(
+  values: readonly bigint[],
+  released: number,
+  limits: ColumnLimits,
+): () => readonly AnswerCount[] {
   const leftOut = values.length - released
   const chosen = Math.min(released, leftOut)
   const { least, step, steps } = inSteps(values)
-  const counts = steps.every((value) => value <= 1n)
-    ? countsOfOnes(steps.filter((value) => value === 1n).length, values.length, chosen)
-    : countsOfSums(steps, chosen)
-  const everybody = values.reduce((sum, value) => sum + value, 0n)
-  const base = BigInt(chosen) * least
-  const answers = [...counts.entries()].flatMap(([sum, worlds]) =>
-    worlds === 0 ? [] : [{ answer: base + step * BigInt(sum), worlds }],
-  )
-  if (released <= leftOut) return answers
-  return answers.map(({ answer, worlds }) => ({ answer: everybody - answer, worlds })).reverse()
+  const count = steps.every((value) => value <= 1n)
+    ? () => countsOfOnes(steps.filter((value) => value === 1n).length, values.length, chosen)
+    : prepareCountsOfSums(steps, chosen, limits)
+  return () => {
+    const everybody = values.reduce((sum, value) => sum + value, 0n)
+    const base = BigInt(chosen) * least
+    const answers = [...count().entries()].flatMap(([sum, worlds]) =>
+      worlds === 0 ? [] : [{ answer: base + step * BigInt(sum), worlds }],
+    )
+    if (released <= leftOut) return answers
+    return answers.map(({ answer, worlds }) => ({ answer: everybody - answer, worlds })).reverse()
+  }
 }
 
 /** Values as whole steps above the least of them, as large as they can be. */
@@ -89,15 +100,26 @@ function countsOfOnes(ones: number, size: number, chosen: number): Float64Array 
   return counts
 }
 
-/** How many ways there are to choose so many of the values, by their sum. */
-function countsOfSums(ascending: readonly bigint[], chosen: number): Float64Array {
+function prepareCountsOfSums(
+  ascending: readonly bigint[],
+  chosen: number,
+  limits: ColumnLimits,
+): () => Float64Array {
   const sums = [1n]
   for (const value of ascending.slice(ascending.length - chosen).reverse())
     sums.push((sums.at(-1) ?? 0n) + value)
-  requireFewSums(sums, ascending.length)
-  const values = ascending.map(Number)
+  requireFewSums(sums, ascending.length, limits)
+  return () => countsOfSums(ascending.map(Number), sums.map(Number))
+}
+
+/**
+ * How many ways there are to choose so many of the values, by their sum.
+ * @param sums how many there are of no values, of one, and so on, with all that no values have
+ */
+function countsOfSums(values: readonly number[], sums: readonly number[]): Float64Array {
+  const chosen = sums.length - 1
   /** By how many are chosen of the values so far, and by their sum. */
-  const ways = sums.map((ofSoMany) => new Float64Array(Number(ofSoMany)))
+  const ways = sums.map((ofSoMany) => new Float64Array(ofSoMany))
   ways[0]?.fill(1)
   for (const [place, value] of values.entries()) {
     const largestSums = [0]
@@ -122,12 +144,22 @@ function addShifted(
     counts[sum] = (counts[sum] ?? 0) + (without[sum - value] ?? 0)
 }
 
-/** @param sums how many there are of no values, of one, and so on, with all that no values have. */
-function requireFewSums(sums: readonly bigint[], size: number): void {
+function requireFewSums(
+  sums: readonly bigint[],
+  size: number,
+  { columns, answers: mostAnswers, sumAdditions }: ColumnLimits,
+): void {
   const [answers = 0n, entries] = [sums.at(-1), sums.reduce((total, ofSoMany) => total + ofSoMany)]
-  const limit = Math.floor(Math.min(LARGEST_SUM_TABLE, MOST_SUM_ADDITIONS / size))
-  if (answers > BigInt(MOST_ANSWERS)) throw tooManyWorlds(COARSER, 'different sums', answers, MOST_ANSWERS)
-  if (entries > BigInt(limit)) throw tooManyWorlds(COARSER, 'sums of as many or fewer values', entries, limit)
+  const limit = Math.floor(Math.min(LARGEST_SUM_TABLE, sumAdditions / size))
+  if (answers > BigInt(mostAnswers))
+    throw tooManyWorlds(COARSER, { counted: 'different sums', asked: answers, limit: mostAnswers, columns })
+  if (entries > BigInt(limit))
+    throw tooManyWorlds(COARSER, {
+      counted: 'sums of as many or fewer values',
+      asked: entries,
+      limit,
+      columns,
+    })
 }
 
 const COARSER = 'these values have too many sums to count them; rounded to a coarser grid they have fewer'
@@ -143,7 +175,6 @@ function answersOfOrderStatistic(
 ): readonly AnswerCount[] {
   const { rank, above } = placeAt(share, released)
   const skippable = values.length - released
-  if (above !== 0n) requireFewPairs(skippable)
   const ascending = ascendingPositions(values).map((position) => values[position] ?? 0n)
   const at = (place: number) => ascending[place] ?? 0n
   /** In how many ways a number of ranks fill as many positions and some that are skipped. */
@@ -170,14 +201,12 @@ function answersOfOrderStatistic(
   )
 }
 
-function requireFewPairs(skippable: number): void {
+function requireFewPairs(skippable: number, { columns, answers }: ColumnLimits): void {
   const pairs = (BigInt(skippable + 1) * BigInt(skippable + 2)) / 2n
-  if (pairs > BigInt(MOST_ANSWERS))
+  if (pairs > BigInt(answers))
     throw tooManyWorlds(
       'the query falls between two ranks, and more pairs of values can be at them than can be counted; for a released ' +
         'size closer to that of the universe, or one for which it falls on a rank, there are fewer',
-      'pairs',
-      pairs,
-      MOST_ANSWERS,
+      { counted: 'pairs', asked: pairs, limit: answers, columns },
     )
 }

@@ -1,15 +1,9 @@
 import { Refusal } from '../privacy/refusal.ts'
-import {
-  analyse,
-  curve,
-  epsilonForRisk,
-  type Posterior,
-  posteriorAt,
-  type RiskAnalysis,
-  tightBoundAt,
-  upperBoundAt,
-} from './disclosure-risk.ts'
-import { MOST_LISTED_NUMBERS } from './limits.ts'
+import { prepareAnalysis, type RiskAnalysis } from './analysis.ts'
+import { curve, tightBoundAt, upperBoundAt } from './bounds.ts'
+import { epsilonForRisk } from './epsilon-for-risk.ts'
+import { MOST_CURVE_STEPS, MOST_LISTED_NUMBERS, tooManyWorlds } from './limits.ts'
+import { type Posterior, posteriorAt } from './posterior.ts'
 import type { RiskQuestion } from './question.ts'
 
 /** The same question about each column of a universe of people. */
@@ -19,7 +13,7 @@ export interface ColumnsQuestion extends Omit<RiskQuestion, 'universe'> {
 }
 
 /** What an adversary is told. */
-export interface Told {
+export interface NoisyResponse {
   /** Left out: only the sensitivities are asked for. */
   readonly epsilon?: number | undefined
   /** Of each column, or of all alike. */
@@ -27,18 +21,18 @@ export interface Told {
 }
 
 /** What an adversary learns of one column. */
-interface Learnt {
+interface ColumnRisk {
   readonly bounds?: { readonly upperBound: number; readonly tightBound: number }
   readonly posterior?: Posterior & { readonly response: number }
 }
 
 /**
  * What an adversary learns of who was released, by column: the bounds at an epsilon, and the beliefs after a response.
- * @throws Refusal as {@link analyse} does, naming the column.
+ * @throws Refusal as {@link prepareAnalysis} does, naming the column, before any column is worked out.
  */
-export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & Told) {
+export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & NoisyResponse) {
   const mostListed = MOST_LISTED_NUMBERS / Object.keys(question.columns).length
-  return analyseColumns<Learnt>(question, (analysis, column) => {
+  return analyseColumns<ColumnRisk>(question, (analysis, column) => {
     if (epsilon === undefined) return {}
     const told = typeof response === 'object' ? response[column] : response
     return {
@@ -62,7 +56,7 @@ export interface EpsilonRange {
 }
 
 /** A risk that is accepted. */
-export interface Accepted {
+export interface AcceptedRisk {
   readonly risk: number
   readonly tolerance?: number
   /** Where both bounds are wanted. */
@@ -71,18 +65,34 @@ export interface Accepted {
 
 /**
  * The epsilons that an accepted risk allows, by column.
- * @throws Refusal as {@link analyse} and {@link epsilonForRisk} do, naming the column where it is about its values.
+ * @throws Refusal as {@link prepareAnalysis} and {@link epsilonForRisk} do, naming the column where it is about its values.
  */
-export function epsilonOfColumns({ risk, tolerance, curve: range, ...question }: ColumnsQuestion & Accepted) {
+export function epsilonOfColumns({
+  risk,
+  tolerance,
+  curve: range,
+  ...question
+}: ColumnsQuestion & AcceptedRisk) {
   const columns = analyseColumns(question, (analysis) => ({
     analysis,
     ...epsilonForRisk(analysis, risk, tolerance),
   }))
+  if (range !== undefined) requireCurveFits(columns, range)
   const epsilons = range && evenlySpaced({ to: inSightOf(columns), ...range })
   return columns.map(({ analysis, ...figures }) => ({
     ...figures,
     ...(epsilons === undefined ? {} : { curve: curve(analysis, epsilons) }),
   }))
+}
+
+function requireCurveFits(
+  columns: readonly { readonly analysis: RiskAnalysis }[],
+  { points }: EpsilonRange,
+): void {
+  const asked = columns.reduce((sum, { analysis }) => sum + analysis.answers.length, 0) * points
+  if (asked <= MOST_CURVE_STEPS) return
+  const excess = { counted: 'steps of the curve', asked: BigInt(asked), limit: MOST_CURVE_STEPS }
+  throw tooManyWorlds('the curve has too many points for so many different answers', excess)
 }
 
 type Bounds = ReturnType<typeof epsilonForRisk>
@@ -104,8 +114,13 @@ function analyseColumns<Figures>(
   { columns, ...question }: ColumnsQuestion,
   figuresOf: (analysis: RiskAnalysis, column: string) => Figures,
 ) {
-  return Object.entries(columns).map(([column, universe]) => {
-    const analysis = analysed({ ...question, universe }, column)
+  const universes = Object.entries(columns)
+  const prepared = universes.map(([column, universe]) => ({
+    column,
+    analyse: prepareColumn({ ...question, universe }, column, universes.length),
+  }))
+  return prepared.map(({ column, analyse }) => {
+    const analysis = analyse()
     const { worlds, ways, boundedSensitivity, unboundedSensitivity } = analysis
     const { largestDifference, upperBoundHolds, largestPrior } = analysis
     return {
@@ -122,11 +137,11 @@ function analyseColumns<Figures>(
 }
 
 /** What is wrong with a column's values is said of that column. */
-function analysed(question: RiskQuestion, column: string): RiskAnalysis {
+function prepareColumn(question: RiskQuestion, column: string, columns: number): () => RiskAnalysis {
   const named = (text: string) =>
     text.startsWith('universe') ? text.replace('universe', `universe.${column}`) : text
   try {
-    return analyse(question)
+    return prepareAnalysis(question, columns)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const errors = error.errors.map(({ field, rule }) => ({ field: named(field), rule }))

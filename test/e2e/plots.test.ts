@@ -123,9 +123,13 @@ describe('what cannot be drawn', () => {
     expect(await refused(path, { question: JSON.stringify(question) })).toEqual(['question.truth'])
   })
 
-  test('a mechanism that does not apply', async () => {
-    const question = JSON.stringify({ mechanism: 'analytic-gaussian', epsilon: 1 })
-    expect(await refused('/v1/plots/answer-distribution', { question })).not.toEqual([])
+  test.each([
+    { mechanism: 'analytic-gaussian', epsilon: 1 },
+    { mechanism: 'classic-gaussian', epsilon: 2, delta: 1e-5 },
+    { mechanism: 'geometric', epsilon: 1, wholeNumbers: false, perStatistic: { contribution: 0.5 } },
+  ])('a mechanism that does not apply: %j', async (workload) => {
+    const question = JSON.stringify(workload)
+    expect(await refused('/v1/plots/answer-distribution', { question })).toEqual(['question.mechanism'])
   })
 
   test.each(['noise-comparison', 'answer-distribution'])('an epsilon that is none: %s', async (plot) => {

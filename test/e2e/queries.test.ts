@@ -200,7 +200,8 @@ describe('preview', () => {
 
   test.each([
     ['queries/preview', { kind: 'count', epsilon: 0.5 }, 0.5],
-    ['queries/batch/preview', { queries: [{ kind: 'count', epsilon: 0.5 }] }, 1],
+    ['queries/batch/preview', { queries: [{ kind: 'count', epsilon: 0.5 }] }, 0.5],
+    ['queries/batch/preview', { queries: [{ kind: 'histogram', column: 'Sex', epsilon: 0.5 }] }, 1],
     ['sparse-vector-sessions/preview', { threshold: 10, positives: 1, epsilon: 0.5 }, 1],
   ])('%s tells what an informed adversary can guess', async (path, body, lossOfOneReplaced) => {
     const ask = (candidates: string) =>

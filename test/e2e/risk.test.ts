@@ -34,6 +34,17 @@ describe('POST /v1/risk', () => {
     expect(days?.posterior?.confidence).toBeCloseTo(0.61802372 - 0.25, 7)
   })
 
+  test('takes a universe of ten thousand people, and a prior of thousands of worlds', async () => {
+    const universe = { value: Array.from({ length: 10_000 }, (_, person) => 100_000 + person / 100) }
+    const one = await ask('', { universe, released: 9_999, query: { kind: 'mean' } }).expect(200)
+    expect(one.body.columns[0].worlds).toBe(10_000)
+    const pairs = { universe: { value: Array.from({ length: 120 }, (_, person) => person) }, released: 2 }
+    const prior = Array.from({ length: 7_140 }, () => 1 / 7_140)
+    await ask('', { ...pairs, query: { kind: 'sum' }, prior }).expect(200)
+    const { body } = await ask('', { ...school, extra: 'x'.repeat(1_100_000) }).expect(413)
+    expect(body).toMatchObject({ code: 'body-too-large', detail: 'The body is larger than 1024 KiB.' })
+  })
+
   test('takes a response for each column, and says nothing of epsilon where none is given', async () => {
     const { body } = await ask('', {
       ...school,

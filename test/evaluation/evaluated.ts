@@ -14,7 +14,7 @@ import { uniformFromWords } from '../../src/mechanisms/uniform-integers.ts'
 import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
 import { plan as planQuery } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import type { Exact } from '../../src/release.ts'
+import type { ExactAggregate } from '../../src/release.ts'
 import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planOf } from '../planner/planned.ts'
 
@@ -50,7 +50,7 @@ export function noiseOf(planned: Plan, noise: readonly number[]): UniformSource 
   return scriptedSource(noise.flatMap((wanted) => tapeTo(BigInt(wanted), sample)))
 }
 
-export const estimates = (...integers: readonly (readonly bigint[])[]): Exact => ({
+export const estimates = (...integers: readonly (readonly bigint[])[]): ExactAggregate => ({
   release: 'estimates',
   integers,
 })
@@ -74,7 +74,7 @@ export function keysOf(evaluation: Evaluation): EvaluatedKeys {
 /** An evaluation whose runs get these draws of noise, number by number. */
 export async function evaluated(
   wire: object,
-  exact: Exact,
+  exact: ExactAggregate,
   noise: readonly number[],
   runs: number,
   { shown = runs, room = { evaluate } }: { readonly shown?: number; readonly room?: Room } = {},
@@ -93,7 +93,7 @@ const census = declareDataset(censusRegistration, 'v1', undefined)
 export const planCensus = (wire: object) => planQuery(querySchema.parse(wire), census, { maxCells: 1000 })
 
 /** Answers made of numbers of each sort: a name, the query, and what was read. */
-export const KINDS: readonly (readonly [string, object, Exact])[] = [
+export const KINDS: readonly (readonly [string, object, ExactAggregate])[] = [
   ['a table', { kind: 'histogram', column: 'Region', mechanism: 'laplace' }, estimates([9n, 8n, 0n, 7n])],
   [
     'a variance',

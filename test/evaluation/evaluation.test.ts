@@ -3,7 +3,7 @@ import { censusRegistration, generateCensus } from '../../src/demo.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { type Exact, letOut, readExact } from '../../src/release.ts'
+import { type ExactAggregate, readAggregate, releaseAggregate } from '../../src/release.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { planOf } from '../planner/planned.ts'
 import { candidatesOf, estimates, KINDS, numbersOf, planCensus, taped } from './evaluated.ts'
@@ -18,7 +18,7 @@ test.each(KINDS)('%s: a thread that gets a copy finds the same', async (_name, w
 
 test('so do threads that select', async () => {
   const where = { column: 'Age', op: '>=', value: 30 }
-  const selections: readonly (readonly [object, Exact])[] = [
+  const selections: readonly (readonly [object, ExactAggregate])[] = [
     [
       {
         kind: 'noisyMax',
@@ -63,10 +63,10 @@ test('progress is told at most ten times a second', async () => {
 })
 
 test('what was read for another plan', async () => {
-  const exact: Exact = { release: 'noisy-max', scores: [1n] }
+  const exact: ExactAggregate = { release: 'noisy-max', scores: [1n] }
   const options = { runs: 1, shown: 0, noiseSource: taped() }
   await expect(evaluate(planOf({ kind: 'count' }), exact, options)).rejects.toThrow(RangeError)
-  await expect(letOut(planOf({ kind: 'count' }), exact, taped())).rejects.toThrow(RangeError)
+  await expect(releaseAggregate(planOf({ kind: 'count' }), exact, taped())).rejects.toThrow(RangeError)
 })
 
 const SEXES = censusRegistration.columns[0].categories
@@ -78,7 +78,7 @@ const censusRows: readonly StoredRow[] = generateCensus().map((person) => ({
 }))
 
 const readCensus = (planned: Plan) =>
-  readExact(
+  readAggregate(
     planned,
     referenceEngine(() => censusRows),
   )

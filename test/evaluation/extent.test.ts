@@ -5,7 +5,7 @@ import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { MAX_RUNS, MAX_SHOWN, MAX_WORK, requireExtent } from '../../src/evaluation/extent.ts'
 import { plan as planQuery } from '../../src/planner/plan.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import type { Exact } from '../../src/release.ts'
+import type { ExactAggregate } from '../../src/release.ts'
 import { people } from '../planner/people.ts'
 import { planOf } from '../planner/planned.ts'
 import { estimates, numbersOf, taped } from './evaluated.ts'
@@ -56,7 +56,7 @@ describe('what is refused', () => {
           indexes: Float64Array.from({ length: 100_000 }, (_, position) => position),
           counts: new Float64Array(100_000).fill(1),
         },
-      } satisfies Exact,
+      } satisfies ExactAggregate,
     ],
     [
       { kind: 'keySelection', column: 'Note', delta: 0.01 },
@@ -66,7 +66,7 @@ describe('what is refused', () => {
           texts: Array.from({ length: 100_000 }, (_, position) => `${position}`),
           counts: new Float64Array(100_000).fill(1),
         },
-      } satisfies Exact,
+      } satisfies ExactAggregate,
     ],
   ])('more runs than what was read has room for: %j', async (wire, exact) => {
     const planned = planOf(wire)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
-import type { Exact } from '../../src/release.ts'
+import type { ExactAggregate } from '../../src/release.ts'
 import { planOf } from '../planner/planned.ts'
 import { keysOf, taped } from './evaluated.ts'
 import { KEY_LAWS } from './laws.ts'
@@ -10,7 +10,10 @@ test.each(KEY_LAWS)('$name', ({ check }) => check({ evaluate }))
 test('keys that are too long make room for others', async () => {
   const planned = planOf({ kind: 'keySelection', column: 'Note', epsilon: 1, delta: 1e-3 })
   const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(4_000_000)).concat('short')
-  const exact: Exact = { release: 'key-selection', texts: { texts, counts: Float64Array.of(9, 8, 7, 6) } }
+  const exact: ExactAggregate = {
+    release: 'key-selection',
+    texts: { texts, counts: Float64Array.of(9, 8, 7, 6) },
+  }
   const { keys, distinctKeys } = keysOf(
     await evaluate(planned, exact, { runs: 1, shown: 0, noiseSource: taped() }),
   )

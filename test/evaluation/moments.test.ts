@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { answerNumbers } from '../../src/evaluation/truth.ts'
 import { report } from '../../src/planner/report.ts'
-import { letOut } from '../../src/release.ts'
+import { releaseAggregate } from '../../src/release.ts'
 import { planOf } from '../planner/planned.ts'
 import { estimates, evaluated, KINDS, meanOf, numbersOf, taped } from './evaluated.ts'
 
@@ -13,7 +13,7 @@ test.each(KINDS)('%s: what is kept of runs is what the runs together tell', asyn
   const noiseSource = taped()
   const answers: (readonly { readonly value: number; readonly halfWidth: number | null }[])[] = []
   for (let run = 0; run < runs; run += 1)
-    answers.push(answerNumbers(report(planned, await letOut(planned, exact, noiseSource))))
+    answers.push(answerNumbers(report(planned, await releaseAggregate(planned, exact, noiseSource))))
 
   expect(evaluation.shown).toHaveLength(7)
   for (const [run, { values }] of evaluation.shown.entries())

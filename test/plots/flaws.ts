@@ -216,6 +216,9 @@ function riskFlaws(picture: Picture, plot: RiskPlot, theme: Theme): readonly str
 
 const NAMES = ['laplace', 'geometric', 'analytic-gaussian', 'classic-gaussian'] as const
 
+const written = (mechanism: (typeof NAMES)[number]) =>
+  mechanism === 'laplace' ? 'Laplace' : mechanism.replace('-gaussian', ' Gaussian')
+
 function comparisonFlaws(picture: Picture, plot: NoiseComparisonPlot, theme: Theme): readonly string[] {
   const { background, series } = palettes[theme]
   const behind = colourOf(background)
@@ -236,7 +239,7 @@ function comparisonFlaws(picture: Picture, plot: NoiseComparisonPlot, theme: The
           ) > 0.6,
         `no ${mechanism}`,
       ),
-      ...says(picture, mechanism === 'laplace' ? 'Laplace' : mechanism.replace('-gaussian', ' Gaussian')),
+      ...says(picture, written(mechanism)),
       ...crossings.flatMap(({ from }) => [
         ...says(picture, `from ${from}`),
         ...check(
@@ -296,8 +299,30 @@ function distributionFlaws(picture: Picture, plot: AnswerDistributionPlot, theme
         !shows(nearTop(scale.x(plot.truth - 1.1 * plot.halfWidth)), area, behind),
       'too wide a band',
     ),
-    ...says(picture, `${plot.confidence * 100} % of answers: `),
-    ...says(picture, 'truth '),
+    ...says(picture, `${written(plot.mechanism)} noise`),
+    ...says(picture, `${Number((plot.confidence * 100).toPrecision(12))} % of answers: `),
+    ...distributionTextFlaws(picture, plot),
+  ]
+}
+
+/** Whether what is written of the truth and of the interval is so, and close enough to tell them apart. */
+export function distributionTextFlaws(
+  { texts }: Picture,
+  { truth, halfWidth }: AnswerDistributionPlot,
+): readonly string[] {
+  const read = (pattern: RegExp) =>
+    (texts.map(({ text }) => pattern.exec(text)).find((match) => match !== null) ?? [])
+      .slice(1)
+      .map((number) => Number(number.replaceAll(',', '').replace('−', '-')))
+  const [about = Number.NaN] = read(/^truth (\S+)$/)
+  const [from = Number.NaN, to = Number.NaN] = read(/ of answers: (\S+) to (\S+)$/)
+  const apart = (one: number, other: number) => Math.abs(one - other)
+  return [
+    ...check(apart(about, truth) <= Math.min(halfWidth / 20, Math.abs(truth) / 1000), 'another truth'),
+    ...check(
+      apart(from, truth - halfWidth) <= halfWidth / 20 && apart(to, truth + halfWidth) <= halfWidth / 20,
+      'another interval',
+    ),
   ]
 }
 
@@ -360,8 +385,10 @@ function tableFlaws(picture: Picture, plot: NoisyTablePlot, theme: Theme): reado
     }
     y += sorted.length * 20 + 12
   }
+  const unit = /^\w+$/.test(plot.unit ?? '') ? ` (${plot.unit})` : ''
   return [
     ...flaws,
+    ...says(picture, `Noisy value${unit}`),
     ...check(
       plot.cells.some(({ truth }) => truth !== undefined) ===
         picture.texts.some(({ text: written }) => written === 'true value (synthetic data)'),

@@ -173,25 +173,39 @@ test('labels find their places wherever the truth lies and however large it is',
     fc.asyncProperty(
       fc.double({ min: -3, max: 3, noNaN: true }),
       fc.integer({ min: -8, max: 13 }),
+      fc.constantFrom(0, 1e3, -1e6, 1e9),
       fc.constantFrom(distributionPlot, densityPlot),
-      async (shift, exponent, sample) => {
+      async (shift, exponent, far, sample) => {
         const size = 10 ** exponent
+        const middle = far * Math.min(size, 1e6)
         const plot = {
           ...sample,
-          truth: shift * size,
+          truth: middle + shift * size,
           halfWidth: 0.4 * size,
           points: sample.points.map(({ probability }, index) => ({
-            value: (index / sample.points.length - 0.5) * size,
+            value: middle + (index / sample.points.length - 0.5) * size,
             probability: probability / size,
           })),
         }
-        expect(
-          flawsOf(await drawPlot(plot, 'dark'), plot, 'dark').filter((flaw) => PLACES.test(flaw)),
-        ).toEqual([])
+        const flaws = flawsOf(await drawPlot(plot, 'dark'), plot, 'dark')
+        expect(flaws.filter((flaw) => PLACES.test(flaw) || /^another/.test(flaw))).toEqual([])
       },
     ),
     { numRuns: 40 },
   )
+})
+
+test('an end of an interval that is 0 but for rounding is written as 0', async () => {
+  const plot = {
+    ...distributionPlot,
+    truth: 0.1 + 0.2,
+    halfWidth: 0.3,
+    points: distributionPlot.points.map(({ value, probability }) => ({
+      value: value / 10 - 11.7,
+      probability,
+    })),
+  }
+  expect(await drawPlot(plot, 'light')).toContain('>95 % of answers: 0 to 0.6</text>')
 })
 
 test('no picture needs anything but itself', async () => {

@@ -99,7 +99,6 @@ export function comparisonPlot(
     delta: 1e-5,
     criterion,
     confidence: 0.95,
-    unit: 'people',
     rows: rows.map((row) => ({
       statistics: row.statistics,
       noise: Object.fromEntries(Object.entries(row.noise).map(([name, noise]) => [name, noise[criterion]])),
@@ -117,7 +116,6 @@ export const distributionPlot: AnswerDistributionPlot = {
   epsilon: 0.5,
   delta: 0,
   truth: 120,
-  unit: 'people',
   points: Array.from({ length: 31 }, (_, index) => ({
     value: 105 + index,
     probability: Math.tanh(1 / 4) * Math.exp(-Math.abs(index - 15) / 2),
@@ -130,11 +128,10 @@ export const distributionPlot: AnswerDistributionPlot = {
 /** The density of a normal law of standard deviation 3730.6. */
 export const densityPlot: AnswerDistributionPlot = {
   plot: 'answer-distribution',
-  mechanism: 'analytic Gaussian',
+  mechanism: 'analytic-gaussian',
   epsilon: 1,
   delta: 1e-5,
   truth: 1_250_000,
-  unit: 'EUR',
   points: Array.from({ length: 201 }, (_, index) => {
     const deviations = (index - 100) / 25
     return {
@@ -145,6 +142,31 @@ export const densityPlot: AnswerDistributionPlot = {
   discrete: false,
   halfWidth: 7311.9,
   confidence: 0.95,
+}
+
+/** About a truth beside which a double has few fractional digits left. */
+export const farPlot: AnswerDistributionPlot = {
+  ...distributionPlot,
+  truth: 1e15,
+  points: distributionPlot.points.map(({ value, probability }) => ({
+    value: 1e15 - 120 + value,
+    probability,
+  })),
+}
+
+/** Laplace noise at epsilon 1e-9, about a truth that it dwarfs. */
+export const dwarfedPlot: AnswerDistributionPlot = {
+  ...densityPlot,
+  mechanism: 'laplace',
+  epsilon: 1e-9,
+  delta: 0,
+  truth: 1,
+  points: Array.from({ length: 201 }, (_, index) => {
+    const scales = (index - 100) / 20
+    return { value: 1 + scales * 1e9, probability: Math.exp(-Math.abs(scales)) / 2e9 }
+  }),
+  halfWidth: 1e9 * Math.log(1e7),
+  confidence: 0.9999999,
 }
 
 /** Not in the order of the alphabet, so that a picture shows whether it keeps to the order it was given. */
@@ -170,7 +192,7 @@ export const tablePlot: NoisyTablePlot = {
   plot: 'noisy-table',
   title: 'People by occupation and sex',
   keys: ['Occupation', 'Sex'],
-  unit: 'people',
+  unit: 'rows',
   confidence: 0.95,
   cells: OCCUPATIONS.flatMap((occupation, row) =>
     SEXES.map((sex, column) => {
@@ -222,8 +244,6 @@ export const hostilePlots: readonly Plot[] = [
     query: HOSTILE[0],
     panels: HOSTILE.slice(0, 12).map((name) => ({ ...panelOf('school_year'), name })),
   },
-  { ...comparisonPlot(20), unit: HOSTILE[1] },
-  { ...distributionPlot, mechanism: HOSTILE[5], unit: HOSTILE[0] },
   {
     ...tablePlot,
     title: HOSTILE[2],
@@ -276,6 +296,8 @@ export const samples: Readonly<Record<string, Plot>> = {
     halfWidth: 300,
   },
   'distribution on a fine grid': densityPlot,
+  'a truth far larger than its noise': farPlot,
+  'a truth far smaller than its noise': dwarfedPlot,
   'table of 5 by 2': tablePlot,
   'table of 60 cells': fullTablePlot,
   ...Object.fromEntries(hostilePlots.map((plot, index) => [`hostile texts ${index + 1}`, plot])),

@@ -91,7 +91,23 @@ test('numbers are written as people write them', () => {
     '1,250,000',
   ])
   expect([1e-5, 1.5e-7, -0.00012346, 1e20].map(numberText)).toEqual(['1e-5', '1.5e-7', '−1.235e-4', '1e20'])
-  expect([0.95, 0.999, 0.5].map(percentText)).toEqual(['95 %', '99.9 %', '50 %'])
+})
+
+test('percentages never say all of what is not all', () => {
+  expect([0.95, 0.999, 0.5, 0.29, 1 / 3].map(percentText)).toEqual([
+    '95 %',
+    '99.9 %',
+    '50 %',
+    '29 %',
+    '33.33333333 %',
+  ])
+  expect([0.9999999, 1 - 1e-9, 1 - 1e-10, 1 - 1e-13, 1].map(percentText)).toEqual([
+    '99.99999 %',
+    '99.9999999 %',
+    '99.99999999 %',
+    '99.99999999 %',
+    '100 %',
+  ])
 })
 
 test('numbers beside one another are told apart', () => {
@@ -100,6 +116,27 @@ test('numbers beside one another are told apart', () => {
   expect(numberTextNear(114, 6)).toBe('114')
   expect(numberTextNear(-180, 300)).toBe('−180')
   expect(numberTextNear(0, 3)).toBe('0')
-  expect(numberTextNear(0.1 + 0.2 - 0.3, 0.3)).toBe('0')
   expect(numberTextNear(12.5, 0)).toBe('12.5')
+  expect(numberTextNear(1, 3e9)).toBe('1')
+  expect([-6, 0, 6].map((step) => numberTextNear(1e15 + step, 6))).toEqual([
+    '999,999,999,999,994',
+    '1,000,000,000,000,000',
+    '1,000,000,000,000,006',
+  ])
+  expect([0, 2e4].map((step) => numberTextNear(1e15 + step, 2e4))).toEqual(['1e15', '1.00000000002e15'])
+  expect([1e-6, 1.00001e-6].map((value) => numberTextNear(value, 1e-11))).toEqual(['1e-6', '1.00001e-6'])
+})
+
+test('numbers are told apart wherever doubles are', () => {
+  fc.assert(
+    fc.property(
+      fc.double({ min: -1e15, max: 1e15, noNaN: true }),
+      fc.double({ min: 0, max: 1e15, minExcluded: true, noNaN: true }),
+      (truth, halfWidth) => {
+        fc.pre(truth - halfWidth < truth && truth < truth + halfWidth)
+        const ends = [truth - halfWidth, truth, truth + halfWidth]
+        expect(new Set(ends.map((value) => numberTextNear(value, halfWidth))).size).toBe(3)
+      },
+    ),
+  )
 })

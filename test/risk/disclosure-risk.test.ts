@@ -1,22 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Refusal, type RefusalCode } from '../../src/privacy/refusal.ts'
-import * as risk from '../../src/risk/disclosure-risk.ts'
-import {
-  analyse,
-  curve,
-  epsilonForRisk,
-  posteriorAt,
-  type RiskAnalysis,
-  tightBoundAt,
-  upperBoundAt,
-} from '../../src/risk/disclosure-risk.ts'
+import * as analysis from '../../src/risk/analysis.ts'
+import { analyse, type RiskAnalysis } from '../../src/risk/analysis.ts'
+import * as bounds from '../../src/risk/bounds.ts'
+import { curve, tightBoundAt, upperBoundAt } from '../../src/risk/bounds.ts'
+import * as epsilons from '../../src/risk/epsilon-for-risk.ts'
+import { epsilonForRisk } from '../../src/risk/epsilon-for-risk.ts'
+import * as posteriors from '../../src/risk/posterior.ts'
+import { posteriorAt } from '../../src/risk/posterior.ts'
 import type { RiskQuery, RiskQuestion } from '../../src/risk/question.ts'
 import { RISK_LAWS } from './laws.ts'
 import { anyQuery, anyQuestion, anyWeights, withPrior } from './questions.ts'
 
 describe('laws', () => {
-  it.each(RISK_LAWS)('$name', ({ check }) => check(risk))
+  it.each(RISK_LAWS)('$name', ({ check }) => check({ ...analysis, ...bounds, ...posteriors, ...epsilons }))
 })
 
 /*

@@ -4,7 +4,18 @@ import type { RiskQuestion, Way } from '../../src/risk/question.ts'
 import { naiveAnalysis, naiveLargestRisk, naivePosterior, naiveTightBound, naiveUpperBound } from './naive.ts'
 import { anyQuestion, anyStructuredQuery, anyWeights, withPrior } from './questions.ts'
 
-export type Risk = typeof import('../../src/risk/disclosure-risk.ts')
+export type Risk = typeof import('../../src/risk/analysis.ts') &
+  typeof import('../../src/risk/bounds.ts') &
+  typeof import('../../src/risk/posterior.ts') &
+  typeof import('../../src/risk/epsilon-for-risk.ts')
+
+/** The modules that it is made of, by their path below src/. */
+export const RISK_MODULES = [
+  'risk/analysis.ts',
+  'risk/bounds.ts',
+  'risk/posterior.ts',
+  'risk/epsilon-for-risk.ts',
+]
 
 /** What is true of the room's source as it is, and of no mutant. */
 export interface RiskLaw {

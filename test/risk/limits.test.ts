@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { analyse } from '../../src/risk/disclosure-risk.ts'
+import { analyse, prepareAnalysis } from '../../src/risk/analysis.ts'
+import { type ColumnsQuestion, epsilonOfColumns, riskOfColumns } from '../../src/risk/columns.ts'
 import * as limits from '../../src/risk/limits.ts'
 import type { RiskQuestion } from '../../src/risk/question.ts'
 
@@ -66,7 +67,7 @@ describe('what would take too long is refused before it is begun', () => {
       },
     ],
     [
-      'worlds whose number is no double',
+      'more worlds than can be counted',
       { universe: people(10_000), released: 5000, query: { kind: 'mean' } },
       { counted: 'worlds', asked: '1.591e3008', limit: '1.000e300' },
     ],
@@ -144,5 +145,84 @@ describe('the way that is chosen', () => {
     expect(believed.ways).toEqual({ sensitivities: 'structure', answers: 'enumeration' })
     expect(believed.unboundedSensitivity).toBe(uniform.unboundedSensitivity)
     expect(believed.largestPrior).toBeCloseTo(uniform.largestPrior, 15)
+  })
+})
+
+describe('columns of a question share the limits of work', () => {
+  const together = (columns: number, values: readonly number[], rest: Omit<RiskQuestion, 'universe'>) => {
+    const named = people(columns).map((column) => [`column ${column}`, values])
+    return { ...rest, columns: Object.fromEntries(named) }
+  }
+  const refusalOf = (ask: () => unknown): Refusal => {
+    try {
+      ask()
+    } catch (error) {
+      if (error instanceof Refusal) return error
+    }
+    throw new Error('this was not refused')
+  }
+
+  it.each<[string, readonly number[], Omit<RiskQuestion, 'universe'>, Record<string, unknown>]>([
+    [
+      'additions',
+      people(720, (person) => person % 100),
+      { released: 360, query: { kind: 'mean' } },
+      {
+        counted: 'sums of as many or fewer values',
+        limit: Math.floor(limits.MOST_SUM_ADDITIONS / 8 / 720),
+      },
+    ],
+    [
+      'values to read',
+      people(150),
+      { released: 2, query: { kind: 'standardDeviation' } },
+      { counted: 'values to read', limit: limits.MOST_ENUMERATED_VALUES / 8 },
+    ],
+    [
+      'worlds',
+      people(230),
+      { released: 2, query: { kind: 'standardDeviation' } },
+      { counted: 'worlds', limit: limits.MOST_ENUMERATED_WORLDS / 8 },
+    ],
+    [
+      'different sums',
+      people(30, (person) => person ** 3),
+      { released: 11, query: { kind: 'sum' } },
+      { counted: 'different sums', limit: limits.MOST_ANSWERS / 8 },
+    ],
+    [
+      'pairs',
+      people(450),
+      { released: 2, query: { kind: 'median' } },
+      { counted: 'pairs', limit: limits.MOST_ANSWERS / 8 },
+    ],
+  ])('%s', (_, universe, rest, facts) => {
+    expect(() => prepareAnalysis({ universe, ...rest })).not.toThrow()
+    const question = together(8, universe, rest)
+    const refusal = refusalOf(() => riskOfColumns(question))
+    expect(refusal).toMatchObject({ code: 'too-many-worlds', facts: { ...facts, column: 'column 0' } })
+    expect(refusal.message).toContain('of each of 8 columns')
+    expect(begun).toEqual({ subsets: 0, tables: 0 })
+  })
+
+  it('what is read where the structure would tell is shared too', () => {
+    const question: RiskQuestion = { universe: people(60), released: 2, query: { kind: 'mean' } }
+    expect(analyse(question).ways.sensitivities).toBe('enumeration')
+    expect(analyse(question, 8).ways.sensitivities).toBe('structure')
+    expect(analyse(question, 8)).toEqual({ ...analyse(question), ways: analyse(question, 8).ways })
+  })
+
+  it('a column that is refused keeps those before it from being worked out', () => {
+    const [good, bad] = [people(300, (person) => person % 2), people(300, (person) => person * Math.SQRT2)]
+    const rest = { released: 150, query: { kind: 'mean' } } as const
+    const asked = [riskOfColumns, (question: ColumnsQuestion) => epsilonOfColumns({ ...question, risk: 0.5 })]
+    for (const ask of asked) {
+      const refusal = refusalOf(() => ask({ ...rest, columns: { good, bad } }))
+      expect(refusal).toMatchObject({ code: 'too-many-worlds', facts: { column: 'bad' } })
+      expect(begun).toEqual({ subsets: 0, tables: 0 })
+      ask({ ...rest, columns: { good } })
+      expect(begun.tables).toBeGreaterThan(0)
+      begun.tables = 0
+    }
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withSourceCopy } from '../source-copy.ts'
-import { RISK_LAWS, type Risk } from './laws.ts'
+import { RISK_LAWS, RISK_MODULES, type Risk } from './laws.ts'
 
 /** A change to a source file of the room. */
 interface Mutation extends SourceChange {
@@ -13,145 +13,147 @@ function withMutant<Result>(
   use: (risk: Risk) => Result,
 ): Promise<Result> {
   const changes = mutation === undefined ? [] : [{ ...mutation, file: `risk/${mutation.file}` }]
-  return withSourceCopy(changes, {}, async (load) => use(await load<Risk>('risk/disclosure-risk.ts')))
+  return withSourceCopy(changes, {}, async (load) =>
+    use(Object.assign({}, ...(await Promise.all(RISK_MODULES.map((file) => load<Partial<Risk>>(file)))))),
+  )
 }
 
 const MUTANTS: readonly Mutation[] = [
   {
     bug: 'the last world left out of the tight bound',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'for (let index = answers.length - 1; index >= 0; index -= 1)',
     replace: 'for (let index = answers.length - 2; index >= 0; index -= 1)',
   },
   {
     bug: 'only the worlds below',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: '((fromBelow[index] ?? 0) + fromAbove)',
     replace: '(fromBelow[index] ?? 0)',
   },
   {
     bug: 'an answer counted on both sides of itself',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: '((fromBelow[index] ?? 0) + fromAbove)',
     replace: '((fromBelow[index] ?? 0) + fromAbove + largestMass)',
   },
   {
     bug: 'worlds that share an answer counted once',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'weight * likelihood(abovePrevious, rate) + mass',
     replace: 'weight * likelihood(abovePrevious, rate) + largestMass',
   },
   {
     bug: 'what lies below does not fade',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'weight = weight * likelihood(abovePrevious, rate) + mass',
     replace: 'weight = weight + mass',
   },
   {
     bug: 'what lies above does not fade',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: '(fromAbove + mass) * likelihood(abovePrevious, rate)',
     replace: 'fromAbove + mass',
   },
   {
     bug: 'the risk of an answer for that of a world',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'Math.max(largest, largestMass / (',
     replace: 'Math.max(largest, mass / (',
   },
   {
     bug: 'noise of the bounded sensitivity',
-    file: 'disclosure-risk.ts',
-    find: 'return unboundedSensitivity === 0 ? 0 : epsilon / unboundedSensitivity',
-    replace: 'return unboundedSensitivity === 0 ? 0 : epsilon / (analysis.boundedSensitivity || 1)',
+    file: 'bounds.ts',
+    find: 'rateAt({ unboundedSensitivity }: RiskAnalysis',
+    replace: 'rateAt({ boundedSensitivity: unboundedSensitivity }: RiskAnalysis',
   },
   {
     bug: 'epsilon of two such answers',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'return unboundedSensitivity === 0 ? 0 : epsilon / unboundedSensitivity',
     replace: 'return unboundedSensitivity === 0 ? 0 : (2 * epsilon) / unboundedSensitivity',
   },
   {
     bug: 'n for n - 1',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'totalMass === worlds ? worlds - 1 :',
     replace: 'totalMass === worlds ? worlds :',
   },
   {
     bug: 'the odds of a uniform prior, whatever the prior',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: 'totalMass === worlds ? worlds - 1 : (1 - largestPrior) / largestPrior',
     replace: 'worlds - 1',
   },
   {
     bug: 'odds for instead of against',
-    file: 'disclosure-risk.ts',
+    file: 'bounds.ts',
     find: '(1 - largestPrior) / largestPrior',
     replace: 'largestPrior / (1 - largestPrior)',
   },
   {
     bug: 'the upper bound said to hold always',
-    file: 'disclosure-risk.ts',
+    file: 'analysis.ts',
     find: 'upperBoundHolds: bounded >= largestDifference',
     replace: 'upperBoundHolds: true',
   },
   {
     bug: 'the prior forgotten in the posterior',
-    file: 'disclosure-risk.ts',
+    file: 'posterior.ts',
     find: 'total += mass * (likelihoods[index] ?? 0)',
     replace: 'total += likelihoods[index] ?? 0',
   },
   {
     bug: 'the confidence of another world',
-    file: 'disclosure-risk.ts',
+    file: 'posterior.ts',
     find: '[largest, prior] = [posterior, largestMass / totalMass]',
-    replace: '[largest, prior] = [posterior, largestPrior]',
+    replace: '[largest, prior] = [posterior, analysis.largestPrior]',
   },
   {
     bug: 'a response beyond the answers is not held to them',
-    file: 'disclosure-risk.ts',
+    file: 'posterior.ts',
     find: 'Math.min(Math.max(response - (answers[0]?.answer ?? 0), 0), largestDifference)',
     replace: 'Math.max(response - (answers[0]?.answer ?? 0), 0) % (largestDifference || 1)',
   },
   {
     bug: 'the response without the answer that it is counted from',
-    file: 'disclosure-risk.ts',
+    file: 'posterior.ts',
     find: 'response - (answers[0]?.answer ?? 0)',
     replace: 'response',
   },
   {
     bug: 'the posterior of a world without its prior',
-    file: 'disclosure-risk.ts',
+    file: 'posterior.ts',
     find: '(mass * (likelihoods[index] ?? 0)) / total',
     replace: '(likelihoods[index] ?? 0) / total',
   },
   {
     bug: 'priors that are not divided by what they add up to',
-    file: 'disclosure-risk.ts',
+    file: 'analysis.ts',
     find: 'const totalMass = asked.prior === undefined ? Number(asked.worlds) : 1',
     replace: 'const totalMass = Number(asked.worlds)',
   },
   {
     bug: 'the closed form upside down',
-    file: 'disclosure-risk.ts',
+    file: 'epsilon-for-risk.ts',
     find: '(unboundedSensitivity / boundedSensitivity) *',
     replace: '(boundedSensitivity / (unboundedSensitivity || 1)) *',
   },
   {
     bug: 'a chance for odds in the closed form',
-    file: 'disclosure-risk.ts',
+    file: 'epsilon-for-risk.ts',
     find: 'Math.log(risk / (1 - risk))',
     replace: 'Math.log(risk)',
   },
   {
     bug: 'the upper end of the bisection',
-    file: 'disclosure-risk.ts',
+    file: 'epsilon-for-risk.ts',
     find: 'return { reached: true, epsilon: within }',
     replace: 'return { reached: true, epsilon: beyond }',
   },
   {
     bug: 'every risk is reached by some epsilon',
-    file: 'disclosure-risk.ts',
+    file: 'epsilon-for-risk.ts',
     find: 'mass === 0 ? 0 : largestMass / mass',
     replace: 'mass === 0 ? 0 : 1',
   },

@@ -2,13 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  analyse,
-  epsilonForRisk,
-  posteriorAt,
-  tightBoundAt,
-  upperBoundAt,
-} from '../../src/risk/disclosure-risk.ts'
+import { analyse } from '../../src/risk/analysis.ts'
+import { tightBoundAt, upperBoundAt } from '../../src/risk/bounds.ts'
+import { epsilonForRisk } from '../../src/risk/epsilon-for-risk.ts'
+import { posteriorAt } from '../../src/risk/posterior.ts'
 import type { RiskQuestion } from '../../src/risk/question.ts'
 import { installed } from '../installed.ts'
 import { anyQuestion, anyWeights, withPrior } from './questions.ts'

@@ -1,0 +1,25 @@
+import { answerDistributionFigure } from './answer-distribution.ts'
+import type { Figure } from './figure.ts'
+import { noiseComparisonFigure } from './noise-comparison.ts'
+import { noisyTableFigure } from './noisy-table.ts'
+import type { Plot } from './plot.ts'
+import { riskFigure } from './risk.ts'
+import type { Palette } from './theme.ts'
+
+/**
+ * A plot with its places and colours.
+ *
+ * @throws RangeError for what cannot be drawn: too much, too little, or figures that are not finite.
+ */
+export function figureOf(plot: Plot, palette: Palette): Figure {
+  switch (plot.plot) {
+    case 'risk':
+      return riskFigure(plot, palette)
+    case 'noise-comparison':
+      return noiseComparisonFigure(plot, palette)
+    case 'answer-distribution':
+      return answerDistributionFigure(plot, palette)
+    case 'noisy-table':
+      return noisyTableFigure(plot, palette)
+  }
+}

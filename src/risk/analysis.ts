@@ -1,0 +1,279 @@
+import { refuseField } from '../privacy/refusal.ts'
+import { type AnswerCount, countedAnswers, prepareStructuredAnswers } from './answer-counts.ts'
+import { answersOfWorlds, enumeratedSensitivities, valuesOfNeighbours } from './enumeration.ts'
+import { answerDifference, answerNumber, type ExactQuery, exactQuery, hasStructure } from './exact-query.ts'
+import { type ColumnLimits, LARGEST_UNIVERSE, limitsOfColumn, MOST_WORLDS, tooManyWorlds } from './limits.ts'
+import type { RiskQuestion, Way } from './question.ts'
+import { structuredSensitivities } from './sensitivities.ts'
+import { binomial } from './subsets.ts'
+
+/*
+ * The disclosure risk of Lee and Clifton 2011, "How Much Is Enough? Choosing epsilon for Differential Privacy". An adversary
+ * knows the value of everybody in a universe, and the size of the released dataset; which of the possible worlds (all
+ * datasets of that size) it is, a noisy answer tells more or less. The noise is Laplace noise of scale unbounded
+ * sensitivity / epsilon. The risk is the largest posterior of a world. Proofs: docs/proofs/disclosure-risk.md.
+ */
+
+/** What is known before epsilon is chosen: everything that the bounds and the posterior are worked out from. */
+export interface RiskAnalysis {
+  /** How many possible worlds there are; a double, exact up to 2^53. */
+  readonly worlds: number
+  /** How the sensitivities and the answers of the worlds were found. */
+  readonly ways: { readonly sensitivities: Way; readonly answers: Way }
+  /** The largest difference between answers of worlds that differ by `changed` people, in the unit of the answer. */
+  readonly boundedSensitivity: number
+  /** The largest between a world's and that of a dataset with `changed` people fewer, or more. */
+  readonly unboundedSensitivity: number
+  /** The largest between any two worlds. */
+  readonly largestDifference: number
+  /**
+   * Whether the upper bound is proved to bound the posterior at every epsilon: it is where no two worlds are farther apart
+   * than neighbours are. Where it is not, only the tight bound does.
+   */
+  readonly upperBoundHolds: boolean
+  /** The prior of the likeliest world: 1 / worlds where all are equally likely. */
+  readonly largestPrior: number
+  /** What masses are parts of: the number of worlds, or 1 where a prior was supplied. */
+  readonly totalMass: number
+  /** The different answers, ascending. */
+  readonly answers: readonly PossibleAnswer[]
+  /** World by world, in the lexicographic order of positions, where the answers were enumerated. */
+  readonly enumerated?: EnumeratedWorlds
+}
+
+/** An answer that some world has. */
+export interface PossibleAnswer {
+  readonly answer: number
+  /** The answer less the least of all, from their exact difference; and less the one before it, or 0. */
+  readonly aboveLeast: number
+  readonly abovePrevious: number
+  /** How many worlds have it. */
+  readonly worlds: number
+  /** Their prior together, and that of the likeliest of them, as parts of the total mass. */
+  readonly mass: number
+  readonly largestMass: number
+}
+
+/** Each possible world in its order. */
+export interface EnumeratedWorlds {
+  readonly universeSize: number
+  readonly released: number
+  /** Which of the different answers each world has. */
+  readonly answerOf: Int32Array
+  /** Each world's prior as a part of the total mass. */
+  readonly masses: Float64Array
+}
+
+/**
+ * Sensitivities, and the answers of all possible worlds with their prior.
+ *
+ * @param sharedBy how many such questions share the limits of work
+ * @throws Refusal (`invalid-request`) for what no question can be: among others, a released size that leaves fewer than
+ * `changed` people in or out, for then worlds have no neighbours among each other.
+ * @throws Refusal (`too-many-worlds`), before anything is worked out, for what would take too long.
+ */
+export function analyse(question: RiskQuestion, sharedBy = 1): RiskAnalysis {
+  return prepareAnalysis(question, sharedBy)()
+}
+
+/**
+ * {@link analyse}, worked out when the result is called.
+ * @throws Refusal at once, as {@link analyse} does; the result throws none.
+ */
+export function prepareAnalysis(question: RiskQuestion, sharedBy = 1): () => RiskAnalysis {
+  const limits = limitsOfColumn(sharedBy)
+  const asked = checked(question, limits)
+  const ways = chooseWays(asked, question.way, limits)
+  const countAnswers =
+    ways.answers === 'enumeration' ? undefined : prepareStructuredAnswers(asked.query, asked.released, limits)
+  return () => workOut(asked, ways, countAnswers)
+}
+
+function workOut(
+  asked: CheckedQuestion,
+  ways: RiskAnalysis['ways'],
+  countAnswers: (() => readonly AnswerCount[]) | undefined,
+): RiskAnalysis {
+  const { query, released, changed } = asked
+  const answersInOrder = countAnswers === undefined ? answersOfWorlds(query, released) : undefined
+  const counts = countAnswers?.() ?? countedAnswers(answersInOrder ?? [])
+  const sensitivitiesBy =
+    ways.sensitivities === 'enumeration' ? enumeratedSensitivities : structuredSensitivities
+  const { bounded, unbounded } = sensitivitiesBy(query, released, changed)
+  const enumerated = answersInOrder && enumeratedWorlds(asked, answersInOrder, counts)
+  const answers = possibleAnswers(asked, counts, enumerated)
+  const largestDifference = answers.at(-1)?.aboveLeast ?? 0
+  const totalMass = asked.prior === undefined ? Number(asked.worlds) : 1
+  return {
+    worlds: Number(asked.worlds),
+    ways,
+    boundedSensitivity: bounded,
+    unboundedSensitivity: unbounded,
+    largestDifference,
+    upperBoundHolds: bounded >= largestDifference,
+    largestPrior: answers.reduce((largest, { largestMass }) => Math.max(largest, largestMass), 0) / totalMass,
+    totalMass,
+    answers,
+    ...(enumerated === undefined ? {} : { enumerated }),
+  }
+}
+
+/** A question that can be asked, in exact numbers. */
+interface CheckedQuestion {
+  readonly query: ExactQuery
+  readonly released: number
+  readonly changed: number
+  readonly worlds: bigint
+  readonly prior: readonly number[] | undefined
+}
+
+function checked(question: RiskQuestion, limits: ColumnLimits): CheckedQuestion {
+  const { universe, released, changed = 1, prior } = question
+  const size = universe.length
+  if (size > LARGEST_UNIVERSE)
+    throw tooManyWorlds('the universe is too large', {
+      counted: 'people',
+      asked: BigInt(size),
+      limit: LARGEST_UNIVERSE,
+    })
+  requireWholeBetween('released', released, 1, size - 1)
+  requireWholeBetween('changed', changed, 1, Math.min(released, size - released))
+  const query = exactQuery(universe, question.query)
+  const worlds = binomial(size, released)
+  if (prior !== undefined && worlds <= BigInt(limits.enumeratedWorlds)) checkPrior(prior, Number(worlds))
+  return { query, released, changed, worlds, prior }
+}
+
+function requireWholeBetween(field: string, value: number, least: number, largest: number): void {
+  if (!Number.isInteger(value) || value < least || value > largest)
+    throw refuseField(
+      'invalid-request',
+      field,
+      largest < least
+        ? 'leaves no room for neighbours in this universe'
+        : `must be a whole number from ${least} to ${largest} in this universe`,
+    )
+}
+
+function checkPrior(prior: readonly number[], worlds: number): void {
+  if (prior.length !== worlds)
+    throw refuseField('invalid-request', 'prior', `must have one number for each of the ${worlds} worlds`)
+  const wrong = prior.findIndex((belief) => !(belief >= 0 && belief <= 1))
+  if (wrong >= 0) throw refuseField('invalid-request', `prior.${wrong}`, 'must be from 0 to 1')
+  if (Math.abs(sumOf(prior) - 1) > PRIOR_TOLERANCE)
+    throw refuseField('invalid-request', 'prior', 'must add up to 1')
+}
+
+/** How far the numbers of a prior may be from adding up to 1; they are then divided by what they add up to. */
+const PRIOR_TOLERANCE = 1e-9
+
+function chooseWays(
+  { query, released, changed, worlds, prior }: CheckedQuestion,
+  way: Way | undefined,
+  limits: ColumnLimits,
+): RiskAnalysis['ways'] {
+  const { columns, enumeratedWorlds, enumeratedValues, enumeratedValuesByChoice } = limits
+  const structured = hasStructure(query)
+  if (way === 'structure' && !structured) throw new RangeError('squares are not told by order')
+  const fewWorlds = worlds <= BigInt(enumeratedWorlds)
+  const mustListWorlds = !structured || prior !== undefined || way === 'enumeration'
+  if (mustListWorlds && !fewWorlds)
+    throw tooManyWorlds(
+      'every world must be looked at for such a query, or such a prior',
+      { counted: 'worlds', asked: worlds, limit: enumeratedWorlds, columns },
+      largestUniverse(query, released, changed, limits),
+    )
+  if (worlds > MOST_WORLDS)
+    throw tooManyWorlds('there are more possible worlds than can be counted here', {
+      counted: 'worlds',
+      asked: worlds,
+      limit: MOST_WORLDS,
+    })
+  const values = valuesOfNeighbours(query, released, changed)
+  const mustCompare = !structured || way === 'enumeration'
+  if (mustCompare && values > BigInt(enumeratedValues))
+    throw tooManyWorlds(
+      'every world must be compared with its neighbours for such a query',
+      { counted: 'values to read', asked: values, limit: enumeratedValues, columns },
+      largestUniverse(query, released, changed, limits),
+    )
+  const isCheap = fewWorlds && values <= BigInt(enumeratedValuesByChoice)
+  return {
+    sensitivities: mustCompare ? 'enumeration' : (way ?? (isCheap ? 'enumeration' : 'structure')),
+    answers: mustListWorlds ? 'enumeration' : (way ?? (fewWorlds ? 'enumeration' : 'structure')),
+  }
+}
+
+/** The largest universe whose worlds can be looked at one by one where as many are released, or left out, as was asked. */
+function largestUniverse(
+  query: ExactQuery,
+  released: number,
+  changed: number,
+  { enumeratedWorlds, enumeratedValues }: ColumnLimits,
+): Readonly<Record<string, number>> {
+  const size = query.values.length
+  const leftOut = size - released
+  const fits = (smaller: number) => {
+    const kept = released <= leftOut ? released : smaller - leftOut
+    const fitting = { ...query, values: query.values.slice(0, smaller) }
+    return (
+      binomial(smaller, kept) <= BigInt(enumeratedWorlds) &&
+      (hasStructure(query) || valuesOfNeighbours(fitting, kept, changed) <= BigInt(enumeratedValues))
+    )
+  }
+  let [fitting, tooLarge] = [2 * Math.min(released, leftOut), size]
+  if (fitting >= size || !fits(fitting)) return {}
+  while (tooLarge - fitting > 1) {
+    const middle = Math.floor((fitting + tooLarge) / 2)
+    if (fits(middle)) fitting = middle
+    else tooLarge = middle
+  }
+  return { largestUniverse: fitting }
+}
+
+function enumeratedWorlds(
+  { query, released, prior }: CheckedQuestion,
+  answersInOrder: readonly bigint[],
+  counts: readonly AnswerCount[],
+): EnumeratedWorlds {
+  const indexOf = new Map(counts.map(({ answer }, index) => [answer, index]))
+  const total = prior === undefined ? 1 : sumOf(prior)
+  return {
+    universeSize: query.values.length,
+    released,
+    answerOf: Int32Array.from(answersInOrder, (answer) => indexOf.get(answer) ?? 0),
+    masses: Float64Array.from(answersInOrder, (_, world) => (prior?.[world] ?? 1) / total),
+  }
+}
+
+function possibleAnswers(
+  { query, released, prior }: CheckedQuestion,
+  counts: readonly AnswerCount[],
+  enumerated: EnumeratedWorlds | undefined,
+): readonly PossibleAnswer[] {
+  const least = counts[0]?.answer ?? 0n
+  const masses = Float64Array.from(counts, ({ worlds }) => (prior === undefined ? worlds : 0))
+  const largestMasses = Float64Array.from(counts, () => (prior === undefined ? 1 : 0))
+  if (prior !== undefined)
+    enumerated?.answerOf.forEach((index, world) => {
+      const mass = enumerated.masses[world] ?? 0
+      masses[index] = (masses[index] ?? 0) + mass
+      largestMasses[index] = Math.max(largestMasses[index] ?? 0, mass)
+    })
+  return counts.map(({ answer, worlds }, index) => ({
+    answer: answerNumber(query, answer, released),
+    aboveLeast: answerDifference(query, [answer, released], [least, released]),
+    abovePrevious: answerDifference(
+      query,
+      [answer, released],
+      [counts[index - 1]?.answer ?? answer, released],
+    ),
+    worlds,
+    mass: masses[index] ?? 0,
+    largestMass: largestMasses[index] ?? 0,
+  }))
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0)
+}

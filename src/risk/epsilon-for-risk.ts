@@ -1,0 +1,83 @@
+import { Refusal, refuseField } from '../privacy/refusal.ts'
+import type { RiskAnalysis } from './analysis.ts'
+import { oddsAgainst, tightBoundAt } from './bounds.ts'
+
+/** An epsilon that keeps the risk, or why every epsilon does. */
+export type EpsilonForRisk =
+  | { readonly reached: true; readonly epsilon: number }
+  | {
+      readonly reached: false
+      /** What the bound stays at, or rises to without getting there. */
+      readonly largestRisk: number
+      readonly why: string
+    }
+
+/**
+ * The largest epsilon at which a bound is no larger than a risk: from the upper bound in closed form (section 5.2,
+ * inequality 7), unbounded / bounded ln(odds against x risk / (1 - risk)), and from the tight bound by bisection.
+ *
+ * @param risk what the posterior of a world may be at the most; above the largest prior and below 1.
+ * @param tolerance by how much the epsilon from the tight bound may fall short, where doubles are not farther apart; at it, the
+ * bound is still within the risk.
+ * @throws Refusal (`risk-below-prior`) for a risk that is the largest prior or less: no epsilon brings it so low.
+ * @throws Refusal (`invalid-request`) for a risk that is not between 0 and 1.
+ */
+export function epsilonForRisk(
+  analysis: RiskAnalysis,
+  risk: number,
+  tolerance = 1e-12,
+): {
+  readonly upperBound: EpsilonForRisk
+  readonly tightBound: EpsilonForRisk & { readonly tolerance: number }
+} {
+  if (!(risk > 0 && risk < 1)) throw refuseField('invalid-request', 'risk', 'must be above 0 and below 1')
+  const { largestPrior } = analysis
+  if (risk <= largestPrior) {
+    const rule = `must be above ${largestPrior}, the largest prior: no epsilon brings the risk so low`
+    throw new Refusal('risk-below-prior', `risk: ${rule}`, [{ field: 'risk', rule }], { risk, largestPrior })
+  }
+  return {
+    upperBound: epsilonOfUpperBound(analysis, risk),
+    tightBound: { ...epsilonOfTightBound(analysis, risk, tolerance), tolerance },
+  }
+}
+
+function epsilonOfUpperBound(analysis: RiskAnalysis, risk: number): EpsilonForRisk {
+  const { boundedSensitivity, unboundedSensitivity, largestPrior, upperBoundHolds } = analysis
+  if (boundedSensitivity === 0)
+    return {
+      reached: false,
+      largestRisk: largestPrior,
+      why: upperBoundHolds ? SAME_ANSWER : SAME_AS_NEIGHBOURS,
+    }
+  // Each logarithm by itself: the odds of very many worlds against a risk close to 1 are beyond a double.
+  const logOdds = Math.log(oddsAgainst(analysis)) + Math.log(risk / (1 - risk))
+  return { reached: true, epsilon: (unboundedSensitivity / boundedSensitivity) * Math.max(0, logOdds) }
+}
+
+function epsilonOfTightBound(analysis: RiskAnalysis, risk: number, tolerance: number): EpsilonForRisk {
+  const { answers, largestDifference } = analysis
+  const largestRisk = answers.reduce(
+    (largest, { mass, largestMass }) => Math.max(largest, mass === 0 ? 0 : largestMass / mass),
+    0,
+  )
+  if (risk >= largestRisk)
+    return { reached: false, largestRisk, why: largestDifference === 0 ? SAME_ANSWER : SHARED_ANSWERS }
+  let [within, beyond] = [0, 1]
+  while (tightBoundAt(analysis, beyond) <= risk) [within, beyond] = [beyond, 2 * beyond]
+  while (beyond - within > tolerance) {
+    const middle = (within + beyond) / 2
+    if (middle === within || middle === beyond) break
+    if (tightBoundAt(analysis, middle) <= risk) within = middle
+    else beyond = middle
+  }
+  return { reached: true, epsilon: within }
+}
+
+const SAME_ANSWER = 'all worlds have the same answer, so that no response tells one from another'
+const SAME_AS_NEIGHBOURS =
+  'every world has the answer of its neighbours, so that this bound stays at the prior; it does not hold here, for others ' +
+  'have another answer'
+const SHARED_ANSWERS =
+  'every world has its answer in common with others, and no response tells these apart: however large epsilon is, the ' +
+  'risk does not get there'
