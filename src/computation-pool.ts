@@ -62,16 +62,18 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
     filename: new URL('./computation-worker.ts', import.meta.url).href,
     minThreads: 0,
     maxThreads: threads,
-    maxQueue: mostWaiting,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP_MEGABYTES },
   })
+  // A thread that dies without a computation, such as one that cannot start: whoever waits for it is told in time.
+  pool.on('error', () => undefined)
+  const turns = createTurns(threads)
+  const closing = new AbortController()
   const underWayOf = new Map<string, number>()
-  let closed = false
 
   function begin(principal: string | undefined): void {
-    if (closed) throw stopping()
-    if (pool.queueSize >= mostWaiting) throw busy('Too many computations are waiting.')
+    if (closing.signal.aborted) throw stopping()
+    if (turns.waiting() >= mostWaiting) throw busy('Too many computations are waiting.')
     if (principal === undefined) return
     const underWay = underWayOf.get(principal) ?? 0
     if (underWay >= mostOfPrincipal) throw busy(`You have ${underWay} computations under way.`)
@@ -98,10 +100,14 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
       clearTimeout(timer)
       timer = setTimeout(() => limit.abort(tookTooLong(timeoutMs)), timeoutMs)
     })
+    const signal = AbortSignal.any([limit.signal, givenUp, closing.signal])
+    let hasTurn = false
     try {
+      await turns.take(signal)
+      hasTurn = true
       const outcome: Awaited<ReturnType<Computations[Name]>> = await pool.run(
         { input, progress },
-        { name, signal: AbortSignal.any([limit.signal, givenUp]), transferList: [progress] },
+        { name, signal, transferList: [progress] },
       )
       if ('refused' in outcome) throw new Refusal(...outcome.refused)
       return outcome.result as Output<Name>
@@ -109,9 +115,10 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
       if (error instanceof Refusal) throw error
       if (limit.signal.aborted) throw limit.signal.reason
       if (givenUp.aborted) throw new Refusal('unavailable', 'The request was given up before it was done.')
-      if (closed) throw stopping()
+      if (closing.signal.aborted) throw stopping()
       throw isOutOfMemory(error) ? tookTooMuch() : error
     } finally {
+      if (hasTurn) turns.give()
       clearTimeout(timer)
       receiver.close()
       end(principal)
@@ -124,8 +131,52 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
       return compute(name, input, terms)
     },
     async close() {
-      closed = true
+      closing.abort()
       await pool.destroy()
+    },
+  }
+}
+
+/** As many turns as there are threads, given in the order in which they are asked for. */
+interface Turns {
+  /** Resolves when it is one's turn, or rejects once the signal is aborted. */
+  take(signal: AbortSignal): Promise<void>
+  /** One's turn is over. */
+  give(): void
+  waiting(): number
+}
+
+/**
+ * The queue is here and not Piscina's: that one stands still when a thread is killed, as nothing starts another until the next
+ * computation is asked for.
+ */
+function createTurns(threads: number): Turns {
+  let free = threads
+  const waiting = new Set<() => void>()
+  return {
+    waiting: () => waiting.size,
+    async take(signal) {
+      signal.throwIfAborted()
+      if (free > 0) {
+        free -= 1
+        return
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const leave = () => {
+        waiting.delete(resolve)
+        reject(signal.reason)
+      }
+      waiting.add(resolve)
+      signal.addEventListener('abort', leave, { once: true })
+      await promise.finally(() => signal.removeEventListener('abort', leave))
+    },
+    give() {
+      const [next] = waiting
+      if (next === undefined) free += 1
+      else {
+        waiting.delete(next)
+        next()
+      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import { registerHooks } from 'node:module'
 import type { MessagePort } from 'node:worker_threads'
 import { evaluateQuery } from './evaluation/evaluation.ts'
 import { systemEntropy } from './mechanisms/entropy.ts'
@@ -11,6 +12,16 @@ import type { ReadTrial } from './trial.ts'
  * What runs in the threads of the computation pool. Each export is a computation; input and result travel as structured
  * clones.
  */
+
+// A thread that is killed while a module awaits something at its top level ends the whole process (V8 in Node 24). Vega's canvas
+// for Node is such a module; its canvas for browsers is not, and no canvas is drawn on here.
+registerHooks({
+  resolve(specifier, context, next) {
+    const found = next(specifier, context)
+    if (specifier !== 'vega-canvas') return found
+    return { ...found, url: found.url.replace('.node.js', '.browser.js') }
+  },
+})
 
 /** What the pool calls a computation with. */
 interface Call<Input> {

@@ -64,7 +64,7 @@ function describeHalfWidth({ accuracy }: ForeseenRelease): string {
   if (accuracy === undefined || accuracy.halfWidth === null) return ''
   const { confidence, halfWidth, unit } = accuracy
   const rows = unit === undefined ? '' : ` ${unit}`
-  return ` The ${Number((100 * confidence).toPrecision(10))} % half-width is ${Number(halfWidth.toPrecision(4))}${rows}.`
+  return ` The ${Number((100 * confidence).toPrecision(10))} % half-width is ${shown(halfWidth, 4, roundedUp)}${rows}.`
 }
 
 function afterBudget({ epsilon, risk }: { readonly epsilon: number; readonly risk: number }): string {
@@ -75,13 +75,16 @@ function atMost(risk: number): string {
   return `at most ${percent(risk, roundedUp)} of the time`
 }
 
-const SHOWN_DIGITS = 3
-
 /** But for what lies below the last digits of a double. */
 const roundedUp = (value: number) => Math.ceil(value - 1e-9)
 
 function percent(share: number, rounded: (value: number) => number): string {
-  const unit = 10 ** (Math.floor(Math.log10(100 * share)) + 1 - SHOWN_DIGITS)
-  const shown = Math.min(100, rounded((100 * share) / unit) * unit)
-  return `${Number(shown.toPrecision(SHOWN_DIGITS))} %`
+  return `${Math.min(100, shown(100 * share, 3, rounded))} %`
+}
+
+/** A number of so many significant digits. */
+function shown(value: number, digits: number, rounded: (value: number) => number): number {
+  if (value === 0) return 0
+  const unit = 10 ** (Math.floor(Math.log10(value)) + 1 - digits)
+  return Number((rounded(value / unit) * unit).toPrecision(digits))
 }

@@ -107,7 +107,9 @@ async function register(
   const opened = await ledger.budget(id)
   if (existing === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
-    requireSameNeighbours(await openedForNeighbours(ledger, id), declaration)
+    // The events of budgets that earlier releases opened do not say; then what was withdrawn last does.
+    const before = (await openedForNeighbours(ledger, id)) ?? catalog.lastNeighbours(id)
+    requireSameNeighbours(before, declaration)
   }
 
   // The ledger outlives the catalog: a question must not find the answer to one about another file.
@@ -185,7 +187,7 @@ function requireSameBudget(
 /**
  * What was spent was priced for one kind of neighbours, and adds up for those alone: for a row replaced, what was spent on rows
  * added or removed counts up to twice.
- * @param before absent where an earlier release opened the budget
+ * @param before absent where an earlier release opened the budget and withdrew the dataset
  */
 function requireSameNeighbours(
   before: Neighbours | undefined,

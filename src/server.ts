@@ -10,6 +10,7 @@ import { openComputationPool } from './computation-pool.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { censusRegistration, writeCensus } from './demo.ts'
 import { openDuckDbEngine } from './engines/duckdb.ts'
+import { openedForNeighbours } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { openLedger } from './ledger/open.ts'
 import { readHeadSigner } from './ledger/signature.ts'
@@ -72,7 +73,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       const before = await ledger.budget(id)
       const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
       const accounting = before?.cap.accounting ?? censusRegistration.accounting
-      await registry.register({ ...censusRegistration, accounting, budget }, 'sotto')
+      const neighbours = (await openedForNeighbours(ledger, id)) ?? censusRegistration.neighbours
+      await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
     }
 
     if (config.audit) {
@@ -190,6 +192,9 @@ function followRegistrations(registry: Registry, logger: Logger): () => Promise<
   }
 }
 
+/** What the process is sent when its own machinery is broken: to go on until it has closed would be to go on for ever. */
+const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const
+
 /** Run until a signal asks to stop, then drain and close. */
 async function main(): Promise<void> {
   // Whatever is written, by the engine too, is the owner's alone.
@@ -197,7 +202,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
   const service = await startService(config, logger)
-  closeWithGrace({ delay: config.drainMs + config.shutdownMs, logger }, async ({ signal, err }) => {
+  const delay = config.drainMs + config.shutdownMs
+  closeWithGrace({ delay, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {
     if (err !== undefined) {
       // Nobody knows what state this process is in: it must not charge or draw noise any more. A restart recovers.
       // Nor does anybody know where the error comes from: its message could quote data, its frames cannot.

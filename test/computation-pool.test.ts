@@ -129,6 +129,42 @@ describe('a pool of computations', () => {
     }
   })
 
+  test('who waits behind a computation that is given up has its turn', async () => {
+    const single = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 60_000, mostOfPrincipal: 9 })
+    try {
+      for (const killed of ['by leaving', 'by its time limit']) {
+        const leaving = new AbortController()
+        const terms = { timeoutMs: killed === 'by leaving' ? 60_000 : 100, givenUp: leaving.signal }
+        const first = refusalOf(single.run('risk', slow, terms))
+        const behind = [1, 2, 3].map(() => single.run('risk', quick, patient()))
+        if (killed === 'by leaving') setTimeout(() => leaving.abort(), 100)
+        await first
+        expect(await Promise.all(behind)).toHaveLength(3)
+      }
+    } finally {
+      await single.close()
+    }
+  })
+
+  test('threads are killed while they load what draws, and the process lives', async () => {
+    const question = {
+      columns: { days: [1, 2, 3, 10] },
+      released: 3,
+      query: { kind: 'mean' },
+      risk: 0.5,
+    } as const
+    const drawn = { picture: { picture: 'risk', question }, theme: 'light' } as const
+    for (let round = 0; round < 60; round += 1) {
+      const leaving = new AbortController()
+      const run = pool
+        .run('draw', drawn, { timeoutMs: 60_000, givenUp: leaving.signal })
+        .catch(() => undefined)
+      setTimeout(() => leaving.abort(), (round * 37) % 240)
+      await run
+    }
+    expect(await pool.run('draw', drawn, patient())).toContain('<svg')
+  }, 60_000)
+
   test('a pool that closes ends what is under way, and takes no more', async () => {
     const run = refusalOf(pool.run('risk', slow, patient()))
     await pool.close()

@@ -37,6 +37,9 @@ describe('what is said of the disclosure risk', () => {
       ).statement
     expect(said({})).not.toContain('half-width')
     expect(said({ halfWidth: 12.3456, unit: 'rows' })).toContain('The 90 % half-width is 12.35 rows.')
+    // Stated too large rather than too small.
+    expect(said({ halfWidth: 12_344 })).toContain('half-width is 12350.')
+    expect(said({ halfWidth: 0 })).toContain('half-width is 0.')
   })
 
   test('candidates: those supposed, else the public number of rows, else two', () => {

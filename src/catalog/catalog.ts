@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise, writePrivately } from '../durable-file.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
 import type { Dataset } from './dataset.ts'
 import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 
@@ -30,6 +31,11 @@ export interface Catalog {
   /** The number of an id's last registration, removed or not; 0 where there was none. */
   lastVersion(id: string): number
   /**
+   * The neighbours that an id's last registration declared, removed or not; `undefined` where there was none, or an earlier
+   * release removed it.
+   */
+  lastNeighbours(id: string): Neighbours | undefined
+  /**
    * Take over what other processes have added to the folder or removed from it. A dataset is asked about only after its
    * rows were opened, and not any more before they are closed; what fails is tried again the next time.
    */
@@ -55,7 +61,15 @@ type StoredEntry =
       readonly registeredAt: string
       readonly sourceDigest: string
     }
-  | { readonly state: 'removed'; readonly version: string }
+  | Removed
+
+/** What stays of a registration: what its budget, which stays too, must go on with. */
+interface Removed {
+  readonly state: 'removed'
+  readonly version: string
+  /** Absent where an earlier release removed it. */
+  readonly neighbours?: Neighbours
+}
 
 /**
  * Open the catalog in a folder, which is made where it is missing.
@@ -70,7 +84,7 @@ export async function openCatalog(
   const entryFile = (id: string) => path.join(folderOf(id), ENTRY_FILE)
   const rowsFile: Catalog['rowsFile'] = ({ id, version }) => path.join(folderOf(id), `${version}.duckdb`)
   const entries = new Map<string, CatalogEntry>()
-  const removed = new Map<string, string>()
+  const removed = new Map<string, Removed>()
 
   /** What a registration or a removal that was cut off left: rows that nobody may ask about are not kept. */
   const removeAllBut = async (id: string, kept: readonly string[]) => {
@@ -80,12 +94,12 @@ export async function openCatalog(
   }
 
   /** @throws Error where the text is no entry. */
-  const parseEntry = (id: string, text: string): CatalogEntry | { readonly removed: string } => {
+  const parseEntry = (id: string, text: string): CatalogEntry | Removed => {
     const stored = JSON.parse(text) as StoredEntry
     if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
       throw new Error(`${entryFile(id)} is damaged: it has no known state or no version that counts`)
     }
-    if (stored.state === 'removed') return { removed: stored.version }
+    if (stored.state === 'removed') return stored
     const { budget, version, rows, registeredAt, sourceDigest } = stored
     // What was registered before these could be declared.
     const declaration: DatasetDeclaration = { accounting: 'basic', sharing: false, ...stored.declaration }
@@ -99,8 +113,8 @@ export async function openCatalog(
   }
 
   const take = (id: string, found: ReturnType<typeof parseEntry>): void => {
-    if ('removed' in found) {
-      removed.set(id, found.removed)
+    if ('state' in found) {
+      removed.set(id, found)
       entries.delete(id)
     } else {
       entries.set(id, found)
@@ -117,7 +131,7 @@ export async function openCatalog(
     const found = parseEntry(id, text)
     take(id, found)
     if (shared) continue
-    const rows = 'removed' in found ? [] : [path.basename(rowsFile({ id, version: found.dataset.version }))]
+    const rows = 'state' in found ? [] : [path.basename(rowsFile({ id, version: found.dataset.version }))]
     await removeAllBut(id, [ENTRY_FILE, ...rows])
   }
 
@@ -132,7 +146,7 @@ export async function openCatalog(
     if (text === undefined) return
     const found = parseEntry(id, text)
     const before = entries.get(id)?.dataset
-    const after = 'removed' in found ? undefined : found.dataset
+    const after = 'state' in found ? undefined : found.dataset
     if (before?.version !== after?.version) {
       if (after !== undefined) await rows.open(after)
       take(id, found)
@@ -146,7 +160,8 @@ export async function openCatalog(
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
     rowsFile,
     wasRemoved: (id) => removed.has(id),
-    lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id) ?? 0),
+    lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
+    lastNeighbours: (id) => (entries.get(id)?.dataset ?? removed.get(id))?.neighbours,
     async refresh(rows) {
       const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
       for (const attempt of await Promise.allSettled(attempts)) {
@@ -172,12 +187,14 @@ export async function openCatalog(
       entries.set(id, entry)
     },
     async remove(id) {
-      const version = entries.get(id)?.dataset.version
-      if (version === undefined) return
+      const dataset = entries.get(id)?.dataset
+      if (dataset === undefined) return
+      const { version, neighbours } = dataset
+      const left = { state: 'removed', version, neighbours } as const
       // First, so that nobody is charged for what is about to be gone.
       entries.delete(id)
-      removed.set(id, version)
-      await writeEntry(entryFile(id), { state: 'removed', version })
+      removed.set(id, left)
+      await writeEntry(entryFile(id), left)
       await removeAllBut(id, [ENTRY_FILE])
     },
   }

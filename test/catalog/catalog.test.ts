@@ -50,6 +50,7 @@ test('the private number of rows is not even written down', async () => {
 test('what is removed stays removed, with its rows, and its version is never given again', async () => {
   const catalog = await openCatalog(directory)
   expect(catalog.lastVersion('alpha')).toBe(0)
+  expect(catalog.lastNeighbours('alpha')).toBeUndefined()
   await catalog.add(entryOf('alpha', 'add-remove'))
   expect(catalog.lastVersion('alpha')).toBe(1)
   const rows = catalog.rowsFile({ id: 'alpha', version: '1' })
@@ -61,6 +62,7 @@ test('what is removed stays removed, with its rows, and its version is never giv
     expect(opened.list()).toEqual([])
     expect(opened.wasRemoved('alpha')).toBe(true)
     expect(opened.lastVersion('alpha')).toBe(1)
+    expect(opened.lastNeighbours('alpha')).toBe('add-remove')
   }
   await catalog.add(entryOf('alpha', 'add-remove', '2'))
   expect(catalog.wasRemoved('alpha')).toBe(false)
