@@ -2,6 +2,7 @@ import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fast
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
+import { linkTo } from '../schemas/plots.ts'
 import { SECURITY_SCHEMES } from './access.ts'
 
 /** A list that our code may not change is `readOnly` to zod, which in OpenAPI would forbid clients to send it. */
@@ -31,7 +32,10 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
       { name: 'Mechanisms', description: 'What noise does, before anything is asked.' },
       { name: 'Disclosure risk', description: 'How much epsilon an accepted risk allows.' },
       { name: 'Evaluations', description: 'How far off answers are, tried on made-up people.' },
-      { name: 'Plots', description: 'What risk and noise look like, as SVG.' },
+      {
+        name: 'Plots',
+        description: `As SVG: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
+      },
       { name: 'Sparse vector', description: 'Many questions about a threshold, for one charge.' },
       { name: 'Operation', description: 'For whoever runs the service.' },
     ],
