@@ -53,6 +53,13 @@ const riskQuery = z
       'of a population.',
   })
 
+/** The school of Lee and Clifton 2011, section 5. */
+const school = {
+  universe: { school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] },
+  released: 3,
+  query: { kind: 'mean' },
+}
+
 const question = {
   universe: z
     .record(columnName, z.array(value).min(2).max(LARGEST_WIRE_UNIVERSE).readonly())
@@ -122,15 +129,7 @@ export const riskRequest = z
   .meta({
     id: 'RiskRequest',
     description: 'People, of whom some are released, and a query: what an adversary learns of who.',
-    examples: [
-      {
-        universe: { school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] },
-        released: 3,
-        query: { kind: 'mean' },
-        epsilon: 2,
-        response: 2.20131,
-      },
-    ],
+    examples: [{ ...school, epsilon: 2, response: 2.20131 }],
   })
 
 /** POST /v1/risk/epsilon */
@@ -161,15 +160,7 @@ export const epsilonRequest = z
   .meta({
     id: 'EpsilonRequest',
     description: 'People, of whom some are released, a query, and the risk that is accepted.',
-    examples: [
-      {
-        universe: { school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] },
-        released: 3,
-        query: { kind: 'mean' },
-        risk: 0.3333333333333333,
-        curve: { to: 5 },
-      },
-    ],
+    examples: [{ ...school, risk: 0.3333333333333333, curve: { to: 5 } }],
   })
 
 const probability = z.number().min(0).max(1)
