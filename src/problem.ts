@@ -183,12 +183,22 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
 }
 
 function validationParts(error: FastifyError & { validation: readonly ValidationIssue[] }): ProblemParts {
-  const errors = error.validation.flatMap(fieldErrors)
+  const ofWrongType = new Set(
+    error.validation
+      .filter(({ keyword }) => keyword === 'invalid_type')
+      .map(({ instancePath }) => instancePath),
+  )
+  // What else is asked of a value means nothing where it is of the wrong type: a text has no entries.
+  const errors = error.validation
+    .filter(({ keyword, instancePath }) => keyword === 'invalid_type' || !ofWrongType.has(instancePath))
+    .flatMap(fieldErrors)
   const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
   return { code: 'invalid-request', detail, errors }
 }
 
 interface ValidationIssue {
+  /** As zod calls what is wrong. */
+  readonly keyword?: string | undefined
   readonly instancePath: string
   readonly message?: string | undefined
   readonly params?: { readonly keys?: unknown; readonly errors?: unknown } | undefined

@@ -96,6 +96,14 @@ describe('POST /v1/risk', () => {
     expect(body.errors.map((error: { field: string }) => error.field)).toContain(field)
   })
 
+  test('says of a value of the wrong type that, and nothing else', async () => {
+    const { body } = await ask('', { ...school, universe: { a: 'x' }, released: '3' }).expect(400)
+    expect(body.errors).toEqual([
+      { field: 'universe.a', rule: 'must be a list' },
+      { field: 'released', rule: 'must be a number' },
+    ])
+  })
+
   test('too many worlds are refused before anything is worked out, with the limit', async () => {
     const universe = { value: Array.from({ length: 200 }, (_, index) => index) }
     const { body } = await ask('', { universe, released: 197, query: { kind: 'variance' } }).expect(422)
