@@ -7,6 +7,8 @@ export default {
     for (const module of modules) {
       // A file that could not even be loaded holds no tests, and is a failure all the same.
       if (module.errors().length > 0) count.failed += 1
+      // Nor has a suite whose set-up failed any test that failed: they count as skipped, and it as failed.
+      for (const suite of module.children.allSuites()) if (suite.errors().length > 0) count.failed += 1
       for (const test of module.children.allTests()) count[test.result().state] += 1
     }
     console.log(`${count.passed} passed, ${count.failed + count.pending} failed, ${count.skipped} skipped`)
