@@ -293,12 +293,12 @@ function configuration(settings: Readonly<Record<string, string>>): string {
 /** Whom to run it as: PostgreSQL refuses root. `undefined` where this process may run it as it is. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const users = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
   for (const user of ['postgres', 'nobody']) {
-    const [, , uid, gid] = users.find(([name]) => name === user) ?? []
-    if (uid !== undefined && gid !== undefined) return { uid: Number(uid), gid: Number(gid) }
+    const [uid, gid] = ['-u', '-g'].map((what) => {
+      const { status, stdout } = spawnSync('id', [what, user], { encoding: 'utf8' })
+      return status === 0 ? Number(stdout) : undefined
+    })
+    if (uid !== undefined && gid !== undefined) return { uid, gid }
   }
   throw new Error('PostgreSQL does not run as root, and there is neither a user "postgres" nor "nobody"')
 }
