@@ -1,26 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { LedgerFault, type LedgerFaultKind } from './fault.ts'
-import type { Call, Settled } from './operation.ts'
+import { LedgerFault } from './fault.ts'
+import type { Call } from './operation.ts'
+import { type FromStore, type PlainFault, packSettled, type ToStore, unpackCall } from './sqlite-message.ts'
 import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
-
-/** What the ledger's thread is told. */
-export type ToStore =
-  /** Their numbers are `firstNumber` and those that follow. */
-  | { readonly kind: 'calls'; readonly firstNumber: number; readonly calls: readonly Call[] }
-  | { readonly kind: 'close' }
-
-/** What the ledger's thread tells. One `committed` stands for one COMMIT; `stopped` is the last word. */
-export type FromStore =
-  | { readonly kind: 'opened' }
-  | { readonly kind: 'committed'; readonly numbers: readonly number[]; readonly settled: readonly Settled[] }
-  | { readonly kind: 'rejected'; readonly numbers: readonly number[]; readonly fault: PlainFault }
-  | { readonly kind: 'stopped'; readonly fault: PlainFault }
-
-/** A fault without its class, which does not survive the way between threads. */
-export interface PlainFault {
-  readonly kind: LedgerFaultKind
-  readonly message: string
-}
 
 /** Bounds what one COMMIT waits for, and what the write-ahead log holds. */
 const LARGEST_BATCH = 256
@@ -50,7 +32,7 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
     while (next?.kind === 'calls') {
       for (const [place, call] of next.calls.entries()) {
         numbers.push(next.firstNumber + place)
-        calls.push(call)
+        calls.push(unpackCall(call))
       }
       next = calls.length < LARGEST_BATCH ? receiveMessageOnPort(port)?.message : undefined
     }
@@ -65,7 +47,7 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
   function commit(numbers: readonly number[], calls: readonly Call[]): boolean {
     try {
       const settled = store.batch(calls)
-      tell({ kind: 'committed', numbers, settled })
+      tell({ kind: 'committed', numbers, settled: settled.map(packSettled) })
       return true
     } catch (error) {
       const fault = plainFault(error)

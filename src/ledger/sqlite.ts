@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { LedgerFault } from './fault.ts'
 import type { Ledger } from './ledger.ts'
 import type { Call, OperationName, OperationResults } from './operation.ts'
-import type { FromStore, PlainFault, ToStore } from './sqlite-worker.ts'
+import { type FromStore, type PlainFault, packCall, type ToStore, unpackSettled } from './sqlite-message.ts'
 
 /** After this long without an answer the store counts as unhealthy. */
 const HEALTH_TIMEOUT_MS = 2_000
@@ -50,8 +50,9 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
         return opened.resolve()
       case 'committed':
         commits += 1
-        message.settled.forEach((settled, index) => {
+        message.settled.forEach((packed, index) => {
           const caller = take(message.numbers[index])
+          const settled = unpackSettled(packed)
           if (settled.kind === 'done') caller?.resolve(settled.result as never)
           else caller?.reject(settled.error)
         })
@@ -109,7 +110,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     asked = []
     const firstNumber = lastNumber - calls.length + 1
     try {
-      worker.postMessage({ kind: 'calls', firstNumber, calls } satisfies ToStore)
+      worker.postMessage({ kind: 'calls', firstNumber, calls: calls.map(packCall) } satisfies ToStore)
     } catch (error) {
       // An argument is of a kind that no thread can be sent; nothing was.
       const refused = error instanceof Error ? error : new Error(String(error))
