@@ -37,7 +37,7 @@ export function openSqliteBaseline(): SqliteBaseline {
     PRAGMA fullfsync = ON;
     PRAGMA checkpoint_fullfsync = ON;
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -65536;
+    PRAGMA cache_size = -16384;
     PRAGMA wal_autocheckpoint = 16000;
     CREATE TABLE budgets (
       dataset TEXT NOT NULL PRIMARY KEY,

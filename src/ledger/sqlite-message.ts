@@ -16,13 +16,15 @@ export type ToStore =
   | { readonly kind: 'calls'; readonly firstNumber: number; readonly calls: readonly PackedCall[] }
   | { readonly kind: 'close' }
 
-/** What the ledger's thread tells. One `committed` stands for one COMMIT; `stopped` is the last word. */
+/** What the ledger's thread tells. `stopped` is the last word. */
 export type FromStore =
   | { readonly kind: 'opened' }
+  /** Durable since a COMMIT, of which there have been so many. */
   | {
       readonly kind: 'committed'
       readonly numbers: readonly number[]
       readonly settled: readonly PackedSettled[]
+      readonly commits: number
     }
   | { readonly kind: 'rejected'; readonly numbers: readonly number[]; readonly fault: PlainFault }
   | { readonly kind: 'stopped'; readonly fault: PlainFault }
@@ -71,6 +73,19 @@ type PackedCharge = readonly [
   ...spentByAnalyst: PackedAmount,
 ]
 
+const ITEMS_PER_MESSAGE = 16
+
+/**
+ * Where the parts of a list begin and end that make a message each: while one thread works on one, the other makes the
+ * next, and callers that are told first ask again while the others are told.
+ */
+export function messageRanges(length: number): readonly (readonly [start: number, end: number])[] {
+  return Array.from({ length: Math.ceil(length / ITEMS_PER_MESSAGE) }, (_, part) => {
+    const start = part * ITEMS_PER_MESSAGE
+    return [start, Math.min(start + ITEMS_PER_MESSAGE, length)]
+  })
+}
+
 /** A call as it travels. */
 export function packCall(call: Call): PackedCall {
   if (call.operation !== 'charge') return call
@@ -96,7 +111,8 @@ export function packCall(call: Call): PackedCall {
 /** The call that {@link packCall} packed. */
 export function unpackCall(packed: PackedCall): Call {
   if ('operation' in packed) return packed
-  const [dataset, datasetVersion, principal, idempotencyKey, keyChosen, requestHash, request, ...rest] = packed
+  const [dataset, datasetVersion, principal, idempotencyKey, keyChosen, requestHash, request, ...rest] =
+    packed
   const [sharing, leaseMs, accounting, epsilonNano, deltaAtto, rhoPico] = rest
   const price = amountFromColumns(accounting, { epsilonNano, deltaAtto, rhoPico })
   const asked = { dataset, datasetVersion, principal, idempotencyKey, keyChosen, requestHash, request }
@@ -134,7 +150,8 @@ export function packSettled(settled: Settled): PackedSettled {
 export function unpackSettled(packed: PackedSettled): Settled {
   if ('kind' in packed) return packed
   const [id, attempt, sequence, hash, granted, cap, epsilonNano, deltaAtto, rhoPico, ...ofAnalyst] = packed
-  const [principal, allotment, spentOnShared, analystEpsilonNano, analystDeltaAtto, analystRhoPico] = ofAnalyst
+  const [principal, allotment, spentOnShared, analystEpsilonNano, analystDeltaAtto, analystRhoPico] =
+    ofAnalyst
   const { accounting } = cap
   const budget = { granted, cap, spent: amountFromColumns(accounting, { epsilonNano, deltaAtto, rhoPico }) }
   const spent = amountFromColumns(accounting, {

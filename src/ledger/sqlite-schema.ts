@@ -363,7 +363,7 @@ function configure(database: DatabaseSync): void {
     PRAGMA foreign_keys = ON;
     PRAGMA trusted_schema = OFF;
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -65536;
+    PRAGMA cache_size = -16384;
     PRAGMA wal_autocheckpoint = 16000;
   `)
   expectPragma(database, 'synchronous', 2n)

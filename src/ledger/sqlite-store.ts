@@ -42,9 +42,11 @@ export interface SqliteStore {
   /**
    * Carry out calls in their order and make them durable together. One that fails leaves no trace and does not touch
    * the others. All that is returned is durable.
+   * @param more asked for further calls once those before are decided; none ends the batch. What is returned is of all
+   *   the calls that there were by then.
    * @throws LedgerFault `unknown` where the commit failed and the store can continue, `stopped` where it must not.
    */
-  batch(calls: readonly Call[]): readonly Settled[]
+  batch(calls: readonly Call[], more?: () => readonly Call[]): readonly Settled[]
   /**
    * Write everything into the one file, then let go of it.
    * @throws LedgerFault `stopped` where it stays in the log beside the file: still durable, and read when next opened.
@@ -71,9 +73,15 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
   const readsAfter = sqliteReads(database, rows)
   let stopped: LedgerFault | undefined
 
-  function settleAll(calls: readonly Call[]): readonly Settled[] {
+  function settleAll(calls: () => readonly Call[]): readonly Settled[] {
+    const settled: Settled[] = []
+    let next = calls()
     let work = beginWork(rows, now())
-    const settled = calls.map((call): Settled => {
+    for (; next.length > 0; next = calls()) settled.push(...next.map(settle))
+    write(work.changes())
+    return settled
+
+    function settle(call: Call): Settled {
       if (!isCommand(call)) {
         // What is read shows what the calls before it have changed.
         write(work.changes())
@@ -89,16 +97,19 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
         if (error instanceof Error && 'errcode' in error) throw error
         return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
       }
-    })
-    write(work.changes())
-    return settled
+    }
   }
 
-  function batch(calls: readonly Call[]): readonly Settled[] {
+  function batch(first: readonly Call[], more: () => readonly Call[] = () => []): readonly Settled[] {
     if (stopped !== undefined) throw stopped
+    const calls: Call[] = []
     try {
       database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(calls)
+      const settled = settleAll(() => {
+        const next = calls.length === 0 ? first : more()
+        calls.push(...next)
+        return next
+      })
       database.exec('COMMIT')
       return settled
     } catch (error) {

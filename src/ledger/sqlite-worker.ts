@@ -1,11 +1,18 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { LedgerFault } from './fault.ts'
 import type { Call } from './operation.ts'
-import { type FromStore, type PlainFault, packSettled, type ToStore, unpackCall } from './sqlite-message.ts'
+import {
+  type FromStore,
+  messageRanges,
+  type PlainFault,
+  packSettled,
+  type ToStore,
+  unpackCall,
+} from './sqlite-message.ts'
 import { openSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
-/** Bounds what one COMMIT waits for, and what the write-ahead log holds. */
-const LARGEST_BATCH = 256
+/** A batch takes nothing further once it has so many calls: bounds what one COMMIT waits for, and the log that it writes. */
+const LARGE_BATCH = 256
 
 if (parentPort !== null) serve(parentPort, String(workerData))
 
@@ -19,35 +26,40 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
     port.close()
     return
   }
+  let commits = 0
+  /** What was taken from the port, and is not in a batch yet. */
+  let next: ToStore | undefined
 
-  // While a batch is being committed this thread is busy, and whatever is asked meanwhile waits in the port: the next
-  // batch is all of it.
+  // Whatever is asked while a batch is being decided is part of it; while it is being committed this thread is busy, and
+  // the next batch is all that waits in the port by then.
   port.on('message', serveFrom)
   tell({ kind: 'opened' })
 
   function serveFrom(first: ToStore): void {
-    const numbers: number[] = []
-    const calls: Call[] = []
-    let next: ToStore | undefined = first
-    while (next?.kind === 'calls') {
-      for (const [place, call] of next.calls.entries()) {
-        numbers.push(next.firstNumber + place)
-        calls.push(unpackCall(call))
-      }
-      next = calls.length < LARGEST_BATCH ? receiveMessageOnPort(port)?.message : undefined
-    }
+    next = first
     let goesOn = true
-    for (let start = 0; goesOn && start < calls.length; start += LARGEST_BATCH) {
-      const end = start + LARGEST_BATCH
-      goesOn = commit(numbers.slice(start, end), calls.slice(start, end))
-    }
+    while (goesOn && next?.kind === 'calls') goesOn = commit()
     if (!goesOn || next?.kind === 'close') end()
   }
 
-  function commit(numbers: readonly number[], calls: readonly Call[]): boolean {
+  function commit(): boolean {
+    const numbers: number[] = []
+    const take = (): readonly Call[] => {
+      if (numbers.length >= LARGE_BATCH) return []
+      next ??= receiveMessageOnPort(port)?.message
+      if (next?.kind !== 'calls') return []
+      const { firstNumber, calls } = next
+      next = undefined
+      numbers.push(...calls.map((_, place) => firstNumber + place))
+      return calls.map(unpackCall)
+    }
     try {
-      const settled = store.batch(calls)
-      tell({ kind: 'committed', numbers, settled: settled.map(packSettled) })
+      const settled = store.batch(take(), take)
+      commits += 1
+      for (const [start, end] of messageRanges(settled.length)) {
+        const packed = settled.slice(start, end).map(packSettled)
+        tell({ kind: 'committed', numbers: numbers.slice(start, end), settled: packed, commits })
+      }
       return true
     } catch (error) {
       const fault = plainFault(error)

@@ -2,7 +2,14 @@ import { Worker } from 'node:worker_threads'
 import { LedgerFault } from './fault.ts'
 import type { Ledger } from './ledger.ts'
 import type { Call, OperationName, OperationResults } from './operation.ts'
-import { type FromStore, type PlainFault, packCall, type ToStore, unpackSettled } from './sqlite-message.ts'
+import {
+  type FromStore,
+  messageRanges,
+  type PlainFault,
+  packCall,
+  type ToStore,
+  unpackSettled,
+} from './sqlite-message.ts'
 
 /** After this long without an answer the store counts as unhealthy. */
 const HEALTH_TIMEOUT_MS = 2_000
@@ -49,7 +56,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
       case 'opened':
         return opened.resolve()
       case 'committed':
-        commits += 1
+        commits = message.commits
         message.settled.forEach((packed, index) => {
           const caller = take(message.numbers[index])
           const settled = unpackSettled(packed)
@@ -99,7 +106,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     const { promise, resolve, reject } = Promise.withResolvers<OperationResults[Name]>()
     lastNumber += 1
     waiting.set(lastNumber, { resolve, reject })
-    // What is asked in the same turn travels together: a message costs more than a call.
+    // What is asked in the same turn travels together: a message costs as much as some calls.
     if (asked.push({ operation, args } as Call) === 1) queueMicrotask(send)
     return promise
   }
@@ -108,13 +115,16 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     if (asked.length === 0) return
     const calls = asked
     asked = []
-    const firstNumber = lastNumber - calls.length + 1
-    try {
-      worker.postMessage({ kind: 'calls', firstNumber, calls: calls.map(packCall) } satisfies ToStore)
-    } catch (error) {
-      // An argument is of a kind that no thread can be sent; nothing was.
-      const refused = error instanceof Error ? error : new Error(String(error))
-      for (const place of calls.keys()) take(firstNumber + place)?.reject(refused)
+    for (const [start, end] of messageRanges(calls.length)) {
+      const firstNumber = lastNumber - calls.length + 1 + start
+      const part = calls.slice(start, end)
+      try {
+        worker.postMessage({ kind: 'calls', firstNumber, calls: part.map(packCall) } satisfies ToStore)
+      } catch (error) {
+        // An argument is of a kind that no thread can be sent; nothing of the part was.
+        const refused = error instanceof Error ? error : new Error(String(error))
+        for (const place of part.keys()) take(firstNumber + place)?.reject(refused)
+      }
     }
   }
 

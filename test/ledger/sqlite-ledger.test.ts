@@ -108,7 +108,7 @@ describe('a ledger in a thread of its own', () => {
   it('rejects what no thread can be sent, and goes on', async () => {
     const ledger = await openLedger()
     await ledger.openBudget('census', summed('1'), 'carol')
-    const wrong = question('a', { price: (() => basic('0.1')) as never })
+    const wrong = question('a', { principal: (() => 'ada') as never })
     const error = await ledger.charge(wrong).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ name: 'DataCloneError' })
     expect((await ledger.charge(question('a'))).kind).toBe('charged')

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { LedgerFault } from '../../src/ledger/fault.ts'
-import type { Call } from '../../src/ledger/operation.ts'
+import type { Call, Settled } from '../../src/ledger/operation.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
-import { sqliteStore } from '../../src/ledger/sqlite-store.ts'
+import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite-store.ts'
 import { ledgerOver } from './places.ts'
 import { basic, expectSoundBooks, loss, question, run, summed, temporaryPath } from './support.ts'
 
@@ -31,11 +31,27 @@ function commitsOf(database: ReturnType<typeof openSqliteDatabase>): string[] {
   return commits
 }
 
-describe('a batch', () => {
+/** How calls may come to be one batch. */
+const WAYS: readonly [string, (store: SqliteStore, calls: readonly Call[]) => readonly Settled[]][] = [
+  ['at once', (store, calls) => store.batch(calls)],
+  [
+    'one after the other',
+    (store, calls) => {
+      let taken = 0
+      const next = () => calls.slice(taken, ++taken)
+      const settled: Settled[] = []
+      // Those that come after one that the tables refused are a batch of their own.
+      while (taken < calls.length) settled.push(...store.batch(next(), next))
+      return settled
+    },
+  ],
+]
+
+describe.each(WAYS)('a batch of calls that come %s', (_, batch) => {
   it('is one commit, in which one failing call does not harm its neighbours', async () => {
     const { store, database } = openStore()
     const commits = commitsOf(database)
-    const settled = store.batch([
+    const settled = batch(store, [
       charge('a'),
       charge('b', { leaseMs: -1 }),
       charge('a'),
@@ -64,7 +80,7 @@ describe('a batch', () => {
       CREATE TEMP TRIGGER failing_after_the_debit BEFORE INSERT ON events WHEN NEW.principal = 'eve'
       BEGIN SELECT RAISE(ABORT, 'no room for eve'); END
     `)
-    const settled = store.batch([
+    const settled = batch(store, [
       charge('a'),
       charge('c', { principal: 'eve' }),
       charge('a'),
@@ -84,7 +100,9 @@ describe('a batch', () => {
     expect(database.prepare("SELECT 1 FROM analysts WHERE principal = 'eve'").get()).toBeUndefined()
     await expectSoundBooks(ledgerOver(store))
   })
+})
 
+describe('a batch', () => {
   it('that finds a row not as it had read it is undone as a whole', () => {
     const { store, database } = openStore()
     const before = run(store, 'head', 'census')
