@@ -162,6 +162,20 @@ export interface StoredRelease {
   readonly answer: string
 }
 
+/** What is stored of a charge beside the events, to be held against them. */
+export interface ChargeRecord {
+  readonly id: string
+  readonly dataset: string
+  readonly principal: string
+  readonly requestHash: string
+  readonly price: Amount
+  readonly state: 'charged' | 'answered' | 'failed' | 'denied'
+  readonly attempt: number
+  readonly sharedFrom?: string
+  /** SHA-256 of its stored answer, hexadecimal, then of those of its session in their order. */
+  readonly answerHashes: readonly string[]
+}
+
 /** The state of a sparse vector session that is opened, and that never changes. */
 export interface NewSession {
   /** After so many answers "above" the session is used up. */
@@ -309,6 +323,8 @@ export interface Ledger {
     page: { readonly limit: number; readonly afterSequence: number },
   ): Promise<readonly StoredEvent[]>
   release(id: string): Promise<StoredRelease | undefined>
+  /** The charges of these ids, 1,000 at most, in any order; those that are not found are left out. */
+  chargeRecords(ids: readonly string[]): Promise<readonly ChargeRecord[]>
   /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
   /**

@@ -2,13 +2,14 @@ import type { QueryResult } from 'pg'
 import { entryFromEvent } from './event.ts'
 import type { OperationResults, Operations, ReadName } from './operation.ts'
 import type { Statement } from './postgres-connection.ts'
-import { ANALYST_JSON, BUDGET_COLUMNS, rowsOf, SESSION_JSON } from './postgres-rows.ts'
-import { type Account, beginWork, newAnalyst, spendingOf } from './protocol.ts'
-import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
+import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON } from './postgres-rows.ts'
+import { type Account, beginWork, newAnalyst, recordOf, spendingOf } from './protocol.ts'
+import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from './range.ts'
 import {
   accountFromRow,
   accountingFromRow,
   analystFromRow,
+  chargeFromRow,
   count,
   type Row,
   sessionFromRow,
@@ -126,6 +127,13 @@ export function postgresReads(look: Look): Reads {
         answer: text(row, 'answer'),
       }
     },
+    async chargeRecords(ids) {
+      expectPage(ids)
+      return (await rows(FIND_RECORDS, JSON.stringify(ids))).flatMap((row) => {
+        const hashes = rowsOf(row, 'answers').map((answer) => text(answer, 'hash'))
+        return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hashes))
+      })
+    },
     async lastDatasetVersion(dataset) {
       const [row] = await rows(FIND_LAST_VERSION, dataset)
       return row === undefined ? 0 : count(row, 'version')
@@ -235,6 +243,22 @@ const FIND_RELEASE = {
   text: `
     SELECT dataset, principal, answer FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
     WHERE releases.charge = $1
+  `,
+}
+
+const FIND_RECORDS = {
+  name: 'find records',
+  text: `
+    SELECT json_build_array(${CHARGE_JSON}) AS charges, (
+      SELECT coalesce(json_agg(
+        json_build_object('hash', encode(sha256(convert_to(answer, 'UTF8')), 'hex')) ORDER BY question), '[]')
+      FROM (
+        SELECT 0 AS question, answer FROM sotto.releases WHERE charge = charges.id
+        UNION ALL SELECT question, answer FROM sotto.sparse_vector_answers WHERE session = charges.id
+      ) AS every_answer
+    ) AS answers
+    FROM sotto.charges JOIN sotto.budgets USING (dataset)
+    WHERE id IN (SELECT json_array_elements_text($1))
   `,
 }
 

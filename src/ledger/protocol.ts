@@ -18,6 +18,7 @@ import type {
   Budget,
   Charge,
   ChargeOutcome,
+  ChargeRecord,
   ChargeRequest,
   EventReference,
   NewAllotment,
@@ -630,6 +631,13 @@ export function newAnalyst({ dataset, budget }: Account, principal: string): Ana
 export function spendingOf(analyst: AnalystAccount): AnalystSpending {
   const { principal, allotment, spent, spentOnShared } = analyst
   return { principal, spent, spentOnShared, ...(allotment !== undefined && { allotment }) }
+}
+
+/** A charge as it is held against the events. */
+export function recordOf(charge: StoredCharge, answerHashes: readonly string[]): ChargeRecord {
+  const { id, dataset, principal, requestHash, price, state, attempt, sharedFrom } = charge
+  const facts = { id, dataset, principal, requestHash, price, state, attempt, answerHashes }
+  return { ...facts, ...(sharedFrom !== undefined && { sharedFrom }) }
 }
 
 function expectChargeRequest(request: ChargeRequest): void {

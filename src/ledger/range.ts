@@ -70,6 +70,11 @@ export function expectCount(name: string, value: number, largest: number): void 
   }
 }
 
+/** @throws RangeError for more than one call reads. */
+export function expectPage(ids: readonly string[]): void {
+  if (ids.length > MAX_PAGE) throw new RangeError(`at most ${MAX_PAGE} are read at a time`)
+}
+
 /** @throws RangeError below 0 and above `largest`. */
 export function expectWithin(name: string, value: bigint, largest: bigint): void {
   if (value < 0n || value > largest) throw new RangeError(`${name} is out of range`)

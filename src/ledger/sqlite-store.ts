@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import { sha256 } from './canonical.ts'
 import { entryFromEvent, FIRST_PREVIOUS_HASH } from './event.ts'
 import { LedgerFault } from './fault.ts'
 import type { AnalystSpending } from './ledger.ts'
@@ -19,11 +20,12 @@ import {
   type Changes,
   newAnalyst,
   type Rows,
+  recordOf,
   type StoredCharge,
   spendingOf,
   type Work,
 } from './protocol.ts'
-import { expectCount, MAX_COUNT, MAX_PAGE } from './range.ts'
+import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from './range.ts'
 import { isDiskFull, isStoreError, openSqliteDatabase } from './sqlite-schema.ts'
 import {
   accountFromRow,
@@ -152,6 +154,11 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
   }
 }
 
+/** What {@link chargeFromRow} reads, apart from the accounting of the budget. */
+const CHARGE_COLUMNS = `charges.id, charges.dataset, dataset_version, principal, idempotency_key, request_hash,
+  loss_epsilon_nano, loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms,
+  lease_expires_at_ms, sharing, shared_from`
+
 function sqliteRows(
   database: DatabaseSync,
 ): Rows & { readonly spending: (dataset: string) => AnalystSpending[] } {
@@ -165,10 +172,7 @@ function sqliteRows(
     WHERE dataset = :dataset ORDER BY principal
   `)
   const findCharge = database.prepare(`
-    SELECT id, charges.dataset, dataset_version, principal, idempotency_key, request_hash, loss_epsilon_nano,
-      loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms, lease_expires_at_ms, sharing,
-      shared_from, budgets.accounting
-    FROM charges JOIN budgets USING (dataset) WHERE id = ?
+    SELECT ${CHARGE_COLUMNS}, budgets.accounting FROM charges JOIN budgets USING (dataset) WHERE id = ?
   `)
   const findAnswer = database.prepare(`
     SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
@@ -379,6 +383,15 @@ function sqliteReads(
     FROM charges JOIN releases ON releases.charge = charges.number
     WHERE charges.id = :id
   `)
+  const findRecords = database.prepare(`
+    SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer, sessions.charge AS session
+    FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value JOIN budgets USING (dataset)
+      LEFT JOIN releases ON releases.charge = charges.number
+      LEFT JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
+  `)
+  const findAnswersOfSession = database.prepare(
+    'SELECT answer FROM sparse_vector_answers WHERE session = ? ORDER BY question',
+  )
   const probe = database.prepare('SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)')
 
   return (work) => ({
@@ -437,6 +450,19 @@ function sqliteReads(
         principal: text(row, 'principal'),
         answer: text(row, 'answer'),
       }
+    },
+    chargeRecords(ids) {
+      expectPage(ids)
+      return findRecords.all({ ids: JSON.stringify(ids) }).map((row) => {
+        const answers = [
+          ...(row.answer === null ? [] : [row]),
+          ...(row.session === null ? [] : findAnswersOfSession.all(row.session ?? null)),
+        ]
+        return recordOf(
+          chargeFromRow(row),
+          answers.map((each) => sha256(text(each, 'answer'))),
+        )
+      })
     },
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,

@@ -170,6 +170,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     entries: (...args) => ask('entries', args),
     events: (...args) => ask('events', args),
     release: (...args) => ask('release', args),
+    chargeRecords: (...args) => ask('chargeRecords', args),
     lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     // Nobody else has the file open.
     exclusively: (task) => task(async () => undefined),

@@ -17,7 +17,7 @@ import {
   type LedgerEvent,
   lossFromEvent,
 } from './event.ts'
-import type { AnalystSpending, Budget, Ledger, StoredEvent } from './ledger.ts'
+import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent } from './ledger.ts'
 
 /** What following a dataset's events from the first on has found. */
 export type Verification =
@@ -39,15 +39,22 @@ export interface Verifier {
   /** Takes the next event. Once one is broken, nothing more is looked at. */
   add(event: StoredEvent): void
   result(): Verification
+  /** Every charge that was paid, by its id. */
+  readonly charges: ReadonlyMap<string, Readonly<KnownCharge>>
 }
 
 /** What is known of a charge from the events so far. */
 interface KnownCharge {
   readonly principal: string
   readonly requestHash: string | undefined
+  readonly price: Amount
+  readonly sharedFrom: string | undefined
   attempt: number
   state: 'charged' | 'failed' | 'answered'
-  questions: number
+  /** Of its answer, then of those of its session. */
+  readonly answerHashes: string[]
+  /** Of the last event that told of it. */
+  sequence: number
 }
 
 /**
@@ -165,7 +172,10 @@ export function createVerifier(dataset: string): Verifier {
       budget = { ...budget, spent: addAmounts(budget.spent, price) }
       analysts.set(principal, { ...analyst, spent })
     }
-    charges.set(chargeId, { principal, requestHash, attempt: 1, state: 'charged', questions: 0 })
+    charges.set(chargeId, {
+      ...{ principal, requestHash, price, sharedFrom, sequence: events + 1 },
+      ...{ attempt: 1, state: 'charged', answerHashes: [] },
+    })
     return undefined
   }
 
@@ -174,15 +184,16 @@ export function createVerifier(dataset: string): Verifier {
     return analysts.get(principal) ?? { principal, spent: none, spentOnShared: none }
   }
 
-  function follow({ kind, chargeId, principal, attempt, question }: LedgerEvent): string | undefined {
+  function follow(event: LedgerEvent): string | undefined {
+    const { kind, chargeId, principal, attempt, question } = event
     const known = charges.get(chargeId ?? '')
     if (known === undefined) return 'it follows a charge that was not made'
     if (known.principal !== principal) return 'the charge is another principal’s'
+    known.sequence = events + 1
     if (kind === 'session-answered') {
-      if (known.state !== 'answered' || question !== known.questions + 1)
+      if (known.state !== 'answered' || question !== known.answerHashes.length)
         return 'the questions of a session follow each other'
-      known.questions += 1
-      return undefined
+      return answer(known, event)
     }
     if (known.state === 'answered') return 'the charge was answered already'
     if (kind === 'retried') {
@@ -193,6 +204,12 @@ export function createVerifier(dataset: string): Verifier {
     }
     if (attempt !== known.attempt || known.state !== 'charged') return 'it ends another attempt than the last'
     known.state = kind === 'answered' ? 'answered' : 'failed'
+    return kind === 'answered' ? answer(known, event) : undefined
+  }
+
+  function answer(known: KnownCharge, { answerHash }: LedgerEvent): string | undefined {
+    if (answerHash === undefined) return 'an answer has its hash'
+    known.answerHashes.push(answerHash)
     return undefined
   }
 
@@ -207,6 +224,7 @@ export function createVerifier(dataset: string): Verifier {
       events += 1
       headHash = event.hash
     },
+    charges,
     result: () => broken ?? { kind: 'sound', events, headHash, budget, spending: inOrder(analysts.values()) },
   }
 }
@@ -216,11 +234,12 @@ export const EVENTS_PAGE = 1_000
 
 /**
  * Follow all events of a dataset in a live ledger, and hold what they amount to against the balances that debits are
- * checked against. What happens meanwhile is left to the next time.
+ * checked against, and what they tell of charges against those that are stored with their answers. What happens meanwhile
+ * is left to the next time.
  * @returns `undefined` where the dataset has no budget.
  */
 export async function verifyLedger(
-  ledger: Pick<Ledger, 'head' | 'events'>,
+  ledger: Pick<Ledger, 'head' | 'events' | 'chargeRecords'>,
   dataset: string,
 ): Promise<Verification | undefined> {
   const head = await ledger.head(dataset)
@@ -239,7 +258,54 @@ export async function verifyLedger(
   if (sequence !== head.sequence || result.headHash !== head.hash)
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
   const reason = reasonAgainstBalances(result, head)
-  return reason === undefined ? result : { kind: 'broken', sequence, reason }
+  if (reason !== undefined) return { kind: 'broken', sequence, reason }
+  return (await firstBrokenCharge(ledger, dataset, verifier.charges)) ?? result
+}
+
+async function firstBrokenCharge(
+  ledger: Pick<Ledger, 'chargeRecords'>,
+  dataset: string,
+  charges: Verifier['charges'],
+): Promise<Extract<Verification, { kind: 'broken' }> | undefined> {
+  const known = [...charges]
+  let first: Extract<Verification, { kind: 'broken' }> | undefined
+  for (let start = 0; start < known.length; start += EVENTS_PAGE) {
+    const page = known.slice(start, start + EVENTS_PAGE)
+    const records = await ledger.chargeRecords(page.map(([id]) => id))
+    const byId = new Map(records.map((record) => [record.id, record]))
+    for (const [id, charge] of page) {
+      const reason = reasonAgainstRecord(dataset, charge, byId.get(id))
+      const { sequence } = charge
+      if (reason !== undefined && (first === undefined || sequence < first.sequence))
+        first = { kind: 'broken', sequence, reason }
+    }
+  }
+  return first
+}
+
+/** A record is read after the events, and may be further on. */
+function reasonAgainstRecord(
+  dataset: string,
+  charge: Readonly<KnownCharge>,
+  record: ChargeRecord | undefined,
+): string | undefined {
+  if (record === undefined) return 'the charge is not stored'
+  const same =
+    record.dataset === dataset &&
+    record.principal === charge.principal &&
+    record.requestHash === charge.requestHash &&
+    record.sharedFrom === charge.sharedFrom &&
+    isSameAmount(record.price, charge.price)
+  if (!same) return 'the stored charge is not the one that was made'
+  const mayFollow =
+    record.attempt === charge.attempt
+      ? charge.state === 'charged' || record.state === charge.state
+      : record.attempt > charge.attempt && charge.state !== 'answered'
+  if (!mayFollow) return 'the stored charge is not where the events leave it'
+  const answers = record.state === 'answered' ? record.answerHashes : []
+  return charge.answerHashes.some((hash, place) => answers[place] !== hash)
+    ? 'a stored answer is not the one that was recorded'
+    : undefined
 }
 
 interface Balances {

@@ -1,8 +1,14 @@
 import { expect } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
 import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
-import { eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
-import type { AnalystSpending, Ledger, LedgerHead, StoredEvent } from '../../src/ledger/ledger.ts'
+import { amountFromEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
+import type {
+  AnalystSpending,
+  ChargeRecord,
+  Ledger,
+  LedgerHead,
+  StoredEvent,
+} from '../../src/ledger/ledger.ts'
 import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
 import {
   type Accounting,
@@ -181,9 +187,12 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
     changed('a question left out', 'session-answered', 0, { question: 2 }),
     changed('a question again', 'session-answered', 1, { question: 1 }),
     changed('a question by another', 'session-answered', 1, { principal: 'ada' }),
-    inserted('a question of a session that has not begun', placeOf(history, 'charged', 2) + 1, {
-      ...at(placeOf(history, 'session-answered')),
-    }),
+    ...[0, 1].map((question) =>
+      inserted(`question ${question} of a session that has not begun`, placeOf(history, 'charged', 2) + 1, {
+        ...at(placeOf(history, 'session-answered')),
+        question,
+      }),
+    ),
     changed('a budget opened again', 'granted', 0, { kind: 'opened' }),
     changed('a budget that was not opened', 'opened', 0, { kind: 'granted' }),
     changed('an accounting there is not', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
@@ -209,6 +218,8 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
         return { place, history: history.with(place, { ...at(place), ...limits } as EventFacts) }
       })(),
     },
+    changed('an answer without its hash', 'answered', 0, { answerHash: undefined }),
+    changed("a session's answer without its hash", 'session-answered', 0, { answerHash: undefined }),
     changed('a debit beyond the allotment', 'charged', 2, {
       loss: eventAmount(amountBoughtBy(accounting, loss('3', '0.001'))),
     }),
@@ -248,15 +259,49 @@ function beyond(accounting: Accounting, history: readonly EventFacts[], more: bi
   throw new Error('both are counted alike')
 }
 
-/** A live ledger as verification sees it, whose head a test may alter. */
-function live(source: VerificationSource, events: readonly StoredEvent[], alter: Partial<LedgerHead> = {}) {
+/** The charges that a store would hold after a history. */
+function recordsOf(events: readonly StoredEvent[]): ReadonlyMap<string, ChargeRecord> {
+  const records = new Map<string, ChargeRecord>()
+  for (const { canonical } of events) {
+    const event: LedgerEvent = JSON.parse(canonical)
+    const { kind, dataset, principal, chargeId: id = '', requestHash = '', attempt = 0, sharedFrom } = event
+    const record = records.get(id)
+    if (kind === 'charged' || kind === 'shared') {
+      const price = amountFromEvent(event.loss)
+      const facts = { id, dataset, principal, requestHash, price, state: 'charged', attempt } as const
+      records.set(id, { ...facts, answerHashes: [], ...(sharedFrom !== undefined && { sharedFrom }) })
+    } else if (record !== undefined) {
+      const answerHashes = [
+        ...record.answerHashes,
+        ...(event.answerHash === undefined ? [] : [event.answerHash]),
+      ]
+      if (kind === 'session-answered') records.set(id, { ...record, answerHashes })
+      else if (kind === 'retried') records.set(id, { ...record, attempt, state: 'charged' })
+      else if (kind === 'answered' || kind === 'failed')
+        records.set(id, { ...record, state: kind, answerHashes })
+    }
+  }
+  return records
+}
+
+/** A live ledger as verification sees it, whose head and charges a test may alter. */
+function live(
+  source: VerificationSource,
+  events: readonly StoredEvent[],
+  alter: Partial<LedgerHead> = {},
+  records: ReadonlyMap<string, ChargeRecord> = recordsOf(events),
+) {
   const found = verify(source, events)
   if (found.kind !== 'sound') throw new Error(`the history is broken: ${found.reason}`)
   const { budget, spending, headHash: hash } = found
-  const ledger: Pick<Ledger, 'head' | 'events'> = {
+  const ledger: Pick<Ledger, 'head' | 'events' | 'chargeRecords'> = {
     head: async (dataset) =>
       dataset === 'census' ? { sequence: events.length, hash, budget, spending, ...alter } : undefined,
     events: async (_, { limit, afterSequence }) => events.slice(afterSequence, afterSequence + limit),
+    async chargeRecords(ids) {
+      expect(ids.length).toBeLessThanOrEqual(1_000)
+      return ids.flatMap((id) => records.get(id) ?? []).reverse()
+    },
   }
   return { ledger, head: { sequence: events.length, hash, budget, spending } }
 }
@@ -298,6 +343,83 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
         const { ledger } = live(source, events, alter)
         expect(await source.verifyLedger(ledger, 'census')).toMatchObject({ kind: 'broken' })
       }
+    },
+  },
+  {
+    name: `charges and answers that are stored otherwise than the events tell are found, in ${accounting}`,
+    async holds(source) {
+      const events = chain('census', everyKind(accounting))
+      const records = recordsOf(events)
+      const after = (id: string, change: Partial<ChargeRecord>, among = events) => {
+        const record = records.get(id)
+        if (record === undefined) throw new Error(`there is no charge ${id}`)
+        const changed = new Map(recordsOf(among)).set(id, { ...record, ...change })
+        return source.verifyLedger(live(source, among, {}, changed).ledger, 'census')
+      }
+      const lastOf = (id: string) =>
+        1 + events.findLastIndex(({ canonical }) => JSON.parse(canonical).chargeId === id)
+      for (const [id, { attempt, price, answerHashes, state, sharedFrom }] of records) {
+        const unlike: Partial<ChargeRecord>[] = [
+          { id: 'another' },
+          { dataset: 'survey' },
+          { principal: 'eve' },
+          { requestHash: sha256('another') },
+          { price: addAmounts(price, price) },
+          { sharedFrom: sharedFrom === undefined ? 'b' : 'session' },
+          { attempt: attempt - 1 },
+          { state: 'denied', attempt: 0 },
+        ]
+        if (state === 'answered') {
+          unlike.push(
+            { state: 'charged' },
+            { state: 'failed' },
+            { attempt: attempt + 1 },
+            { answerHashes: [] },
+          )
+          unlike.push({ attempt: attempt + 1, state: 'charged' })
+        }
+        for (const place of answerHashes.keys()) {
+          unlike.push({ answerHashes: answerHashes.with(place, sha256('another')) })
+          unlike.push({ answerHashes: answerHashes.toSpliced(place, 1) })
+        }
+        for (const change of unlike)
+          expect(await after(id, change)).toMatchObject({ kind: 'broken', sequence: lastOf(id) })
+      }
+      // What has happened since the events were read is let pass.
+      const since: [string, Partial<ChargeRecord>][] = [
+        ['last', { state: 'answered', answerHashes: [sha256('since')] }],
+        ['last', { state: 'failed' }],
+        ['last', { attempt: 2 }],
+        ['last', { state: 'answered', attempt: 3, answerHashes: [sha256('since')] }],
+        ['session', { answerHashes: [...(records.get('session')?.answerHashes ?? []), sha256('since')] }],
+      ]
+      for (const [id, change] of since) expect(await after(id, change)).toMatchObject({ kind: 'sound' })
+      const failed = events.slice(0, placeOf(everyKind(accounting), 'failed') + 1)
+      const state = 'failed' as const
+      expect(await after('b', { state, attempt: 1, answerHashes: [] }, failed)).toMatchObject({
+        kind: 'sound',
+      })
+      expect(await after('b', {}, failed)).toMatchObject({ kind: 'sound' })
+      for (const state of ['charged', 'answered'] as const)
+        expect(await after('b', { state, attempt: 1 }, failed)).toMatchObject({ kind: 'broken', sequence: 8 })
+    },
+  },
+  {
+    name: `of many charges that are stored otherwise the first is named, in ${accounting}`,
+    async holds(source) {
+      const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
+      const history = everyKind(accounting)
+      const free = { ...history.at(-1), kind: 'charged', principal: 'ada', loss: nothing } as const
+      const ids = Array.from({ length: 2_100 }, (_, number) => `free ${number}`)
+      const failed = { kind: 'failed', principal: 'ada', chargeId: 'free 0', attempt: 1 } as const
+      const events = chain('census', [...history, ...ids.map((chargeId) => ({ ...free, chargeId })), failed])
+      const records = new Map(recordsOf(events))
+      for (const id of ['free 0', 'free 2050', 'free 1500', 'free 2099']) records.delete(id)
+      expect(await source.verifyLedger(live(source, events, {}, records).ledger, 'census')).toEqual({
+        kind: 'broken',
+        sequence: history.length + 1_501,
+        reason: 'the charge is not stored',
+      })
     },
   },
   {

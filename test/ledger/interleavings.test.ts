@@ -228,7 +228,7 @@ async function take(ledger: Ledger, client: Client, step: Step, leaseMs: number)
 /** What can be said of any run once it is over, whatever the order was. Returns how both clients ended. */
 async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run): Promise<string> {
   const page = await ledger.events(dataset, { limit: 1_000, afterSequence: 0 })
-  const found = await verifyLedger({ head: ledger.head, events: async () => page }, dataset)
+  const found = await verifyLedger({ ...ledger, events: async () => page }, dataset)
   if (found?.kind !== 'sound') throw new Error(`the chain of ${dataset} is broken: ${found?.reason}`)
   const events = page.map(({ canonical }): LedgerEvent => JSON.parse(canonical))
   const debits = events.filter(({ kind }) => kind === 'charged' || kind === 'shared')

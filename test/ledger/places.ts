@@ -66,6 +66,7 @@ export function ledgerOver(store: SqliteStore): Ledger {
     entries: (...args) => ask('entries', args),
     events: (...args) => ask('events', args),
     release: (...args) => ask('release', args),
+    chargeRecords: (...args) => ask('chargeRecords', args),
     lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     exclusively: (task) => task(async () => undefined),
     healthy: () => ask('healthy', []),

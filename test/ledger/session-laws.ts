@@ -157,6 +157,62 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
+    name: 'charges are told as they are stored, with the hashes of what answers them in order',
+    async holds(place) {
+      const ledger = await withSession(place)
+      // Keys in an order that is not that of the questions.
+      for (const [place, key] of ['c', 'a', 'b'].entries())
+        expect(await ledger.recordSessionAnswer(answered(key, place + 1, false))).toBe(true)
+      await ledger.charge(question('paid', { sharing: true }))
+      await ledger.recordAnswer(chargeId('ada', 'paid'), 1, 'an answer ü')
+      const shares = question('paid', { principal: 'bob', keyChosen: false, sharing: true })
+      expect((await ledger.charge(shares)).kind).toBe('shared')
+      await ledger.charge(question('failed'))
+      await ledger.recordFailure(chargeId('ada', 'failed'), 1)
+      await ledger.charge(question('denied', { price: basic('5'), keyChosen: true }))
+      const [paid, shared, failed, denied] = [
+        chargeId('ada', 'paid'),
+        chargeId('bob', 'paid'),
+        chargeId('ada', 'failed'),
+        chargeId('ada', 'denied'),
+      ]
+      const found = await ledger.chargeRecords([SESSION_ID, paid, 'never', shared, failed, denied])
+      const facts = { dataset: 'census', principal: 'ada', price: basic('0.1'), attempt: 1 }
+      const ofPaid = { requestHash: question('paid').requestHash, id: paid }
+      const expected = [
+        {
+          ...facts,
+          ...{ id: SESSION_ID, requestHash: question('opening').requestHash, state: 'answered' },
+          answerHashes: ['{"id":"opened"}', ...['c', 'a', 'b'].map((key) => `{"answer to":"${key}"}`)].map(
+            sha256,
+          ),
+        },
+        { ...facts, ...ofPaid, state: 'answered', answerHashes: [sha256('an answer ü')] },
+        {
+          ...facts,
+          ...ofPaid,
+          ...{ id: shared, principal: 'bob', state: 'charged', sharedFrom: paid, answerHashes: [] },
+        },
+        {
+          ...facts,
+          ...{ id: failed, requestHash: question('failed').requestHash, state: 'failed', answerHashes: [] },
+        },
+        {
+          ...facts,
+          ...{ id: denied, requestHash: question('denied').requestHash, price: basic('5') },
+          ...{ state: 'denied', attempt: 0, answerHashes: [] },
+        },
+      ]
+      const inOrder = (records: readonly { readonly id: string }[]) =>
+        [...records].sort((a, b) => (a.id < b.id ? -1 : 1))
+      expect(inOrder(found)).toEqual(inOrder(expected))
+      expect(await ledger.chargeRecords([])).toEqual([])
+      const many = Array.from({ length: 1_001 }, (_, number) => `charge ${number}`)
+      expect(await ledger.chargeRecords(many.slice(1))).toEqual([])
+      await expect(ledger.chargeRecords(many)).rejects.toThrow(RangeError)
+    },
+  },
+  {
     name: 'answers are fenced: not one under a number that was taken, left out, or under a key that was used',
     async holds(place) {
       const ledger = await withSession(place)

@@ -105,13 +105,13 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'questions in any order',
-    "if (known.state !== 'answered' || question !== known.questions + 1)",
+    "if (known.state !== 'answered' || question !== known.answerHashes.length)",
     "if (known.state !== 'answered')",
   ),
   verification(
     'questions before the session',
-    "if (known.state !== 'answered' || question !== known.questions + 1)",
-    'if (question !== known.questions + 1)',
+    "if (known.state !== 'answered' || question !== known.answerHashes.length)",
+    'if (question !== known.answerHashes.length)',
   ),
   verification(
     'a further attempt after the answer',
@@ -140,7 +140,11 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
     'if (sequence !== head.sequence || result.headHash !== head.hash)',
     'if (sequence !== head.sequence)',
   ),
-  verification('balances that are not looked at', 'if (!same) return', 'if (false) return'),
+  verification(
+    'balances that are not looked at',
+    "if (!same) return 'the balances",
+    "if (false) return 'the balances",
+  ),
   verification('caps that are not looked at', 'isSameAmount(cap, store.budget.cap) &&', ''),
   verification(
     'grants that are not looked at',
@@ -162,6 +166,49 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
     'only the first page',
     'afterSequence += page.length\n',
     'afterSequence += page.length\n    break\n',
+  ),
+  verification(
+    'charges that are not looked at',
+    'return (await firstBrokenCharge(ledger, dataset, verifier.charges)) ?? result',
+    'return result',
+  ),
+  verification(
+    'only the first page of charges',
+    'start < known.length; start += EVENTS_PAGE',
+    'start < EVENTS_PAGE; start += EVENTS_PAGE',
+  ),
+  verification('the last broken charge', 'sequence < first.sequence', 'sequence > first.sequence'),
+  verification('a charge that may be missing', "return 'the charge is not stored'", 'return undefined'),
+  ...['dataset === dataset', 'principal === charge.principal', 'requestHash === charge.requestHash'].map(
+    (same) => verification(`a charge whose record need not have ${same}`, `record.${same} &&\n`, 'true &&\n'),
+  ),
+  verification('a charge that may have become a share', 'record.sharedFrom === charge.sharedFrom &&', ''),
+  verification('a stored price that is not looked at', 'isSameAmount(record.price, charge.price)', 'true'),
+  verification(
+    'what is answered may be tried again',
+    "record.attempt > charge.attempt && charge.state !== 'answered'",
+    'record.attempt > charge.attempt',
+  ),
+  verification('a record from before the events', 'record.attempt > charge.attempt && ', ''),
+  verification(
+    'no more than the events tell',
+    "charge.state === 'charged' || record.state === charge.state",
+    'record.state === charge.state',
+  ),
+  verification(
+    'an end that is taken back',
+    "charge.state === 'charged' || record.state === charge.state",
+    'true',
+  ),
+  verification(
+    'answers that are not looked at',
+    'charge.answerHashes.some((hash, place) => answers[place] !== hash)',
+    'charge.answerHashes.length > answers.length',
+  ),
+  verification(
+    'answers without a hash',
+    "if (answerHash === undefined) return 'an answer has its hash'",
+    'if (answerHash === undefined) return undefined',
   ),
   verification(
     'more than the head that was read',

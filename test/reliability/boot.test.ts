@@ -39,6 +39,10 @@ const TAMPERING = [
       UPDATE events SET sequence = 6 WHERE sequence = 1000`,
     event: 5,
   },
+  { what: 'a stored answer is rewritten', sql: "UPDATE releases SET answer = '{}'", event: 3 },
+  { what: 'an answered charge is open again', sql: "UPDATE charges SET state = 'charged'", event: 3 },
+  { what: 'a stored price is lowered', sql: 'UPDATE charges SET loss_epsilon_nano = 1', event: 3 },
+  { what: 'charges are taken out', sql: 'DELETE FROM releases; DELETE FROM charges', event: 3 },
   { what: 'the end is cut off', sql: 'DELETE FROM events WHERE sequence > 5', event: 6 },
 ]
 
