@@ -303,7 +303,8 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         tags: ['Budgets'],
         summary: 'Whether chain and balances are what the events say',
         description:
-          'Recomputes every hash and all balances from the events, and names the first event that does not fit. That ' +
+          'Recomputes every hash and all balances from the events, holds stored charges and answers against them, and ' +
+          'names the first event that does not fit. That ' +
           'events are missing at the end, only a `headHash` noted earlier can tell.',
         security: auditors.security,
         params: datasetParameters,

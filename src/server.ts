@@ -138,8 +138,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 }
 
 /**
- * Recompute every chain and every balance from the events alone: a ledger whose balances are not what its events amount
- * to must not decide what may still be revealed.
+ * Recompute every chain and every balance from the events alone, and hold charges and answers against them: a ledger that is
+ * not what its events tell must not decide what may still be revealed.
  * @throws Error naming the dataset and the first event that does not fit.
  */
 async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void> {

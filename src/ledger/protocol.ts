@@ -404,7 +404,11 @@ export function beginWork(rows: Rows, nowMs: number, drawSalt: () => string = ra
 
   function releaseOfAnother({ dataset, requestHash, principal }: ChargeRequest): string | undefined {
     const id = sharedReleaseOf(dataset, requestHash)
-    return id === undefined || charges.get(id)?.principal === principal ? undefined : id
+    if (id === undefined) return undefined
+    const source = expectThere(charges.get(id))
+    if (source.dataset !== dataset || source.requestHash !== requestHash)
+      throw new Error('the release to share answers another question')
+    return source.principal === principal ? undefined : id
   }
 
   function releaseWith(id: string) {

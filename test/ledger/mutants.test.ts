@@ -85,13 +85,13 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   protocol(
     'a release shared with whom it is of',
-    'return id === undefined || charges.get(id)?.principal === principal ? undefined : id',
+    'return source.principal === principal ? undefined : id',
     'return id',
   ),
   protocol(
     'a release shared with whom it is of, and with nobody else',
-    'charges.get(id)?.principal === principal ? undefined : id',
-    'charges.get(id)?.principal !== principal ? undefined : id',
+    'source.principal === principal ? undefined : id',
+    'source.principal !== principal ? undefined : id',
   ),
   protocol(
     'a share under a key that was chosen',

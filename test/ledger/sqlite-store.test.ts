@@ -151,6 +151,26 @@ describe('a batch', () => {
     expect(row).toEqual({ spent: loss('0.1').epsilonNano, head: 3n })
   })
 
+  it('gives out no release in which another question is answered', () => {
+    const { store, database } = openStore()
+    const shared = { sharing: true, keyChosen: false }
+    for (const key of ['a', 'b']) {
+      run(store, 'charge', question(key, shared))
+      run(store, 'recordAnswer', chargeId('ada', key), 1, `answer to ${key}`)
+    }
+    const ofBob = (key: string) => question(key, { ...shared, principal: 'bob' })
+    expect(run(store, 'charge', ofBob('a'))).toMatchObject({
+      kind: 'shared',
+      shared: { answer: 'answer to a' },
+    })
+    database.exec(`
+      DROP TRIGGER shared_releases_are_never_changed;
+      UPDATE shared_releases SET charge = (SELECT min(charge) FROM releases)
+    `)
+    expect(() => run(store, 'charge', ofBob('b'))).toThrow('answers another question')
+    expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
+  })
+
   it('that cannot be committed stops the store', () => {
     const { store, database } = openStore()
     const exec = database.exec.bind(database)
