@@ -145,8 +145,9 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void> {
   const start = performance.now()
   let events = 0
+  const counts = await ledger.chargeCounts()
   for (const dataset of await ledger.datasets()) {
-    const found = await verifyLedger(ledger, dataset)
+    const found = await verifyLedger(ledger, dataset, counts)
     if (found?.kind === 'broken')
       throw new Error(
         `the ledger of the dataset ${dataset} is damaged at event ${found.sequence}: ${found.reason}; ` +

@@ -180,8 +180,9 @@ async function follow(sources: Sources, noted: readonly NotedEvent[]): Promise<E
   return withLedger(readConfig(process.env), async (ledger) => {
     const finder = findNotedEvents(noted)
     const datasets: ExportFindings['datasets'][number][] = []
+    const counts = await ledger.chargeCounts()
     for (const each of await datasetsOf(ledger, dataset)) {
-      const verification = await verifyLedger(ledger, each)
+      const verification = await verifyLedger(ledger, each, counts)
       if (verification === undefined) throw new Misuse(`there never was a dataset ${each}`)
       datasets.push({ dataset: each, verification })
       if (!noted.some((event) => event.dataset === each)) continue

@@ -172,8 +172,8 @@ export interface ChargeRecord {
   readonly state: 'charged' | 'answered' | 'failed' | 'denied'
   readonly attempt: number
   readonly sharedFrom?: string
-  /** SHA-256 of its stored answer, hexadecimal, then of those of its session in their order. */
-  readonly answerHashes: readonly string[]
+  /** SHA-256 of its stored answer, hexadecimal. */
+  readonly answerHash?: string
 }
 
 /** The state of a sparse vector session that is opened, and that never changes. */
@@ -323,8 +323,13 @@ export interface Ledger {
     page: { readonly limit: number; readonly afterSequence: number },
   ): Promise<readonly StoredEvent[]>
   release(id: string): Promise<StoredRelease | undefined>
-  /** The charges of these ids, 1,000 at most, in any order; those that are not found are left out. */
+  /**
+   * The charges of these ids, in any order; those that are not found are left out. It reads every answer of theirs, which
+   * may be large. RangeError for more than 1,000.
+   */
   chargeRecords(ids: readonly string[]): Promise<readonly ChargeRecord[]>
+  /** How many charges are stored of each dataset that has any, with those that were denied. It reads every charge. */
+  chargeCounts(): Promise<ReadonlyMap<string, number>>
   /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
   /**

@@ -27,9 +27,10 @@ type Reads = {
 export function postgresReads(look: Look): Reads {
   async function rows(
     statement: Statement,
-    ...values: readonly (string | number)[]
+    ...values: readonly (string | number | readonly string[])[]
   ): Promise<readonly Row[]> {
-    const { rows: found } = await look(statement, values.map(findable))
+    const sent = values.map((value) => (typeof value === 'object' ? value.map(findable) : findable(value)))
+    const { rows: found } = await look(statement, sent)
     return found
   }
 
@@ -129,10 +130,13 @@ export function postgresReads(look: Look): Reads {
     },
     async chargeRecords(ids) {
       expectPage(ids)
-      return (await rows(FIND_RECORDS, JSON.stringify(ids))).flatMap((row) => {
-        const hashes = rowsOf(row, 'answers').map((answer) => text(answer, 'hash'))
-        return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hashes))
+      return (await rows(FIND_RECORDS, ids)).flatMap((row) => {
+        const hash = row.answer_hash === null ? undefined : text(row, 'answer_hash')
+        return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
+    },
+    async chargeCounts() {
+      return new Map((await rows(COUNT_CHARGES)).map((row) => [text(row, 'dataset'), count(row, 'charges')]))
     },
     async lastDatasetVersion(dataset) {
       const [row] = await rows(FIND_LAST_VERSION, dataset)
@@ -249,17 +253,16 @@ const FIND_RELEASE = {
 const FIND_RECORDS = {
   name: 'find records',
   text: `
-    SELECT json_build_array(${CHARGE_JSON}) AS charges, (
-      SELECT coalesce(json_agg(
-        json_build_object('hash', encode(sha256(convert_to(answer, 'UTF8')), 'hex')) ORDER BY question), '[]')
-      FROM (
-        SELECT 0 AS question, answer FROM sotto.releases WHERE charge = charges.id
-        UNION ALL SELECT question, answer FROM sotto.sparse_vector_answers WHERE session = charges.id
-      ) AS every_answer
-    ) AS answers
-    FROM sotto.charges JOIN sotto.budgets USING (dataset)
-    WHERE id IN (SELECT json_array_elements_text($1))
+    SELECT json_build_array(${CHARGE_JSON}) AS charges,
+      encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash
+    FROM sotto.charges JOIN sotto.budgets USING (dataset) LEFT JOIN sotto.releases ON releases.charge = charges.id
+    WHERE id = ANY ($1::text[])
   `,
+}
+
+const COUNT_CHARGES = {
+  name: 'count charges',
+  text: 'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
 }
 
 const FIND_LAST_VERSION = {

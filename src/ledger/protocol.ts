@@ -638,10 +638,13 @@ export function spendingOf(analyst: AnalystAccount): AnalystSpending {
 }
 
 /** A charge as it is held against the events. */
-export function recordOf(charge: StoredCharge, answerHashes: readonly string[]): ChargeRecord {
+export function recordOf(charge: StoredCharge, answerHash: string | undefined): ChargeRecord {
   const { id, dataset, principal, requestHash, price, state, attempt, sharedFrom } = charge
-  const facts = { id, dataset, principal, requestHash, price, state, attempt, answerHashes }
-  return { ...facts, ...(sharedFrom !== undefined && { sharedFrom }) }
+  return {
+    ...{ id, dataset, principal, requestHash, price, state, attempt },
+    ...(sharedFrom !== undefined && { sharedFrom }),
+    ...(answerHash !== undefined && { answerHash }),
+  }
 }
 
 function expectChargeRequest(request: ChargeRequest): void {

@@ -3,7 +3,7 @@ import { noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { sha256 } from './canonical.ts'
 import { entryFromEvent, FIRST_PREVIOUS_HASH } from './event.ts'
 import { LedgerFault } from './fault.ts'
-import type { AnalystSpending } from './ledger.ts'
+import type { AnalystSpending, ChargeRecord } from './ledger.ts'
 import {
   type Call,
   type CommandName,
@@ -384,14 +384,11 @@ function sqliteReads(
     WHERE charges.id = :id
   `)
   const findRecords = database.prepare(`
-    SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer, sessions.charge AS session
+    SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer
     FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value JOIN budgets USING (dataset)
       LEFT JOIN releases ON releases.charge = charges.number
-      LEFT JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
   `)
-  const findAnswersOfSession = database.prepare(
-    'SELECT answer FROM sparse_vector_answers WHERE session = ? ORDER BY question',
-  )
+  const countCharges = database.prepare('SELECT dataset, count(*) AS charges FROM charges GROUP BY dataset')
   const probe = database.prepare('SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)')
 
   return (work) => ({
@@ -453,17 +450,16 @@ function sqliteReads(
     },
     chargeRecords(ids) {
       expectPage(ids)
-      return findRecords.all({ ids: JSON.stringify(ids) }).map((row) => {
-        const answers = [
-          ...(row.answer === null ? [] : [row]),
-          ...(row.session === null ? [] : findAnswersOfSession.all(row.session ?? null)),
-        ]
-        return recordOf(
-          chargeFromRow(row),
-          answers.map((each) => sha256(text(each, 'answer'))),
+      const records: ChargeRecord[] = []
+      // One by one: their answers together may be more than there is memory.
+      for (const row of findRecords.iterate({ ids: JSON.stringify(ids) }))
+        records.push(
+          recordOf(chargeFromRow(row), row.answer === null ? undefined : sha256(text(row, 'answer'))),
         )
-      })
+      return records
     },
+    chargeCounts: () =>
+      new Map(countCharges.all().map((row) => [text(row, 'dataset'), count(row, 'charges')])),
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
   })

@@ -37,8 +37,8 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
 
   function serveFrom(first: ToStore): void {
     next = first
-    let goesOn = true
-    while (goesOn && next?.kind === 'calls') goesOn = commit()
+    const goesOn = next.kind === 'close' || commit()
+    // A batch ends with what is no call, or leaves what follows in the port.
     if (!goesOn || next?.kind === 'close') end()
   }
 
@@ -50,8 +50,9 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
       if (next?.kind !== 'calls') return []
       const { firstNumber, calls } = next
       next = undefined
+      const unpacked = calls.map(unpackCall)
       numbers.push(...calls.map((_, place) => firstNumber + place))
-      return calls.map(unpackCall)
+      return unpacked
     }
     try {
       const settled = store.batch(take(), take)

@@ -5,6 +5,7 @@ import type { Call, OperationName, OperationResults } from './operation.ts'
 import {
   type FromStore,
   messageRanges,
+  type PackedCall,
   type PlainFault,
   packCall,
   type ToStore,
@@ -44,7 +45,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   const opened = Promise.withResolvers<void>()
   const exited = Promise.withResolvers<void>()
   let lastNumber = 0
-  let asked: Call[] = []
+  let asked: PackedCall[] = []
   let calls = 0
   let commits = 0
   /** Why nothing more is accepted. */
@@ -104,10 +105,14 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   ): Promise<OperationResults[Name]> {
     if (refusal !== undefined) return Promise.reject(refusal)
     const { promise, resolve, reject } = Promise.withResolvers<OperationResults[Name]>()
+    try {
+      // What is asked in the same turn travels in few messages: each costs as much as some calls.
+      if (asked.push(packCall({ operation, args } as Call)) === 1) queueMicrotask(send)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     lastNumber += 1
     waiting.set(lastNumber, { resolve, reject })
-    // What is asked in the same turn travels together: a message costs as much as some calls.
-    if (asked.push({ operation, args } as Call) === 1) queueMicrotask(send)
     return promise
   }
 
@@ -119,7 +124,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
       const firstNumber = lastNumber - calls.length + 1 + start
       const part = calls.slice(start, end)
       try {
-        worker.postMessage({ kind: 'calls', firstNumber, calls: part.map(packCall) } satisfies ToStore)
+        worker.postMessage({ kind: 'calls', firstNumber, calls: part } satisfies ToStore)
       } catch (error) {
         // An argument is of a kind that no thread can be sent; nothing of the part was.
         const refused = error instanceof Error ? error : new Error(String(error))
@@ -171,6 +176,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     events: (...args) => ask('events', args),
     release: (...args) => ask('release', args),
     chargeRecords: (...args) => ask('chargeRecords', args),
+    chargeCounts: () => ask('chargeCounts', []),
     lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     // Nobody else has the file open.
     exclusively: (task) => task(async () => undefined),

@@ -39,7 +39,7 @@ export interface Verifier {
   /** Takes the next event. Once one is broken, nothing more is looked at. */
   add(event: StoredEvent): void
   result(): Verification
-  /** Every charge that was paid, by its id. */
+  /** Every charge that was paid or denied, by its id. */
   readonly charges: ReadonlyMap<string, Readonly<KnownCharge>>
 }
 
@@ -49,10 +49,11 @@ interface KnownCharge {
   readonly requestHash: string | undefined
   readonly price: Amount
   readonly sharedFrom: string | undefined
+  /** 0 where it was denied. */
   attempt: number
-  state: 'charged' | 'failed' | 'answered'
-  /** Of its answer, then of those of its session. */
-  readonly answerHashes: string[]
+  state: ChargeRecord['state']
+  answerHash: string | undefined
+  readonly sessionAnswerHashes: string[]
   /** Of the last event that told of it. */
   sequence: number
 }
@@ -102,7 +103,7 @@ export function createVerifier(dataset: string): Verifier {
       case 'allotted':
         return allot(event)
       case 'denied':
-        return charges.has(event.chargeId ?? '') ? 'what was paid is denied' : undefined
+        return deny(event)
       case 'charged':
       case 'shared':
         return charge(event)
@@ -155,9 +156,27 @@ export function createVerifier(dataset: string): Verifier {
     return limit
   }
 
+  function deny({ chargeId, principal, requestHash, loss }: LedgerEvent): string | undefined {
+    if (chargeId === undefined) return 'what is denied is a charge'
+    const known = charges.get(chargeId)
+    if (known !== undefined) return known.state === 'denied' ? undefined : 'what was paid is denied'
+    charges.set(chargeId, {
+      ...{
+        principal,
+        requestHash,
+        price: amountFromEvent(loss),
+        sharedFrom: undefined,
+        sequence: events + 1,
+      },
+      ...{ attempt: 0, state: 'denied', answerHash: undefined, sessionAnswerHashes: [] },
+    })
+    return undefined
+  }
+
   function charge(event: LedgerEvent): string | undefined {
     const { kind, chargeId, principal, requestHash, sharedFrom } = event
-    if (chargeId === undefined || charges.has(chargeId)) return 'a charge is debited once'
+    if (chargeId === undefined || (charges.get(chargeId)?.state ?? 'denied') !== 'denied')
+      return 'a charge is debited once'
     const price = amountFromEvent(event.loss)
     const analyst = spendingOf(principal)
     const spent = addAmounts(analyst.spent, price)
@@ -174,7 +193,7 @@ export function createVerifier(dataset: string): Verifier {
     }
     charges.set(chargeId, {
       ...{ principal, requestHash, price, sharedFrom, sequence: events + 1 },
-      ...{ attempt: 1, state: 'charged', answerHashes: [] },
+      ...{ attempt: 1, state: 'charged', answerHash: undefined, sessionAnswerHashes: [] },
     })
     return undefined
   }
@@ -185,15 +204,17 @@ export function createVerifier(dataset: string): Verifier {
   }
 
   function follow(event: LedgerEvent): string | undefined {
-    const { kind, chargeId, principal, attempt, question } = event
+    const { kind, chargeId, principal, attempt, question, answerHash } = event
     const known = charges.get(chargeId ?? '')
-    if (known === undefined) return 'it follows a charge that was not made'
+    if (known === undefined || known.state === 'denied') return 'it follows a charge that was not made'
     if (known.principal !== principal) return 'the charge is another principal’s'
     known.sequence = events + 1
     if (kind === 'session-answered') {
-      if (known.state !== 'answered' || question !== known.answerHashes.length)
+      if (known.state !== 'answered' || question !== known.sessionAnswerHashes.length + 1)
         return 'the questions of a session follow each other'
-      return answer(known, event)
+      if (answerHash === undefined) return 'an answer has its hash'
+      known.sessionAnswerHashes.push(answerHash)
+      return undefined
     }
     if (known.state === 'answered') return 'the charge was answered already'
     if (kind === 'retried') {
@@ -203,13 +224,9 @@ export function createVerifier(dataset: string): Verifier {
       return undefined
     }
     if (attempt !== known.attempt || known.state !== 'charged') return 'it ends another attempt than the last'
+    if (kind === 'answered' && answerHash === undefined) return 'an answer has its hash'
     known.state = kind === 'answered' ? 'answered' : 'failed'
-    return kind === 'answered' ? answer(known, event) : undefined
-  }
-
-  function answer(known: KnownCharge, { answerHash }: LedgerEvent): string | undefined {
-    if (answerHash === undefined) return 'an answer has its hash'
-    known.answerHashes.push(answerHash)
+    known.answerHash = answerHash
     return undefined
   }
 
@@ -232,26 +249,30 @@ export function createVerifier(dataset: string): Verifier {
 /** How many events are read at a time. */
 export const EVENTS_PAGE = 1_000
 
+/** Fewer at a time than events: each of their answers may be large, and the store does nothing else meanwhile. */
+const RECORDS_PAGE = 64
+
+type Broken = Extract<Verification, { kind: 'broken' }>
+type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswers'>
+
 /**
  * Follow all events of a dataset in a live ledger, and hold what they amount to against the balances that debits are
  * checked against, and what they tell of charges against those that are stored with their answers. What happens meanwhile
  * is left to the next time.
+ * @param counts {@link Ledger.chargeCounts}, for whoever follows many datasets; of before the call
  * @returns `undefined` where the dataset has no budget.
  */
 export async function verifyLedger(
-  ledger: Pick<Ledger, 'head' | 'events' | 'chargeRecords'>,
+  ledger: Readable & Pick<Ledger, 'chargeCounts'>,
   dataset: string,
+  counts?: ReadonlyMap<string, number>,
 ): Promise<Verification | undefined> {
+  // Counted before the head is read: of each of them an event up to there tells.
+  const stored = (counts ?? (await ledger.chargeCounts())).get(dataset) ?? 0
   const head = await ledger.head(dataset)
   if (head === undefined) return undefined
   const verifier = createVerifier(dataset)
-  for (let afterSequence = 0; afterSequence < head.sequence; ) {
-    const limit = Math.min(EVENTS_PAGE, head.sequence - afterSequence)
-    const page = await ledger.events(dataset, { limit, afterSequence })
-    if (page.length === 0) break
-    for (const event of page) verifier.add(event)
-    afterSequence += page.length
-  }
+  await follow(ledger, dataset, verifier, { after: 0, upTo: head.sequence })
   const result = verifier.result()
   if (result.kind === 'broken') return result
   const { events: sequence } = result
@@ -259,53 +280,133 @@ export async function verifyLedger(
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
   const reason = reasonAgainstBalances(result, head)
   if (reason !== undefined) return { kind: 'broken', sequence, reason }
-  return (await firstBrokenCharge(ledger, dataset, verifier.charges)) ?? result
+  if (stored > verifier.charges.size)
+    return { kind: 'broken', sequence, reason: 'a charge is stored of which no event tells' }
+  return (await firstBrokenCharge(ledger, dataset, verifier, sequence)) ?? result
 }
 
-async function firstBrokenCharge(
-  ledger: Pick<Ledger, 'chargeRecords'>,
+async function follow(
+  ledger: Pick<Ledger, 'events'>,
   dataset: string,
-  charges: Verifier['charges'],
-): Promise<Extract<Verification, { kind: 'broken' }> | undefined> {
-  const known = [...charges]
-  let first: Extract<Verification, { kind: 'broken' }> | undefined
-  for (let start = 0; start < known.length; start += EVENTS_PAGE) {
-    const page = known.slice(start, start + EVENTS_PAGE)
-    const records = await ledger.chargeRecords(page.map(([id]) => id))
-    const byId = new Map(records.map((record) => [record.id, record]))
-    for (const [id, charge] of page) {
-      const reason = reasonAgainstRecord(dataset, charge, byId.get(id))
-      const { sequence } = charge
-      if (reason !== undefined && (first === undefined || sequence < first.sequence))
-        first = { kind: 'broken', sequence, reason }
+  verifier: Verifier,
+  { after, upTo }: { readonly after: number; readonly upTo: number },
+): Promise<void> {
+  for (let afterSequence = after; afterSequence < upTo; ) {
+    const limit = Math.min(EVENTS_PAGE, upTo - afterSequence)
+    const page = await ledger.events(dataset, { limit, afterSequence })
+    if (page.length === 0) break
+    for (const event of page) verifier.add(event)
+    afterSequence += page.length
+  }
+}
+
+/** Of all charges whose records are not as the events say, the one that they told of first. */
+async function firstBrokenCharge(
+  ledger: Readable,
+  dataset: string,
+  verifier: Verifier,
+  sequence: number,
+): Promise<Broken | undefined> {
+  const ids = [...verifier.charges.keys()]
+  const broken: Broken[] = []
+  const unlike: { id: string; before: Readonly<KnownCharge>; record: ChargeRecord | undefined }[] = []
+  for (let start = 0; start < ids.length; start += RECORDS_PAGE) {
+    const page = ids.slice(start, start + RECORDS_PAGE)
+    const records = await readRecords(ledger, page)
+    for (const id of page) {
+      const charge = verifier.charges.get(id)
+      if (charge === undefined) continue
+      const record = records.get(id)
+      if (record === 'unreadable')
+        broken.push({ kind: 'broken', sequence: charge.sequence, reason: 'the stored charge cannot be read' })
+      else if (reasonAgainstRecord(dataset, charge, charge, record) !== undefined)
+        unlike.push({ id, before: { ...charge }, record })
+      if (!(await isSessionSound(ledger, id, charge.sessionAnswerHashes)))
+        broken.push({ kind: 'broken', sequence: charge.sequence, reason: 'a stored answer is another' })
     }
   }
-  return first
+  if (unlike.length > 0) {
+    // What has happened to a charge since its events were read, later ones tell of.
+    const upTo = (await ledger.head(dataset))?.sequence ?? sequence
+    await follow(ledger, dataset, verifier, { after: sequence, upTo })
+    const later = verifier.result()
+    if (later.kind === 'broken') broken.push(later)
+  }
+  for (const { id, before, record } of unlike) {
+    const reason = reasonAgainstRecord(dataset, before, verifier.charges.get(id) ?? before, record)
+    if (reason !== undefined) broken.push({ kind: 'broken', sequence: before.sequence, reason })
+  }
+  return broken.reduce<Broken | undefined>(
+    (first, each) => (first === undefined || each.sequence < first.sequence ? each : first),
+    undefined,
+  )
 }
 
-/** A record is read after the events, and may be further on. */
+/** By their ids; a record that the store cannot make sense of does not hide the others. */
+async function readRecords(
+  ledger: Pick<Ledger, 'chargeRecords'>,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, ChargeRecord | 'unreadable'>> {
+  try {
+    return new Map((await ledger.chargeRecords(ids)).map((record) => [record.id, record]))
+  } catch (error) {
+    // What a value that cannot be throws; a store that cannot answer says nothing about its rows.
+    if (!(error instanceof TypeError || error instanceof RangeError)) throw error
+    const [id, ...others] = ids
+    if (id === undefined || others.length === 0) return new Map(ids.map((each) => [each, 'unreadable']))
+    const records = new Map<string, ChargeRecord | 'unreadable'>()
+    for (const each of ids)
+      for (const [of, record] of await readRecords(ledger, [each])) records.set(of, record)
+    return records
+  }
+}
+
+async function isSessionSound(
+  ledger: Pick<Ledger, 'sessionAnswers'>,
+  id: string,
+  hashes: readonly string[],
+): Promise<boolean> {
+  for (let beforeQuestion = hashes.length + 1; beforeQuestion > 1; ) {
+    const page = await ledger.sessionAnswers(id, { limit: EVENTS_PAGE, beforeQuestion })
+    if (page.length === 0) return false
+    for (const { question, answer } of page) {
+      beforeQuestion -= 1
+      if (question !== beforeQuestion || sha256(answer) !== hashes[question - 1]) return false
+    }
+  }
+  return true
+}
+
+/**
+ * @param before what the events told before the record was read
+ * @param now what they tell since: the record is of a moment in between
+ */
 function reasonAgainstRecord(
   dataset: string,
-  charge: Readonly<KnownCharge>,
+  before: Readonly<KnownCharge>,
+  now: Readonly<KnownCharge>,
   record: ChargeRecord | undefined,
 ): string | undefined {
   if (record === undefined) return 'the charge is not stored'
   const same =
     record.dataset === dataset &&
-    record.principal === charge.principal &&
-    record.requestHash === charge.requestHash &&
-    record.sharedFrom === charge.sharedFrom &&
-    isSameAmount(record.price, charge.price)
+    record.principal === now.principal &&
+    record.requestHash === now.requestHash &&
+    record.sharedFrom === now.sharedFrom &&
+    isSameAmount(record.price, now.price)
   if (!same) return 'the stored charge is not the one that was made'
-  const mayFollow =
-    record.attempt === charge.attempt
-      ? charge.state === 'charged' || record.state === charge.state
-      : record.attempt > charge.attempt && charge.state !== 'answered'
-  if (!mayFollow) return 'the stored charge is not where the events leave it'
-  const answers = record.state === 'answered' ? record.answerHashes : []
-  return charge.answerHashes.some((hash, place) => answers[place] !== hash)
-    ? 'a stored answer is not the one that was recorded'
-    : undefined
+  const follows =
+    record.attempt === before.attempt
+      ? before.state === 'charged' || record.state === before.state
+      : record.attempt > before.attempt && before.state !== 'answered'
+  const precedes =
+    record.attempt === now.attempt
+      ? record.state === 'charged' || record.state === now.state
+      : record.attempt < now.attempt && record.state !== 'answered'
+  if (!follows || !precedes) return 'the stored charge is not where the events leave it'
+  return record.answerHash === (record.state === 'answered' ? now.answerHash : undefined)
+    ? undefined
+    : 'a stored answer is another'
 }
 
 interface Balances {

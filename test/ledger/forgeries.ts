@@ -2,12 +2,13 @@ import { expect } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
 import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
 import { amountFromEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
+import { LedgerFault } from '../../src/ledger/fault.ts'
 import type {
   AnalystSpending,
   ChargeRecord,
-  Ledger,
   LedgerHead,
   StoredEvent,
+  StoredSessionAnswer,
 } from '../../src/ledger/ledger.ts'
 import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
 import {
@@ -18,7 +19,7 @@ import {
   noAmount,
 } from '../../src/privacy/accounting.ts'
 import { addLoss, NO_LOSS } from '../../src/privacy/loss.ts'
-import { chain, type EventFacts, everyKind } from './every-kind.ts'
+import { chain, type EventFacts, everyKind, SESSION_ANSWER } from './every-kind.ts'
 import { basic, loss, rho } from './support.ts'
 
 /** What verifies, so that a changed copy of the source can take its place. */
@@ -218,6 +219,11 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
         return { place, history: history.with(place, { ...at(place), ...limits } as EventFacts) }
       })(),
     },
+    inserted('a retry of what was denied', placeOf(history, 'denied') + 1, {
+      ...at(placeOf(history, 'retried')),
+      ...{ principal: 'ben', chargeId: 'dear', attempt: 1 },
+    }),
+    changed('a denial of nothing', 'denied', 0, { chargeId: undefined }),
     changed('an answer without its hash', 'answered', 0, { answerHash: undefined }),
     changed("a session's answer without its hash", 'session-answered', 0, { answerHash: undefined }),
     changed('a debit beyond the allotment', 'charged', 2, {
@@ -266,23 +272,34 @@ function recordsOf(events: readonly StoredEvent[]): ReadonlyMap<string, ChargeRe
     const event: LedgerEvent = JSON.parse(canonical)
     const { kind, dataset, principal, chargeId: id = '', requestHash = '', attempt = 0, sharedFrom } = event
     const record = records.get(id)
-    if (kind === 'charged' || kind === 'shared') {
-      const price = amountFromEvent(event.loss)
-      const facts = { id, dataset, principal, requestHash, price, state: 'charged', attempt } as const
-      records.set(id, { ...facts, answerHashes: [], ...(sharedFrom !== undefined && { sharedFrom }) })
+    if (kind === 'charged' || kind === 'shared' || kind === 'denied') {
+      const state = kind === 'denied' ? 'denied' : 'charged'
+      const facts = {
+        id,
+        dataset,
+        principal,
+        requestHash,
+        price: amountFromEvent(event.loss),
+        state,
+        attempt,
+      } as const
+      records.set(id, { ...facts, ...(sharedFrom !== undefined && { sharedFrom }) })
     } else if (record !== undefined) {
-      const answerHashes = [
-        ...record.answerHashes,
-        ...(event.answerHash === undefined ? [] : [event.answerHash]),
-      ]
-      if (kind === 'session-answered') records.set(id, { ...record, answerHashes })
-      else if (kind === 'retried') records.set(id, { ...record, attempt, state: 'charged' })
-      else if (kind === 'answered' || kind === 'failed')
-        records.set(id, { ...record, state: kind, answerHashes })
+      if (kind === 'retried') records.set(id, { ...record, attempt, state: 'charged' })
+      if (kind === 'failed') records.set(id, { ...record, state: 'failed' })
+      if (kind === 'answered')
+        records.set(id, { ...record, state: 'answered', answerHash: event.answerHash ?? '' })
     }
   }
   return records
 }
+
+/** What the questions of the history's session were answered. */
+const SESSION_ANSWERS = [SESSION_ANSWER, 'below'].map((answer, place) => ({
+  question: place + 1,
+  request: '{}',
+  answer,
+}))
 
 /** A live ledger as verification sees it, whose head and charges a test may alter. */
 function live(
@@ -290,17 +307,24 @@ function live(
   events: readonly StoredEvent[],
   alter: Partial<LedgerHead> = {},
   records: ReadonlyMap<string, ChargeRecord> = recordsOf(events),
+  sessionAnswers: readonly StoredSessionAnswer[] = SESSION_ANSWERS,
 ) {
   const found = verify(source, events)
   if (found.kind !== 'sound') throw new Error(`the history is broken: ${found.reason}`)
   const { budget, spending, headHash: hash } = found
-  const ledger: Pick<Ledger, 'head' | 'events' | 'chargeRecords'> = {
+  const ledger: Parameters<typeof verifyLedger>[0] = {
     head: async (dataset) =>
       dataset === 'census' ? { sequence: events.length, hash, budget, spending, ...alter } : undefined,
     events: async (_, { limit, afterSequence }) => events.slice(afterSequence, afterSequence + limit),
     async chargeRecords(ids) {
-      expect(ids.length).toBeLessThanOrEqual(1_000)
+      expect(ids.length).toBeLessThanOrEqual(100)
       return ids.flatMap((id) => records.get(id) ?? []).reverse()
+    },
+    chargeCounts: async () => new Map([['census', records.size]]),
+    async sessionAnswers(_, { limit, beforeQuestion = 0 }) {
+      expect(limit).toBeLessThanOrEqual(1_000)
+      // In pages of one.
+      return sessionAnswers.filter(({ question }) => question < beforeQuestion).slice(-1)
     },
   }
   return { ledger, head: { sequence: events.length, hash, budget, spending } }
@@ -351,14 +375,15 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
       const events = chain('census', everyKind(accounting))
       const records = recordsOf(events)
       const after = (id: string, change: Partial<ChargeRecord>, among = events) => {
-        const record = records.get(id)
+        const record = recordsOf(among).get(id)
         if (record === undefined) throw new Error(`there is no charge ${id}`)
         const changed = new Map(recordsOf(among)).set(id, { ...record, ...change })
         return source.verifyLedger(live(source, among, {}, changed).ledger, 'census')
       }
       const lastOf = (id: string) =>
         1 + events.findLastIndex(({ canonical }) => JSON.parse(canonical).chargeId === id)
-      for (const [id, { attempt, price, answerHashes, state, sharedFrom }] of records) {
+      const another = { answerHash: sha256('another') }
+      for (const [id, { attempt, price, state, sharedFrom }] of records) {
         const unlike: Partial<ChargeRecord>[] = [
           { id: 'another' },
           { dataset: 'survey' },
@@ -367,41 +392,113 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
           { price: addAmounts(price, price) },
           { sharedFrom: sharedFrom === undefined ? 'b' : 'session' },
           { attempt: attempt - 1 },
-          { state: 'denied', attempt: 0 },
+          { attempt: attempt + 1, state: 'charged' },
+          another,
         ]
-        if (state === 'answered') {
+        for (const other of ['charged', 'answered', 'failed', 'denied'] as const) {
+          if (other === state) continue
           unlike.push(
-            { state: 'charged' },
-            { state: 'failed' },
-            { attempt: attempt + 1 },
-            { answerHashes: [] },
+            { state: other },
+            { state: other, attempt: 0 },
+            { state: other, attempt: 1, ...another },
           )
-          unlike.push({ attempt: attempt + 1, state: 'charged' })
-        }
-        for (const place of answerHashes.keys()) {
-          unlike.push({ answerHashes: answerHashes.with(place, sha256('another')) })
-          unlike.push({ answerHashes: answerHashes.toSpliced(place, 1) })
         }
         for (const change of unlike)
-          expect(await after(id, change)).toMatchObject({ kind: 'broken', sequence: lastOf(id) })
+          expect(await after(id, change), JSON.stringify([id, Object.keys(change)])).toMatchObject({
+            kind: 'broken',
+            sequence: lastOf(id),
+          })
       }
-      // What has happened since the events were read is let pass.
-      const since: [string, Partial<ChargeRecord>][] = [
-        ['last', { state: 'answered', answerHashes: [sha256('since')] }],
-        ['last', { state: 'failed' }],
-        ['last', { attempt: 2 }],
-        ['last', { state: 'answered', attempt: 3, answerHashes: [sha256('since')] }],
-        ['session', { answerHashes: [...(records.get('session')?.answerHashes ?? []), sha256('since')] }],
-      ]
-      for (const [id, change] of since) expect(await after(id, change)).toMatchObject({ kind: 'sound' })
-      const failed = events.slice(0, placeOf(everyKind(accounting), 'failed') + 1)
-      const state = 'failed' as const
-      expect(await after('b', { state, attempt: 1, answerHashes: [] }, failed)).toMatchObject({
-        kind: 'sound',
+      const aCharge = records.get('last')
+      if (aCharge === undefined) throw new Error('there is a last charge')
+      const invented = new Map(records).set('invented', { ...aCharge, id: 'invented' })
+      expect(await source.verifyLedger(live(source, events, {}, invented).ledger, 'census')).toMatchObject({
+        kind: 'broken',
+        sequence: events.length,
       })
-      expect(await after('b', {}, failed)).toMatchObject({ kind: 'sound' })
-      for (const state of ['charged', 'answered'] as const)
-        expect(await after('b', { state, attempt: 1 }, failed)).toMatchObject({ kind: 'broken', sequence: 8 })
+      const [first, second] = SESSION_ANSWERS
+      if (first === undefined || second === undefined) throw new Error('a session has two answers')
+      for (const answers of [
+        [first],
+        [second],
+        [],
+        [first, { ...second, answer: 'above' }],
+        [{ ...first, answer: '' }, second],
+      ])
+        expect(
+          await source.verifyLedger(live(source, events, {}, records, answers).ledger, 'census'),
+        ).toMatchObject({
+          kind: 'broken',
+          sequence: lastOf('session'),
+        })
+    },
+  },
+  {
+    name: `what happens to charges while they are looked at is let pass, and nothing more, in ${accounting}`,
+    async holds(source) {
+      const told = everyKind(accounting)
+      const denied = told.find(({ kind }) => kind === 'denied')
+      if (denied === undefined) throw new Error('something is denied')
+      const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
+      // What was denied is paid in the end, at another price.
+      const history: readonly EventFacts[] = [
+        ...told,
+        { ...denied, kind: 'charged', attempt: 1, loss: nothing },
+      ]
+      const events = chain('census', history)
+      /** The head is read before an event, and the records after so many more. */
+      const between = (
+        head: number,
+        recorded: number,
+        now: number,
+        change: Partial<ChargeRecord> = {},
+        id = '',
+      ) => {
+        const records = new Map(recordsOf(events.slice(0, recorded)))
+        const record = records.get(id)
+        if (record !== undefined) records.set(id, { ...record, ...change })
+        const counts = new Map([['census', recordsOf(events.slice(0, head)).size]])
+        const sides = [live(source, events.slice(0, head)).head, live(source, events.slice(0, now)).head]
+        const { ledger } = live(source, events.slice(0, now), {}, records)
+        const moving = { ...ledger, head: async () => sides.shift(), chargeCounts: async () => counts }
+        return source.verifyLedger(moving, 'census')
+      }
+      for (let head = 1; head <= events.length; head += 1)
+        for (let recorded = head; recorded <= events.length; recorded += 1)
+          for (const now of new Set([recorded, events.length]))
+            expect(await between(head, recorded, now)).toMatchObject({ kind: 'sound', events: head })
+      const made = placeOf(history, 'charged') + 1
+      const ahead: Partial<ChargeRecord>[] = [
+        { state: 'answered', answerHash: sha256('another') },
+        { state: 'failed' },
+        { attempt: 2 },
+        { attempt: 3, state: 'charged' },
+      ]
+      for (const change of ahead)
+        for (const now of [made, events.length])
+          expect(await between(made, made, now, change, 'a')).toMatchObject({ kind: 'broken' })
+    },
+  },
+  {
+    name: `a charge that cannot be read is found among others, in ${accounting}`,
+    async holds(source) {
+      const events = chain('census', everyKind(accounting))
+      const { ledger } = live(source, events)
+      const reading = (fault: Error) => ({
+        ...ledger,
+        chargeRecords: async (ids: readonly string[]) => {
+          if (ids.includes('b')) throw fault
+          return ledger.chargeRecords(ids)
+        },
+      })
+      expect(await source.verifyLedger(reading(new TypeError('no state')), 'census')).toMatchObject({
+        kind: 'broken',
+        sequence: 10,
+        reason: 'the stored charge cannot be read',
+      })
+      // What the store itself cannot do says nothing about the charge.
+      const fault = new LedgerFault('stopped', 'the ledger has stopped')
+      await expect(source.verifyLedger(reading(fault), 'census')).rejects.toThrow('has stopped')
     },
   },
   {
@@ -444,7 +541,8 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
       })
       expect(await source.verifyLedger(ledger, 'never')).toBeUndefined()
       // What comes after the head that was read is left to the next time.
-      const later = { ...ledger, head: async () => live(source, events.slice(0, 1_500)).head }
+      const { events: all, chargeRecords } = ledger
+      const later = { ...live(source, events.slice(0, 1_500)).ledger, events: all, chargeRecords }
       expect(await source.verifyLedger(later, 'census')).toMatchObject({ kind: 'sound', events: 1_500 })
       for (const cut of [1_000, 1_001, events.length - 1]) {
         const shortened = { ...ledger, events: live(source, events.slice(0, cut)).ledger.events }

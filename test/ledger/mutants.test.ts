@@ -383,19 +383,9 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'WHERE :dataset IS NOT NULL AND shared_releases',
   ),
   store(
-    "a session's answers told in the order of their keys",
-    'WHERE session = ? ORDER BY question',
-    'WHERE session = ? ORDER BY idempotency_key',
-  ),
-  store(
-    "records without a session's answers",
-    '...(row.session === null ? [] : findAnswersOfSession.all(row.session ?? null)),',
-    '',
-  ),
-  store(
     'records of answered charges only',
-    'LEFT JOIN releases ON releases.charge = charges.number\n      LEFT JOIN',
-    'JOIN releases ON releases.charge = charges.number\n      LEFT JOIN',
+    '      LEFT JOIN releases ON releases.charge = charges.number\n',
+    '      JOIN releases ON releases.charge = charges.number\n',
   ),
   store(
     'entries of everybody',

@@ -67,6 +67,7 @@ export function ledgerOver(store: SqliteStore): Ledger {
     events: (...args) => ask('events', args),
     release: (...args) => ask('release', args),
     chargeRecords: (...args) => ask('chargeRecords', args),
+    chargeCounts: () => ask('chargeCounts', []),
     lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
     exclusively: (task) => task(async () => undefined),
     healthy: () => ask('healthy', []),
