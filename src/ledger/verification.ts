@@ -259,16 +259,15 @@ type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswe
  * Follow all events of a dataset in a live ledger, and hold what they amount to against the balances that debits are
  * checked against, and what they tell of charges against those that are stored with their answers. What happens meanwhile
  * is left to the next time.
- * @param counts {@link Ledger.chargeCounts}, for whoever follows many datasets; of before the call
+ * @param counts {@link Ledger.chargeCounts} of before the call. Left out, charges of which no event tells are not looked for:
+ *   to count them holds up a ledger that is at work.
  * @returns `undefined` where the dataset has no budget.
  */
 export async function verifyLedger(
-  ledger: Readable & Pick<Ledger, 'chargeCounts'>,
+  ledger: Readable,
   dataset: string,
   counts?: ReadonlyMap<string, number>,
 ): Promise<Verification | undefined> {
-  // Counted before the head is read: of each of them an event up to there tells.
-  const stored = (counts ?? (await ledger.chargeCounts())).get(dataset) ?? 0
   const head = await ledger.head(dataset)
   if (head === undefined) return undefined
   const verifier = createVerifier(dataset)
@@ -280,7 +279,8 @@ export async function verifyLedger(
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
   const reason = reasonAgainstBalances(result, head)
   if (reason !== undefined) return { kind: 'broken', sequence, reason }
-  if (stored > verifier.charges.size)
+  // Counted before the head was read: of each of them an event up to there tells.
+  if ((counts?.get(dataset) ?? 0) > verifier.charges.size)
     return { kind: 'broken', sequence, reason: 'a charge is stored of which no event tells' }
   return (await firstBrokenCharge(ledger, dataset, verifier, sequence)) ?? result
 }

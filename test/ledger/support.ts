@@ -117,7 +117,7 @@ function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting
 export async function expectSoundBooks(ledger: Ledger): Promise<void> {
   for (const dataset of await ledger.datasets()) {
     const head = await ledger.head(dataset)
-    const found = await verifyLedger(ledger, dataset)
+    const found = await verifyLedger(ledger, dataset, await ledger.chargeCounts())
     expect(found, dataset).toEqual({
       kind: 'sound',
       events: head?.sequence,

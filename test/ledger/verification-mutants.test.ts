@@ -198,8 +198,12 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification('the last broken charge', 'each.sequence < first.sequence', 'each.sequence > first.sequence'),
   verification('a charge that may be missing', "return 'the charge is not stored'", 'return undefined'),
-  verification('charges that nobody made', 'if (stored > verifier.charges.size)', 'if (false)'),
-  verification('charges counted anew', 'stored > verifier.charges.size', 'stored >= verifier.charges.size'),
+  verification(
+    'charges that nobody made',
+    'if ((counts?.get(dataset) ?? 0) > verifier.charges.size)',
+    'if (false)',
+  ),
+  verification('charges counted anew', '?? 0) > verifier.charges.size', '?? 0) >= verifier.charges.size'),
   verification(
     'denials that are not kept',
     "...{ attempt: 0, state: 'denied',",
