@@ -15,11 +15,19 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
       change: {
         file: 'ledger/sqlite-store.ts',
         find: `      database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(calls)
+      const settled = settleAll(() => {
+        const next = calls.length === 0 ? first : more()
+        calls.push(...next)
+        return next
+      })
       database.exec('COMMIT')`,
         replace: `      if (database.isTransaction) database.exec('COMMIT')
       database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(calls)`,
+      const settled = settleAll(() => {
+        const next = calls.length === 0 ? first : more()
+        calls.push(...next)
+        return next
+      })`,
       },
       found: /acknowledged/,
     },
@@ -52,7 +60,7 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
         find: `append(dataset, { kind: 'answered', principal, chargeId: id, attempt, answerHash: sha256(answer) })`,
         replace: '',
       },
-      found: /by the events/,
+      found: /verification/,
     },
   ]
 
