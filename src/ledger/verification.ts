@@ -156,21 +156,27 @@ export function createVerifier(dataset: string): Verifier {
     return limit
   }
 
-  function deny({ chargeId, principal, requestHash, loss }: LedgerEvent): string | undefined {
-    if (chargeId === undefined) return 'what is denied is a charge'
-    const known = charges.get(chargeId)
+  function deny(event: LedgerEvent): string | undefined {
+    if (event.chargeId === undefined) return 'what is denied is a charge'
+    const known = charges.get(event.chargeId)
     if (known !== undefined) return known.state === 'denied' ? undefined : 'what was paid is denied'
-    charges.set(chargeId, {
-      ...{
-        principal,
-        requestHash,
-        price: amountFromEvent(loss),
-        sharedFrom: undefined,
-        sequence: events + 1,
-      },
-      ...{ attempt: 0, state: 'denied', answerHash: undefined, sessionAnswerHashes: [] },
-    })
+    know(event.chargeId, event, 'denied')
     return undefined
+  }
+
+  function know(id: string, event: LedgerEvent, state: 'charged' | 'denied'): void {
+    const { principal, requestHash, sharedFrom, loss } = event
+    charges.set(id, {
+      principal,
+      requestHash,
+      price: amountFromEvent(loss),
+      sharedFrom,
+      attempt: state === 'denied' ? 0 : 1,
+      state,
+      answerHash: undefined,
+      sessionAnswerHashes: [],
+      sequence: events + 1,
+    })
   }
 
   function charge(event: LedgerEvent): string | undefined {
@@ -191,10 +197,7 @@ export function createVerifier(dataset: string): Verifier {
       budget = { ...budget, spent: addAmounts(budget.spent, price) }
       analysts.set(principal, { ...analyst, spent })
     }
-    charges.set(chargeId, {
-      ...{ principal, requestHash, price, sharedFrom, sequence: events + 1 },
-      ...{ attempt: 1, state: 'charged', answerHash: undefined, sessionAnswerHashes: [] },
-    })
+    know(chargeId, event, 'charged')
     return undefined
   }
 
@@ -352,11 +355,10 @@ async function readRecords(
   } catch (error) {
     // What a value that cannot be throws; a store that cannot answer says nothing about its rows.
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error
-    const [id, ...others] = ids
-    if (id === undefined || others.length === 0) return new Map(ids.map((each) => [each, 'unreadable']))
+    if (ids.length === 1) return new Map(ids.map((id) => [id, 'unreadable']))
     const records = new Map<string, ChargeRecord | 'unreadable'>()
     for (const each of ids)
-      for (const [of, record] of await readRecords(ledger, [each])) records.set(of, record)
+      for (const [id, record] of await readRecords(ledger, [each])) records.set(id, record)
     return records
   }
 }
