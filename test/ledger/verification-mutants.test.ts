@@ -119,8 +119,8 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'a denial of nothing',
-    "if (chargeId === undefined) return 'what is denied is a charge'",
-    'if (chargeId === undefined) return undefined',
+    "if (event.chargeId === undefined) return 'what is denied is a charge'",
+    'if (event.chargeId === undefined) return undefined',
   ),
   verification(
     'questions in any order',
