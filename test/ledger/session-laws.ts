@@ -210,6 +210,31 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
+    name: 'sessions beside each other count their own questions and positives, under whatever keys',
+    async holds(place) {
+      const ledger = await withSession(place)
+      const session = chargeId('ada', 'another opening')
+      await ledger.charge(question('another opening'))
+      const terms = { positives: 1, terms: '{"threshold":"8"}', thresholdNoise: 5n }
+      expect(await ledger.openSession(session, 1, 'opened', terms)).toBe(true)
+      expect(await ledger.recordSessionAnswer(answered('a', 1, true))).toBe(true)
+      expect(await ledger.recordSessionAnswer(answered('b', 2, false))).toBe(true)
+      const inAnother = { ...asked('a'), session }
+      expect(await ledger.sessionQuestion(inAnother)).toMatchObject({
+        ...{ kind: 'open', question: 1, positivesFound: 0 },
+        ...terms,
+      })
+      const answer = 'another answer'
+      expect(await ledger.recordSessionAnswer({ ...answered('a', 1, true), session, answer })).toBe(true)
+      expect(await ledger.sessionQuestion(inAnother)).toEqual({ kind: 'answered', answer })
+      expect(await ledger.sessionQuestion({ ...asked('c'), session })).toEqual({ kind: 'used-up' })
+      expect(await ledger.session(session)).toMatchObject({ answered: 1, positivesLeft: 0 })
+      expect(await ledger.sessionAnswers(session, { limit: 10 })).toMatchObject([{ question: 1, answer }])
+      expect(await ledger.session(SESSION_ID)).toMatchObject({ answered: 2, positivesLeft: 1 })
+      expect(await ledger.sessionQuestion(asked('c'))).toMatchObject({ question: 3, positivesFound: 1 })
+    },
+  },
+  {
     name: 'answers race for the last positive, and one wins',
     async holds(place) {
       const ledger = await withSession(place, { positives: 1 })

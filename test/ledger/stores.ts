@@ -6,6 +6,7 @@ import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
 import { sqliteStore } from '../../src/ledger/sqlite-store.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
 import { FIRST_MS, ledgerOver, type Place } from './places.ts'
+import type { OpenLedger } from './races.ts'
 import { temporaryPath } from './support.ts'
 
 /** A store under test, once its server runs. */
@@ -70,12 +71,16 @@ async function placeOnSqlite(): Promise<SharedPlace> {
   }
 }
 
-async function placeOnPostgres(url: string): Promise<SharedPlace> {
+/** A place in the database at `url`, whose ledger is emptied first. */
+export async function placeOnPostgres(
+  url: string,
+  openLedger: OpenLedger = openPostgresLedger,
+): Promise<SharedPlace> {
   await empty(url)
   const clock = { ms: FIRST_MS }
   const opened: Ledger[] = []
   const open = async () => {
-    const each = await openPostgresLedger({ url, now: () => clock.ms })
+    const each = await openLedger({ url, now: () => clock.ms })
     opened.push(each)
     return each
   }
