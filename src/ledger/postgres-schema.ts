@@ -343,6 +343,22 @@ export const MIGRATIONS: readonly string[] = [
     END IF;
   END $$;
   `,
+  `
+  -- PostgreSQL may look into an EXISTS once for all rows, through a hash of every event that there is, and keep to that plan as
+  -- the events grow. A scalar subquery it asks once per dataset, through the index.
+  CREATE OR REPLACE FUNCTION sotto.expect_events_in_order() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF EXISTS (
+      SELECT 1 FROM added GROUP BY dataset
+      HAVING max(sequence) - min(sequence) + 1 <> count(*) OR (min(sequence) > 1 AND (
+        SELECT count(*) FROM sotto.events AS earlier
+        WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1) = 0)
+    ) THEN
+      RAISE EXCEPTION 'an event follows the one before' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NULL;
+  END $$;
+  `,
 ]
 
 /**

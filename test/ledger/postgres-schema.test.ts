@@ -8,6 +8,7 @@ import { openLedger } from '../../src/ledger/open.ts'
 import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts'
 import { useOnce } from '../../src/ledger/postgres-connection.ts'
 import { MIGRATIONS, migratePostgres } from '../../src/ledger/postgres-schema.ts'
+import { type Command, commitBatch } from '../../src/ledger/postgres-store.ts'
 import {
   type PostgresServer,
   postgresBinaries,
@@ -352,6 +353,34 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(chargeOf(await ledger.charge(question('b'))).event.sequence).toBe(3)
     })
 
+    test.each(MIGRATIONS.keys().drop(1).toArray())(
+      'of version %d is brought up, with what it holds',
+      async (version) => {
+        const url = await server.createDatabase()
+        const calls: readonly Command[] = [
+          { operation: 'openBudget', args: ['census', summed('1'), 'carol'] },
+          { operation: 'charge', args: [question('a')] },
+        ]
+        await useOnce(url, async (client) => {
+          await migratePostgres(client, MIGRATIONS.slice(0, version))
+          await commitBatch(client, calls, {})
+        })
+        expect(await versionOf(url)).toEqual([version])
+        const ledger = await opened(url)
+        expect(await versionOf(url)).toEqual([MIGRATIONS.length])
+        expect((await ledger.charge(question('a'))).kind).toBe('in-flight')
+        expect(chargeOf(await ledger.charge(question('b'))).event.sequence).toBe(3)
+        await expectSoundBooks(ledger)
+        const head = await ledger.head('census')
+        for (const sequence of [2, 3, 5]) {
+          const event = `INSERT INTO sotto.events
+          VALUES ('census', ${sequence}, 'eve', 'x', encode(sha256('x'), 'hex'))`
+          await expect(prompt(url, event)).rejects.toThrow(/an event follows the one before|duplicate key/)
+        }
+        expect(await ledger.head('census')).toEqual(head)
+      },
+    )
+
     test('is not touched where a step fails', async () => {
       const url = await server.createDatabase()
       await opened(url)
@@ -369,7 +398,10 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       const url = await server.createDatabase()
       const ledger = await opened(url)
       await useOnce(url, (client) => migratePostgres(client, NEXT))
-      const newer = fault('unusable', /schema version 2; this release knows 1 at most/)
+      const newer = fault(
+        'unusable',
+        `schema version ${NEXT.length}; this release knows ${MIGRATIONS.length} at most`,
+      )
       await expect(openPostgresLedger({ url })).rejects.toEqual(newer)
       await prompt(
         url,
