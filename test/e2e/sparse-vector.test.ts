@@ -335,7 +335,7 @@ test('kill -9 under questions: what was answered is replayed, and no positive is
       if (round < 3) {
         await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 12))
         await process.stop('SIGKILL')
-        console.log('ANSWERED', round, seen.size); cut += (await load).filter(({ status }) => status === 'rejected').length
+        cut += (await load).filter(({ status }) => status === 'rejected').length
       } else {
         await load
         for (let index = 0; index < 30; index += 1) await question(`last-${index}`)

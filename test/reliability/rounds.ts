@@ -48,7 +48,6 @@ export function tally(test: string) {
   })
   return {
     add(counts: Counts | Readonly<Record<string, number>>): void {
-      console.log("ROUND", test, JSON.stringify(counts))
       for (const [name, count] of Object.entries(counts)) sums.set(name, (sums.get(name) ?? 0) + count)
     },
     of: (name: keyof Counts | (string & {})): number => sums.get(name) ?? 0,
