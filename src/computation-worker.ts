@@ -38,11 +38,14 @@ type Outcome<Result> =
   | { readonly result: Result }
   | { readonly refused: Required<ConstructorParameters<typeof Refusal>> }
 
+/** @param load what the thread's first of its kind has to load, outside of its own time */
 function computation<Input, Result>(
   compute: (input: Input, onProgress: (progress: unknown) => void) => Result | Promise<Result>,
+  load: () => Promise<unknown> = async () => {},
 ) {
   return async ({ input, progress }: Call<Input>): Promise<Outcome<Result>> => {
     const tell = (told: Told) => progress.postMessage(told)
+    await load()
     tell({ kind: 'begun' })
     try {
       return { result: await compute(input, (made) => tell({ kind: 'progress', progress: made })) }
@@ -60,13 +63,16 @@ export const risk = computation(riskOfColumns)
 /** The epsilons that an accepted risk allows. */
 export const epsilon = computation(epsilonOfColumns)
 
+const loadDrawing = () => import('./plots/draw.ts')
+
 /** A picture as SVG. What draws is loaded when the first is asked for. */
 export const draw = computation(
   async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
     const plot = await plotOf(picture, systemEntropy())
-    const { drawPlot } = await import('./plots/draw.ts')
+    const { drawPlot } = await loadDrawing()
     return drawPlot(plot, theme)
   },
+  loadDrawing,
 )
 
 /** How far off the answers to a query are, as JSON: a long text is quicker to hand over than what it is made of. */

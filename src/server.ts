@@ -101,7 +101,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       mostOfPrincipal: 2,
     })
     opened.defer(() => evaluations.close())
-    const drawings = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 5_000, mostOfPrincipal: 4 })
+    const drawings = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 10_000, mostOfPrincipal: 4 })
     opened.defer(() => drawings.close())
     const app = await buildApp({
       keyRing,

@@ -55,8 +55,11 @@ const START_ATTEMPTS = 10
 const SUPERUSER = 'postgres'
 const PROGRAMS = ['initdb', 'postgres', 'pg_basebackup']
 
-/** Below what operating systems give to outgoing connections, so that the port is still free for a restart. */
-const PORTS = { first: 20_000, count: 12_000 }
+/**
+ * Below what operating systems give to outgoing connections, and for each of the test runner's processes its own, so that the
+ * port is still free for a restart.
+ */
+const PORTS = { first: 20_000 + 1_000 * (Number(process.env.VITEST_POOL_ID ?? 0) % 12), count: 1_000 }
 
 /**
  * `fsync` and the rest of durability stay as a careful operator has them: it is what the tests are about. Shared memory

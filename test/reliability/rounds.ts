@@ -5,6 +5,9 @@ import type { Counts } from './books.ts'
 /** Set by whoever wants a long run: how many rounds each test of rounds makes, and every step of what is swept. */
 const wanted = process.env.SOTTO_TEST_ROUNDS
 
+/** After so many rounds that tested nothing, something is wrong. */
+const MOST_ROUNDS = 40
+
 /** Whether every step is taken of what `npm test` takes samples of. */
 export const isLongRun = wanted !== undefined
 
@@ -36,6 +39,15 @@ export function chance(test: string): Chance {
       return item
     },
   }
+}
+
+/**
+ * Whether there is another round: as many as wanted, and then until something was cut off and something was acknowledged
+ * before it, without which the rounds would have tested nothing.
+ */
+export function goesOn(round: number, wantedRounds: number, counted: ReturnType<typeof tally>): boolean {
+  const tested = counted.of('interrupted') > 0 && counted.of('acknowledged') > 0
+  return round <= wantedRounds || (!tested && round <= MOST_ROUNDS)
 }
 
 /** Adds up what the rounds of a test counted, and prints it in a long run. */
