@@ -85,7 +85,10 @@ test('on SIGTERM readiness turns first, while what still comes is answered', asy
   expect((await fetch(`${draining.url}/readyz`)).status).toBe(200)
   const ended = draining.stop('SIGTERM')
   let status = 200
-  while (status === 200) status = (await fetch(`${draining.url}/readyz`)).status
+  for (let look = 0; look < 50 && status === 200; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    status = (await fetch(`${draining.url}/readyz`)).status
+  }
   expect(status).toBe(503)
   const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
   const response = await fetch(`${draining.url}/v1/datasets`, { headers: { authorization: `Bearer ${key}` } })

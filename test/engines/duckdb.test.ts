@@ -308,10 +308,17 @@ describe('aggregates over DuckDB', () => {
     expect(await engine.aggregate(dataset, grouped)).toEqual(aggregateRows(grouped, rows))
   })
 
-  // With count(*) FILTER (WHERE ...) it takes a hundred times as long as it does.
-  it('count a thousand predicates over 100,000 rows in seconds', async () => {
+  it('count a thousand predicates sooner than 400 would take with count(*) FILTER', async () => {
     const { dataset } = await distinct('thousand', 100_000)
-    const engine = engineWith({ queryTimeoutMs: 10_000 })
+    const filters = Array.from({ length: 400 }, (_, i) => `count(*) FILTER (WHERE x <= ${i * 1_000})`)
+    const filtering = performance.now()
+    await withDuckDb(
+      join(folder.path, 'thousand.duckdb'),
+      'SET threads = 1',
+      `SELECT ${filters.join(', ')} FROM rows`,
+    )
+    const filteredMs = performance.now() - filtering
+    const engine = engineWith()
     await engine.open(dataset)
     const statistics = Array.from(
       { length: 1_000 },
@@ -320,7 +327,9 @@ describe('aggregates over DuckDB', () => {
         where: { kind: 'index-between', column: 'x', upper: BigInt(i) * 1_000n },
       }),
     )
+    const counting = performance.now()
     expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
+    expect(performance.now() - counting).toBeLessThan(filteredMs)
   })
 
   it('take bins by the thousand', async () => {
@@ -548,14 +557,14 @@ describe('the pool of connections', () => {
     await engine.open(dataset)
     const start = performance.now()
     await Promise.all(Array.from({ length: 12 }, () => expectFailure(engine.aggregate(dataset, slow))))
-    expect(performance.now() - start).toBeLessThan(10_000)
+    expect(performance.now() - start).toBeLessThan(3_000)
     await expect
-      .poll(() => engine.aggregate(dataset, count).catch(() => undefined), { timeout: 20_000 })
+      .poll(() => engine.aggregate(dataset, count).catch(() => undefined), { timeout: 3_000 })
       .toEqual([[4_000_000n]])
     expect(await engine.healthy()).toBe(true)
     const closing = performance.now()
     await engine.close()
-    expect(performance.now() - closing).toBeLessThan(10_000)
+    expect(performance.now() - closing).toBeLessThan(3_000)
   })
 
   it('stops counting values that takes too long, too', async () => {
@@ -569,12 +578,10 @@ describe('the pool of connections', () => {
         expectFailure(engine.countTexts(dataset, valuesOf('text', slowly))),
       ]),
     )
-    expect(performance.now() - start).toBeLessThan(10_000)
+    expect(performance.now() - start).toBeLessThan(2_000)
     const few: Predicate = { kind: 'index-in', column: 'x', indexes: [0n, 7_919n] }
     await expect
-      .poll(() => engine.countIndexes(dataset, valuesOf('x', few)).catch(() => undefined), {
-        timeout: 20_000,
-      })
+      .poll(() => engine.countIndexes(dataset, valuesOf('x', few)).catch(() => undefined), { timeout: 3_000 })
       .toEqual({ indexes: Float64Array.of(0, 7_919), counts: Float64Array.of(1, 1) })
     expect(await engine.healthy()).toBe(true)
   })

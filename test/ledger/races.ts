@@ -55,6 +55,21 @@ const answer =
 const own = { idempotencyKey: 'of her own', requestHash: 'another' }
 const sharing = { sharing: true }
 
+async function chargedForAda(setting: Setting): Promise<void> {
+  await open('1')(setting)
+  await charge('ada')(setting)
+}
+
+async function chargedWithALeaseThatRanOut(setting: Setting): Promise<void> {
+  await open('1')(setting)
+  await charge('ada', { leaseMs: 10 })(setting)
+  setting.clock.ms += 10
+}
+
+async function openedBoth({ ledger, dataset }: Setting): Promise<void> {
+  for (const each of ['one', 'other']) await ledger.openBudget(`${dataset} ${each}`, summed('0.1'), 'carol')
+}
+
 export const RACES: readonly Race[] = [
   {
     name: 'a budget is opened twice',
@@ -113,39 +128,25 @@ export const RACES: readonly Race[] = [
   },
   {
     name: 'an attempt is answered while another takes the charge over',
-    async prepare(setting) {
-      await open('1')(setting)
-      await charge('ada', { leaseMs: 10 })(setting)
-      setting.clock.ms += 10
-    },
+    prepare: chargedWithALeaseThatRanOut,
     sides: [answer('ada'), charge('ada')],
     ends: ['false, charged', 'true, answered'],
   },
   {
     name: 'a charge whose lease ran out is taken over twice',
-    async prepare(setting) {
-      await open('1')(setting)
-      await charge('ada', { leaseMs: 10 })(setting)
-      setting.clock.ms += 10
-    },
+    prepare: chargedWithALeaseThatRanOut,
     sides: [charge('ada'), charge('ada')],
     ends: ['charged, in-flight', 'in-flight, charged'],
   },
   {
     name: 'an attempt fails while the question is asked again',
-    async prepare(setting) {
-      await open('1')(setting)
-      await charge('ada')(setting)
-    },
+    prepare: chargedForAda,
     sides: [({ ledger, id }) => ledger.recordFailure(id('ada'), 1), charge('ada')],
     ends: ['undefined, charged', 'undefined, in-flight'],
   },
   {
     name: 'one attempt is answered twice',
-    async prepare(setting) {
-      await open('1')(setting)
-      await charge('ada')(setting)
-    },
+    prepare: chargedForAda,
     sides: [answer('ada'), answer('ada')],
     ends: ['false, true', 'true, false'],
   },
@@ -188,19 +189,13 @@ export const RACES: readonly Race[] = [
   },
   {
     name: 'two datasets are charged together, in either order, with one unit of each left',
-    async prepare({ ledger, dataset }) {
-      for (const each of ['one', 'other'])
-        await ledger.openBudget(`${dataset} ${each}`, summed('0.1'), 'carol')
-    },
+    prepare: openedBoth,
     sides: [chargeBoth(['one', 'other']), chargeBoth(['other', 'one'])],
     ends: ['charged charged, denied denied', 'denied denied, charged charged'],
   },
   {
     name: 'two datasets are charged, each by one',
-    async prepare({ ledger, dataset }) {
-      for (const each of ['one', 'other'])
-        await ledger.openBudget(`${dataset} ${each}`, summed('0.1'), 'carol')
-    },
+    prepare: openedBoth,
     sides: [
       ({ ledger, asked, dataset }) => kindOf(ledger, asked('ada', { dataset: `${dataset} one` })),
       ({ ledger, asked, dataset }) => kindOf(ledger, asked('bob', { dataset: `${dataset} other` })),
