@@ -133,20 +133,34 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
     expect(steps).toEqual([])
   })
 
-  test('and one that looks through all events is found', async () => {
-    const change = {
-      file: 'ledger/postgres-schema.ts',
-      find: `(min(sequence) > 1 AND (
+  test.each([
+    {
+      what: 'looks through all events',
+      change: {
+        file: 'ledger/postgres-schema.ts',
+        find: `(min(sequence) > 1 AND (
         SELECT count(*) FROM sotto.events AS earlier
         WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1) = 0)`,
-      replace: `(min(sequence) > 1 AND NOT EXISTS (
+        replace: `(min(sequence) > 1 AND NOT EXISTS (
         SELECT 1 FROM sotto.events AS earlier
         WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1))`,
-    }
+      },
+      found: 'SELECT 1 FROM added',
+    },
+    {
+      what: 'reads a table through',
+      change: {
+        file: 'ledger/postgres-connection.ts',
+        find: '  SET enable_seqscan = off;\n',
+        replace: '',
+      },
+      found: 'FROM sotto.budgets',
+    },
+  ])('and one that $what is found', async ({ change, found }) => {
     await withSourceCopy([change], {}, async (load) => {
       const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres.ts')
       const { steps } = await stepsThatReadMuch(source.openPostgresLedger)
-      expect(steps.map(({ statement }) => statement).join()).toContain('SELECT 1 FROM added')
+      expect(steps.map(({ statement }) => statement).join()).toContain(found)
     })
   })
 })
