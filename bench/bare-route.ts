@@ -4,8 +4,8 @@ import type { DuckDBPreparedStatement } from '@duckdb/node-api'
 import fastify from 'fastify'
 import { openCatalog } from '../src/catalog/catalog.ts'
 import { readConfig } from '../src/config.ts'
-import { openLockedInstance } from '../src/engines/duckdb-instance.ts'
-import { printAggregate } from '../src/engines/duckdb-sql.ts'
+import { openLockedInstance } from '../src/engines/duckdb/instance.ts'
+import { printAggregate } from '../src/engines/duckdb/sql.ts'
 
 /*
  * What Sotto is measured against: a route that does no more than the work nobody could leave out. It counts the rows

@@ -1,5 +1,5 @@
-import { systemEntropy } from '../src/mechanisms/entropy.ts'
 import { noiseSampler } from '../src/mechanisms/mechanism.ts'
+import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
 
 const ROUNDS = 15
 const SAMPLES_PER_ROUND = 50_000

@@ -4,15 +4,15 @@ import path from 'node:path'
 import seedrandom from 'seedrandom'
 import type { Dataset, NumericColumn } from '../src/catalog/dataset.ts'
 import { readConfig } from '../src/config.ts'
-import { openDuckDbEngine } from '../src/engines/duckdb.ts'
-import { ingest } from '../src/engines/ingest.ts'
-import { writeParquet } from '../src/engines/write-parquet.ts'
-import { systemEntropy } from '../src/mechanisms/entropy.ts'
+import { openDuckDbEngine } from '../src/engines/duckdb/engine.ts'
+import { ingest } from '../src/engines/duckdb/ingest.ts'
+import { writeParquet } from '../src/engines/duckdb/write-parquet.ts'
 import { calibrateGeometric } from '../src/mechanisms/geometric.ts'
 import type { Measurement } from '../src/mechanisms/measurement.ts'
 import { addNoise } from '../src/mechanisms/mechanism.ts'
 import { calibrateNoisyMax, selectNoisyMax } from '../src/mechanisms/noisy-max.ts'
 import { calibrateQuantile, percentileScore, selectQuantile } from '../src/mechanisms/quantile.ts'
+import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
 import { epsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../src/privacy/loss.ts'
 import { rational } from '../src/privacy/rational.ts'
 import { type Peer, type PeerRequest, startPeer } from './opendp-peer.ts'
@@ -249,7 +249,7 @@ async function medianComparisons(folder: string): Promise<{
       lowerIndex: 0n,
       upperIndex: BigInt(points - 1),
       nullable: false,
-      misfit: { kind: 'refuse' },
+      invalidValue: { kind: 'refuse' },
     }),
   )
   const dataset: Dataset = {

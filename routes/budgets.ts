@@ -18,7 +18,7 @@ import {
 } from '../schemas/ledger.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import { describeAllotment, describeBudget, describeReceipt } from '../src/charge.ts'
+import { describeAllotment, describeBudget, describeReceipt } from '../src/answers/charge.ts'
 import { exportLines } from '../src/ledger/exported.ts'
 import type { AnalystSpending, Budget, Ledger, LedgerEntry, NewAllotment } from '../src/ledger/ledger.ts'
 import type { HeadSigner } from '../src/ledger/signature.ts'

@@ -10,9 +10,9 @@ import {
 import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
+import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
-import { describeBudgetRisk } from '../src/disclosure.ts'
-import type { Registry } from '../src/register.ts'
+import type { Registry } from '../src/registration/register.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 

@@ -8,8 +8,8 @@ import { evaluation, evaluationRequest } from '../schemas/evaluation.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import type { ComputationPool } from '../src/computation-pool.ts'
-import { readTrial, type TrialDependencies } from '../src/trial.ts'
+import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
+import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
@@ -17,7 +17,7 @@ import { givenUpBy } from './waiting.ts'
 export interface EvaluationsOptions {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly trying: TrialDependencies
+  readonly trying: EvaluationDependencies
   readonly evaluations: ComputationPool
   /** An error as a problem document. */
   readonly describeProblem: (error: unknown, request: FastifyRequest) => object
@@ -74,7 +74,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const givenUp = givenUpBy(reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { runs } = request.body
-      const trial = await readTrial(trying, { dataset, ...request.body })
+      const trial = await readEvaluationInput(trying, { dataset, ...request.body })
       const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
       const mediaType = streamAsked(request)
       if (mediaType === undefined)

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { Answer } from '../src/answer.ts'
+import type { Answer } from '../src/answers/answer.ts'
 import { principalOf } from './access.ts'
 
 /** The header that tells one paid request from another. */

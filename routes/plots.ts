@@ -9,12 +9,12 @@ import { query } from '../schemas/query.ts'
 import { epsilonRequest } from '../schemas/risk.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import type { ComputationPool } from '../src/computation-pool.ts'
-import { parseJsonBody } from '../src/json.ts'
-import type { Picture } from '../src/pictures.ts'
+import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
+import { parseJsonBody } from '../src/http/json-body.ts'
 import type { Theme } from '../src/plots/plot.ts'
 import { Refusal, withinField } from '../src/privacy/refusal.ts'
-import { readTrial, type TrialDependencies } from '../src/trial.ts'
+import type { Picture } from '../src/workers/plots.ts'
+import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -23,7 +23,7 @@ import { givenUpBy } from './waiting.ts'
 export interface PlotsOptions {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly trying: TrialDependencies
+  readonly trying: EvaluationDependencies
   /** Apart from other computations: most pictures need no key. */
   readonly drawings: ComputationPool
   /** How long each step of a picture may take. */
@@ -155,7 +155,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const asked = { givenUp: givenUpBy(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
-      const trial = await readTrial(trying, { dataset, query, runs: 1, shown: 1 })
+      const trial = await readEvaluationInput(trying, { dataset, query, runs: 1, shown: 1 })
       reply.header('cache-control', 'no-store')
       return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
     },

@@ -3,7 +3,7 @@ import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../schemas/risk.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import type { ComputationPool } from '../src/computation-pool.ts'
+import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpBy } from './waiting.ts'
 

@@ -14,9 +14,9 @@ import {
   session as sessionSchema,
 } from '../schemas/sparse-vector.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import type { AnswerDependencies } from '../src/answer.ts'
+import type { AnswerDependencies } from '../src/answers/answer.ts'
+import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/sparse-vector.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import { createSparseVectorSessions, previewSession, showSession } from '../src/sparse-vector.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'

@@ -34,7 +34,7 @@ export const columnName = z
 const columnFacts = {
   name: columnName,
   nullable: z.boolean().default(false).describe('Whether NULL may occur.'),
-  onMisfit: z
+  onInvalidValue: z
     .union(
       [
         z.enum(['null', 'refuse']),
@@ -46,7 +46,7 @@ const columnFacts = {
     .describe(
       'What ingestion does with a value that does not fit the declaration: store NULL, refuse the whole file, or ' +
         'store a declared value. Left out: "null" where the column is nullable, "refuse" elsewhere. Numbers outside ' +
-        'the bounds are not misfits: they are clamped.',
+        'the bounds are not invalid values: they are clamped.',
     ),
 }
 

@@ -1,4 +1,4 @@
-import type { PreviewBalances } from '../src/answer.ts'
+import type { PreviewBalances } from '../src/answers/answer.ts'
 import type { Budget } from '../src/ledger/ledger.ts'
 import { amountBoughtBy, amountNumbers, noAmount } from '../src/privacy/accounting.ts'
 import { NO_LOSS, type PrivacyLoss } from '../src/privacy/loss.ts'

@@ -136,7 +136,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
 
   test.for(['SIGKILL', 'SIGINT'] as const)('is gone once its user is ended by %s', async (signal) => {
     const script = `
-      const { startPostgresServer } = await import(${JSON.stringify(path.resolve(import.meta.dirname, 'postgres-server.ts'))})
+      const { startPostgresServer } = await import(${JSON.stringify(path.resolve(import.meta.dirname, './postgres-server.ts'))})
       const server = await startPostgresServer()
       process.stdout.write(JSON.stringify({ folder: server.folder, ids: server.processIds() }))
       setInterval(() => {}, 1_000)

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const PROJECT = new URL('../', import.meta.url)
 const COPIED = [
   ...['planner', 'mechanisms', 'catalog', 'ledger', 'privacy', 'risk', 'plots', 'evaluation'],
-  'release.ts',
+  'answers',
 ]
 
 /** One textual change to a source file below src/; `find` must occur exactly once. */

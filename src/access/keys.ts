@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
-import { writePrivately } from '../durable-file.ts'
+import { writePrivately } from '../files/durable-file.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 /**

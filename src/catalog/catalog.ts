@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { synchronise, writePrivately } from '../durable-file.ts'
+import { synchronise, writePrivately } from '../files/durable-file.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { Dataset } from './dataset.ts'
 import { type DatasetDeclaration, declareDataset } from './declaration.ts'

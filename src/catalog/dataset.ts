@@ -5,9 +5,9 @@ import { Refusal } from '../privacy/refusal.ts'
 /**
  * What ingestion does with a value that does not fit its column's declaration (it does not parse, is an undeclared
  * category, or is NULL where NULL may not occur): store NULL, store a declared value, or refuse the whole file.
- * Numbers outside the bounds are not misfits: they are clamped.
+ * Numbers outside the bounds are not invalid values: they are clamped.
  */
-export type MisfitRule =
+export type InvalidValueRule =
   | { readonly kind: 'null' }
   | { readonly kind: 'replace'; readonly value: bigint | number | boolean | string }
   | { readonly kind: 'refuse' }
@@ -16,7 +16,7 @@ interface ColumnFacts {
   readonly name: string
   /** Whether NULL may occur once the file is ingested. */
   readonly nullable: boolean
-  readonly misfit: MisfitRule
+  readonly invalidValue: InvalidValueRule
 }
 
 /** A number on a public grid: value = index * step. A replacement value is a grid index (bigint). */

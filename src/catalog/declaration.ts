@@ -3,7 +3,7 @@ import { decimalFromNumber } from '../privacy/decimal.ts'
 import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { type FieldError, Refusal } from '../privacy/refusal.ts'
-import type { Column, Dataset, MisfitRule, NumericColumn, Source } from './dataset.ts'
+import type { Column, Dataset, InvalidValueRule, NumericColumn, Source } from './dataset.ts'
 
 /** The digits after the point that bounds and steps may have. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
@@ -12,13 +12,13 @@ const ONE_NANO = 10n ** BigInt(GRID_FRACTION_DIGITS)
 const LARGEST_INDEX = 2n ** 53n
 
 /** What ingestion does with a value that does not fit, as a custodian writes it. */
-export type MisfitDeclaration = 'null' | 'refuse' | { readonly replaceWith: number | boolean | string }
+export type InvalidValueDeclaration = 'null' | 'refuse' | { readonly replaceWith: number | boolean | string }
 
 interface ColumnDeclarationFacts {
   readonly name: string
   readonly nullable: boolean
   /** Left out: `null` where NULL may occur, `refuse` elsewhere. */
-  readonly onMisfit?: MisfitDeclaration | undefined
+  readonly onInvalidValue?: InvalidValueDeclaration | undefined
 }
 
 interface NumericColumnDeclaration extends ColumnDeclarationFacts {
@@ -116,12 +116,16 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
     case 'integer':
     case 'number': {
       const grid = declareGrid(declared, report)
-      return { ...facts, ...grid, misfit: misfitRule(declared, report, (value) => gridIndex(value, grid)) }
+      return {
+        ...facts,
+        ...grid,
+        invalidValue: invalidValueRule(declared, report, (value) => gridIndex(value, grid)),
+      }
     }
     case 'boolean': {
       const parse = (value: unknown): Parsed<boolean> =>
         typeof value === 'boolean' ? { value } : { rule: 'must be true or false' }
-      return { ...facts, type: 'boolean', misfit: misfitRule(declared, report, parse) }
+      return { ...facts, type: 'boolean', invalidValue: invalidValueRule(declared, report, parse) }
     }
     case 'category': {
       if (new Set(declared.categories).size !== declared.categories.length) {
@@ -131,13 +135,13 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
         const index = declared.categories.indexOf(String(value))
         return index === -1 ? { rule: 'must be one of the declared categories' } : { value: index }
       }
-      const misfit = misfitRule(declared, report, parse)
-      return { ...facts, type: 'category', categories: declared.categories, misfit }
+      const invalidValue = invalidValueRule(declared, report, parse)
+      return { ...facts, type: 'category', categories: declared.categories, invalidValue }
     }
     case 'string': {
       const parse = (value: unknown): Parsed<string> =>
         typeof value === 'string' ? { value } : { rule: 'must be a text' }
-      return { ...facts, type: 'string', misfit: misfitRule(declared, report, parse) }
+      return { ...facts, type: 'string', invalidValue: invalidValueRule(declared, report, parse) }
     }
   }
 }
@@ -145,20 +149,20 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
 /** A replacement in its stored form, or the rule it breaks. */
 type Parsed<Value> = { readonly value: Value } | { readonly rule: string }
 
-function misfitRule(
+function invalidValueRule(
   declared: ColumnDeclaration,
   report: Report,
   parse: (value: unknown) => Parsed<bigint | number | boolean | string>,
-): MisfitRule {
-  const rule = declared.onMisfit ?? (declared.nullable ? 'null' : 'refuse')
+): InvalidValueRule {
+  const rule = declared.onInvalidValue ?? (declared.nullable ? 'null' : 'refuse')
   if (rule === 'refuse') return { kind: 'refuse' }
   if (rule === 'null') {
-    if (!declared.nullable) report('onMisfit', 'can be "null" only where the column is nullable')
+    if (!declared.nullable) report('onInvalidValue', 'can be "null" only where the column is nullable')
     return { kind: 'null' }
   }
   const parsed = parse(rule.replaceWith)
   if ('value' in parsed) return { kind: 'replace', value: parsed.value }
-  report('onMisfit.replaceWith', parsed.rule)
+  report('onInvalidValue.replaceWith', parsed.rule)
   return { kind: 'refuse' }
 }
 

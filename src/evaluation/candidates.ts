@@ -1,13 +1,17 @@
+import type { ExactAggregate } from '../answers/release.ts'
 import { noisyMaxMasses } from '../mechanisms/noisy-max.ts'
 import type { NoisyMaxPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
-import type { ExactAggregate } from '../release.ts'
-import type { Extent } from './extent.ts'
+import type { EvaluationSize } from './limits.ts'
 import { moments } from './moments.ts'
-import type { Tally } from './tally.ts'
+import type { Accumulator } from './tally.ts'
 
 /** How often each candidate was selected, and by how many rows the wrong ones fell short. */
-export function tallyCandidates(plan: NoisyMaxPlan, { runs, shown }: Extent, scores: NoisyMaxScores): Tally {
+export function accumulateCandidates(
+  plan: NoisyMaxPlan,
+  { runs, shown }: EvaluationSize,
+  scores: NoisyMaxScores,
+): Accumulator {
   const { measurement, candidates, confidence } = plan
   const rows = Float64Array.from(scores, Number)
   const descending = Uint32Array.from(rows.keys()).sort((a, b) => (rows[b] ?? 0) - (rows[a] ?? 0))
@@ -28,7 +32,7 @@ export function tallyCandidates(plan: NoisyMaxPlan, { runs, shown }: Extent, sco
   }
   return {
     add(released, { result, accuracy }, run) {
-      if (released.release !== 'noisy-max') throw new RangeError('a release is that of its plan')
+      if (released.kind !== 'noisy-max') throw new RangeError('a release is that of its plan')
       const selected = released.selected.map(({ candidate }) => candidate)
       const [first = 0] = selected
       won[first] = (won[first] ?? 0) + 1
@@ -61,7 +65,7 @@ export function tallyCandidates(plan: NoisyMaxPlan, { runs, shown }: Extent, sco
   }
 }
 
-type NoisyMaxScores = Extract<ExactAggregate, { release: 'noisy-max' }>['scores']
+type NoisyMaxScores = Extract<ExactAggregate, { kind: 'noisy-max' }>['scores']
 
 /** The time for the probabilities of Laplace noise and of permute-and-flip grows with a power of the candidates. */
 const MOST_CANDIDATES_WITH_PROBABILITIES = 64

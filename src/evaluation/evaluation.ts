@@ -1,14 +1,14 @@
-import type { UniformSource } from '../mechanisms/uniform-source.ts'
+import { type ExactAggregate, releaseAggregate } from '../answers/release.ts'
+import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { type ExactAggregate, releaseAggregate } from '../release.ts'
-import { tallyCandidates } from './candidates.ts'
-import { type Extent, requireExtent } from './extent.ts'
-import { tallyKeys } from './keys.ts'
-import { tallyNumbers } from './numbers.ts'
+import { accumulateCandidates } from './candidates.ts'
+import { accumulateKeys } from './keys.ts'
+import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
+import { accumulateNumbers } from './numbers.ts'
 import type { EvaluatedQuery, Evaluation } from './report.ts'
-import type { Tally } from './tally.ts'
-import { trueEstimates, trueQuantiles } from './truth.ts'
+import type { Accumulator } from './tally.ts'
+import { exactEstimates, trueQuantiles } from './truth.ts'
 
 /*
  * How far off the answers to a query are: it is answered many times over made-up people, and every answer is compared
@@ -17,9 +17,9 @@ import { trueEstimates, trueQuantiles } from './truth.ts'
  */
 
 /** What {@link evaluate} needs. */
-export interface EvaluationOptions extends Extent {
+export interface EvaluationOptions extends EvaluationSize {
   readonly noiseSource: UniformSource
-  /** Told how many runs are done, at most about ten times a second. */
+  /** WorkerMessage how many runs are done, at most about ten times a second. */
   readonly onProgress?: (runsDone: number) => void
   /** In milliseconds, from anywhere. */
   readonly nowMs?: () => number
@@ -30,26 +30,26 @@ export interface EvaluationOptions extends Extent {
  * now and then: it is for a thread of its own, which the plan and what was read can be handed to.
  *
  * @param exact what was read for the plan.
- * @throws Refusal as {@link requireExtent}, for what was read too; and whatever the source of randomness throws.
+ * @throws Refusal as {@link requireEvaluationLimits}, for what was read too; and whatever the source of randomness throws.
  */
 export async function evaluate(
   plan: Plan,
   exact: ExactAggregate,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
-  requireExtent(plan, options, exact)
+  requireEvaluationLimits(plan, options, exact)
   const { runs, noiseSource, onProgress, nowMs = () => performance.now() } = options
-  const tally = tallyOf(plan, exact, options)
+  const accumulator = accumulatorOf(plan, exact, options)
   let reportedMs = nowMs()
   for (let run = 0; run < runs; run += 1) {
     const released = await releaseAggregate(plan, exact, noiseSource)
-    tally.add(released, report(plan, released), run)
+    accumulator.add(released, report(plan, released), run)
     const currentMs = nowMs()
     if (currentMs - reportedMs < PROGRESS_INTERVAL_MS) continue
     reportedMs = currentMs
     onProgress?.(run + 1)
   }
-  return tally.evaluation()
+  return accumulator.evaluation()
 }
 
 /**
@@ -74,16 +74,16 @@ export async function evaluateQuery(
 
 const PROGRESS_INTERVAL_MS = 100
 
-function tallyOf(plan: Plan, exact: ExactAggregate, extent: Extent): Tally {
-  if (plan.release === 'estimates' && exact.release === 'estimates')
-    return tallyNumbers(plan, extent, trueEstimates(plan, exact.integers))
-  if (plan.release === 'quantiles' && exact.release === 'quantiles') {
+function accumulatorOf(plan: Plan, exact: ExactAggregate, extent: EvaluationSize): Accumulator {
+  if (plan.kind === 'additive' && exact.kind === 'additive')
+    return accumulateNumbers(plan, extent, exactEstimates(plan, exact.integers))
+  if (plan.kind === 'quantile' && exact.kind === 'quantile') {
     const { numbers, rankErrorRows } = trueQuantiles(plan, exact.values)
-    return tallyNumbers(plan, extent, numbers, rankErrorRows)
+    return accumulateNumbers(plan, extent, numbers, rankErrorRows)
   }
-  if (plan.release === 'noisy-max' && exact.release === 'noisy-max')
-    return tallyCandidates(plan, extent, exact.scores)
-  if (plan.release === 'key-selection' && exact.release === 'key-selection')
-    return tallyKeys(plan, extent, exact.texts)
+  if (plan.kind === 'noisy-max' && exact.kind === 'noisy-max')
+    return accumulateCandidates(plan, extent, exact.scores)
+  if (plan.kind === 'key-selection' && exact.kind === 'key-selection')
+    return accumulateKeys(plan, extent, exact.texts)
   throw new RangeError('what was read is not what the plan asks for')
 }

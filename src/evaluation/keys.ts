@@ -1,17 +1,17 @@
+import type { ExactAggregate } from '../answers/release.ts'
 import { keepProbability } from '../mechanisms/key-selection.ts'
 import type { KeySelectionPlan } from '../planner/plan-kinds.ts'
 import type { Result } from '../planner/report-kinds.ts'
-import type { ExactAggregate } from '../release.ts'
-import { charactersOfKey, type Extent, MOST_CHARACTERS_OF_KEYS } from './extent.ts'
+import { charactersOfKey, type EvaluationSize, MOST_CHARACTERS_OF_KEYS } from './limits.ts'
 import { moments } from './moments.ts'
-import type { Tally } from './tally.ts'
+import type { Accumulator } from './tally.ts'
 
 /** How often each key appeared, and how far off its counts were. */
-export function tallyKeys(
+export function accumulateKeys(
   plan: KeySelectionPlan,
-  { runs, shown }: Extent,
+  { runs, shown }: EvaluationSize,
   { texts, counts }: KeyTexts,
-): Tally {
+): Accumulator {
   const { measurement, query, confidence } = plan
   const reported = reportedKeys({ texts, counts })
   const places = new Map(reported.map(({ key }, place) => [key, place]))
@@ -57,7 +57,7 @@ export function tallyKeys(
   }
 }
 
-type KeyTexts = Extract<ExactAggregate, { release: 'key-selection' }>['texts']
+type KeyTexts = Extract<ExactAggregate, { kind: 'key-selection' }>['texts']
 
 /** Of more keys than this only those with the most rows are reported, and of long ones fewer. */
 const MOST_KEYS_REPORTED = 1_000

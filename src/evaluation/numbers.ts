@@ -1,19 +1,19 @@
-import type { EstimatePlan, QuantilePlan } from '../planner/plan-kinds.ts'
-import type { Extent } from './extent.ts'
+import type { AdditivePlan, QuantilePlan } from '../planner/plan-kinds.ts'
+import type { EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
 import type { EvaluatedNumbers, ShownNumber } from './report.ts'
-import type { Tally } from './tally.ts'
+import type { Accumulator } from './tally.ts'
 import { answerNumbers, type TrueNumber } from './truth.ts'
 
 /**
  * @param rankErrorRows by how many rows the rank of a value is off; then it is the rank that the half-width is about.
  */
-export function tallyNumbers(
-  plan: EstimatePlan | QuantilePlan,
-  { runs, shown }: Extent,
+export function accumulateNumbers(
+  plan: AdditivePlan | QuantilePlan,
+  { runs, shown }: EvaluationSize,
   numbers: readonly TrueNumber[],
   rankErrorRows?: (position: number, value: number) => number,
-): Tally {
+): Accumulator {
   const truths = Float64Array.from(numbers, ({ truth }) => truth ?? Number.NaN)
   const errors = moments(numbers.length)
   const absoluteErrors = moments(numbers.length)
@@ -97,8 +97,8 @@ export function tallyNumbers(
 }
 
 /** The numbers whose errors are added up: all, or every n-th where a group has n statistics. */
-function totalSets(plan: EstimatePlan | QuantilePlan, numbers: readonly TrueNumber[]) {
-  const count = plan.release === 'estimates' ? plan.estimates.length : 1
+function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumber[]) {
+  const count = plan.kind === 'additive' ? plan.estimates.length : 1
   return Array.from({ length: count }, (_, set) => {
     const members = numbers.filter(({ truth }, position) => position % count === set && truth !== null)
     const { statistic, column } = numbers[set]?.name ?? {}

@@ -1,7 +1,7 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import type { Estimate } from '../planner/estimates.ts'
+import type { Estimate } from '../planner/additive.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
-import type { EstimatePlan, QuantilePlan } from '../planner/plan-kinds.ts'
+import type { AdditivePlan, QuantilePlan } from '../planner/plan-kinds.ts'
 import { accuracyReport, report } from '../planner/report.ts'
 import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
 import { percentagesOf } from '../planner/selection.ts'
@@ -40,7 +40,7 @@ export interface AnswerNumber {
 }
 
 /**
- * The numbers of an answer, in the order of {@link trueEstimates} and {@link trueQuantiles}: cell by cell, and within a
+ * The numbers of an answer, in the order of {@link exactEstimates} and {@link trueQuantiles}: cell by cell, and within a
  * group statistic by statistic.
  * @throws RangeError for a selection of candidates or keys.
  */
@@ -53,9 +53,9 @@ export function answerNumbers({ result, accuracy: { halfWidth } }: Report): read
 }
 
 /** The names of an answer's numbers, which are public. */
-export function numberNames(plan: EstimatePlan | QuantilePlan): readonly NumberName[] {
+export function numberNames(plan: AdditivePlan | QuantilePlan): readonly NumberName[] {
   const { query } = plan
-  if (plan.release === 'quantiles')
+  if (plan.kind === 'quantile')
     return query.kind === 'percentile' && Array.isArray(query.p)
       ? percentagesOf(query).map((p) => ({ p }))
       : [{}]
@@ -70,17 +70,17 @@ export function numberNames(plan: EstimatePlan | QuantilePlan): readonly NumberN
  * The truth of each number of an answer made from sums and counts.
  * @param integers what was read for the plan: one array per statistic, one integer per cell, in grid units.
  */
-export function trueEstimates(
-  plan: EstimatePlan,
+export function exactEstimates(
+  plan: AdditivePlan,
   integers: readonly (readonly bigint[])[],
 ): readonly TrueNumber[] {
   const { round, nonNegative } = plan.query.postprocess
   const query = { ...plan.query, postprocess: { round: false, nonNegative: false } }
-  const unprocessed: EstimatePlan = { ...plan, query }
+  const unprocessed: AdditivePlan = { ...plan, query }
   const noiseless = plan.measurements.map(({ fractionBits }, statistic) =>
     (integers[statistic] ?? []).map((integer) => integer << BigInt(fractionBits)),
   )
-  const truths = answerNumbers(report(unprocessed, { release: 'estimates', noisy: noiseless }))
+  const truths = answerNumbers(report(unprocessed, { kind: 'additive', noisy: noiseless }))
   const names = numberNames(plan)
   const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, rows))
   return truths.map(({ value }, position) => {

@@ -1,8 +1,8 @@
 import { isAbsolute } from 'node:path'
 import { LedgerFault } from './fault.ts'
-import type { PostgresLedger } from './postgres.ts'
-import { openPostgresLedger } from './postgres.ts'
-import { openSqliteLedger, type SqliteLedger } from './sqlite.ts'
+import type { PostgresLedger } from './postgres/ledger.ts'
+import { openPostgresLedger } from './postgres/ledger.ts'
+import { openSqliteLedger, type SqliteLedger } from './sqlite/ledger.ts'
 
 /**
  * Open the ledger that `url` names: a PostgreSQL database (`postgres://` or `postgresql://`), or else the absolute path of

@@ -8,11 +8,11 @@ import {
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { boundedRangeRho } from '../privacy/zero-concentrated.ts'
-import { bernoulliExpUnbounded } from './bernoulli-unbounded.ts'
-import { exponentialBounds, shiftRoundingUp } from './exponential-bounds.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
-import { untilAccepted } from './rejection.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { bernoulliExpUnbounded } from './samplers/bernoulli-unbounded.ts'
+import { exponentialBounds, shiftRoundingUp } from './samplers/exponential-bounds.ts'
+import { untilAccepted } from './samplers/rejection.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * The exponential mechanism: one of many outcomes, each with a probability that falls exponentially with its distance

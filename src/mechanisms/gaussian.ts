@@ -19,7 +19,6 @@ import {
 import { refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { discreteGaussianRho } from '../privacy/zero-concentrated.ts'
-import { discreteGaussianMass } from './discrete-gaussian.ts'
 import {
   type Accuracy,
   type GaussianCalibration,
@@ -27,6 +26,7 @@ import {
   sensitivityInOutputUnits,
 } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
+import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
 
 /**
  * The Gaussian mechanism: discrete Gaussian noise on a grid so much finer than the noise that it protects as the

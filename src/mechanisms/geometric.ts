@@ -9,9 +9,9 @@ import {
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { discreteLaplaceRho } from '../privacy/zero-concentrated.ts'
-import { discreteLaplaceMass } from './discrete-laplace.ts'
 import { type Accuracy, type Measurement, sensitivityInOutputUnits } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
+import { discreteLaplaceMass } from './samplers/discrete-laplace.ts'
 
 /**
  * The geometric mechanism: discrete Laplace noise on the aggregate's own grid.

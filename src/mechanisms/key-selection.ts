@@ -11,12 +11,12 @@ import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import { discreteLaplaceMass, discreteLaplaceSampler } from './discrete-laplace.ts'
-import { type Bounds, exponentialBounds, shiftRoundingUp } from './exponential-bounds.ts'
 import { calibrateGeometric, laplaceAccuracy } from './geometric.ts'
 import type { Accuracy } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { discreteLaplaceMass, discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import { type Bounds, exponentialBounds, shiftRoundingUp } from './samplers/exponential-bounds.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * Which keys of a group-by may be told when nobody declared them: a key that only one person has is kept with a

@@ -1,7 +1,5 @@
 import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import { discreteGaussianSampler } from './discrete-gaussian.ts'
-import { discreteLaplaceSampler } from './discrete-laplace.ts'
 import {
   gaussianAccuracy,
   gaussianMass,
@@ -10,7 +8,9 @@ import {
 } from './gaussian.ts'
 import { laplaceAccuracy, laplaceMass, laplacePrivacyMap, laplaceZeroConcentratedMap } from './geometric.ts'
 import type { Accuracy, Measurement, MechanismName, NoiseLaw } from './measurement.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { discreteGaussianSampler } from './samplers/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /** What every mechanism can tell about a measurement of its own. */
 interface Mechanism {

@@ -9,7 +9,6 @@ import {
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { boundedRangeRho, pureRho } from '../privacy/zero-concentrated.ts'
-import { discreteLaplaceSampler } from './discrete-laplace.ts'
 import {
   bestScore,
   chooseByScores,
@@ -19,7 +18,8 @@ import {
 } from './exponential.ts'
 import { permuteAndFlip, permuteAndFlipMasses } from './permute-and-flip.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * Report noisy max: which candidates have the largest scores, the best `k` in order, after noise on every score. With

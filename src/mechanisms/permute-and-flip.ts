@@ -1,9 +1,9 @@
 import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import { numberFromRational, type Rational } from '../privacy/rational.ts'
 import { pureRho } from '../privacy/zero-concentrated.ts'
-import { bernoulliExpUnbounded } from './bernoulli-unbounded.ts'
 import { bestScore, exponentialPrivacyMap } from './exponential.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { bernoulliExpUnbounded } from './samplers/bernoulli-unbounded.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * Permute-and-flip: report noisy max with exponential noise, without drawing the noise. Its expected error is never

@@ -10,7 +10,7 @@ import {
   exponentialPrivacyMap,
   exponentialRho,
 } from './exponential.ts'
-import type { UniformSource } from './uniform-source.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * A quantile of a numeric column over its declared grid, by the exponential mechanism: a grid point comes with a

@@ -8,10 +8,10 @@ import {
 } from '../privacy/loss.ts'
 import { divideRoundingUp, rational } from '../privacy/rational.ts'
 import { pureRho } from '../privacy/zero-concentrated.ts'
-import { discreteLaplaceSampler } from './discrete-laplace.ts'
 import type { Accuracy } from './measurement.ts'
 import { requireConfidence, requireWithin } from './preconditions.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * The sparse vector technique ("above threshold"): is a count at least a public threshold? One noisy threshold for the

@@ -82,16 +82,16 @@ export function refuseTarget({ largest }: EpsilonRange): Refusal {
 
 function meets(plan: Plan, { halfWidth, supposedRows }: Target): boolean {
   const stated = accuracyReport(plan, supposedRows).halfWidth
-  if (stated === null) throw refuseUnforeseen(plan)
+  if (stated === null) throw refuseUnknownAccuracy(plan)
   return stated <= halfWidth
 }
 
 /** A query without one half-width for all that it answers, or not before rows are supposed. */
-function refuseUnforeseen(plan: Plan): Refusal {
+function refuseUnknownAccuracy(plan: Plan): Refusal {
   const refuse = (rule: string) => refuseField('query-does-not-fit', 'accuracy', rule)
-  if (plan.release === 'key-selection')
+  if (plan.kind === 'key-selection')
     return refuse('is that of the counts, and none are asked for: set counts, or give epsilon instead')
-  if (plan.release === 'estimates' && plan.estimates.length > 1)
+  if (plan.kind === 'additive' && plan.estimates.length > 1)
     return refuse('is for queries with one number per cell: give epsilon instead')
   const rule = 'must be given: how accurate the answer is depends on the number of rows, which is private'
   return refuseField('query-does-not-fit', 'accuracy.supposedRows', rule)

@@ -64,11 +64,11 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
  * counted among these rows only, and where a plan leans on a public number of rows that is the same for neighbours.
  */
 function rowsThatCount(plan: Plan): Predicate | undefined {
-  switch (plan.release) {
-    case 'estimates':
+  switch (plan.kind) {
+    case 'additive':
     case 'noisy-max':
       return plan.aggregate.where
-    case 'quantiles':
+    case 'quantile':
     case 'key-selection':
       return plan.counting.where
   }

@@ -16,10 +16,10 @@ import {
 } from '../privacy/loss.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import type { EstimateQuery, EstimateShape } from './estimates.ts'
+import type { AdditiveQuery, AdditiveShape } from './additive.ts'
 
 /** @throws Refusal for a calibration without the mechanism it belongs to. */
-export function requireCalibrationFits({ calibration, mechanism }: EstimateQuery): void {
+export function requireCalibrationFits({ calibration, mechanism }: AdditiveQuery): void {
   if (calibration === undefined || mechanism === 'gaussian') return
   throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
 }
@@ -29,8 +29,8 @@ export function requireCalibrationFits({ calibration, mechanism }: EstimateQuery
  * @throws Refusal `mechanism-not-applicable` for one that does not fit.
  */
 export function applicableMechanisms(
-  { mechanism }: EstimateQuery,
-  { wholeNumbers }: EstimateShape,
+  { mechanism }: AdditiveQuery,
+  { wholeNumbers }: AdditiveShape,
   delta: DeltaAtto,
 ): readonly MechanismName[] {
   if (mechanism === undefined)

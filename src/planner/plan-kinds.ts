@@ -5,12 +5,12 @@ import type { Measurement } from '../mechanisms/measurement.ts'
 import type { NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
 import type { QuantileMeasurement } from '../mechanisms/quantile.ts'
 import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
+import type { AdditiveQuery, Estimate } from './additive.ts'
 import type { Aggregate, ValueCounting } from './aggregate.ts'
-import type { Estimate, EstimateQuery } from './estimates.ts'
 import type { CellLabel, Grouping } from './grouping.ts'
 
 /** Everything that is decided about a query before any data is read: it depends on public facts only. */
-export type Plan = EstimatePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
+export type Plan = AdditivePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
 
 /** What every plan holds. */
 export interface PlanFacts {
@@ -24,9 +24,9 @@ export interface PlanFacts {
 }
 
 /** Sums and counts, noise, and what people read from them. */
-export interface EstimatePlan extends PlanFacts {
-  readonly release: 'estimates'
-  readonly query: EstimateQuery
+export interface AdditivePlan extends PlanFacts {
+  readonly kind: 'additive'
+  readonly query: AdditiveQuery
   readonly aggregate: Aggregate
   /** One for each of the aggregate's statistics. */
   readonly measurements: readonly Measurement[]
@@ -40,7 +40,7 @@ export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
 
 /** The best of declared candidates by their counts: one cell each, or one statistic each. */
 export interface NoisyMaxPlan extends PlanFacts {
-  readonly release: 'noisy-max'
+  readonly kind: 'noisy-max'
   readonly query: NoisyMaxQuery
   readonly aggregate: Aggregate
   readonly measurement: NoisyMaxMeasurement
@@ -50,7 +50,7 @@ export interface NoisyMaxPlan extends PlanFacts {
 
 /** Grid points of one column by their ranks. */
 export interface QuantilePlan extends PlanFacts {
-  readonly release: 'quantiles'
+  readonly kind: 'quantile'
   readonly query: QuantileQuery
   readonly counting: ValueCounting
   readonly column: NumericColumn
@@ -59,7 +59,7 @@ export interface QuantilePlan extends PlanFacts {
 
 /** The common values of a column whose values nobody declared. */
 export interface KeySelectionPlan extends PlanFacts {
-  readonly release: 'key-selection'
+  readonly kind: 'key-selection'
   readonly query: KeySelectionQuery
   readonly counting: ValueCounting
   readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement

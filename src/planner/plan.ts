@@ -15,9 +15,9 @@ import {
 } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { type EpsilonRange, leastLoss, refuseTarget, type Target, targetOf } from './accuracy-first.ts'
-import { type EstimateQuery, type EstimateShape, planEstimates } from './estimates.ts'
+import { type AdditiveQuery, type AdditiveShape, planAdditive } from './additive.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from './measure.ts'
-import type { EstimatePlan, Plan } from './plan-kinds.ts'
+import type { AdditivePlan, Plan } from './plan-kinds.ts'
 import type { PlanLimits } from './plan-limits.ts'
 import { priceOf } from './price.ts'
 import { planKeySelection, planNoisyMax, planQuantiles } from './selection.ts'
@@ -50,7 +50,7 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
     case 'keySelection':
       return atPrice(price, rangeFor(1), planKeySelection(query, dataset, limits, confidence))
     default:
-      return planEstimateQuery(query, dataset, limits, price, confidence)
+      return planAdditiveQuery(query, dataset, limits, price, confidence)
   }
 }
 
@@ -79,26 +79,26 @@ function atPrice<P extends Plan>(
   return least
 }
 
-function planEstimateQuery(
-  query: EstimateQuery,
+function planAdditiveQuery(
+  query: AdditiveQuery,
   dataset: Dataset,
   limits: PlanLimits,
   price: Price,
   confidence: number,
-): EstimatePlan {
+): AdditivePlan {
   requireCalibrationFits(query)
-  const shape = planEstimates(query, dataset, limits)
+  const shape = planAdditive(query, dataset, limits)
   requireNonNegative(query, shape)
   const { aggregate, groupings, estimates } = shape
   const sensitivities = aggregate.statistics.map((statistic) => sensitivityOf(statistic, aggregate, dataset))
   const planWith =
     (mechanisms: readonly MechanismName[]) =>
-    (loss: PrivacyLoss): EstimatePlan => {
+    (loss: PrivacyLoss): AdditivePlan => {
       const measured = leastError(
         mechanisms.map((mechanism) => measureAll(mechanism, sensitivities, loss, query.calibration)),
       )
       return {
-        release: 'estimates',
+        kind: 'additive',
         query,
         dataset,
         ...measured,
@@ -125,13 +125,13 @@ function planEstimateQuery(
 }
 
 /** What is charged, as one number: rho, or epsilon, for the query has agreed to its delta. */
-function amountCompared(plan: EstimatePlan): bigint {
+function amountCompared(plan: AdditivePlan): bigint {
   const price = priceOf(plan, plan.dataset.accounting)
   return price.accounting === 'zcdp' ? price.rhoPico : price.epsilonNano
 }
 
 /** Cutting at 0 improves an answer whose truth is never negative, and makes its stated accuracy false for any other. */
-function requireNonNegative(query: EstimateQuery, { estimates }: EstimateShape): void {
+function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   if (!query.postprocess.nonNegative) return
   for (const estimate of estimates) {
     if ((estimate.kind === 'sum' || estimate.kind === 'mean') && estimate.column.lowerIndex < 0n) {

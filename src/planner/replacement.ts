@@ -11,7 +11,7 @@ import { sensitivityOf } from './sensitivity.ts'
  */
 export function replacementLoss(plan: Plan): PrivacyLoss {
   const { dataset, loss } = plan
-  const hasOnlyEpsilon = plan.release === 'estimates' && loss.deltaAtto === 0n
+  const hasOnlyEpsilon = plan.kind === 'additive' && loss.deltaAtto === 0n
   if (dataset.neighbours === 'change-one' || !hasOnlyEpsilon)
     return lossOfReplacement(loss, dataset.neighbours)
   const replacing = { ...dataset, neighbours: 'change-one' } as const

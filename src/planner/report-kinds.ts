@@ -119,12 +119,12 @@ export interface Report {
 /** What noise has made fit to leave; by kind of plan. */
 export type Released =
   /** One array per statistic, one noisy integer per cell, in output units. */
-  | { readonly release: 'estimates'; readonly noisy: readonly (readonly bigint[])[] }
-  | { readonly release: 'noisy-max'; readonly selected: readonly Selected[] }
+  | { readonly kind: 'additive'; readonly noisy: readonly (readonly bigint[])[] }
+  | { readonly kind: 'noisy-max'; readonly selected: readonly Selected[] }
   /** Grid indexes, one per measurement. */
-  | { readonly release: 'quantiles'; readonly indexes: readonly bigint[] }
+  | { readonly kind: 'quantile'; readonly indexes: readonly bigint[] }
   /** In no order that says anything. */
   | {
-      readonly release: 'key-selection'
+      readonly kind: 'key-selection'
       readonly keys: readonly { readonly key: string; readonly noisyCount?: bigint }[]
     }

@@ -1,11 +1,11 @@
-import { accuracyOfEstimates, noiseOfEstimates, reportEstimates } from './estimate-report.ts'
+import { accuracyOfAdditive, noiseOfAdditive, reportEstimates } from './additive-report.ts'
 import type { Plan } from './plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Released, Report } from './report-kinds.ts'
 import { accuracyOfSelection, noiseOfSelection, reportSelection } from './selection-report.ts'
 
 /** How a plan's answer is made noisy; public before the query is paid for. */
 export function noiseReport(plan: Plan): NoiseReport {
-  return plan.release === 'estimates' ? noiseOfEstimates(plan) : noiseOfSelection(plan)
+  return plan.kind === 'additive' ? noiseOfAdditive(plan) : noiseOfSelection(plan)
 }
 
 /**
@@ -15,7 +15,7 @@ export function noiseReport(plan: Plan): NoiseReport {
  * at least 1.
  */
 export function accuracyReport(plan: Plan, supposedRows?: number): AccuracyReport {
-  return plan.release === 'estimates' ? accuracyOfEstimates(plan, supposedRows) : accuracyOfSelection(plan)
+  return plan.kind === 'additive' ? accuracyOfAdditive(plan, supposedRows) : accuracyOfSelection(plan)
 }
 
 /**
@@ -23,7 +23,6 @@ export function accuracyReport(plan: Plan, supposedRows?: number): AccuracyRepor
  * @throws RangeError where the release is not that of the plan.
  */
 export function report(plan: Plan, released: Released): Report {
-  if (plan.release === 'estimates' && released.release === 'estimates')
-    return reportEstimates(plan, released.noisy)
+  if (plan.kind === 'additive' && released.kind === 'additive') return reportEstimates(plan, released.noisy)
   return { result: reportSelection(plan, released), accuracy: accuracyReport(plan) }
 }

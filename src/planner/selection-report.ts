@@ -4,16 +4,16 @@ import { quantileAccuracy } from '../mechanisms/quantile.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import type { EstimatePlan, KeySelectionPlan, NoisyMaxPlan, Plan, QuantilePlan } from './plan-kinds.ts'
+import type { AdditivePlan, KeySelectionPlan, NoisyMaxPlan, Plan, QuantilePlan } from './plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Released, Result } from './report-kinds.ts'
 import { percentagesOf } from './selection.ts'
 
-type SelectionPlan = Exclude<Plan, EstimatePlan>
+type SelectionPlan = Exclude<Plan, AdditivePlan>
 
 /** How a selection is made noisy; public before the query is paid for. */
 export function noiseOfSelection(plan: SelectionPlan): NoiseReport {
   const { neighbours } = plan.dataset
-  switch (plan.release) {
+  switch (plan.kind) {
     case 'noisy-max': {
       const { noise, monotonic, scale, sensitivity, fractionBits, gap } = plan.measurement
       return {
@@ -26,7 +26,7 @@ export function noiseOfSelection(plan: SelectionPlan): NoiseReport {
         ...(gap ? { granularity: 2 ** -fractionBits } : {}),
       }
     }
-    case 'quantiles':
+    case 'quantile':
       return { mechanism: 'exponential', neighbours, quantiles: plan.measurements.map(quantileNoise(plan)) }
     case 'key-selection': {
       const { measurement } = plan
@@ -65,7 +65,7 @@ function quantileNoise({ query }: QuantilePlan) {
 export function accuracyOfSelection(plan: SelectionPlan): AccuracyReport {
   const { confidence } = plan
   const inRows = { confidence, expectedAbsoluteError: null, unit: 'rows' } as const
-  switch (plan.release) {
+  switch (plan.kind) {
     case 'noisy-max':
       return {
         ...inRows,
@@ -74,7 +74,7 @@ export function accuracyOfSelection(plan: SelectionPlan): AccuracyReport {
           ? { gapHalfWidth: noisyMaxGapAccuracy(plan.measurement, confidence).halfWidth }
           : {}),
       }
-    case 'quantiles': {
+    case 'quantile': {
       // Several are put in order, so that one which is far off can move another: all of them hold together.
       const shared = 1 - (1 - confidence) / plan.measurements.length
       const each = plan.measurements.map((measurement) => quantileAccuracy(measurement, shared).halfWidth)
@@ -94,18 +94,17 @@ export function accuracyOfSelection(plan: SelectionPlan): AccuracyReport {
 
 /** A selection as people read it. */
 export function reportSelection(plan: Plan, released: Released): Result {
-  if (plan.release === 'noisy-max' && released.release === 'noisy-max')
+  if (plan.kind === 'noisy-max' && released.kind === 'noisy-max')
     return reportNoisyMax(plan, released.selected)
-  if (plan.release === 'quantiles' && released.release === 'quantiles')
-    return reportQuantiles(plan, released.indexes)
-  if (plan.release === 'key-selection' && released.release === 'key-selection')
+  if (plan.kind === 'quantile' && released.kind === 'quantile') return reportQuantiles(plan, released.indexes)
+  if (plan.kind === 'key-selection' && released.kind === 'key-selection')
     return reportKeys(plan, released.keys)
   throw new RangeError('a release is that of its plan')
 }
 
 function reportNoisyMax(
   { candidates, measurement }: NoisyMaxPlan,
-  selected: Extract<Released, { release: 'noisy-max' }>['selected'],
+  selected: Extract<Released, { kind: 'noisy-max' }>['selected'],
 ): Result {
   return {
     selected: selected.map(({ candidate, gap }) => {
@@ -143,7 +142,7 @@ function reportQuantiles({ query, column }: QuantilePlan, indexes: readonly bigi
 /** In an order that follows from what is released: by noisy count, or by the keys themselves. */
 function reportKeys(
   { maxKeys, maxCharacters }: KeySelectionPlan,
-  keys: Extract<Released, { release: 'key-selection' }>['keys'],
+  keys: Extract<Released, { kind: 'key-selection' }>['keys'],
 ): Result {
   const ordered = keys.toSorted((a, b) => {
     const [first, second] = [a.noisyCount ?? 0n, b.noisyCount ?? 0n]

@@ -15,8 +15,8 @@ import { decimalFromNumber } from '../privacy/decimal.ts'
 import { NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
+import { requireNumericColumn } from './additive.ts'
 import type { Aggregate, Predicate, ValueCounting } from './aggregate.ts'
-import { requireNumericColumn } from './estimates.ts'
 import { type CellLabel, planGrouping } from './grouping.ts'
 import { rhoTogether, splitEpsilon } from './measure.ts'
 import type {
@@ -56,7 +56,7 @@ export function planNoisyMax(
     splitEpsilon(loss.epsilonNano, query.k)
     const measurement = calibrateNoisyMax(setting, loss.epsilonNano)
     return {
-      release: 'noisy-max',
+      kind: 'noisy-max',
       query,
       dataset,
       loss: measurement.loss,
@@ -117,7 +117,7 @@ export function planQuantiles(
       ),
     )
     return {
-      release: 'quantiles',
+      kind: 'quantile',
       query,
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
@@ -184,7 +184,7 @@ export function planKeySelection(
     const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
     const measurement = calibrate(dataset.neighbours, epsilonNano, deltaAtto)
     return {
-      release: 'key-selection',
+      kind: 'key-selection',
       query,
       dataset,
       loss: measurement.loss,

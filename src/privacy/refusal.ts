@@ -1,6 +1,6 @@
 /**
  * Every reason for which Sotto turns a request away. The codes are part of the public interface: each has a
- * status and a title in `src/problem.ts` and an entry in `docs/problems.md`.
+ * status and a title in `src/http/problem.ts` and an entry in `docs/problems.md`.
  */
 export type RefusalCode =
   | 'invalid-request'

@@ -45,7 +45,7 @@ test('bounds become exact grid indexes', () => {
   expect(column).toEqual({
     name: 'Price',
     nullable: false,
-    misfit: { kind: 'refuse' },
+    invalidValue: { kind: 'refuse' },
     type: 'number',
     stepNano: 50_000_000n,
     lowerIndex: -30n,
@@ -61,17 +61,17 @@ test.each([
   ['bounds the wrong way round', { lower: 1, upper: 0 }, 'columns.0.upper', 'greater than lower'],
   ['equal bounds', { lower: 1, upper: 1 }, 'columns.0.upper', 'greater than lower'],
   ['bounds beyond exact integers', { upper: 1e16, step: 1, lower: 0 }, 'columns.0.upper', '2^53 steps'],
-  ['NULL where there is none', { onMisfit: 'null' as const }, 'columns.0.onMisfit', 'nullable'],
+  ['NULL where there is none', { onInvalidValue: 'null' as const }, 'columns.0.onInvalidValue', 'nullable'],
   [
     'a replacement out of bounds',
-    { onMisfit: { replaceWith: 2000 } },
-    'columns.0.onMisfit.replaceWith',
+    { onInvalidValue: { replaceWith: 2000 } },
+    'columns.0.onInvalidValue.replaceWith',
     'within',
   ],
   [
     'a replacement of another type',
-    { onMisfit: { replaceWith: '7' } },
-    'columns.0.onMisfit.replaceWith',
+    { onInvalidValue: { replaceWith: '7' } },
+    'columns.0.onInvalidValue.replaceWith',
     'number',
   ],
 ])('%s is refused with its field and rule', (_what, change, field, rule) => {
@@ -108,10 +108,10 @@ test('a category is named once, and a replacement is one of them', () => {
   }
   expect(errorsOf(declaration(sex)).map(({ field }) => field)).toEqual(['columns.0.categories'])
   const [column] = declareDataset(
-    declaration({ ...sex, categories: ['M', 'F'], onMisfit: { replaceWith: 'F' } }),
+    declaration({ ...sex, categories: ['M', 'F'], onInvalidValue: { replaceWith: 'F' } }),
     'v1',
   ).columns
-  expect(column?.misfit).toEqual({ kind: 'replace', value: 1 })
+  expect(column?.invalidValue).toEqual({ kind: 'replace', value: 1 })
 })
 
 test('a text may be replaced by any text, one that reads like a rule included', () => {
@@ -119,9 +119,9 @@ test('a text may be replaced by any text, one that reads like a rule included', 
     name: 'Note',
     type: 'string',
     nullable: false,
-    onMisfit: { replaceWith: 'must be a text' },
+    onInvalidValue: { replaceWith: 'must be a text' },
   }
-  expect(declareDataset(declaration(note), 'v1').columns[0]?.misfit).toEqual({
+  expect(declareDataset(declaration(note), 'v1').columns[0]?.invalidValue).toEqual({
     kind: 'replace',
     value: 'must be a text',
   })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import {
   calibrateKeyCounts,
   calibrateKeyPresence,
@@ -8,6 +7,7 @@ import {
   releaseKeyCounts,
   releaseKeys,
 } from '../../src/mechanisms/key-selection.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 

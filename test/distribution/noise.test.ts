@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import type { NoiseLaw } from '../../src/mechanisms/measurement.ts'
+import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
 import {
   discreteGaussianSampler,
   discreteGaussianSamplerOfSquare,
-} from '../../src/mechanisms/discrete-gaussian.ts'
-import { discreteLaplaceSampler } from '../../src/mechanisms/discrete-laplace.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
-import type { NoiseLaw } from '../../src/mechanisms/measurement.ts'
-import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+} from '../../src/mechanisms/samplers/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from '../../src/mechanisms/samplers/discrete-laplace.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { chiSquareTail, kolmogorovTail, laplaceCumulative, normalCumulative } from './goodness-of-fit.ts'
 
 /*

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import {
   calibrateQuantile,
   maximumScore,
@@ -8,6 +7,7 @@ import {
   quantileMass,
   selectQuantile,
 } from '../../src/mechanisms/quantile.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { accuracy as accuracyOf, addNoise } from '../../src/mechanisms/mechanism.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { estimatesOf } from '../planner/planned.ts'
@@ -32,7 +32,7 @@ function draw(
     const noisy = planned.measurements.map((measurement, statistic) =>
       addNoise(measurement, [integers[statistic] ?? 0n].flat(), source),
     )
-    const { result, accuracy } = report(planned, { release: 'estimates', noisy })
+    const { result, accuracy } = report(planned, { kind: 'additive', noisy })
     const value = 'value' in result ? result.value : Number.NaN
     const { halfWidth, expectedAbsoluteError } = accuracy
     if (halfWidth === null || expectedAbsoluteError === null) throw new Error('an answer states its accuracy')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { chooseExponentially } from '../../src/mechanisms/exponential.ts'
 import { calibrateNoisyMax, type SelectionNoise, selectNoisyMax } from '../../src/mechanisms/noisy-max.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { rational } from '../../src/privacy/rational.ts'
 

@@ -110,12 +110,12 @@ test('a batch is bounded, one at a time, and refusals name the field of this req
     field: 'releases',
     rule: expect.stringMatching(/^must be at most \d{4} for this query$/),
   })
-  const misfit = await audit({
+  const invalidValue = await audit({
     dataset: 'audit-with',
     query: { kind: 'sum', column: 'Ag', epsilon: 1 },
     releases: 1,
   }).expect(422)
-  expect(misfit.body.errors[0].field).toBe('query.column')
+  expect(invalidValue.body.errors[0].field).toBe('query.column')
   const together = await Promise.all([1, 2].map(() => audit({ dataset: 'audit-with', query, releases: 500 })))
   expect(together.map(({ status }) => status).sort()).toEqual([200, 503])
 })

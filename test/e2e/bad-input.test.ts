@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { PROBLEMS, type Problem } from '../../src/problem.ts'
+import { PROBLEMS, type Problem } from '../../src/http/problem.ts'
 import { startTestService, type TestService } from './service.ts'
 
 let service: TestService

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
-import { generateCensus } from '../../src/demo.ts'
+import { generateCensus } from '../../src/registration/demo.ts'
 import { epsilonOf } from '../balances.ts'
 import { startTestService, type TestService } from './service.ts'
 

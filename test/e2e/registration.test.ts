@@ -113,7 +113,7 @@ describe('what does not fit follows the declared rule', () => {
       name: 'sex',
       type: 'category',
       categories: ['F', 'M', '?'],
-      onMisfit: { replaceWith: '?' },
+      onInvalidValue: { replaceWith: '?' },
     }
     await register(odd(column, 'odd-replace')).expect(201)
     const { body } = await ask('odd-replace', {

@@ -5,7 +5,7 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { riskRoutes } from '../../routes/risk.ts'
 import { epsilonReport, riskReport } from '../../schemas/risk.ts'
-import type { ComputationTerms } from '../../src/computation-pool.ts'
+import type { ComputationTerms } from '../../src/workers/pool.ts'
 import { startTestService, type TestService } from './service.ts'
 
 let service: TestService

@@ -2,20 +2,20 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
-import type { Column, Dataset, MisfitRule } from '../../src/catalog/dataset.ts'
+import type { Column, Dataset, InvalidValueRule } from '../../src/catalog/dataset.ts'
 import type { StoredRow, StoredValue } from './reference-engine.ts'
 
 const ONE = 1_000_000_000n
 
 interface Facts {
   readonly nullable?: boolean
-  readonly misfit?: MisfitRule
+  readonly invalidValue?: InvalidValueRule
 }
 
-const facts = (name: string, { nullable = true, misfit = { kind: 'null' } }: Facts) => ({
+const facts = (name: string, { nullable = true, invalidValue = { kind: 'null' } }: Facts) => ({
   name,
   nullable,
-  misfit,
+  invalidValue,
 })
 
 /** Columns for tests: nullable, and NULL for what does not fit, unless told otherwise. */

@@ -1,7 +1,7 @@
 import seedrandom from 'seedrandom'
 import { query as querySchema } from '../../schemas/query.ts'
+import type { ExactAggregate } from '../../src/answers/release.ts'
 import { declareDataset } from '../../src/catalog/declaration.ts'
-import { censusRegistration } from '../../src/demo.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import type {
   EvaluatedCandidates,
@@ -10,11 +10,11 @@ import type {
   Evaluation,
 } from '../../src/evaluation/report.ts'
 import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
-import { uniformFromWords } from '../../src/mechanisms/uniform-integers.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { plan as planQuery } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import type { ExactAggregate } from '../../src/release.ts'
+import { censusRegistration } from '../../src/registration/demo.ts'
 import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planOf } from '../planner/planned.ts'
 
@@ -44,14 +44,14 @@ export function tapeTo<Outcome>(
 
 /** A source from which a plan's one statistic gets this noise, in output units, one after the other. */
 export function noiseOf(planned: Plan, noise: readonly number[]): UniformSource {
-  const [measurement] = planned.release === 'estimates' ? planned.measurements : []
+  const [measurement] = planned.kind === 'additive' ? planned.measurements : []
   if (measurement === undefined) throw new Error('sums and counts are asked for')
   const sample = (source: UniformSource) => noiseSampler(measurement.noise, source)()
   return scriptedSource(noise.flatMap((wanted) => tapeTo(BigInt(wanted), sample)))
 }
 
 export const estimates = (...integers: readonly (readonly bigint[])[]): ExactAggregate => ({
-  release: 'estimates',
+  kind: 'additive',
   integers,
 })
 
@@ -105,7 +105,7 @@ export const KINDS: readonly (readonly [string, object, ExactAggregate])[] = [
     'percentiles',
     { kind: 'percentile', column: 'Balance', p: [75, 25] },
     {
-      release: 'quantiles',
+      kind: 'quantile',
       values: {
         indexes: Float64Array.from({ length: 100 }, (_, position) => position * 3 - 200),
         counts: new Float64Array(100).fill(2),

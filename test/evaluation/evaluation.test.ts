@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { censusRegistration, generateCensus } from '../../src/demo.ts'
+import { type ExactAggregate, readAggregate, releaseAggregate } from '../../src/answers/release.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { type ExactAggregate, readAggregate, releaseAggregate } from '../../src/release.ts'
+import { censusRegistration, generateCensus } from '../../src/registration/demo.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { planOf } from '../planner/planned.ts'
 import { candidatesOf, estimates, KINDS, numbersOf, planCensus, taped } from './evaluated.ts'
@@ -29,11 +29,11 @@ test('so do threads that select', async () => {
           ],
         },
       },
-      { release: 'noisy-max', scores: [3n, 2n] },
+      { kind: 'noisy-max', scores: [3n, 2n] },
     ],
     [
       { kind: 'keySelection', column: 'Note', delta: 0.01, where },
-      { release: 'key-selection', texts: { texts: ['a', 'b'], counts: Float64Array.of(3, 4) } },
+      { kind: 'key-selection', texts: { texts: ['a', 'b'], counts: Float64Array.of(3, 4) } },
     ],
   ]
   for (const [wire, exact] of selections) {
@@ -63,7 +63,7 @@ test('progress is told at most ten times a second', async () => {
 })
 
 test('what was read for another plan', async () => {
-  const exact: ExactAggregate = { release: 'noisy-max', scores: [1n] }
+  const exact: ExactAggregate = { kind: 'noisy-max', scores: [1n] }
   const options = { runs: 1, shown: 0, noiseSource: taped() }
   await expect(evaluate(planOf({ kind: 'count' }), exact, options)).rejects.toThrow(RangeError)
   await expect(releaseAggregate(planOf({ kind: 'count' }), exact, taped())).rejects.toThrow(RangeError)

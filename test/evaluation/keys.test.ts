@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { ExactAggregate } from '../../src/answers/release.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
-import type { ExactAggregate } from '../../src/release.ts'
 import { planOf } from '../planner/planned.ts'
 import { keysOf, taped } from './evaluated.ts'
 import { KEY_LAWS } from './laws.ts'
@@ -11,7 +11,7 @@ test('keys that are too long make room for others', async () => {
   const planned = planOf({ kind: 'keySelection', column: 'Note', epsilon: 1, delta: 1e-3 })
   const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(4_000_000)).concat('short')
   const exact: ExactAggregate = {
-    release: 'key-selection',
+    kind: 'key-selection',
     texts: { texts, counts: Float64Array.of(9, 8, 7, 6) },
   }
   const { keys, distinctKeys } = keysOf(

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
+import type { ExactAggregate } from '../../src/answers/release.ts'
 import { keepProbability } from '../../src/mechanisms/key-selection.ts'
 import { selectNoisyMax } from '../../src/mechanisms/noisy-max.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
-import type { ExactAggregate } from '../../src/release.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planFor, planOf } from '../planner/planned.ts'
 import {
@@ -270,7 +270,7 @@ export const TRUTH_LAWS: readonly EvaluationLaw[] = [
 
 // Rows at 20, 30, 30, 40, 90: of the 5 rows 2.5 lie at or below the median, 1 at or below the 20th percentile.
 const quantiles: ExactAggregate = {
-  release: 'quantiles',
+  kind: 'quantile',
   values: { indexes: Float64Array.of(20, 30, 40, 90), counts: Float64Array.of(1, 2, 1, 1) },
 }
 
@@ -299,7 +299,7 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
       const ranks = [2, 4, 5, 6].map(async (rank) => {
         const truths = ['minimum', 'maximum'].map(async (kind) => {
           const planned = planOf({ kind, column: 'Age' })
-          if (planned.release !== 'quantiles') throw new Error('a quantile is asked for')
+          if (planned.kind !== 'quantile') throw new Error('a quantile is asked for')
           const target = kind === 'minimum' ? BigInt(rank) : BigInt(-rank)
           const measurements = planned.measurements.map((each) => ({
             ...each,
@@ -323,7 +323,7 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
     name: 'nobody has no median',
     async check(room) {
       const nobody: ExactAggregate = {
-        release: 'quantiles',
+        kind: 'quantile',
         values: { indexes: new Float64Array(), counts: new Float64Array() },
       }
       expect(await trueQuantilesOf(room, { kind: 'median' }, nobody)).toEqual([null])
@@ -360,9 +360,9 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
   {
     name: 'a value between the two in the middle has the right rank, however far off it is',
     async check(room) {
-      const planned = planFor('quantiles', planOf({ kind: 'median', column: 'Age', epsilon: 20 }))
+      const planned = planFor('quantile', planOf({ kind: 'median', column: 'Age', epsilon: 20 }))
       const exact: ExactAggregate = {
-        release: 'quantiles',
+        kind: 'quantile',
         values: { indexes: Float64Array.of(20, 90), counts: Float64Array.of(1, 1) },
       }
       const options = { runs: 50, shown: 0, noiseSource: taped() }
@@ -383,7 +383,7 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
       const winner = (source: UniformSource) =>
         selectNoisyMax(planned.measurement, scores, source)[0]?.candidate
       const noiseSource = scriptedSource([0, 1, 0, 0].flatMap((wanted) => tapeTo(wanted, winner)))
-      const exact: ExactAggregate = { release: 'noisy-max', scores }
+      const exact: ExactAggregate = { kind: 'noisy-max', scores }
       expect(await room.evaluate(planned, exact, { runs: 4, shown: 2, noiseSource })).toEqual({
         runs: 4,
         confidence: 0.95,
@@ -417,7 +417,7 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
     async check(room) {
       const wire = { kind: 'noisyMax', candidates: { column: 'Region' }, k: 3, noise: 'gumbel', epsilon: 0.1 }
       const planned = planFor('noisy-max', planOf(wire))
-      const exact: ExactAggregate = { release: 'noisy-max', scores: [4n, 9n, 2n, 7n] }
+      const exact: ExactAggregate = { kind: 'noisy-max', scores: [4n, 9n, 2n, 7n] }
       const options = { runs: 100, shown: 100, noiseSource: taped() }
       const { candidates, shortfallRows, withinHalfWidth, shown } = candidatesOf(
         await room.evaluate(planned, exact, options),
@@ -457,7 +457,7 @@ export const KEY_LAWS: readonly EvaluationLaw[] = [
       const wire = { kind: 'keySelection', column: 'Note', counts: true, epsilon: 1, delta: 1e-3 }
       const planned = planFor('key-selection', planOf(wire))
       const exact: ExactAggregate = {
-        release: 'key-selection',
+        kind: 'key-selection',
         texts: { texts: ['rare', 'flu', 'cold'], counts: Float64Array.of(1, 20, 7) },
       }
       const { keys, distinctKeys, shown } = keysOf(
@@ -494,7 +494,7 @@ export const KEY_LAWS: readonly EvaluationLaw[] = [
       const planned = planOf({ kind: 'keySelection', column: 'Note', epsilon: 1, delta: 1e-3 })
       const texts = Array.from({ length: 1_500 }, (_, position) => `key ${position}`)
       const counts = Float64Array.from(texts, (_, position) => 1 + (position % 100))
-      const exact: ExactAggregate = { release: 'key-selection', texts: { texts, counts } }
+      const exact: ExactAggregate = { kind: 'key-selection', texts: { texts, counts } }
       const { keys, distinctKeys } = keysOf(
         await room.evaluate(planned, exact, { runs: 3, shown: 1, noiseSource: taped() }),
       )

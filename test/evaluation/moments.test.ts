@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
+import { releaseAggregate } from '../../src/answers/release.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { answerNumbers } from '../../src/evaluation/truth.ts'
 import { report } from '../../src/planner/report.ts'
-import { releaseAggregate } from '../../src/release.ts'
 import { planOf } from '../planner/planned.ts'
 import { estimates, evaluated, KINDS, meanOf, numbersOf, taped } from './evaluated.ts'
 
@@ -39,7 +39,7 @@ test.each(KINDS)('%s: what is kept of runs is what the runs together tell', asyn
     expect(value.standardDeviation).toBeCloseTo(deviationOf(errors), 9)
     if (truth === 0) expect(value.meanRelativeError).toBeNull()
     else expect(value.meanRelativeError).toBeCloseTo(meanOf(sizes) / Math.abs(truth), 9)
-    if (planned.release === 'quantiles') continue
+    if (planned.kind === 'quantile') continue
     const covered = answers.filter((answer, run) => (sizes[run] ?? 0) <= (answer[position]?.halfWidth ?? 0))
     expect(value.withinHalfWidth).toBeCloseTo(covered.length / runs, 9)
   }

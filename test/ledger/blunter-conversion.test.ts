@@ -21,7 +21,7 @@ const BLUNTER: SourceChange = {
 /** A cap is not taken back by a grant, and what was granted can be spent to the last unit. */
 async function expectCapStays(load: Load): Promise<void> {
   const { verifyLedger } = await load<VerificationSource>('ledger/verification.ts')
-  const { ledger } = placeInMemory(await load<StoreSource>('ledger/sqlite-store.ts'))
+  const { ledger } = placeInMemory(await load<StoreSource>('ledger/sqlite/store.ts'))
   await ledger.openBudget(
     'census',
     { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },

@@ -76,13 +76,13 @@ describe.each(histories)('$accounting', ({ events }) => {
           const findings = await follow(Buffer.concat(lines.with(place, line)), { noted: [head] })
           expect(isSound(findings), `byte ${position} of event ${place + 1}`).toBe(false)
           const census = findings.datasets[0]?.verification
-          const misfits = [
+          const differences = [
             census?.kind === 'broken' ? census.sequence : Infinity,
             findings.badLine?.line ?? Infinity,
             // A last event that says it is of another dataset is missing in its own.
             findings.noted[0]?.reason?.endsWith('missing') ? events.length : Infinity,
           ]
-          expect(Math.min(...misfits)).toBe(place + 1)
+          expect(Math.min(...differences)).toBe(place + 1)
           turned += 1
         }
       }

@@ -6,7 +6,7 @@ import type { ChargeOutcome, ChargeRequest, Ledger } from '../../src/ledger/ledg
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type Accounting, type Amount, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { epsilonNano, rhoPico } from '../../src/privacy/loss.ts'
-import { isLongRun, tally } from '../reliability/rounds.ts'
+import { isLongRun, roundCounter } from '../reliability/rounds.ts'
 import { describeEachStore, type SharedPlace, type StoreUnderTest } from './stores.ts'
 import { loss, question } from './support.ts'
 
@@ -318,7 +318,7 @@ describeEachStore('every interleaving of two clients', (store) => {
   )
 
   it.each(cases)('$name, in $accounting', async ({ relation, accounting }) => {
-    const counts = tally(`interleavings on ${store.name}: ${relation.name}, ${accounting}`)
+    const counts = roundCounter(`interleavings on ${store.name}: ${relation.name}, ${accounting}`)
     const place = await store.freshPlace()
     const all = allRuns(relation, accounting)
     // Of scripts of m and n steps there are (m + n)! / (m! n!) merges.

@@ -10,7 +10,7 @@ import type {
 } from '../../src/ledger/ledger.ts'
 import type { Accounting, Amount } from '../../src/privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../../src/privacy/loss.ts'
-import { roundCount, tally } from '../reliability/rounds.ts'
+import { roundCount, roundCounter } from '../reliability/rounds.ts'
 import {
   budgetOf,
   type Model,
@@ -462,7 +462,7 @@ function followSomeOrder(
 describeEachStore('the ledger and a simple model of it', (store) => {
   it('agree in every transition there is, whatever is asked one by one or together', async () => {
     const taken = new Set<string>()
-    const counts = tally(`the model of ${store.name}`)
+    const counts = roundCounter(`the model of ${store.name}`)
     function take(transition: string): void {
       taken.add(transition)
       counts.add({ steps: 1, ...(transition === 'together' && { together: 1 }) })

@@ -15,7 +15,7 @@ const protocol = (bug: string, find: string, replace: string): Mutant => ({
 })
 const store = (bug: string, find: string, replace: string): Mutant => ({
   bug,
-  file: 'ledger/sqlite-store.ts',
+  file: 'ledger/sqlite/store.ts',
   find,
   replace,
 })
@@ -408,7 +408,7 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
 
 const ledgerLawBrokenBy = (changes: readonly SourceChange[]) =>
   withSourceCopy(changes, {}, async (load) => {
-    const source = await load<StoreSource>('ledger/sqlite-store.ts')
+    const source = await load<StoreSource>('ledger/sqlite/store.ts')
     return brokenLaw(async () => placeInMemory(source))
   })
 

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
-import { MIGRATIONS } from '../../src/ledger/sqlite-schema.ts'
-import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite-store.ts'
+import { MIGRATIONS } from '../../src/ledger/sqlite/schema.ts'
+import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite/store.ts'
 
 /** A ledger with the clock that it goes by, which a test may set. */
 export interface Place {

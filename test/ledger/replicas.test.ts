@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
-import { tally } from '../reliability/rounds.ts'
+import { roundCounter } from '../reliability/rounds.ts'
 import { openRacetrack, RACES, type Racetrack } from './races.ts'
 import { basic, question, summed } from './support.ts'
 
@@ -21,7 +21,7 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: PostgreSQL i
   })
 
   it.each(RACES)('$name', async (race) => {
-    const counts = tally(`statements of two replicas: ${race.name}`)
+    const counts = roundCounter(`statements of two replicas: ${race.name}`)
     const { ends, orders } = await track.endsOf(race)
     counts.add({ interleavings: orders })
     expect(ends).toEqual(race.ends)

@@ -12,7 +12,7 @@ import type {
   NewBudget,
 } from '../../src/ledger/ledger.ts'
 import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
-import type { SqliteStore } from '../../src/ledger/sqlite-store.ts'
+import type { SqliteStore } from '../../src/ledger/sqlite/store.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import {
   type Accounting,

@@ -1,4 +1,4 @@
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 
 /** What an exhaustive walk over an experiment's randomness found. */
 export interface Enumeration<T> {

@@ -1,7 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bernoulliExpUnbounded } from '../../src/mechanisms/bernoulli-unbounded.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import {
   calibrateExponential,
   chooseExponentially,
@@ -11,7 +9,9 @@ import {
   exponentialPrivacyMap,
   exponentialRho,
 } from '../../src/mechanisms/exponential.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import { bernoulliExpUnbounded } from '../../src/mechanisms/samplers/bernoulli-unbounded.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { rational } from '../../src/privacy/rational.ts'
 import { scriptedSource } from './scripted-source.ts'

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { discreteGaussianMass } from '../../src/mechanisms/discrete-gaussian.ts'
 import {
   calibrateGaussian,
   calibrateGaussianJointly,
@@ -9,6 +8,7 @@ import {
   jointGaussianPrivacyMap,
 } from '../../src/mechanisms/gaussian.ts'
 import type { Measurement } from '../../src/mechanisms/measurement.ts'
+import { discreteGaussianMass } from '../../src/mechanisms/samplers/discrete-gaussian.ts'
 import { analyticGaussianRatio, gaussianDelta } from '../../src/privacy/gaussian-calibration.ts'
 import { deltaAtto, deltaNumber, epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'

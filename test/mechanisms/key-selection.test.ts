@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
 import type * as keySelection from '../../src/mechanisms/key-selection.ts'
 import {
   calibrateKeyCounts,
@@ -14,7 +13,8 @@ import {
   releaseKeyCounts,
   releaseKeys,
 } from '../../src/mechanisms/key-selection.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { type DeltaAtto, deltaAtto, deltaNumber, epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
@@ -290,7 +290,7 @@ const UNVERIFIED = ['keyCounts', 'keyPresence'].map((kind) => ({
 
 const importKeySelection = (...changes: readonly Mutation[]) =>
   importMechanism<KeySelection>('key-selection', [FEW_BITS, ...changes], {
-    'discrete-laplace': BRANCH_INSTEAD_OF_SAMPLER,
+    'samplers/discrete-laplace': BRANCH_INSTEAD_OF_SAMPLER,
   })
 
 type Law = ReadonlyMap<string, number>

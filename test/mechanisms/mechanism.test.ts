@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { calibrateGaussian } from '../../src/mechanisms/gaussian.ts'
 import { calibrateGeometric } from '../../src/mechanisms/geometric.ts'
 import { calibrateLaplace } from '../../src/mechanisms/laplace.ts'
@@ -13,6 +12,7 @@ import {
   privacyMap,
   zeroConcentratedMap,
 } from '../../src/mechanisms/mechanism.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import { scalarSensitivity } from './support.ts'
 
@@ -27,8 +27,10 @@ const MEASUREMENTS = [
 describe('the proof pages', () => {
   const folder = new URL('../../src/mechanisms/', import.meta.url)
   /** A file that binds a mechanism to its parameters is that mechanism's. */
-  const files = readdirSync(folder).filter((name) =>
-    /^export (async )?(function|const) calibrate/m.test(readFileSync(new URL(name, folder), 'utf8')),
+  const files = readdirSync(folder).filter(
+    (name) =>
+      name.endsWith('.ts') &&
+      /^export (async )?(function|const) calibrate/m.test(readFileSync(new URL(name, folder), 'utf8')),
   )
 
   it('are looked for by the files that calibrate a mechanism, and every additive one is among those', () => {

@@ -1,7 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { exponentialMasses } from '../../src/mechanisms/exponential.ts'
 import {
   calibrateNoisyMax,
@@ -16,6 +14,8 @@ import {
   selectNoisyMax,
 } from '../../src/mechanisms/noisy-max.ts'
 import { permuteAndFlipMasses } from '../../src/mechanisms/permute-and-flip.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../src/privacy/rational.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'

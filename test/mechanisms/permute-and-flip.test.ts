@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import { exponentialMasses, exponentialRho } from '../../src/mechanisms/exponential.ts'
 import {
   permuteAndFlip,
@@ -7,6 +6,7 @@ import {
   permuteAndFlipPrivacyMap,
   permuteAndFlipRho,
 } from '../../src/mechanisms/permute-and-flip.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { rational } from '../../src/privacy/rational.ts'
 
 const ONE = rational(1n, 1n)

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
 import * as quantile from '../../src/mechanisms/quantile.ts'
 import {
   calibrateQuantile,
@@ -19,7 +18,8 @@ import {
   selectQuantile,
   type ValueCounts,
 } from '../../src/mechanisms/quantile.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { epsilonNano, ONE_EPSILON_NANO } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'

@@ -2,18 +2,18 @@ import { withSourceCopy } from '../source-copy.ts'
 
 /** The modules that the exact tests look at. */
 export interface Samplers {
-  readonly uniform: typeof import('../../src/mechanisms/uniform-integers.ts')
+  readonly uniform: typeof import('../../src/mechanisms/samplers/uniform-integers.ts')
   /** The coins as they are. */
-  readonly coins: typeof import('../../src/mechanisms/bernoulli.ts')
+  readonly coins: typeof import('../../src/mechanisms/samplers/bernoulli.ts')
   /** These flip their coins through {@link EnumeratedTape.flip}: they need an enumerated tape as their source. */
-  readonly laplace: typeof import('../../src/mechanisms/discrete-laplace.ts')
-  readonly gaussian: typeof import('../../src/mechanisms/discrete-gaussian.ts')
-  readonly unboundedCoin: typeof import('../../src/mechanisms/bernoulli-unbounded.ts')
+  readonly laplace: typeof import('../../src/mechanisms/samplers/discrete-laplace.ts')
+  readonly gaussian: typeof import('../../src/mechanisms/samplers/discrete-gaussian.ts')
+  readonly unboundedCoin: typeof import('../../src/mechanisms/samplers/bernoulli-unbounded.ts')
   readonly exponential: typeof import('../../src/mechanisms/exponential.ts')
   readonly permuteAndFlip: typeof import('../../src/mechanisms/permute-and-flip.ts')
   readonly noisyMax: typeof import('../../src/mechanisms/noisy-max.ts')
   /** No coins. */
-  readonly bounds: typeof import('../../src/mechanisms/exponential-bounds.ts')
+  readonly bounds: typeof import('../../src/mechanisms/samplers/exponential-bounds.ts')
 }
 
 /** One textual change to one of the room's files; `find` must occur exactly once. */
@@ -46,15 +46,15 @@ export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
  */
 export async function importSamplers(mutation?: Mutation): Promise<Samplers> {
   const changes = mutation === undefined ? [] : [{ ...mutation, file: `mechanisms/${mutation.file}` }]
-  return withSourceCopy(changes, { 'mechanisms/bernoulli.ts': FLIPPED_COINS }, async (load) => ({
-    uniform: await load('mechanisms/uniform-integers.ts'),
-    coins: await load('mechanisms/bernoulli-as-it-is.ts'),
-    laplace: await load('mechanisms/discrete-laplace.ts'),
-    gaussian: await load('mechanisms/discrete-gaussian.ts'),
-    unboundedCoin: await load('mechanisms/bernoulli-unbounded.ts'),
+  return withSourceCopy(changes, { 'mechanisms/samplers/bernoulli.ts': FLIPPED_COINS }, async (load) => ({
+    uniform: await load('mechanisms/samplers/uniform-integers.ts'),
+    coins: await load('mechanisms/samplers/bernoulli-as-it-is.ts'),
+    laplace: await load('mechanisms/samplers/discrete-laplace.ts'),
+    gaussian: await load('mechanisms/samplers/discrete-gaussian.ts'),
+    unboundedCoin: await load('mechanisms/samplers/bernoulli-unbounded.ts'),
     exponential: await load('mechanisms/exponential.ts'),
     permuteAndFlip: await load('mechanisms/permute-and-flip.ts'),
     noisyMax: await load('mechanisms/noisy-max.ts'),
-    bounds: await load('mechanisms/exponential-bounds.ts'),
+    bounds: await load('mechanisms/samplers/exponential-bounds.ts'),
   }))
 }

@@ -1,4 +1,4 @@
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 
 /** A source that returns the given draws in order, and nothing more; a bound of 1 leaves no choice and takes none. */
 export function scriptedSource(draws: readonly number[]): UniformSource {

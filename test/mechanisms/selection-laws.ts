@@ -1,7 +1,7 @@
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
 import { exponentialMasses } from '../../src/mechanisms/exponential.ts'
 import type { NoisyMaxSetting, Selected } from '../../src/mechanisms/noisy-max.ts'
 import { permuteAndFlipMasses } from '../../src/mechanisms/permute-and-flip.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
 import { epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
 import { numberFromRational, type Rational, rational } from '../../src/privacy/rational.ts'
 import { type Enumeration, enumerateTapes } from './enumerated-tape.ts'

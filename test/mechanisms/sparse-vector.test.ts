@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import {
   calibrateSparseVector,
   compareWithThreshold,
@@ -15,7 +16,6 @@ import {
   sparseVectorShares,
   sparseVectorZeroConcentratedMap,
 } from '../../src/mechanisms/sparse-vector.ts'
-import type { UniformSource } from '../../src/mechanisms/uniform-source.ts'
 import { epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
 import { pureRho } from '../../src/privacy/zero-concentrated.ts'
 import { importMechanism, type Mutation } from './mutated-source.ts'
@@ -249,7 +249,7 @@ export const discreteLaplaceSampler = (scale, source) => () => {
 const COARSE = { find: '1n << 40n', replace: '2n' }
 
 const importCopy = (mutations: readonly Mutation[]): Promise<Mechanism> =>
-  importMechanism('sparse-vector', mutations, { 'discrete-laplace': LAW_INSTEAD_OF_SAMPLER })
+  importMechanism('sparse-vector', mutations, { 'samplers/discrete-laplace': LAW_INSTEAD_OF_SAMPLER })
 
 /** So many scales away a noise is given up: less than 1e-9 of it. */
 const REACH = 22

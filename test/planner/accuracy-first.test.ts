@@ -78,7 +78,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
     // It is the plan of that epsilon, and costs what that does: no more, no less, and delta only where it is used.
     expect(atEpsilon(wire, epsilonNano)).toEqual({ ...planned, query: expect.anything() })
     const usesDelta = 'mechanism' in wire && wire.mechanism === 'gaussian'
-    expect(deltaAtto).toBe(usesDelta ? 10n ** 12n : planned.release === 'key-selection' ? 10n ** 10n : 0n)
+    expect(deltaAtto).toBe(usesDelta ? 10n ** 12n : planned.kind === 'key-selection' ? 10n ** 10n : 0n)
   })
 
   test('whatever is wanted, at whatever confidence: every epsilon from the least on does, and none below', () => {
@@ -159,7 +159,7 @@ describe('the mechanism', () => {
         const taken = counted(wire, halfWidth)
         expect(more.length).toBe(1)
         expect([taken.rho, taken.loss]).toEqual([first?.rho, first?.loss])
-        if (taken.release === 'estimates') chosen.add(taken.measurements[0]?.mechanism ?? 'none')
+        if (taken.kind === 'additive') chosen.add(taken.measurements[0]?.mechanism ?? 'none')
       }
     expect([...chosen].sort()).toEqual(['gaussian', 'geometric'])
     // The figures of a count to within 50: less than half the rho, at more than twice the epsilon.

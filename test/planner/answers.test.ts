@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
 import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
-import { answer, preview } from '../../src/answer.ts'
+import { answer, preview } from '../../src/answers/answer.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { deltaAtto, epsilonNano, lossNumbers } from '../../src/privacy/loss.ts'
 import { untouched } from '../balances.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
@@ -127,11 +127,11 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         // Several values say so each, and keys without counts have nothing to say it of.
         const unknown = 'groups' in result || ('keys' in result && !('counts' in wire))
         expect(accuracy.halfWidth === null).toBe(unknown)
-        const inRanks = planned.release === 'noisy-max' || planned.release === 'quantiles'
+        const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile'
         expect(accuracy.expectedAbsoluteError === null).toBe(unknown || inRanks)
-        expect(accuracy.unit === 'rows').toBe(planned.release !== 'estimates')
+        expect(accuracy.unit === 'rows').toBe(planned.kind !== 'additive')
         expect('rowsToAppear' in accuracy).toBe('keys' in result)
-        if (planned.release === 'estimates' && planned.estimates.length > 1)
+        if (planned.kind === 'additive' && planned.estimates.length > 1)
           expect(accuracy.estimates).toHaveLength(planned.estimates.length)
       }
     })

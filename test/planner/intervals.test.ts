@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NumericColumn } from '../../src/catalog/dataset.ts'
 import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
+import type { Estimate } from '../../src/planner/additive.ts'
 import type { Aggregate, Statistic } from '../../src/planner/aggregate.ts'
-import type { Estimate } from '../../src/planner/estimates.ts'
-import type { EstimatePlan } from '../../src/planner/plan-kinds.ts'
+import type { AdditivePlan } from '../../src/planner/plan-kinds.ts'
 import { planPredicate } from '../../src/planner/predicate.ts'
 import { accuracyReport, report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
@@ -101,7 +101,7 @@ function partsOf(estimate: Estimate): { readonly places: ReadonlySet<number>; re
 
 /** What is released where the parts of an estimate err by these shares of their half-widths, and nothing else errs. */
 function releasedWith(
-  planned: EstimatePlan,
+  planned: AdditivePlan,
   estimate: Estimate,
   rows: readonly StoredRow[],
   errors: readonly number[],
@@ -127,7 +127,7 @@ interface Truth {
 
 /** The true estimate of each cell, from plain counts, sums and squares; `undefined` where there is none, for want of rows. */
 function truthsOf(
-  planned: EstimatePlan,
+  planned: AdditivePlan,
   estimate: Estimate,
   rows: readonly StoredRow[],
 ): readonly (Truth | undefined)[] {
@@ -211,7 +211,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
         const planned = estimatesOf(wire, kind, rows.length)
         for (const [place, estimate] of planned.estimates.entries()) {
           const noisy = releasedWith(planned, estimate, rows, errors)
-          const reported = report(planned, { release: 'estimates', noisy })
+          const reported = report(planned, { kind: 'additive', noisy })
           for (const [cell, truth] of truthsOf(planned, estimate, rows).entries()) {
             if (truth === undefined) continue
             const { value, halfWidth } = shownIn(reported, place, cell)

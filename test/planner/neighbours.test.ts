@@ -111,7 +111,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
 
   test('no person moves any statistic of any query by more than its sensitivity', () => {
     forNeighbours(estimateQuery, dataset, 3000, (asked, here, there) => {
-      const { aggregate, measurements } = planFor('estimates', plan(asked, dataset, LIMITS))
+      const { aggregate, measurements } = planFor('additive', plan(asked, dataset, LIMITS))
       const [before, after] = [aggregateRows(aggregate, here), aggregateRows(aggregate, there)]
       for (const [index, { sensitivity }] of measurements.entries()) {
         const moved = distances(before[index] ?? [], after[index] ?? [])
@@ -172,7 +172,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   test('no person moves the rank of a grid point by more than the sensitivity of the score', () => {
     const touched = new Map<string, bigint>()
     forNeighbours(quantileQuery, dataset, 600, (asked, here, there) => {
-      const { counting, column, measurements } = planFor('quantiles', plan(asked, dataset, LIMITS))
+      const { counting, column, measurements } = planFor('quantile', plan(asked, dataset, LIMITS))
       const points = inOrder(
         [...here, ...there].flatMap((row) => {
           const value = row[column.name]

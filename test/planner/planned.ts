@@ -1,6 +1,6 @@
 import { query as querySchema } from '../../schemas/query.ts'
 import { plan } from '../../src/planner/plan.ts'
-import type { EstimatePlan, Plan } from '../../src/planner/plan-kinds.ts'
+import type { AdditivePlan, Plan } from '../../src/planner/plan-kinds.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { people } from './people.ts'
@@ -14,17 +14,14 @@ export function planOf(wire: object, neighbours: Neighbours = 'add-remove', rows
 }
 
 /** As {@link planOf}, for queries that are answered by adding noise to sums and counts. */
-export function estimatesOf(wire: object, neighbours?: Neighbours, rows?: number): EstimatePlan {
-  return planFor('estimates', planOf(wire, neighbours, rows))
+export function estimatesOf(wire: object, neighbours?: Neighbours, rows?: number): AdditivePlan {
+  return planFor('additive', planOf(wire, neighbours, rows))
 }
 
 /** A plan that is known to be of some kind. */
-export function planFor<Release extends Plan['release']>(
-  release: Release,
-  planned: Plan,
-): Extract<Plan, { release: Release }> {
-  if (planned.release !== release) throw new Error(`a plan for ${planned.release}, not for ${release}`)
-  return planned as Extract<Plan, { release: Release }>
+export function planFor<Kind extends Plan['kind']>(kind: Kind, planned: Plan): Extract<Plan, { kind: Kind }> {
+  if (planned.kind !== kind) throw new Error(`a plan for ${planned.kind}, not for ${kind}`)
+  return planned as Extract<Plan, { kind: Kind }>
 }
 
 /** The refusal of a query that cannot be planned. */

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { release } from '../../src/answers/release.ts'
 import { keySelectionAccuracy } from '../../src/mechanisms/key-selection.ts'
 import { noisyMaxAccuracy } from '../../src/mechanisms/noisy-max.ts'
 import { extremeRank, quantileAccuracy } from '../../src/mechanisms/quantile.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport, noiseReport, report } from '../../src/planner/report.ts'
 import type { Released } from '../../src/planner/report-kinds.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { release } from '../../src/release.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { people } from './people.ts'
 import { LIMITS, planFor, planOf, refusalOf } from './planned.ts'
@@ -82,15 +82,15 @@ describe('the best of several', () => {
       { candidate: 3, gap: 7n * unit + unit / 2n },
       { candidate: 1, gap: 0n },
     ]
-    expect(shown(planned, { release: 'noisy-max', selected })).toEqual({
+    expect(shown(planned, { kind: 'noisy-max', selected })).toEqual({
       selected: [
         { candidate: null, gap: 7.5 },
         { candidate: 'E', gap: 0 },
       ],
     })
-    const without = shown(selectionOf(regions), { release: 'noisy-max', selected: [{ candidate: 0 }] })
+    const without = shown(selectionOf(regions), { kind: 'noisy-max', selected: [{ candidate: 0 }] })
     expect(without).toEqual({ selected: [{ candidate: 'N' }] })
-    const unknown: Released = { release: 'noisy-max', selected: [{ candidate: 4 }] }
+    const unknown: Released = { kind: 'noisy-max', selected: [{ candidate: 4 }] }
     expect(() => shown(planned, unknown)).toThrow(RangeError)
   })
 
@@ -99,7 +99,7 @@ describe('the best of several', () => {
       kind: 'noisyMax',
       candidates: { column: { column: 'Age', edges: [0, 18, 65] } },
     })
-    expect(shown(planned, { release: 'noisy-max', selected: [{ candidate: 1 }] })).toEqual({
+    expect(shown(planned, { kind: 'noisy-max', selected: [{ candidate: 1 }] })).toEqual({
       selected: [{ candidate: { lower: 18, upper: 65 } }],
     })
   })
@@ -115,21 +115,20 @@ describe('the best of several', () => {
   })
 })
 
-describe('quantiles', () => {
-  const quantilesOf = (wire: object, neighbours?: Neighbours) =>
-    planFor('quantiles', planOf(wire, neighbours))
+describe('quantile', () => {
+  const quantilesOf = (wire: object, neighbours?: Neighbours) => planFor('quantile', planOf(wire, neighbours))
   const several = { kind: 'percentile', column: 'Balance', p: [90, 10, 50] }
 
   test('one is a value, in the units of the column', () => {
     const median = planOf({ kind: 'median', column: 'Balance' })
-    expect(shown(median, { release: 'quantiles', indexes: [-457n] })).toEqual({ value: -22.85 })
+    expect(shown(median, { kind: 'quantile', indexes: [-457n] })).toEqual({ value: -22.85 })
     const one = planOf({ kind: 'percentile', column: 'Balance', p: 25 })
-    expect(shown(one, { release: 'quantiles', indexes: [3n] })).toEqual({ value: 0.15 })
+    expect(shown(one, { kind: 'quantile', indexes: [3n] })).toEqual({ value: 0.15 })
   })
 
   test('several are put in order, and shown in the order asked for', () => {
     // Drawn in the order asked for: 90 % came out lowest, and 10 % in the middle.
-    expect(shown(planOf(several), { release: 'quantiles', indexes: [-20n, 0n, 40n] })).toEqual({
+    expect(shown(planOf(several), { kind: 'quantile', indexes: [-20n, 0n, 40n] })).toEqual({
       percentiles: [
         { p: 90, value: 2 },
         { p: 10, value: -1 },
@@ -137,17 +136,17 @@ describe('quantiles', () => {
       ],
     })
     const alone = planOf({ ...several, p: [75] })
-    expect(shown(alone, { release: 'quantiles', indexes: [20n] })).toEqual({
+    expect(shown(alone, { kind: 'quantile', indexes: [20n] })).toEqual({
       percentiles: [{ p: 75, value: 1 }],
     })
     const twice = planOf({ ...several, p: [50, 50] })
-    expect(shown(twice, { release: 'quantiles', indexes: [20n, 0n] })).toEqual({
+    expect(shown(twice, { kind: 'quantile', indexes: [20n, 0n] })).toEqual({
       percentiles: [
         { p: 50, value: 0 },
         { p: 50, value: 1 },
       ],
     })
-    expect(() => shown(planOf(several), { release: 'quantiles', indexes: [1n, 2n] })).toThrow(RangeError)
+    expect(() => shown(planOf(several), { kind: 'quantile', indexes: [1n, 2n] })).toThrow(RangeError)
   })
 
   test('the epsilon is divided among them, to the last unit', () => {
@@ -202,11 +201,11 @@ describe('keys that nobody declared', () => {
   const keysOf = (wire: object, limits = LIMITS) =>
     planFor('key-selection', plan(querySchema.parse({ epsilon: 1, ...wire }), people('add-remove'), limits))
   const counted = (entries: readonly (readonly [string, bigint])[]): Released => ({
-    release: 'key-selection',
+    kind: 'key-selection',
     keys: entries.map(([key, noisyCount]) => ({ key, noisyCount })),
   })
   const bare = (keys: readonly string[]): Released => ({
-    release: 'key-selection',
+    kind: 'key-selection',
     keys: keys.map((key) => ({ key })),
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
 import * as asItIs from '../../src/planner/batch.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { Accounting, Amount } from '../../src/privacy/accounting.ts'
@@ -128,7 +128,7 @@ function numberOf(amount: Amount): number {
 }
 
 function scaleOf(plan: Plan): Rational {
-  const noise = plan.release === 'estimates' ? plan.measurements[0]?.noise : undefined
+  const noise = plan.kind === 'additive' ? plan.measurements[0]?.noise : undefined
   if (noise?.kind !== 'discrete-laplace') throw new Error('a count with geometric noise')
   return noise.scale
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { systemEntropy } from '../../src/mechanisms/entropy.ts'
+import { release } from '../../src/answers/release.ts'
 import { keepProbability, keyCountMass } from '../../src/mechanisms/key-selection.ts'
 import { quantileMass } from '../../src/mechanisms/quantile.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { release } from '../../src/release.ts'
 import { kolmogorovTail, laplaceCumulative, normalCumulative } from '../distribution/goodness-of-fit.ts'
 import {
   aggregateRows,
@@ -80,13 +80,13 @@ describe('sums and counts come with the noise of their measurements', () => {
     ).map((wire) => [titleOf(wire), wire] as const),
   )('%s', async (_, wire) => {
     const plan = planner({ ...wire, epsilon: 0.2 }, 'add-remove')(10)
-    if (plan.release !== 'estimates') throw new Error('these are sums and counts')
+    if (plan.kind !== 'additive') throw new Error('these are sums and counts')
     const truth = aggregateRows(plan.aggregate, ROWS)
     const released = await drawAll(plan, ROWS)
     for (const [statistic, { noise, fractionBits }] of plan.measurements.entries()) {
       for (const [cell, value] of (truth[statistic] ?? []).entries()) {
         const noises = released.map((each) => {
-          if (each.release !== 'estimates') throw new Error('these are sums and counts')
+          if (each.kind !== 'additive') throw new Error('these are sums and counts')
           return (each.noisy[statistic]?.[cell] ?? 0n) - (value << BigInt(fractionBits))
         })
         const tail = (factor: number) =>
@@ -107,10 +107,10 @@ describe('sums and counts come with the noise of their measurements', () => {
 
 /** What was released, as the name of one of few outcomes for each independent part. */
 function outcomesOf(released: Awaited<ReturnType<typeof release>>): readonly string[] {
-  switch (released.release) {
+  switch (released.kind) {
     case 'noisy-max':
       return [released.selected.map(({ candidate }) => candidate).join()]
-    case 'quantiles':
+    case 'quantile':
       return released.indexes.map(String)
     case 'key-selection':
       return ['a', 'b'].map((key) => {
@@ -127,7 +127,7 @@ function lawsOf(plan: Plan, rows: readonly StoredRow[]): readonly ReadonlyMap<st
   const law = lawOf(plan, observe(plan, rows))
   if (law.kind !== 'outcomes') throw new Error('a law without outcomes')
   const names =
-    plan.release === 'noisy-max'
+    plan.kind === 'noisy-max'
       ? selections(plan.measurement.candidates, plan.measurement.k).map((order) => order.join())
       : // All four ages occur, so each is a place of its own.
         ['1', '2', '3', '4']
@@ -179,7 +179,7 @@ function atEpsilon(wire: Wire, factor: number): Plan {
 test('on a large grid, the law is the mechanism’s own', () => {
   for (const kind of ['median', 'minimum', 'maximum']) {
     const plan = planner({ kind, column: 'Wealth', epsilon: 16 }, 'change-one')(10)
-    if (plan.release !== 'quantiles') throw new Error('this is a quantile')
+    if (plan.kind !== 'quantile') throw new Error('this is a quantile')
     const law = lawOf(plan, observe(plan, ROWS))
     const [measurement] = plan.measurements
     if (law.kind !== 'outcomes' || measurement === undefined) throw new Error('one law for one quantile')
@@ -200,7 +200,7 @@ describe('keys are kept by the probabilities of their rows', () => {
     const plan = planner(wire, 'add-remove')(10)
     const released = (await drawAll(plan, ROWS)).map(outcomesOf)
     const leastUnder = (claimed: Plan) => {
-      if (claimed.release !== 'key-selection') throw new Error('these are keys')
+      if (claimed.kind !== 'key-selection') throw new Error('these are keys')
       const { measurement } = claimed
       const rows = observe(claimed, ROWS)
       const tails = ['a', 'b'].map((key, part) => {
@@ -242,7 +242,7 @@ test.each(['add-remove', 'change-one'] as const)(
     let [largest, looked] = [0, 0]
     for (const { rows, pairs } of widePairs[neighbours]) {
       const plan = planFor(rows)
-      if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+      if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
       const { measurement } = plan
       const scale = measurement.scale.numerator
       const gaps = Array.from({ length: 5_200 }, (_, step) => (BigInt(step) * scale) / 100n)
@@ -276,7 +276,7 @@ test('the probabilities of all gaps add up to that of the selection', () => {
   ] as const) {
     const wire = { kind: 'noisyMax', candidates: RIVALS, noise: 'laplace', k, epsilon: 6 }
     const plan = planner(wire, 'change-one')(3)
-    if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+    if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
     const { measurement } = plan
     // By Simpson's rule, from corner to corner of the law.
     const quarter = (1n << BigInt(measurement.fractionBits)) / 4n
@@ -296,11 +296,11 @@ test('the probabilities of all gaps add up to that of the selection', () => {
  * How much likelier outcomes that production draws of one dataset are there than in a neighbour, in the logarithm.
  */
 async function drawnLosses(plan: Plan, { one, other }: Pair): Promise<readonly number[]> {
-  if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+  if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
   const { measurement } = plan
   const [scores, scoresOfOther] = [scoresOf(plan, one), scoresOf(plan, other)]
   return (await drawAll(plan, one)).map((released) => {
-    if (released.release !== 'noisy-max') throw new Error('this is a choice')
+    if (released.kind !== 'noisy-max') throw new Error('this is a choice')
     const order = released.selected.map(({ candidate }) => candidate)
     const gaps = released.selected.map(({ gap = 0n }) => gap)
     return (
@@ -347,6 +347,6 @@ describe.each(['add-remove', 'change-one'] as const)('two gaps under %s', (neigh
 })
 
 function scoresOf(plan: Plan, rows: readonly StoredRow[]): readonly bigint[] {
-  if (plan.release !== 'noisy-max') throw new Error('this is a choice')
+  if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
   return aggregateRows(plan.aggregate, rows).flat()
 }

@@ -29,11 +29,11 @@ export type Observed =
 
 /** What a plan reads of these rows, by the plainest meaning of what it asks for. */
 export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
-  switch (plan.release) {
-    case 'estimates':
+  switch (plan.kind) {
+    case 'additive':
     case 'noisy-max':
       return { kind: 'integers', integers: aggregateRows(plan.aggregate, rows) }
-    case 'quantiles': {
+    case 'quantile': {
       const { indexes, counts } = countIndexesOf(plan.counting, rows)
       const entries = Array.from(indexes, (index, place) => [BigInt(index), counts[place] ?? 0] as const)
       return { kind: 'indexes', rowsAt: new Map(entries) }
@@ -63,16 +63,16 @@ export type Law =
 
 /** The law of what a plan releases of what it observes. */
 export function lawOf(plan: Plan, observed: Observed): Law {
-  if (plan.release === 'estimates' && observed.kind === 'integers')
+  if (plan.kind === 'additive' && observed.kind === 'integers')
     return { kind: 'noise', integers: observed.integers }
-  if (plan.release === 'noisy-max' && observed.kind === 'integers')
+  if (plan.kind === 'noisy-max' && observed.kind === 'integers')
     return { kind: 'outcomes', parts: [noisyMaxLaw(plan.measurement, observed.integers.flat())] }
-  if (plan.release === 'quantiles' && observed.kind === 'indexes') {
+  if (plan.kind === 'quantile' && observed.kind === 'indexes') {
     const places = placesOf(plan.column.lowerIndex, plan.column.upperIndex, indexesOf(plan.column.name))
     const parts = plan.measurements.map((measurement) => quantileLaw(measurement, places, observed.rowsAt))
     return { kind: 'outcomes', parts, alike: places.map(({ points }) => points) }
   }
-  if (plan.release === 'key-selection' && observed.kind === 'texts')
+  if (plan.kind === 'key-selection' && observed.kind === 'texts')
     return { kind: 'keys', rowsWith: observed.rowsWith }
   throw new Error('a plan observes something else')
 }
@@ -92,9 +92,9 @@ const LOGARITHM_ROUNDING = 1e-11
 
 /** How much of a claim two laws of one plan's release spend. */
 export function spentOn(plan: Plan, one: Law, other: Law, claim: PrivacyLoss = plan.loss): Spent {
-  if (plan.release === 'estimates' && one.kind === 'noise' && other.kind === 'noise')
+  if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
     return spentByNoise(plan.measurements, one.integers, other.integers, claim)
-  if (plan.release === 'key-selection' && one.kind === 'keys' && other.kind === 'keys')
+  if (plan.kind === 'key-selection' && one.kind === 'keys' && other.kind === 'keys')
     return spentByKeys(plan.measurement, one.rowsWith, other.rowsWith, claim)
   if (one.kind === 'outcomes' && other.kind === 'outcomes') {
     const lost = Math.max(largestLogRatio(one.parts, other.parts), largestLogRatio(other.parts, one.parts))

@@ -77,7 +77,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
       expect(understated.violation, 'a price that is 1 % too low went unseen').toBeDefined()
     } else if (wire.kind === 'keySelection') {
       expectViolations(wire, neighbours, withSensitivitiesTooSmall)
-    } else if (planFor(3).release === 'estimates') {
+    } else if (planFor(3).kind === 'additive') {
       expectViolations(wire, neighbours, withSensitivitiesDividedByFour)
     }
   })
@@ -88,7 +88,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     for (const wire of WIRES) {
       const planFor = planner(wire, neighbours)
       const planned = planFor(3)
-      if (planned.release !== 'estimates' || wire.mechanism === 'gaussian') continue
+      if (planned.kind !== 'additive' || wire.mechanism === 'gaussian') continue
       const everyRowCounted = neighbours === 'change-one' && wire.kind === 'count' && wire.where === undefined
       if (everyRowCounted) continue
       const moved = planned.measurements.map(() => ({ l1: 0n, l2Squared: 0n, lInfinity: 0n }))
@@ -114,7 +114,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
       .filter((wire) => {
         const planned = planner(wire, neighbours)(3)
         return (
-          planned.release === 'estimates' &&
+          planned.kind === 'additive' &&
           planned.estimates.some(
             (each) => 'rows' in each && typeof each.rows === 'object' && each.rows.kind === 'noisy',
           )

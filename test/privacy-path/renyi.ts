@@ -9,7 +9,7 @@ import type { Law } from './laws.ts'
  * (order - 1); where not all outcomes are looked at, a bound from below, for no term is negative.
  */
 export function renyiDivergence(plan: Plan, one: Law, other: Law, order: number): number {
-  if (plan.release === 'estimates' && one.kind === 'noise' && other.kind === 'noise')
+  if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
     return divergenceOfNoise(plan.measurements, one.integers, other.integers, order)
   if (one.kind === 'outcomes' && other.kind === 'outcomes')
     // Of independent parts together: the sum.

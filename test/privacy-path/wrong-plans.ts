@@ -13,8 +13,8 @@ export interface WrongPlan {
 
 /** Each measurement in turn as it would be with a sensitivity that is one unit too small, or half of 1. */
 export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
-  switch (plan.release) {
-    case 'estimates':
+  switch (plan.kind) {
+    case 'additive':
       return withOneChanged(plan.measurements, 'one unit too small', oneUnitTooSmall).map(
         ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
       )
@@ -25,7 +25,7 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
           plan: { ...plan, measurement: scaled(plan.measurement, rational(1n, 2n)) },
         },
       ]
-    case 'quantiles':
+    case 'quantile':
       return withOneChanged(plan.measurements, 'one unit too small', (measurement) => {
         const { sensitivity, exponent } = measurement
         const factor = sensitivity === 1n ? rational(2n, 1n) : rational(sensitivity, sensitivity - 1n)
@@ -55,7 +55,7 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
 
 /** Each measurement of sums and counts in turn as it would be with a quarter of its sensitivity. */
 export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[] {
-  if (plan.release !== 'estimates') return []
+  if (plan.kind !== 'additive') return []
   return withOneChanged(plan.measurements, 'a quarter of the sensitivity', (measurement) =>
     withNoiseTimes(measurement, 1n, 4n),
   ).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
@@ -63,7 +63,7 @@ export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[]
 
 /** As if the number of rows that a mean is over were public: counts let out as they are. */
 export function withCountsPublic(plan: Plan): Plan {
-  if (plan.release !== 'estimates') throw new Error('only sums and counts have a number of rows')
+  if (plan.kind !== 'additive') throw new Error('only sums and counts have a number of rows')
   const measurements = plan.measurements.map((measurement, statistic): Measurement => {
     if (plan.aggregate.statistics[statistic]?.kind !== 'count') return measurement
     return { ...measurement, noise: { kind: 'discrete-laplace', scale: { numerator: 0n, denominator: 1n } } }
@@ -73,7 +73,7 @@ export function withCountsPublic(plan: Plan): Plan {
 
 /** As if under these neighbours, too, no count fell while another rises. */
 export function withMonotonicScores(plan: Plan): Plan {
-  if (plan.release !== 'noisy-max' || plan.measurement.monotonic)
+  if (plan.kind !== 'noisy-max' || plan.measurement.monotonic)
     throw new Error('only for a choice among scores that are not monotonic')
   return { ...plan, measurement: scaled(plan.measurement, rational(1n, 2n)) }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { discreteLaplaceMass } from '../../src/mechanisms/discrete-laplace.ts'
+import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
 import {
   type SparseVectorMeasurement,
   sparseVectorZeroConcentratedMap,
@@ -133,7 +133,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
 
 /** Noise of the same epsilon, on the grid of the scores; gaps so far that what is beyond hardly counts. */
 function gapsOnCoarseGrid(planned: Plan, rows: readonly StoredRow[]): Law {
-  if (planned.release !== 'noisy-max') throw new Error('only a choice has gaps')
+  if (planned.kind !== 'noisy-max') throw new Error('only a choice has gaps')
   const observed = observe(planned, rows)
   if (observed.kind !== 'integers') throw new Error('a choice is among counts')
   const measurement = coarse(planned)

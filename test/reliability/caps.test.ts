@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
-import { roundCount, tally } from './rounds.ts'
+import { roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
 import { titled } from './tracing.ts'
 
@@ -34,7 +34,7 @@ async function askAll(folder: ServiceFolder, urls: readonly string[]) {
 }
 
 test('SQLite: of 400 charges of 10 at once on a cap of 1,000 exactly 100 succeed', async () => {
-  const counted = tally('400 charges at once, one process on SQLite')
+  const counted = roundCounter('400 charges at once, one process on SQLite')
   for (let round = 0; round < Math.min(10, roundCount(1)); round += 1) {
     const folder = await makeServiceFolder()
     const { url, stop } = await folder.start()
@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
   afterAll(() => server?.remove())
 
   test('of 400 charges of 10 at once on a cap of 1,000, over three processes, exactly 100 succeed', async () => {
-    const counted = tally('400 charges at once, three processes on PostgreSQL')
+    const counted = roundCounter('400 charges at once, three processes on PostgreSQL')
     for (let round = 0; round < Math.min(10, roundCount(1)); round += 1) {
       const folder = await makeServiceFolder()
       const SOTTO_LEDGER_URL = await server.createDatabase()

@@ -4,7 +4,7 @@ import { describeEachStore } from '../ledger/stores.ts'
 import { expectNothingLost } from './books.ts'
 import type { Heard } from './children.ts'
 import { budgetFor, costOf, keyOf, questionOf } from './questions.ts'
-import { type Chance, chance, roundCount, tally } from './rounds.ts'
+import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 
 /*
  * The clock that leases go by may be set to anything at any time. On SQLite it is the process's, on PostgreSQL the server's,
@@ -62,7 +62,7 @@ describeEachStore('a clock', (store) => {
 
   test('that jumps at every step loses nothing and charges nothing twice', { timeout: 600_000 }, async () => {
     const random = chance('clock')
-    const counted = tally(`a clock that jumps at every step, ${store.name}`)
+    const counted = roundCounter(`a clock that jumps at every step, ${store.name}`)
     for (let round = 1; round <= roundCount(store.name === 'SQLite' ? 10 : 2); round += 1) {
       const place = await store.freshPlace()
       const { clock } = place

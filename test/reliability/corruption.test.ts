@@ -8,7 +8,7 @@ import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type Heard, startCharging, whatWasHeard } from './children.ts'
 import { temporaryFolder } from './folders.ts'
 import { costOf, questionOf } from './questions.ts'
-import { type Chance, chance, roundCount, tally } from './rounds.ts'
+import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 
 /** What a start finds: that it refuses, or what it goes on with. */
 type Start =
@@ -118,7 +118,7 @@ test.for([
   { timeout: 600_000 },
   async ({ how, damage, rounds }) => {
     const random = chance(how)
-    const counted = tally(`files of SQLite of which ${how}`)
+    const counted = roundCounter(`files of SQLite of which ${how}`)
     const { file, lay, heard, events } = await leave('in order')
     expect(events.length).toBe(81)
     for (let round = 1; round <= roundCount(rounds); round += 1) {
@@ -141,7 +141,7 @@ test.for([
   { timeout: 600_000 },
   async ({ how, damage }) => {
     const random = chance(`log, ${how}`)
-    const counted = tally(`logs of SQLite of which ${how}`)
+    const counted = roundCounter(`logs of SQLite of which ${how}`)
     const { log, lay, heard, events } = await leave('killed')
     expect(log.length).toBeGreaterThan(100_000)
     for (let round = 1; round <= roundCount(8); round += 1) {

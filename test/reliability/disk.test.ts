@@ -6,7 +6,7 @@ import { openLedger } from '../../src/ledger/open.ts'
 import { expectNothingLost } from './books.ts'
 import { faultsOf, startCharging, whatWasHeard } from './children.ts'
 import { makeFolder, temporaryFolder, temporaryLedger } from './folders.ts'
-import { chance, roundCount, tally } from './rounds.ts'
+import { chance, roundCount, roundCounter } from './rounds.ts'
 import { titled } from './tracing.ts'
 
 test('a limit on the size of files: writing stops loudly, and what was acknowledged is there', async () => {
@@ -47,7 +47,7 @@ describe.skipIf(unmounted !== undefined)(titled('a disk of its own', unmounted),
   }
 
   test('a full disk: nothing is acknowledged that is not there, and once there is room the same process goes on', async () => {
-    const counted = tally('a disk that fills up')
+    const counted = roundCounter('a disk that fills up')
     const random = chance('full disk')
     for (let round = 1; round <= roundCount(3); round += 1) {
       const disk = mount(`${400 + random.below(600)}k`)

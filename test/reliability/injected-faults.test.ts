@@ -9,7 +9,7 @@ import { type PostgresServer, postgresBinaries, startPostgresServer } from '../p
 import { expectNothingLost } from './books.ts'
 import { faultsOf, startCharging, whatWasHeard } from './children.ts'
 import { temporaryFolder, temporaryLedger } from './folders.ts'
-import { chance, isLongRun, roundCount, tally } from './rounds.ts'
+import { chance, isLongRun, roundCount, roundCounter } from './rounds.ts'
 import { straceArguments, titled, tracedUnder, whyNotTraced } from './tracing.ts'
 
 const untraced = whyNotTraced()
@@ -52,7 +52,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
     { timeout: 2_400_000 },
     async (age) => {
       const random = chance(`faults ${age}`)
-      const counted = tally(`a fault at each call of SQLite, in a ledger that is ${age}`)
+      const counted = roundCounter(`a fault at each call of SQLite, in a ledger that is ${age}`)
       const history = age === 'old' ? await makeHistory() : undefined
       const whole = startTraced(history)
       await whole.ended
@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)(
 
     test('a commit that nobody knows of counts as charged: asked again, it is found, or made once', async () => {
       const random = chance('faults postgres')
-      const counted = tally('a fault in the write-ahead log of PostgreSQL')
+      const counted = roundCounter('a fault in the write-ahead log of PostgreSQL')
       const url = await server.createDatabase()
       // The schema is there before anything is made to fail.
       await (await openLedger({ url })).close()

@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite.ts'
-import { openSqliteDatabase } from '../../src/ledger/sqlite-schema.ts'
+import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
 import { expectNothingLost } from './books.ts'
 import { type Charging, faultsOf, startCharging, whatWasHeard } from './children.ts'
 import { temporaryLedger } from './folders.ts'
-import { type Chance, chance, goesOn, roundCount, tally } from './rounds.ts'
+import { type Chance, chance, goesOn, roundCount, roundCounter } from './rounds.ts'
 import { titled } from './tracing.ts'
 
 /** On PostgreSQL a lease is waited out. */
@@ -28,7 +28,7 @@ async function killSometime({ child, said, ended }: Charging, random: Chance): P
 
 test('SQLite: kill -9 at any moment loses nothing, and each question is charged once', async () => {
   const random = chance('kill sqlite')
-  const counted = tally('kill -9 of a process on SQLite')
+  const counted = roundCounter('kill -9 of a process on SQLite')
   const url = temporaryLedger()
   for (let round = 1; goesOn(round, roundCount(6), counted); round += 1) {
     const dataset = `dataset-${round}`
@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
 
   test('kill -9 of one of two processes loses nothing, and each question is charged once', async () => {
     const random = chance('kill postgres')
-    const counted = tally('kill -9 of one of two processes on PostgreSQL')
+    const counted = roundCounter('kill -9 of one of two processes on PostgreSQL')
     const url = await server.createDatabase()
     for (let round = 1; goesOn(round, roundCount(4), counted); round += 1) {
       const dataset = `dataset-${round}`
@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
     { timeout: 1_200_000 },
     async (how) => {
       const random = chance(`server ${how}`)
-      const counted = tally(`the server of PostgreSQL: ${how}`)
+      const counted = roundCounter(`the server of PostgreSQL: ${how}`)
       const url = await server.createDatabase()
       for (let round = 1; round <= roundCount(2); round += 1) {
         const dataset = `dataset-${round}`

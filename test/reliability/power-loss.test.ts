@@ -7,7 +7,7 @@ import { type Counts, expectNothingLost } from './books.ts'
 import { OPEN_MODULE, startCharging, whatWasHeard } from './children.ts'
 import { temporaryFolder } from './folders.ts'
 import { afterPowerLoss, type Files, STEP_CALLS, stepsOf } from './power-loss.ts'
-import { type Chance, chance, roundCount, tally } from './rounds.ts'
+import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 import { titled, tracedUnder, whyNotTraced } from './tracing.ts'
 import { moduleOfCopy, OPENING } from './variants.ts'
 
@@ -19,7 +19,7 @@ const LIVES = 4
 describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', untraced), () => {
   test('whatever a disk keeps of what was not flushed, nothing acknowledged is lost', async () => {
     const random = chance('power loss')
-    const counted = tally('losses of power on SQLite')
+    const counted = roundCounter('losses of power on SQLite')
     await livesAndDeaths(OPEN_MODULE, random, roundCount(2), (counts) => counted.add(counts))
     expect(counted.of('acknowledged')).toBeGreaterThan(0)
     expect(counted.of('interrupted')).toBeGreaterThan(0)
@@ -27,9 +27,9 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
 
   test('nor where the log is written back to the file all the time', async () => {
     const random = chance('power loss while written back')
-    const counted = tally('losses of power on SQLite, the log being written back all the time')
+    const counted = roundCounter('losses of power on SQLite, the log being written back all the time')
     const often = {
-      file: 'ledger/sqlite-schema.ts',
+      file: 'ledger/sqlite/schema.ts',
       find: 'PRAGMA wal_autocheckpoint = 16000',
       replace: 'PRAGMA wal_autocheckpoint = 12',
     }
@@ -55,7 +55,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
       "'synchronous', 1n",
     ],
   ] as const)('it would find a ledger that %s', async ([, find, replace, findCheck, replaceCheck]) => {
-    const file = 'ledger/sqlite-schema.ts'
+    const file = 'ledger/sqlite/schema.ts'
     const changes = [OPENING, { file, find, replace }, { file, find: findCheck, replace: replaceCheck }]
     await withSourceCopy(changes, {}, async (load) => {
       const module = await moduleOfCopy(load)

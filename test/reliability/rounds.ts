@@ -45,13 +45,17 @@ export function chance(test: string): Chance {
  * Whether there is another round: as many as wanted, and then until something was cut off and something was acknowledged
  * before it, without which the rounds would have tested nothing.
  */
-export function goesOn(round: number, wantedRounds: number, counted: ReturnType<typeof tally>): boolean {
+export function goesOn(
+  round: number,
+  wantedRounds: number,
+  counted: ReturnType<typeof roundCounter>,
+): boolean {
   const tested = counted.of('interrupted') > 0 && counted.of('acknowledged') > 0
   return round <= wantedRounds || (!tested && round <= MOST_ROUNDS)
 }
 
 /** Adds up what the rounds of a test counted, and prints it in a long run. */
-export function tally(test: string) {
+export function roundCounter(test: string) {
   const sums = new Map<string, number>()
   onTestFinished(({ task }) => {
     if (!isLongRun) return

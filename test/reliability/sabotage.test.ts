@@ -14,7 +14,7 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
     {
       what: 'it acknowledges before it commits',
       change: {
-        file: 'ledger/sqlite-store.ts',
+        file: 'ledger/sqlite/store.ts',
         find: `      database.exec('BEGIN IMMEDIATE')
       const settled = settleAll(() => {
         const next = calls.length === 0 ? first : more()
@@ -35,7 +35,7 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
     {
       what: 'it acknowledges an answer that it has yet to store',
       change: {
-        file: 'ledger/sqlite.ts',
+        file: 'ledger/sqlite/ledger.ts',
         find: `    recordAnswer: (...args) => ask('recordAnswer', args),`,
         replace: `    recordAnswer: async (...args) => {
       setTimeout(() => ask('recordAnswer', args).catch(() => undefined), 5)

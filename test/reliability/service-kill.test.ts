@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
-import { chance, goesOn, roundCount, tally } from './rounds.ts'
+import { chance, goesOn, roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils } from './service.ts'
 import { titled } from './tracing.ts'
 
@@ -14,7 +14,7 @@ const QUERY_TIMEOUT_MS = '3000'
 /** Kill the service under load, round after round; then ask every question again until it is answered. */
 async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Record<string, string>>) {
   const random = chance(name)
-  const counted = tally(name)
+  const counted = roundCounter(name)
   const folder = await makeServiceFolder()
   const environment = { SOTTO_QUERY_TIMEOUT_MS: QUERY_TIMEOUT_MS, ...ledger }
   let service = await folder.start(environment)

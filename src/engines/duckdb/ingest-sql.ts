@@ -1,0 +1,207 @@
+import type { Column, NumericColumn } from '../../catalog/dataset.ts'
+import { quoteIdentifier } from './instance.ts'
+
+/**
+ * How a source's values become what is stored, in SQL made of total functions only: whatever a file holds, each value
+ * becomes either a stored value or a invalidValue, and no statement fails over it.
+ *
+ * | type | what fits | what is stored |
+ * |---|---|---|
+ * | number | a decimal literal, or an infinity (it is clamped) | BIGINT: floor(x / step + 1/2) within the bounds |
+ * | integer | the same, where the literal's value is whole: `42`, `42.0` and `4.2e1`, not `42.5` | the same |
+ * | boolean | true, t, yes, y, 1, false, f, no, n, 0 in any case | BOOLEAN |
+ * | category | a declared category, to the letter | INTEGER: its index in the declared list |
+ * | string | any text | VARCHAR |
+ *
+ * Every value goes through text, whatever the file's own type is: DuckDB writes integers and decimals in full and
+ * floating point as the shortest decimal that reads back as the same value, the reading that Sotto gives to every
+ * number. White space around numbers and booleans is dropped. DuckDB's own casts from text are no part of this: they
+ * also take `0x10` and `1_000`, and round to the digits they keep.
+ */
+export interface IngestStatements {
+  /** Makes the temporary table `staged`: the values to store, and for each column whether a value did not fit. */
+  readonly stage: string
+  /** One row: how many rows there are, then for each column whether the source is refused over it. */
+  readonly inspect: string
+  /** Makes the table to keep. */
+  readonly store: string
+}
+
+/** Ticks are what literals are cut down to: fine enough to tell the two sides of every half step apart. */
+const TICK_FRACTION_DIGITS = 10
+const TICKS_PER_NANO = 10n
+
+/** HUGEINT holds a little more; the rest is room for doubling and for one more step. */
+const LARGEST_TICKS = 10n ** 37n
+
+const INDEX_TYPES = {
+  integer: 'BIGINT',
+  number: 'BIGINT',
+  boolean: 'BOOLEAN',
+  category: 'INTEGER',
+  string: 'VARCHAR',
+}
+
+/** Whether a column's range, in ticks, can be computed with exactly. */
+export function rangeIsComputable(column: NumericColumn): boolean {
+  const ticksPerStep = column.stepNano * TICKS_PER_NANO
+  const largest = [column.lowerIndex, column.upperIndex].map((index) => (index < 0n ? -index : index))
+  return largest.every((magnitude) => (magnitude + 1n) * ticksPerStep * 2n <= LARGEST_TICKS)
+}
+
+/**
+ * The statements that ingest `columns`.
+ *
+ * @param source a relation to select from, such as `read_csv(...)`.
+ * @param sourceColumns for each column, the name of the relation's column that holds it.
+ */
+export function printIngest(
+  columns: readonly Column[],
+  source: string,
+  sourceColumns: readonly string[],
+  table: string,
+): IngestStatements {
+  const each = (print: (column: Column, index: number) => readonly string[]): string =>
+    columns.flatMap(print).join(',\n    ')
+
+  const stage = `CREATE TEMPORARY TABLE staged AS
+  WITH source AS (
+    SELECT
+    ${each((_, i) => [`TRY_CAST(${quoteIdentifier(sourceColumns[i] ?? '')} AS VARCHAR) AS text${i}`])}
+    FROM ${source}
+  ), trimmed AS (
+    SELECT
+    ${each((column, i) => [
+      column.type === 'string' || column.type === 'category'
+        ? `text${i}`
+        : `trim(text${i}, ' ' || chr(9) || chr(10) || chr(13)) AS text${i}`,
+    ])}
+    FROM source
+  ), literals AS (
+    SELECT *,
+    ${each((column, i) => (isNumeric(column) ? printLiteral(i) : []))}
+    FROM trimmed
+  ), scaled AS (
+    SELECT *,
+    ${each((column, i) => (isNumeric(column) ? printScaled(i) : []))}
+    FROM literals
+  ), ticked AS (
+    SELECT *,
+    ${each((column, i) => (isNumeric(column) ? printTicks(column, i) : []))}
+    FROM scaled
+  ), encoded AS (
+    SELECT
+    ${each((column, i) => [`text${i}`, `${printStored(column, i)} AS stored${i}`])}
+    FROM ticked
+  )
+  SELECT
+    ${each((column, i) => [
+      `stored${i}`,
+      `text${i} IS ${column.nullable ? 'NOT NULL AND' : 'NULL OR'} stored${i} IS NULL AS invalidValue${i}`,
+    ])}
+  FROM encoded`
+
+  const inspect = `SELECT count(*)::VARCHAR,
+    ${each((column, i) => [column.invalidValue.kind === 'refuse' ? `coalesce(bool_or(invalidValue${i}), false)` : 'false'])}
+  FROM staged`
+
+  const store = `CREATE TABLE ${quoteIdentifier(table)} AS SELECT
+    ${each((column, i) => [`${printKept(column, i)} AS ${quoteIdentifier(column.name)}`])}
+  FROM staged`
+
+  return { stage, inspect, store }
+}
+
+function isNumeric(column: Column): column is NumericColumn {
+  return column.type === 'integer' || column.type === 'number'
+}
+
+/** A literal taken apart, NULL where the text is none: +-(digits of whole and fraction) * 10^power. */
+function printLiteral(i: number): readonly string[] {
+  return [
+    `CASE WHEN regexp_full_match(text${i}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?')
+      THEN regexp_extract(text${i}, '^[+-]?([0-9]*)\\.?([0-9]*)([eE]([+-]?[0-9]+))?$', ['whole', 'fraction', 'tail', 'exponent'])
+    END AS literal${i}`,
+    `starts_with(text${i}, '-') AS negative${i}`,
+    `coalesce(regexp_full_match(text${i}, '[+-]?inf(inity)?', 'i'), false) AS infinite${i}`,
+  ]
+}
+
+function printScaled(i: number): readonly string[] {
+  return [
+    `ltrim(literal${i}.whole || literal${i}.fraction, '0') AS digits${i}`,
+    // No field is as long as the exponent that stands in for one that no integer holds, so the outcome is the same.
+    `CASE
+      WHEN literal${i}.exponent = '' THEN 0
+      ELSE least(greatest(coalesce(
+        TRY_CAST(literal${i}.exponent AS BIGINT),
+        CASE WHEN starts_with(literal${i}.exponent, '-') THEN -1000000000000 ELSE 1000000000000 END
+      ), -1000000000000), 1000000000000)
+    END - length(literal${i}.fraction) AS power${i}`,
+  ]
+}
+
+function printTicks(column: NumericColumn, i: number): readonly string[] {
+  const shift = `(power${i} + ${TICK_FRACTION_DIGITS})`
+  const trailingZeros = `(length(digits${i}) - length(rtrim(digits${i}, '0')))`
+  return [
+    // NULL where the magnitude is beyond HUGEINT, and so beyond the bounds.
+    `TRY_CAST(CASE
+      WHEN digits${i} = '' THEN '0'
+      WHEN ${shift} > 38 THEN NULL
+      WHEN ${shift} >= 0 THEN digits${i} || repeat('0', least(${shift}, 38))
+      WHEN length(digits${i}) + ${shift} <= 0 THEN '0'
+      ELSE left(digits${i}, length(digits${i}) + ${shift})
+    END AS HUGEINT) AS ticks${i}`,
+    `digits${i} <> '' AND ${shift} + ${trailingZeros} < 0 AS cut${i}`,
+    column.type === 'integer'
+      ? `infinite${i} OR (literal${i} IS NOT NULL AND (digits${i} = '' OR power${i} + ${trailingZeros} >= 0)) AS fits${i}`
+      : `infinite${i} OR literal${i} IS NOT NULL AS fits${i}`,
+  ]
+}
+
+/** The value to store, NULL where the text does not fit. */
+function printStored(column: Column, i: number): string {
+  switch (column.type) {
+    case 'integer':
+    case 'number': {
+      const step = column.stepNano * TICKS_PER_NANO
+      const lower = column.lowerIndex * step
+      const upper = column.upperIndex * step
+      const bound = `CASE WHEN negative${i} THEN ${huge(lower)} ELSE ${huge(upper)} END`
+      // Cutting digits off is rounding towards zero; below zero the floor is one further down.
+      const floor = `CASE WHEN NOT negative${i} THEN ticks${i} WHEN cut${i} THEN -ticks${i} - 1 ELSE -ticks${i} END`
+      const clamped = `CASE
+        WHEN infinite${i} OR ticks${i} IS NULL THEN ${bound}
+        ELSE least(greatest(${floor}, ${huge(lower)}), ${huge(upper)})
+      END`
+      // Counted from the lower bound nothing is negative, and dividing integers is taking the floor.
+      const steps = `(2 * (${clamped} - ${huge(lower)}) + ${huge(step)}) // ${huge(2n * step)}`
+      return `CASE WHEN fits${i} THEN CAST(${huge(column.lowerIndex)} + ${steps} AS BIGINT) END`
+    }
+    case 'boolean':
+      return `CASE
+        WHEN lower(text${i}) IN ('true', 't', 'yes', 'y', '1') THEN true
+        WHEN lower(text${i}) IN ('false', 'f', 'no', 'n', '0') THEN false
+      END`
+    case 'category':
+      return `CAST(list_position($category${i}, text${i}) - 1 AS INTEGER)`
+    case 'string':
+      return `text${i}`
+  }
+}
+
+function printKept(column: Column, i: number): string {
+  switch (column.invalidValue.kind) {
+    case 'null':
+    case 'refuse':
+      // A invalidValue was stored as NULL; a refused one never gets here.
+      return `stored${i}`
+    case 'replace':
+      return `CASE WHEN invalidValue${i} THEN CAST($replacement${i} AS ${INDEX_TYPES[column.type]}) ELSE stored${i} END`
+  }
+}
+
+function huge(value: bigint): string {
+  return `${value}::HUGEINT`
+}

@@ -1,0 +1,279 @@
+import type { QueryResult } from 'pg'
+import { entryFromEvent } from '../event.ts'
+import type { OperationResults, Operations, ReadName } from '../operation.ts'
+import { type Account, beginWork, newAnalyst, recordOf, spendingOf } from '../protocol.ts'
+import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import {
+  accountFromRow,
+  accountingFromRow,
+  analystFromRow,
+  chargeFromRow,
+  count,
+  type Row,
+  sessionFromRow,
+  text,
+} from '../stored-row.ts'
+import type { Statement } from './connection.ts'
+import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON } from './rows.ts'
+
+/** Carries out a statement that changes nothing, on whatever connection is free. */
+export type Look = (statement: Statement, values: readonly unknown[]) => Promise<QueryResult>
+
+type Reads = {
+  readonly [Name in ReadName]: (...args: Parameters<Operations[Name]>) => Promise<OperationResults[Name]>
+}
+
+/** The operations that change nothing. Each is one statement, and so shows one moment; none waits for a lock. */
+export function postgresReads(look: Look): Reads {
+  async function rows(
+    statement: Statement,
+    ...values: readonly (string | number | readonly string[])[]
+  ): Promise<readonly Row[]> {
+    const sent = values.map((value) => (typeof value === 'object' ? value.map(findable) : findable(value)))
+    const { rows: found } = await look(statement, sent)
+    return found
+  }
+
+  async function account(dataset: string): Promise<Account | undefined> {
+    const [row] = await rows(FIND_ACCOUNT, dataset)
+    return row === undefined ? undefined : accountFromRow(row)
+  }
+
+  return {
+    budget: async (dataset) => (await account(dataset))?.budget,
+    async analystSpending(dataset, principal) {
+      const [row] = await rows(FIND_ANALYST, dataset, principal)
+      if (row === undefined) return undefined
+      const [analyst] = rowsOf(row, 'analysts')
+      return spendingOf(
+        analyst === undefined
+          ? newAnalyst(accountFromRow(row), principal)
+          : analystFromRow(analyst, accountingFromRow(row)),
+      )
+    },
+    async head(dataset) {
+      const [row] = await rows(FIND_HEAD, dataset)
+      if (row === undefined) return undefined
+      const { budget, headSequence, headHash } = accountFromRow(row)
+      const accounting = accountingFromRow(row)
+      const spending = rowsOf(row, 'analysts').map((analyst) =>
+        spendingOf(analystFromRow(analyst, accounting)),
+      )
+      return { sequence: headSequence, hash: headHash, budget, spending }
+    },
+    datasets: async () => (await rows(FIND_DATASETS)).map((row) => text(row, 'dataset')),
+    async session(id) {
+      const [row] = await rows(FIND_SESSION, id)
+      if (row === undefined) return undefined
+      const [found] = rowsOf(row, 'sessions')
+      if (found === undefined) return undefined
+      const { dataset, datasetVersion, principal, answered, positives, positivesFound } =
+        sessionFromRow(found)
+      const positivesLeft = positives - positivesFound
+      return { id, dataset, datasetVersion, principal, opening: text(row, 'answer'), answered, positivesLeft }
+    },
+    async sessionQuestion(question) {
+      const [row] = await rows(FIND_QUESTION, question.session, question.idempotencyKey)
+      const [found] = row === undefined ? [] : rowsOf(row, 'sessions')
+      const [answer] = row === undefined ? [] : rowsOf(row, 'answers')
+      const nothing = () => undefined
+      const work = beginWork(
+        {
+          account: () => (row === undefined ? undefined : accountFromRow(row)),
+          session: () => (found === undefined ? undefined : sessionFromRow(found)),
+          sessionAnswer: () =>
+            answer === undefined
+              ? undefined
+              : { requestHash: text(answer, 'request_hash'), answer: text(answer, 'answer') },
+          analyst: nothing,
+          charge: nothing,
+          answer: nothing,
+          sharedRelease: nothing,
+        },
+        0,
+      )
+      return work.sessionQuestion(question)
+    },
+    async sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeQuestion', beforeQuestion, MAX_COUNT)
+      return (await rows(FIND_SESSION_ANSWERS, id, beforeQuestion, limit)).map((row) => ({
+        question: count(row, 'question'),
+        request: text(row, 'request'),
+        answer: text(row, 'answer'),
+      }))
+    },
+    async entries(dataset, { limit, principal, beforeSequence: before = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeSequence', before, MAX_COUNT)
+      const found =
+        principal === undefined
+          ? await rows(FIND_EVENTS, dataset, before, limit)
+          : await rows(FIND_EVENTS_OF_PRINCIPAL, dataset, before, limit, principal)
+      return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
+    },
+    async events(dataset, { limit, afterSequence }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
+      const found = await rows(FIND_EVENTS_AFTER, dataset, afterSequence, limit)
+      return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+    },
+    async release(id) {
+      const [row] = await rows(FIND_RELEASE, id)
+      if (row === undefined) return undefined
+      return {
+        id,
+        dataset: text(row, 'dataset'),
+        principal: text(row, 'principal'),
+        answer: text(row, 'answer'),
+      }
+    },
+    async chargeRecords(ids) {
+      expectPage(ids)
+      return (await rows(FIND_RECORDS, ids)).flatMap((row) => {
+        const hash = row.answer_hash === null ? undefined : text(row, 'answer_hash')
+        return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
+      })
+    },
+    async chargeCounts() {
+      return new Map((await rows(COUNT_CHARGES)).map((row) => [text(row, 'dataset'), count(row, 'charges')]))
+    },
+    async lastDatasetVersion(dataset) {
+      const [row] = await rows(FIND_LAST_VERSION, dataset)
+      return row === undefined ? 0 : count(row, 'version')
+    },
+    healthy: async () => (await rows(PROBE)).length === 1,
+  }
+}
+
+/** No text that is stored has a NUL, which PostgreSQL would refuse to look for, and no name is empty. */
+function findable(value: string | number): string | number {
+  return typeof value === 'string' && value.includes('\0') ? '' : value
+}
+
+const FIND_ACCOUNT = {
+  name: 'find account',
+  text: `SELECT ${BUDGET_COLUMNS} FROM sotto.budgets WHERE dataset = $1`,
+}
+
+const FIND_ANALYST = {
+  name: 'find analyst',
+  text: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${ANALYST_JSON}), '[]') FROM sotto.analysts
+      WHERE analysts.dataset = budgets.dataset AND principal = $2
+    ) AS analysts
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+}
+
+const FIND_HEAD = {
+  name: 'find head',
+  text: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
+      WHERE analysts.dataset = budgets.dataset
+    ) AS analysts
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+}
+
+const FIND_DATASETS = {
+  name: 'find datasets',
+  text: 'SELECT dataset FROM sotto.budgets ORDER BY dataset',
+}
+
+const FIND_SESSION = {
+  name: 'find session',
+  text: `
+    SELECT answer, (
+      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
+      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
+      WHERE sessions.charge = releases.charge
+    ) AS sessions
+    FROM sotto.releases WHERE charge = $1
+  `,
+}
+
+const FIND_QUESTION = {
+  name: 'find question',
+  text: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
+      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
+      WHERE sessions.charge = $1
+    ) AS sessions, (
+      SELECT coalesce(json_agg(json_build_object('request_hash', request_hash, 'answer', answer)), '[]')
+      FROM sotto.sparse_vector_answers WHERE session = $1 AND idempotency_key = $2
+    ) AS answers
+    FROM sotto.budgets WHERE dataset = (SELECT dataset FROM sotto.charges WHERE id = $1)
+  `,
+}
+
+const FIND_SESSION_ANSWERS = {
+  name: 'find session answers',
+  text: `
+    SELECT question, request, answer FROM sotto.sparse_vector_answers
+    WHERE session = $1 AND question < $2 ORDER BY question DESC LIMIT $3
+  `,
+}
+
+const FIND_EVENTS = {
+  name: 'find events',
+  text: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
+  `,
+}
+
+const FIND_EVENTS_OF_PRINCIPAL = {
+  name: 'find events of principal',
+  text: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND principal = $4 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
+  `,
+}
+
+const FIND_EVENTS_AFTER = {
+  name: 'find events after',
+  text: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND sequence > $2 ORDER BY sequence LIMIT $3
+  `,
+}
+
+const FIND_RELEASE = {
+  name: 'find release',
+  text: `
+    SELECT dataset, principal, answer FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
+    WHERE releases.charge = $1
+  `,
+}
+
+const FIND_RECORDS = {
+  name: 'find records',
+  text: `
+    SELECT json_build_array(${CHARGE_JSON}) AS charges,
+      encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash
+    FROM sotto.charges JOIN sotto.budgets USING (dataset) LEFT JOIN sotto.releases ON releases.charge = charges.id
+    WHERE id = ANY ($1::text[])
+  `,
+}
+
+const COUNT_CHARGES = {
+  name: 'count charges',
+  text: 'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
+}
+
+const FIND_LAST_VERSION = {
+  name: 'find last version',
+  text: String.raw`
+    SELECT coalesce(max(dataset_version::bigint), 0) AS version FROM sotto.charges
+    WHERE dataset = $1 AND dataset_version ~ '^\d{1,15}$'
+  `,
+}
+
+const PROBE = {
+  name: 'probe',
+  text: 'SELECT count(*) FROM (SELECT FROM sotto.budgets LIMIT 1) AS any_budget',
+}

@@ -1,0 +1,371 @@
+import type { ClientBase } from 'pg'
+import { chargeId } from '../charge-id.ts'
+import { LedgerFault } from '../fault.ts'
+import { type Call, type CommandName, perform, type Settled } from '../operation.ts'
+import { type Account, type AnalystAccount, beginWork, type Rows } from '../protocol.ts'
+import { expectText } from '../range.ts'
+import {
+  accountFromRow,
+  analystFromRow,
+  chargeFromRow,
+  count,
+  type Row,
+  sessionFromRow,
+  text,
+} from '../stored-row.ts'
+import { ask, StatementError } from './connection.ts'
+import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON, writeArguments } from './rows.ts'
+
+/** A call that changes rows. */
+export type Command = Call<CommandName>
+
+/** What a batch has just done; the next statement is sent once whoever is told has returned. */
+export type Step = 'begun' | 'locked' | 'read' | 'written' | 'committed'
+
+/** What a batch goes by, apart from its calls. */
+export interface BatchOptions {
+  /** The time in milliseconds since 1970, for tests; left out: the server's, the one clock of all replicas. */
+  readonly now?: (() => number) | undefined
+  /** For tests that stop a batch between two of its steps. */
+  readonly onStep?: ((step: Step) => Promise<void>) | undefined
+}
+
+/**
+ * Carry out calls in their order, in one transaction. One that fails by itself leaves no trace and does not touch the
+ * others. All that is returned is durable.
+ *
+ * READ COMMITTED suffices: the budgets' rows are locked first, in the order of their names, and everything else that a call
+ * reads or changes belongs to one of these datasets; the statement that reads it begins once all locks are held, and so
+ * sees what their last holders have committed.
+ * @throws StatementError where nothing was changed; LedgerFault `unknown` where the commit may or may not have happened.
+ */
+export async function commitBatch(
+  client: ClientBase,
+  calls: readonly Command[],
+  { now, onStep = async () => {} }: BatchOptions,
+): Promise<readonly Settled[]> {
+  await ask(client, BEGIN)
+  let changed: boolean
+  let settled: readonly Settled[]
+  try {
+    await onStep('begun')
+    const keys = keysOf(calls)
+    const accounts = await lock(client, keys)
+    await onStep('locked')
+    const { rows, nowMs, expectComplete } = await readRows(client, keys, accounts)
+    await onStep('read')
+    const work = beginWork(rows, now === undefined ? nowMs : now())
+    settled = calls.map((call) => settle(() => perform<CommandName>(work, call)))
+    expectComplete()
+    const changes = work.changes()
+    changed = changes.accounts.length > 0
+    if (changed) await ask(client, WRITE, writeArguments(changes))
+    await onStep('written')
+  } catch (error) {
+    // Where the connection is gone the transaction is, too.
+    const isLost = error instanceof StatementError && error.kind === 'lost'
+    if (!isLost) await ask(client, 'ROLLBACK').catch(() => {})
+    throw error
+  }
+  // What was only read is durable already, and a rollback waits for no disk.
+  if (!changed) await ask(client, 'ROLLBACK')
+  else await commit(client)
+  await onStep('committed')
+  return settled
+}
+
+function settle(carryOut: () => Extract<Settled, { kind: 'done' }>['result']): Settled {
+  try {
+    return { kind: 'done', result: carryOut() }
+  } catch (error) {
+    return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
+  }
+}
+
+async function commit(client: ClientBase): Promise<void> {
+  let warning: string | undefined
+  const note = (notice: { readonly message?: string | undefined }) => {
+    warning = notice.message
+  }
+  client.on('notice', note)
+  try {
+    const { command } = await ask(client, COMMIT)
+    // A COMMIT of a transaction that had failed is answered by ROLLBACK, and one whose wait for a synchronous standby was
+    // cut short by a warning.
+    if (command === 'COMMIT' && warning === undefined) return
+    throw new Error(warning ?? `it was answered by ${command}`)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new LedgerFault('unknown', `whether the ledger has committed is unknown: ${reason}`)
+  } finally {
+    client.off('notice', note)
+  }
+}
+
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on'
+const COMMIT = { name: 'commit', text: 'COMMIT' }
+
+const LOCK = {
+  name: 'lock',
+  text: `
+    SELECT ${BUDGET_COLUMNS} FROM sotto.budgets
+    WHERE dataset = ANY ($1::text[] || ARRAY(SELECT dataset FROM sotto.charges WHERE id = ANY ($2::text[])))
+    ORDER BY dataset FOR UPDATE
+  `,
+}
+
+/**
+ * Everything that the calls of a batch may read. $1 names charges, $2 those of them whose answers are asked for, $3 and $4
+ * questions that may have a shared release, $5 and $6 analysts, $7 sessions, $8 and $9 questions of sessions.
+ */
+const READ = {
+  name: 'read',
+  text: `
+    WITH named AS MATERIALIZED (
+      SELECT * FROM sotto.charges WHERE id = ANY ($1::text[])
+    ), questions AS MATERIALIZED (
+      SELECT dataset, request_hash FROM unnest($3::text[], $4::text[]) AS asked (dataset, request_hash)
+      UNION
+      SELECT dataset, request_hash FROM named WHERE sharing
+    ), shared AS MATERIALIZED (
+      SELECT dataset, request_hash, charge FROM questions JOIN sotto.shared_releases USING (dataset, request_hash)
+    ), lenders AS MATERIALIZED (
+      SELECT charge AS id FROM shared UNION SELECT shared_from FROM named WHERE shared_from IS NOT NULL
+    )
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+      (SELECT coalesce(json_agg(${CHARGE_JSON}), '[]') FROM (
+        SELECT * FROM named UNION SELECT charges.* FROM lenders JOIN sotto.charges USING (id)
+      ) AS charges JOIN sotto.budgets USING (dataset)) AS charges,
+      (SELECT coalesce(json_agg(json_build_object('id', charge, 'answer', answer)), '[]') FROM (
+        SELECT unnest($2::text[]) AS charge UNION SELECT id FROM lenders
+      ) AS wanted JOIN sotto.releases USING (charge)) AS answers,
+      (SELECT coalesce(json_agg(shared), '[]') FROM shared) AS shared,
+      (SELECT coalesce(json_agg(questions), '[]') FROM questions) AS questions,
+      (SELECT coalesce(json_agg(${ANALYST_JSON}), '[]')
+        FROM unnest($5::text[], $6::text[]) AS wanted (dataset, principal)
+          JOIN sotto.analysts USING (dataset, principal)) AS analysts,
+      (SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
+        FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
+        WHERE sessions.charge = ANY ($7::text[])) AS sessions,
+      (SELECT coalesce(json_agg(json_build_object('session', session, 'key', idempotency_key,
+          'request_hash', request_hash, 'answer', answer)), '[]')
+        FROM unnest($8::text[], $9::text[]) AS wanted (session, idempotency_key)
+          JOIN sotto.sparse_vector_answers USING (session, idempotency_key)) AS session_answers
+  `,
+}
+
+const WRITE = {
+  name: 'write',
+  text: `SELECT sotto.write(
+    $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
+}
+
+/** What the calls of a batch name, each once. */
+interface Keys {
+  readonly datasets: ReadonlySet<string>
+  /** Also the ids of sessions, which are those of their charges. */
+  readonly charges: ReadonlySet<string>
+  /** Those of them whose answers may be asked for. */
+  readonly answers: ReadonlySet<string>
+  readonly questions: Pairs
+  readonly analysts: Pairs
+  readonly sessions: ReadonlySet<string>
+  readonly sessionQuestions: Pairs
+}
+
+function keysOf(calls: readonly Command[]): Keys {
+  const keys = {
+    datasets: new Set<string>(),
+    charges: new Set<string>(),
+    answers: new Set<string>(),
+    questions: pairs(),
+    analysts: pairs(),
+    sessions: new Set<string>(),
+    sessionQuestions: pairs(),
+  }
+  for (const call of calls) {
+    switch (call.operation) {
+      case 'openBudget':
+      case 'grant':
+        ifStorable([call.args[0]], () => keys.datasets.add(call.args[0]))
+        break
+      case 'allot': {
+        const { dataset, analyst } = call.args[0]
+        ifStorable([dataset, analyst], () => {
+          keys.datasets.add(dataset)
+          keys.analysts.add(dataset, analyst)
+        })
+        break
+      }
+      case 'charge': {
+        const { dataset, principal, idempotencyKey, requestHash } = call.args[0]
+        ifStorable([dataset, principal, idempotencyKey, requestHash], () => {
+          const id = chargeId(principal, idempotencyKey)
+          keys.datasets.add(dataset)
+          keys.charges.add(id)
+          keys.answers.add(id)
+          keys.analysts.add(dataset, principal)
+          if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)
+        })
+        break
+      }
+      case 'recordAnswer':
+      case 'recordFailure':
+        ifStorable([call.args[0]], () => keys.charges.add(call.args[0]))
+        break
+      case 'openSession':
+        ifStorable([call.args[0]], () => {
+          keys.charges.add(call.args[0])
+          keys.sessions.add(call.args[0])
+        })
+        break
+      case 'recordSessionAnswer': {
+        const { session, idempotencyKey } = call.args[0]
+        ifStorable([session, idempotencyKey], () => {
+          keys.charges.add(session)
+          keys.sessions.add(session)
+          keys.sessionQuestions.add(session, idempotencyKey)
+        })
+        break
+      }
+      default:
+        call satisfies never
+    }
+  }
+  return keys
+}
+
+/** The protocol refuses texts that cannot be stored before it reads a row; PostgreSQL would refuse the whole batch. */
+function ifStorable(texts: readonly string[], then: () => void): void {
+  try {
+    for (const each of texts) expectText({ each })
+  } catch {
+    return
+  }
+  then()
+}
+
+/** Pairs of texts, each once, as two columns. */
+interface Pairs {
+  readonly firsts: readonly string[]
+  readonly seconds: readonly string[]
+  has(first: string, second: string): boolean
+}
+
+function pairs(): Pairs & { add(first: string, second: string): void } {
+  const seen = new Set<string>()
+  const firsts: string[] = []
+  const seconds: string[] = []
+  return {
+    firsts,
+    seconds,
+    has: (first, second) => seen.has(joined(first, second)),
+    add(first, second) {
+      if (seen.has(joined(first, second))) return
+      seen.add(joined(first, second))
+      firsts.push(first)
+      seconds.push(second)
+    },
+  }
+}
+
+/** Neither text has a NUL. */
+function joined(first: string, second: string): string {
+  return `${first}\0${second}`
+}
+
+async function lock(client: ClientBase, keys: Keys): Promise<ReadonlyMap<string, Account>> {
+  const { rows } = await ask(client, LOCK, [[...keys.datasets], [...keys.charges]])
+  return new Map(rows.map((row) => [text(row, 'dataset'), accountFromRow(row)]))
+}
+
+/**
+ * Read what the keys name.
+ * @returns with `expectComplete`, which throws where anything was asked that had not been read
+ */
+async function readRows(
+  client: ClientBase,
+  keys: Keys,
+  accounts: ReadonlyMap<string, Account>,
+): Promise<{ rows: Rows; nowMs: number; expectComplete: () => void }> {
+  const { rows: results } = await ask(client, READ, [
+    [...keys.charges],
+    [...keys.answers],
+    keys.questions.firsts,
+    keys.questions.seconds,
+    keys.analysts.firsts,
+    keys.analysts.seconds,
+    [...keys.sessions],
+    keys.sessionQuestions.firsts,
+    keys.sessionQuestions.seconds,
+  ])
+  const found: Row = results[0]
+  const id = (row: Row) => text(row, 'id')
+  const answer = (row: Row) => text(row, 'answer')
+  const question = (row: Row) => joined(text(row, 'dataset'), text(row, 'request_hash'))
+  const charges = byKey(found, 'charges', id, chargeFromRow)
+  const answers = byKey(found, 'answers', id, answer)
+  const questions = new Set(rowsOf(found, 'questions').map(question))
+  const shared = byKey(found, 'shared', question, (row) => text(row, 'charge'))
+  const sessions = byKey(found, 'sessions', id, sessionFromRow)
+  const analysts = new Map(
+    rowsOf(found, 'analysts').flatMap((row): [string, AnalystAccount][] => {
+      const dataset = text(row, 'dataset')
+      const account = accounts.get(dataset)
+      // Of a dataset that was opened since the locks were taken; for this batch it has no budget.
+      if (account === undefined) return []
+      return [[joined(dataset, text(row, 'principal')), analystFromRow(row, account.budget.cap.accounting)]]
+    }),
+  )
+  const sessionAnswers = byKey(
+    found,
+    'session_answers',
+    (row) => joined(text(row, 'session'), text(row, 'key')),
+    (row) => ({ requestHash: text(row, 'request_hash'), answer: answer(row) }),
+  )
+
+  let missed = false
+  /** "Not there" is said only of what was looked for, under the locks that keep it so. */
+  function known<Value>(value: Value | undefined, lookedFor: boolean): Value | undefined {
+    if (value !== undefined || lookedFor) return value
+    missed = true
+    throw unread()
+  }
+  return {
+    nowMs: count(found, 'now_ms'),
+    rows: {
+      account: (dataset) => known(accounts.get(dataset), keys.datasets.has(dataset)),
+      analyst: (dataset, principal) =>
+        known(analysts.get(joined(dataset, principal)), keys.analysts.has(dataset, principal)),
+      charge: (name) => known(charges.get(name), keys.charges.has(name)),
+      answer: (name) => known(answers.get(name), keys.answers.has(name)),
+      sharedRelease: (dataset, requestHash) => {
+        const key = joined(dataset, requestHash)
+        return known(shared.get(key), questions.has(key))
+      },
+      session: (name) => known(sessions.get(name), keys.sessions.has(name)),
+      sessionAnswer: (session, idempotencyKey) =>
+        known(
+          sessionAnswers.get(joined(session, idempotencyKey)),
+          keys.sessionQuestions.has(session, idempotencyKey),
+        ),
+    },
+    expectComplete() {
+      if (missed) throw unread()
+    },
+  }
+}
+
+/** As where the charge that a call names was made between the two statements that lock and read. */
+function unread(): StatementError {
+  return new StatementError('conflict', 'a call needs a row that was not read')
+}
+
+function byKey<Value>(
+  result: Row,
+  column: string,
+  key: (row: Row) => string,
+  value: (row: Row) => Value,
+): ReadonlyMap<string, Value> {
+  return new Map(rowsOf(result, column).map((row): [string, Value] => [key(row), value(row)]))
+}

@@ -1,0 +1,446 @@
+import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
+import { LedgerFault } from '../fault.ts'
+import {
+  MAX_CAP_DELTA_ATTO,
+  MAX_COUNT,
+  MAX_EPSILON_NANO,
+  MAX_RHO_PICO,
+  MAX_THRESHOLD_NOISE,
+  MAX_TIME_MS,
+} from '../range.ts'
+
+/** `Stt1`: says that a SQLite file is a Sotto ledger. */
+const APPLICATION_ID = 0x53747431n
+
+/**
+ * The schema, as the list of steps that led to it. Forward only: a released step is never edited, the next is appended.
+ *
+ * SQLite turns an integer that passes 2^63 into a rounded REAL, so every column has a range far below that. The rest
+ * of the checks and the triggers repeat what the store promises, so that a mistake in the store, or a hand with a SQL
+ * prompt, meets an error instead of an overspent budget or a rewritten history.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE budgets (
+    dataset TEXT NOT NULL PRIMARY KEY CHECK (length(dataset) > 0),
+    cap_epsilon_nano INTEGER NOT NULL CHECK (cap_epsilon_nano BETWEEN 0 AND ${MAX_EPSILON_NANO}),
+    cap_delta_atto INTEGER NOT NULL CHECK (cap_delta_atto BETWEEN 0 AND ${MAX_CAP_DELTA_ATTO}),
+    spent_epsilon_nano INTEGER NOT NULL CHECK (spent_epsilon_nano BETWEEN 0 AND cap_epsilon_nano),
+    spent_delta_atto INTEGER NOT NULL CHECK (spent_delta_atto BETWEEN 0 AND cap_delta_atto),
+    head_sequence INTEGER NOT NULL CHECK (head_sequence BETWEEN 0 AND ${MAX_COUNT}),
+    head_hash TEXT NOT NULL CHECK (length(head_hash) = 64)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER budgets_are_never_replaced BEFORE INSERT ON budgets
+  WHEN EXISTS (SELECT 1 FROM budgets WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'a budget is opened once'); END;
+
+  CREATE TRIGGER budgets_are_never_deleted BEFORE DELETE ON budgets
+  BEGIN SELECT RAISE(ABORT, 'a budget is never deleted'); END;
+
+  CREATE TRIGGER budgets_never_shrink BEFORE UPDATE ON budgets
+  WHEN NEW.dataset <> OLD.dataset
+    OR NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.head_sequence < OLD.head_sequence
+  BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+  -- An id is a hash of principal and idempotency key, so that one unique index serves both. A second one, over the two
+  -- themselves, would cost each charge a page of its own in the log: a quarter of the rate.
+  CREATE TABLE charges (
+    number INTEGER NOT NULL PRIMARY KEY CHECK (number BETWEEN 1 AND ${MAX_COUNT}),
+    id TEXT NOT NULL UNIQUE CHECK (length(id) = 32),
+    principal TEXT NOT NULL CHECK (length(principal) > 0),
+    idempotency_key TEXT NOT NULL CHECK (length(idempotency_key) > 0),
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    dataset_version TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    request TEXT NOT NULL,
+    loss_epsilon_nano INTEGER NOT NULL CHECK (loss_epsilon_nano BETWEEN 0 AND ${MAX_EPSILON_NANO}),
+    loss_delta_atto INTEGER NOT NULL CHECK (loss_delta_atto BETWEEN 0 AND ${ONE_DELTA_ATTO}),
+    state TEXT NOT NULL CHECK (state IN ('charged', 'answered', 'failed', 'denied')),
+    attempt INTEGER NOT NULL CHECK (attempt BETWEEN 0 AND ${MAX_COUNT}),
+    created_at_ms INTEGER NOT NULL CHECK (created_at_ms BETWEEN 0 AND ${MAX_TIME_MS}),
+    leased_at_ms INTEGER NOT NULL CHECK (leased_at_ms BETWEEN 0 AND ${MAX_TIME_MS}),
+    lease_expires_at_ms INTEGER NOT NULL CHECK (lease_expires_at_ms BETWEEN leased_at_ms AND ${MAX_TIME_MS}),
+    CHECK ((attempt = 0) = (state = 'denied'))
+  ) STRICT;
+
+  -- Holds only what is under way, so that opening the ledger after a crash does not read every charge ever made.
+  CREATE INDEX charges_under_way ON charges (number) WHERE state = 'charged';
+
+  CREATE TRIGGER charges_are_never_deleted BEFORE DELETE ON charges
+  BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
+
+  CREATE TRIGGER charges_keep_their_debit BEFORE UPDATE ON charges
+  WHEN NEW.number <> OLD.number OR NEW.id <> OLD.id OR NEW.principal <> OLD.principal
+    OR NEW.idempotency_key <> OLD.idempotency_key OR NEW.request_hash <> OLD.request_hash
+    OR NEW.dataset <> OLD.dataset OR NEW.attempt < OLD.attempt OR OLD.state = 'answered'
+    OR (NEW.state = 'denied' AND OLD.state <> 'denied')
+    OR (OLD.state <> 'denied'
+      AND (NEW.loss_epsilon_nano <> OLD.loss_epsilon_nano OR NEW.loss_delta_atto <> OLD.loss_delta_atto))
+  BEGIN SELECT RAISE(ABORT, 'a debit is final'); END;
+
+  CREATE TABLE releases (
+    charge INTEGER NOT NULL PRIMARY KEY REFERENCES charges (number)
+      CHECK (charge BETWEEN 1 AND ${MAX_COUNT}),
+    answer TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TRIGGER releases_are_never_changed BEFORE UPDATE ON releases
+  BEGIN SELECT RAISE(ABORT, 'a release is never changed'); END;
+
+  CREATE TRIGGER releases_are_never_deleted BEFORE DELETE ON releases
+  BEGIN SELECT RAISE(ABORT, 'a release is never deleted'); END;
+
+  -- The hashed text is the one record of an event; what is beside it serves to find it.
+  CREATE TABLE events (
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    sequence INTEGER NOT NULL CHECK (sequence BETWEEN 1 AND ${MAX_COUNT}),
+    principal TEXT NOT NULL,
+    canonical TEXT NOT NULL,
+    hash TEXT NOT NULL CHECK (length(hash) = 64),
+    PRIMARY KEY (dataset, sequence)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX events_of_principal ON events (dataset, principal, sequence);
+
+  CREATE TRIGGER events_follow_each_other BEFORE INSERT ON events
+  WHEN NEW.sequence <> (SELECT head_sequence + 1 FROM budgets WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'an event follows the one before'); END;
+
+  CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+  BEGIN SELECT RAISE(ABORT, 'an event is never changed'); END;
+
+  CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+  BEGIN SELECT RAISE(ABORT, 'an event is never deleted'); END;
+  `,
+  `
+  -- INSERT OR REPLACE deletes the row that is in its way without asking the triggers on deletion. A number that SQLite is
+  -- yet to give is -1 here.
+  CREATE TRIGGER charges_are_never_replaced BEFORE INSERT ON charges
+  WHEN EXISTS (SELECT 1 FROM charges WHERE id = NEW.id)
+    OR (NEW.number > 0 AND EXISTS (SELECT 1 FROM charges WHERE number = NEW.number))
+  BEGIN SELECT RAISE(ABORT, 'a charge is never replaced'); END;
+
+  CREATE TRIGGER releases_are_never_replaced BEFORE INSERT ON releases
+  WHEN EXISTS (SELECT 1 FROM releases WHERE charge = NEW.charge)
+  BEGIN SELECT RAISE(ABORT, 'a release is never replaced'); END;
+
+  -- Sparse vector sessions. Neither a session nor an answer ever changes: how many were answered and how many positives
+  -- are left follows from the answers that there are, so no counter can be set back.
+  CREATE TABLE sparse_vector_sessions (
+    charge INTEGER NOT NULL PRIMARY KEY REFERENCES charges (number)
+      CHECK (charge BETWEEN 1 AND ${MAX_COUNT}),
+    positives INTEGER NOT NULL CHECK (positives BETWEEN 1 AND ${MAX_COUNT}),
+    terms TEXT NOT NULL CHECK (length(terms) > 0),
+    -- A secret: who knows it learns more from the answers than was paid for.
+    threshold_noise INTEGER NOT NULL CHECK (threshold_noise BETWEEN -${MAX_THRESHOLD_NOISE} AND ${MAX_THRESHOLD_NOISE})
+  ) STRICT;
+
+  CREATE TRIGGER sessions_are_paid_for_and_opened_once BEFORE INSERT ON sparse_vector_sessions
+  WHEN NOT EXISTS (SELECT 1 FROM charges WHERE number = NEW.charge AND state = 'answered')
+    OR EXISTS (SELECT 1 FROM sparse_vector_sessions WHERE charge = NEW.charge)
+  BEGIN SELECT RAISE(ABORT, 'a session is paid for and opened once'); END;
+
+  CREATE TRIGGER sessions_are_never_changed BEFORE UPDATE ON sparse_vector_sessions
+  BEGIN SELECT RAISE(ABORT, 'a session is never changed'); END;
+
+  CREATE TRIGGER sessions_are_never_deleted BEFORE DELETE ON sparse_vector_sessions
+  BEGIN SELECT RAISE(ABORT, 'a session is never deleted'); END;
+
+  CREATE TABLE sparse_vector_answers (
+    session INTEGER NOT NULL REFERENCES sparse_vector_sessions (charge),
+    question INTEGER NOT NULL CHECK (question BETWEEN 1 AND ${MAX_COUNT}),
+    idempotency_key TEXT NOT NULL CHECK (length(idempotency_key) > 0),
+    request_hash TEXT NOT NULL,
+    request TEXT NOT NULL,
+    above INTEGER NOT NULL CHECK (above IN (0, 1)),
+    answer TEXT NOT NULL,
+    PRIMARY KEY (session, question),
+    UNIQUE (session, idempotency_key)
+  ) STRICT;
+
+  -- Counting a session's positives reads as many entries as there are, however many questions were answered.
+  CREATE INDEX sparse_vector_positives ON sparse_vector_answers (session) WHERE above = 1;
+
+  CREATE TRIGGER session_answers_follow_each_other BEFORE INSERT ON sparse_vector_answers
+  WHEN NEW.question <> (
+      SELECT coalesce(max(question), 0) + 1 FROM sparse_vector_answers WHERE session = NEW.session)
+    OR EXISTS (
+      SELECT 1 FROM sparse_vector_answers
+      WHERE session = NEW.session AND idempotency_key = NEW.idempotency_key)
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session follows the one before'); END;
+
+  CREATE TRIGGER session_answers_end_with_the_positives BEFORE INSERT ON sparse_vector_answers
+  WHEN (SELECT count(*) FROM sparse_vector_answers WHERE session = NEW.session AND above = 1)
+    >= (SELECT coalesce(max(positives), 0) FROM sparse_vector_sessions WHERE charge = NEW.session)
+  BEGIN SELECT RAISE(ABORT, 'the session is used up'); END;
+
+  CREATE TRIGGER session_answers_are_never_changed BEFORE UPDATE ON sparse_vector_answers
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session is never changed'); END;
+
+  CREATE TRIGGER session_answers_are_never_deleted BEFORE DELETE ON sparse_vector_answers
+  BEGIN SELECT RAISE(ABORT, 'an answer of a session is never deleted'); END;
+  `,
+  `
+  -- What a budget is counted in. Under zcdp the caps of epsilon and delta are what was granted, and rho is what is spent.
+  ALTER TABLE budgets ADD COLUMN accounting TEXT NOT NULL DEFAULT 'basic'
+    CHECK (accounting IN ('basic', 'zcdp'));
+  ALTER TABLE budgets ADD COLUMN cap_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (cap_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO} AND (accounting = 'zcdp' OR cap_rho_pico = 0));
+  ALTER TABLE budgets ADD COLUMN spent_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (spent_rho_pico BETWEEN 0 AND cap_rho_pico
+      AND (accounting = 'basic' OR (spent_epsilon_nano = 0 AND spent_delta_atto = 0)));
+
+  DROP TRIGGER budgets_never_shrink;
+  CREATE TRIGGER budgets_never_shrink BEFORE UPDATE ON budgets
+  WHEN NEW.dataset <> OLD.dataset OR NEW.accounting <> OLD.accounting
+    OR NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
+    OR NEW.cap_rho_pico < OLD.cap_rho_pico
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.spent_rho_pico < OLD.spent_rho_pico
+    OR NEW.head_sequence < OLD.head_sequence
+  BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+  -- A batch of events moves the head once.
+  DROP TRIGGER events_follow_each_other;
+  CREATE TRIGGER events_follow_each_other BEFORE INSERT ON events
+  WHEN NEW.sequence <> 1 + (SELECT coalesce(max(sequence), 0) FROM events WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'an event follows the one before'); END;
+  CREATE TRIGGER a_head_is_the_last_event BEFORE UPDATE ON budgets
+  WHEN NEW.head_hash IS NOT (SELECT hash FROM events WHERE dataset = NEW.dataset AND sequence = NEW.head_sequence)
+    OR NEW.head_sequence <> (SELECT coalesce(max(sequence), 0) FROM events WHERE dataset = NEW.dataset)
+  BEGIN SELECT RAISE(ABORT, 'the head is the last event'); END;
+
+  CREATE TABLE analysts (
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    principal TEXT NOT NULL CHECK (length(principal) > 0),
+    -- The allotment: all NULL where there is none. Without zcdp its rho is 0.
+    granted_epsilon_nano INTEGER CHECK (granted_epsilon_nano BETWEEN 0 AND ${MAX_EPSILON_NANO}),
+    granted_delta_atto INTEGER CHECK (granted_delta_atto BETWEEN 0 AND ${MAX_CAP_DELTA_ATTO}),
+    limit_rho_pico INTEGER CHECK (limit_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO}),
+    spent_epsilon_nano INTEGER NOT NULL
+      CHECK (spent_epsilon_nano BETWEEN 0 AND coalesce(granted_epsilon_nano, ${MAX_EPSILON_NANO})),
+    spent_delta_atto INTEGER NOT NULL
+      CHECK (spent_delta_atto BETWEEN 0 AND coalesce(granted_delta_atto, ${MAX_CAP_DELTA_ATTO})),
+    spent_rho_pico INTEGER NOT NULL CHECK (spent_rho_pico BETWEEN 0 AND coalesce(limit_rho_pico, ${MAX_RHO_PICO})),
+    -- The part of it that the dataset was not charged again.
+    shared_epsilon_nano INTEGER NOT NULL CHECK (shared_epsilon_nano BETWEEN 0 AND spent_epsilon_nano),
+    shared_delta_atto INTEGER NOT NULL CHECK (shared_delta_atto BETWEEN 0 AND spent_delta_atto),
+    shared_rho_pico INTEGER NOT NULL CHECK (shared_rho_pico BETWEEN 0 AND spent_rho_pico),
+    PRIMARY KEY (dataset, principal),
+    CHECK ((granted_epsilon_nano IS NULL) = (granted_delta_atto IS NULL)
+      AND (granted_epsilon_nano IS NULL) = (limit_rho_pico IS NULL))
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO analysts
+  SELECT dataset, principal, NULL, NULL, NULL, sum(loss_epsilon_nano), sum(loss_delta_atto), 0, 0, 0, 0
+  FROM charges WHERE state <> 'denied' GROUP BY dataset, principal;
+
+  CREATE TRIGGER analysts_are_never_replaced BEFORE INSERT ON analysts
+  WHEN EXISTS (SELECT 1 FROM analysts WHERE dataset = NEW.dataset AND principal = NEW.principal)
+  BEGIN SELECT RAISE(ABORT, 'an analyst has one account'); END;
+  CREATE TRIGGER analysts_are_never_deleted BEFORE DELETE ON analysts
+  BEGIN SELECT RAISE(ABORT, 'an account is never deleted'); END;
+  CREATE TRIGGER analysts_never_unspend BEFORE UPDATE ON analysts
+  WHEN NEW.dataset <> OLD.dataset OR NEW.principal <> OLD.principal
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.spent_rho_pico < OLD.spent_rho_pico
+    OR NEW.shared_epsilon_nano < OLD.shared_epsilon_nano OR NEW.shared_delta_atto < OLD.shared_delta_atto
+    OR NEW.shared_rho_pico < OLD.shared_rho_pico
+  BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+  ALTER TABLE charges ADD COLUMN loss_rho_pico INTEGER NOT NULL DEFAULT 0
+    CHECK (loss_rho_pico BETWEEN 0 AND ${MAX_RHO_PICO});
+  ALTER TABLE charges ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0 CHECK (sharing IN (0, 1));
+  -- The charge whose release answers this one; the dataset was not debited for it.
+  ALTER TABLE charges ADD COLUMN shared_from TEXT REFERENCES charges (id);
+
+  DROP TRIGGER charges_keep_their_debit;
+  CREATE TRIGGER charges_keep_their_debit BEFORE UPDATE ON charges
+  WHEN NEW.number <> OLD.number OR NEW.id <> OLD.id OR NEW.principal <> OLD.principal
+    OR NEW.idempotency_key <> OLD.idempotency_key OR NEW.request_hash <> OLD.request_hash
+    OR NEW.dataset <> OLD.dataset OR NEW.attempt < OLD.attempt OR OLD.state = 'answered'
+    OR (NEW.state = 'denied' AND OLD.state <> 'denied')
+    OR (OLD.state <> 'denied'
+      AND (NEW.loss_epsilon_nano <> OLD.loss_epsilon_nano OR NEW.loss_delta_atto <> OLD.loss_delta_atto
+        OR NEW.loss_rho_pico <> OLD.loss_rho_pico OR NEW.shared_from IS NOT OLD.shared_from))
+  BEGIN SELECT RAISE(ABORT, 'a debit is final'); END;
+
+  -- Of each question on a dataset whose analysts share, the first release.
+  CREATE TABLE shared_releases (
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    request_hash TEXT NOT NULL,
+    charge INTEGER NOT NULL REFERENCES releases (charge),
+    PRIMARY KEY (dataset, request_hash)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TRIGGER shared_releases_are_never_replaced BEFORE INSERT ON shared_releases
+  WHEN EXISTS (SELECT 1 FROM shared_releases WHERE dataset = NEW.dataset AND request_hash = NEW.request_hash)
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  CREATE TRIGGER shared_releases_are_never_changed BEFORE UPDATE ON shared_releases
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  CREATE TRIGGER shared_releases_are_never_deleted BEFORE DELETE ON shared_releases
+  BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
+  `,
+]
+
+/**
+ * Open a ledger's database, creating it (readable by its owner only) where there is none, durable and locked against
+ * every other opener, at the newest schema version. The leases of attempts that an earlier process left are void.
+ * @throws LedgerFault `in-use` or `unusable`.
+ */
+export function openSqliteDatabase(path: string): DatabaseSync {
+  const file = resolve(path)
+  let database: DatabaseSync | undefined
+  try {
+    makePrivate(file)
+    database = new DatabaseSync(file, { readBigInts: true, timeout: 0, defensive: true })
+    configure(database)
+    migrate(database, file)
+    voidLeases(database)
+    // What a crash left in the log may be in the operating system's cache only: writing it through now means that
+    // nothing acknowledged from here on rests on it.
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    flushFolder(dirname(file))
+    return database
+  } catch (error) {
+    if (database?.isOpen) database.close()
+    throw openingFault(error, file)
+  }
+}
+
+function makePrivate(file: string): void {
+  try {
+    // Never opened here where it exists: closing any descriptor of a file drops all of this process's locks on it,
+    // and with them the lock that keeps a second opener out.
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+  }
+}
+
+/** Make the names of file and log survive a loss of power: SQLite tries to, and passes over a failure. */
+function flushFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Before it, and in the withdrawn 3.52.0, a log that is reset while it is written to could corrupt the file. */
+const LEAST_SQLITE = [3, 51, 3] as const
+
+/** Whether a version of SQLite, such as `3.53.4`, is known not to lose what a log in WAL mode holds. */
+export function isSoundSqlite(version: string): boolean {
+  if (version === '3.52.0') return false
+  const parts = version.split('.').map(Number)
+  for (const [place, least] of LEAST_SQLITE.entries()) {
+    const part = parts[place] ?? 0
+    if (part !== least) return part > least
+  }
+  return true
+}
+
+function configure(database: DatabaseSync): void {
+  const version = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
+  if (!isSoundSqlite(version))
+    throw new LedgerFault('unusable', `SQLite ${version} may corrupt a ledger: it must be 3.51.3 or newer`)
+  // The lock comes before the first look at the file, so that there never is memory shared with another process.
+  database.exec('PRAGMA locking_mode = EXCLUSIVE')
+  expectPragma(database, 'journal_mode = WAL', 'wal')
+  database.exec(`
+    PRAGMA synchronous = FULL;
+    PRAGMA fullfsync = ON;
+    PRAGMA checkpoint_fullfsync = ON;
+    PRAGMA foreign_keys = ON;
+    PRAGMA trusted_schema = OFF;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -16384;
+    PRAGMA wal_autocheckpoint = 16000;
+  `)
+  expectPragma(database, 'synchronous', 2n)
+  expectPragma(database, 'foreign_keys', 1n)
+}
+
+function expectPragma(database: DatabaseSync, pragma: string, expected: SQLOutputValue): void {
+  const value = pragmaValue(database, pragma)
+  if (value !== expected) throw new Error(`SQLite answers ${value} to PRAGMA ${pragma}`)
+}
+
+function pragmaValue(database: DatabaseSync, pragma: string): SQLOutputValue | undefined {
+  // To the end: a pragma that changes something answers first, then writes, and that may fail.
+  const [row] = database.prepare(`PRAGMA ${pragma}`).all()
+  return row === undefined ? undefined : Object.values(row)[0]
+}
+
+function migrate(database: DatabaseSync, file: string): void {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const version = Number(pragmaValue(database, 'user_version'))
+    const owner = pragmaValue(database, 'application_id')
+    const empty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+    if (owner !== APPLICATION_ID && !(empty && owner === 0n && version === 0)) {
+      throw new LedgerFault('unusable', `${file} is a SQLite database, but not a ledger`)
+    }
+    if (version > MIGRATIONS.length) {
+      throw new LedgerFault(
+        'unusable',
+        `the ledger ${file} has schema version ${version}; this release knows ${MIGRATIONS.length} at most`,
+      )
+    }
+    for (const step of MIGRATIONS.slice(version)) database.exec(step)
+    database.exec(
+      `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`,
+    )
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Whoever held the leases is gone, or this lock could not have been taken: their questions may be asked again at once. */
+function voidLeases(database: DatabaseSync): void {
+  database.exec(`
+    UPDATE charges SET lease_expires_at_ms = leased_at_ms
+    WHERE state = 'charged' AND lease_expires_at_ms > leased_at_ms
+  `)
+}
+
+const SQLITE_BUSY = 5
+const SQLITE_FULL = 13
+/** A value that the tables refuse: too big, against a constraint, of the wrong type, at an unknown place. */
+const SQLITE_REFUSALS: readonly number[] = [18, 19, 20, 25]
+
+function openingFault(error: unknown, file: string): unknown {
+  if (error instanceof LedgerFault) return error
+  if (sqliteCode(error) === SQLITE_BUSY) {
+    return new LedgerFault('in-use', `another process has the ledger ${file} open`, error)
+  }
+  const reason = error instanceof Error ? error.message : String(error)
+  return new LedgerFault('unusable', `the ledger ${file} cannot be opened: ${reason}`, error)
+}
+
+/** Whether an error of SQLite says that the disk is full: the one failed write after which it is safe to continue. */
+export function isDiskFull(error: unknown): boolean {
+  return sqliteCode(error) === SQLITE_FULL
+}
+
+/** Whether an error comes from below the tables, as from the disk or a corrupt page, rather than from a refused value. */
+export function isStoreError(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code !== undefined && !SQLITE_REFUSALS.includes(code)
+}
+
+function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error && 'errcode' in error && typeof error.errcode === 'number')) return undefined
+  // The lowest byte is the code; the rest says in more detail where it arose.
+  return error.errcode & 0xff
+}

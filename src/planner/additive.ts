@@ -1,0 +1,258 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../../schemas/query.ts'
+import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
+import { type Grouping, planGrouping } from './grouping.ts'
+import { LARGEST_ANSWER, type PlanLimits } from './plan-limits.ts'
+import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
+
+/** The kinds of query that are answered by adding noise to sums and counts. */
+export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
+
+/** How many rows a mean is over: a public number, or a noisy count, by its place among the statistics. */
+export type RowCount =
+  | { readonly kind: 'public'; readonly rows: number }
+  | { readonly kind: 'noisy'; readonly statistic: number }
+
+/** How one number that people read comes from the noisy statistics of its cell. Numbers are places among the statistics. */
+export type Estimate =
+  | { readonly kind: 'count' | 'count-distinct'; readonly statistic: number }
+  | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
+  | {
+      readonly kind: 'mean'
+      readonly column: NumericColumn
+      readonly sum: number
+      readonly rows: RowCount
+    }
+  /** From the sum and the sum of squares about the middle of the range. */
+  | {
+      readonly kind: 'variance' | 'standard-deviation'
+      readonly column: NumericColumn
+      readonly squares: number
+      readonly sum: number
+      readonly rows: RowCount
+    }
+  /** Of rows whose number is public. */
+  | { readonly kind: 'proportion'; readonly statistic: number; readonly rows: number }
+  /** From two cells of one count: the rows it does not hold for, then those it holds for. */
+  | { readonly kind: 'proportion-of-cells'; readonly statistic: number }
+
+/** What a query asks of the data, and how its answer comes from that. */
+export interface AdditiveShape {
+  readonly aggregate: Aggregate
+  /** The cells of the answer; none: one cell. */
+  readonly groupings: readonly Grouping[]
+  /** For each cell of the answer. */
+  readonly estimates: readonly Estimate[]
+  /** Whether every statistic is a whole number in people's units, so that integer noise is offered. */
+  readonly wholeNumbers: boolean
+}
+
+/**
+ * The aggregate that a query needs and the estimates that its answer shows.
+ * @throws Refusal `query-does-not-fit` for what does not fit the dataset or would be too large an answer.
+ */
+export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): AdditiveShape {
+  const groupings = planGroupings(query, dataset, limits)
+  const statistics: Statistic[] = []
+  const sources: Sources = {
+    dataset,
+    everyRow: query.where === undefined && groupings.length === 0,
+    place: (statistic) => placeOf(statistic, statistics),
+  }
+  const estimates = estimatesOf(query, sources)
+  const groupBy = groupings.map((grouping) => grouping.key)
+  if (estimates.some(({ kind }) => kind === 'proportion-of-cells') && query.kind === 'proportion') {
+    groupBy.push({ kind: 'predicate', predicate: planPredicate(query.of, dataset, 'of') })
+  }
+  return {
+    aggregate: {
+      ...(query.where === undefined ? {} : { where: planPredicate(query.where, dataset, 'where') }),
+      groupBy,
+      statistics,
+      bounding: { kind: 'one-row-each' },
+    },
+    groupings,
+    estimates,
+    wholeNumbers: estimates.every(
+      (estimate) => !('column' in estimate) || estimate.column.type === 'integer',
+    ),
+  }
+}
+
+/** What estimates are made from. */
+interface Sources {
+  readonly dataset: Dataset
+  /** Whether every row of the dataset is in the one cell, so that a public number of rows is that of the cell. */
+  readonly everyRow: boolean
+  /** Has a statistic measured, once however many estimates need it, and tells its place. */
+  readonly place: (statistic: Statistic) => number
+}
+
+function placeOf(statistic: Statistic, statistics: Statistic[]): number {
+  const known = statistics.findIndex((other) => isDeepStrictEqual(other, statistic))
+  return known === -1 ? statistics.push(statistic) - 1 : known
+}
+
+function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[] {
+  switch (query.kind) {
+    case 'count':
+    case 'histogram':
+    case 'contingency':
+      return [{ kind: 'count', statistic: sources.place({ kind: 'count' }) }]
+    case 'sum':
+    case 'mean':
+    case 'variance':
+    case 'standardDeviation':
+      return [numericEstimate(query.kind, query.column, 'column', sources)]
+    case 'proportion':
+      return [proportionEstimate(query.of, sources)]
+    case 'countDistinct': {
+      const { key } = planGrouping(query.column, sources.dataset, 'column')
+      const statistic = sources.place({ kind: 'count-distinct', of: withoutNullCell(key) })
+      return [{ kind: 'count-distinct', statistic }]
+    }
+    case 'groupBy':
+      return query.statistics.map((statistic, position) =>
+        statistic.kind === 'count'
+          ? { kind: 'count', statistic: sources.place({ kind: 'count' }) }
+          : numericEstimate(statistic.kind, statistic.column, `statistics.${position}.column`, sources),
+      )
+  }
+}
+
+type NumericStatistic = Extract<GroupStatistic, { column: string }>['kind']
+
+/**
+ * Where the number of rows that count is public, a mean is one noisy sum divided by it. Elsewhere it is a noisy sum
+ * about the middle of the range over a noisy count: a row then moves the sum by half the range at most, whatever the
+ * range's distance from 0. A variance adds the sum of squares about the middle, which a row moves by a quarter of the
+ * range's square at most.
+ */
+function numericEstimate(kind: NumericStatistic, name: string, field: string, sources: Sources): Estimate {
+  const column = requireNumericColumn(sources.dataset, name, field)
+  const sum = (factor: bigint, offset: bigint) =>
+    sources.place({ kind: 'affine-sum', column: column.name, factor, offset })
+  // In half steps, so that the middle of an odd range is a whole number of them too.
+  const offset = -(column.lowerIndex + column.upperIndex)
+  switch (kind) {
+    case 'sum':
+      return { kind: 'sum', column, statistic: sum(1n, 0n) }
+    case 'mean':
+      return { kind: 'mean', column, sum: sum(2n, offset), rows: rowsOf(column, sources) }
+    case 'variance':
+    case 'standardDeviation': {
+      requireSquares(column, field)
+      const squares = { kind: 'affine-square-sum', column: column.name, factor: 2n, offset } as const
+      return {
+        kind: kind === 'variance' ? 'variance' : 'standard-deviation',
+        column,
+        squares: sources.place(squares),
+        sum: sum(2n, offset),
+        rows: rowsOf(column, sources),
+      }
+    }
+  }
+}
+
+function rowsOf(column: NumericColumn, { dataset, everyRow, place }: Sources): RowCount {
+  if (dataset.rows !== undefined && everyRow && !column.nullable)
+    return { kind: 'public', rows: dataset.rows }
+  return {
+    kind: 'noisy',
+    statistic: place(column.nullable ? { kind: 'count', column: column.name } : { kind: 'count' }),
+  }
+}
+
+/**
+ * Of a public number of rows, a noisy count divided by it. Elsewhere two noisy counts, of the rows with and of those
+ * without: a row is in one of them, so both together cost what one does.
+ */
+function proportionEstimate(of: QueryPredicate, { dataset, everyRow, place }: Sources): Estimate {
+  if (dataset.rows === undefined || !everyRow)
+    return { kind: 'proportion-of-cells', statistic: place({ kind: 'count' }) }
+  const where = planPredicate(of, dataset, 'of')
+  return { kind: 'proportion', statistic: place({ kind: 'count', where }), rows: dataset.rows }
+}
+
+/** @throws Refusal `query-does-not-fit` for a column that is not numeric. */
+export function requireNumericColumn(dataset: Dataset, name: string, field: string): NumericColumn {
+  const column = requireColumn(dataset, name, field)
+  if (isNumeric(column)) return column
+  throw refuseField('query-does-not-fit', field, `must be numeric, and ${name} is of type ${column.type}`)
+}
+
+function requireSquares(column: NumericColumn, field: string): void {
+  if (-column.lowerIndex <= LARGEST_SQUARED_INDEX && column.upperIndex <= LARGEST_SQUARED_INDEX) return
+  throw refuseField(
+    'query-does-not-fit',
+    field,
+    `needs bounds within ${LARGEST_SQUARED_INDEX} steps of 0, and those of ${column.name} are further out`,
+  )
+}
+
+function withoutNullCell(key: GroupKey): GroupKey {
+  return 'nullCell' in key ? { ...key, nullCell: false } : key
+}
+
+function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): readonly Grouping[] {
+  switch (query.kind) {
+    case 'histogram':
+      return planTable([query.column], () => 'column', 'column', dataset, limits)
+    case 'contingency':
+      return planTable(query.columns, (position) => `columns.${position}`, 'columns', dataset, limits)
+    case 'groupBy':
+      return planTable(
+        query.keys,
+        (position) => `keys.${position}`,
+        'keys',
+        dataset,
+        limits,
+        query.statistics.length,
+      )
+    case 'count':
+    case 'sum':
+    case 'mean':
+    case 'variance':
+    case 'standardDeviation':
+    case 'proportion':
+    case 'countDistinct':
+      return []
+  }
+}
+
+function planTable(
+  columns: readonly GroupingColumn[],
+  fieldOf: (position: number) => string,
+  field: string,
+  dataset: Dataset,
+  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
+  estimates = 0,
+): readonly Grouping[] {
+  const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
+  const repeated = groupings.findIndex(
+    ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
+  )
+  if (repeated !== -1) throw refuseField('query-does-not-fit', fieldOf(repeated), 'is named twice')
+  const cells = groupings.reduce((product, grouping) => product * grouping.labels.length, 1)
+  if (cells > maxCells) {
+    throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are answered`)
+  }
+  const frame = LONGEST_CELL_FRAME + estimates * LONGEST_ESTIMATE
+  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), frame)
+  if (cells * longestCell > maxCharacters) {
+    throw refuseField('query-does-not-fit', field, 'span too many cells of too long names for one answer')
+  }
+  return groupings
+}
+
+/** What a cell has around its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
+const LONGEST_CELL_FRAME = 50
+/** What each of several estimates adds: `{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`. */
+const LONGEST_ESTIMATE = 80
+
+/** The characters of one column's part of a cell's key, at the most. */
+function longestKey({ column, labels }: Grouping): number {
+  return Math.max(...labels.map((label) => JSON.stringify({ [column]: label }).length))
+}

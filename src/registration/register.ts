@@ -1,0 +1,233 @@
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import { type DatasetDeclaration, declareColumns, declareDataset } from '../catalog/declaration.ts'
+import { copySource } from '../catalog/source-file.ts'
+import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
+import { ingest } from '../engines/duckdb/ingest.ts'
+import { canonicalJson } from '../ledger/canonical.ts'
+import { openedForNeighbours } from '../ledger/event.ts'
+import type { Budget, Ledger } from '../ledger/ledger.ts'
+import {
+  type Accounting,
+  amountBoughtBy,
+  amountNumbers,
+  coversAmount,
+  noAmount,
+} from '../privacy/accounting.ts'
+import {
+  deltaFromWire,
+  epsilonFromWire,
+  lossNumbers,
+  MAX_BUDGET_EPSILON,
+  type PrivacyLoss,
+} from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
+
+/** What registering needs. */
+export interface RegistryDependencies {
+  readonly catalog: Catalog
+  readonly engine: DuckDbEngine
+  readonly ledger: Ledger
+  /** Sources lie below it. Absolute. */
+  readonly dataDirectory: string
+}
+
+/** A registration as a custodian sends it. */
+export type RegistrationRequest = DatasetDeclaration & {
+  readonly budget: CatalogEntry['budget']
+}
+
+/** A dataset that is registered, and all that its budget may reveal. */
+export interface Registered {
+  readonly entry: CatalogEntry
+  readonly granted: PrivacyLoss
+  /** Whether it was not there before. */
+  readonly created: boolean
+}
+
+/** Registers and withdraws datasets, one at a time. */
+export interface Registry {
+  /**
+   * Register a dataset: check the declaration, ingest the file, open the budget, publish. The same registration again
+   * changes nothing and says so.
+   * @throws Refusal where a rule is broken; nothing is left behind then.
+   */
+  register(request: RegistrationRequest, principal: string): Promise<Registered>
+  /**
+   * Withdraw a dataset and its ingested rows. Its budget, with all that was spent, stays for whatever is registered
+   * under the id again.
+   * @throws Refusal `unknown-dataset`
+   */
+  withdraw(id: string): Promise<void>
+  /** Take over what other processes on the same data folder have registered or withdrawn. */
+  refresh(): Promise<void>
+}
+
+export function createRegistry(dependencies: RegistryDependencies): Registry {
+  let last: Promise<unknown> = Promise.resolve()
+  const oneAtATime = <Result>(task: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(task)
+    last = result.catch(() => undefined)
+    return result
+  }
+  /** Among all replicas, and with what they have registered and withdrawn: versions are given once. */
+  const alone = <Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result> =>
+    dependencies.ledger.exclusively(async (requireAlone) => {
+      await dependencies.catalog.refresh(dependencies.engine)
+      return task(requireAlone)
+    })
+  return {
+    register: (request, principal) =>
+      oneAtATime(() => alone((requireAlone) => register(dependencies, request, principal, requireAlone))),
+    withdraw: (id) => oneAtATime(() => alone((requireAlone) => withdraw(dependencies, id, requireAlone))),
+    refresh: () => oneAtATime(() => dependencies.catalog.refresh(dependencies.engine)),
+  }
+}
+
+async function register(
+  dependencies: RegistryDependencies,
+  request: RegistrationRequest,
+  principal: string,
+  requireAlone: () => Promise<void>,
+): Promise<Registered> {
+  const { catalog, engine, ledger, dataDirectory } = dependencies
+  const { budget: requestedBudget, ...declaration } = request
+  const granted: PrivacyLoss = {
+    epsilonNano: epsilonFromWire(requestedBudget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(requestedBudget.delta, 'budget.delta'),
+  }
+  const { accounting } = declaration
+  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
+    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 to buy any rho (zcdp)')
+  const columns = declareColumns(declaration)
+  const { id, source } = declaration
+  const existing = catalog.get(id)
+  const opened = await ledger.budget(id)
+  if (existing === undefined && opened !== undefined) {
+    requireSameBudget(opened, accounting, granted, id)
+    // The events of budgets that earlier releases opened do not say; then what was withdrawn last does.
+    const before = (await openedForNeighbours(ledger, id)) ?? catalog.lastNeighbours(id)
+    requireSameNeighbours(before, declaration)
+  }
+
+  // The ledger outlives the catalog: a question must not find the answer to one about another file.
+  const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
+  const rowsFile = catalog.rowsFile({ id, version })
+  const copy = `${rowsFile}.source`
+  await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
+  let publishing = false
+  try {
+    const sourceDigest = await copySource(dataDirectory, source, copy)
+    if (existing !== undefined) {
+      const entry = requireSame(existing, request, sourceDigest)
+      return { entry, granted: opened?.granted ?? granted, created: false }
+    }
+
+    const { rows } = await ingest({ sourcePath: copy, format: source.format, columns, targetPath: rowsFile })
+    if (declaration.neighbours === 'change-one' && rows === 0) {
+      throw new Refusal(
+        'source-does-not-fit',
+        'Under change-one neighbours a dataset needs at least one row.',
+        [{ field: 'source.path', rule: 'must name a file with at least one row' }],
+      )
+    }
+    const entry: CatalogEntry = {
+      declaration,
+      budget: requestedBudget,
+      dataset: declareDataset(declaration, version, rows),
+      registeredAt: new Date().toISOString(),
+      sourceDigest,
+    }
+    await engine.open(entry.dataset)
+    const outcome = await ledger.openBudget(
+      id,
+      { accounting, granted, neighbours: declaration.neighbours },
+      principal,
+    )
+    if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
+    await requireAlone()
+    publishing = true
+    await catalog.add(entry)
+    return { entry, granted: outcome.kind === 'exists' ? outcome.budget.granted : granted, created: true }
+  } catch (error) {
+    await engine.closeDataset({ id, version })
+    // An entry that may be on the disk needs its rows; if it is not, the next start removes them.
+    if (!publishing) await rm(rowsFile, { force: true })
+    throw error
+  } finally {
+    await rm(copy, { force: true })
+  }
+}
+
+/** An id's budget outlives its dataset, so that registering again cannot reset what was spent, nor raise the cap. */
+function requireSameBudget(
+  { granted, cap, spent }: Budget,
+  accounting: Accounting,
+  asked: PrivacyLoss,
+  id: string,
+): void {
+  const sameAccounting = cap.accounting === accounting
+  if (sameAccounting && granted.epsilonNano === asked.epsilonNano && granted.deltaAtto === asked.deltaAtto)
+    return
+  throw new Refusal(
+    'budget-account-exists',
+    `${id} has a budget from an earlier registration, which stays as it is. Register with that cap and that ` +
+      'accounting, then raise the cap by a grant.',
+    [
+      sameAccounting
+        ? { field: 'budget', rule: 'must be the cap the id already has' }
+        : { field: 'accounting', rule: `must be ${cap.accounting}, which the id's budget is counted in` },
+    ],
+    { cap: lossNumbers(granted), spent: amountNumbers(spent) },
+  )
+}
+
+/**
+ * What was spent was priced for one kind of neighbours, and adds up for those alone: for a row replaced, what was spent on rows
+ * added or removed counts up to twice.
+ * @param before absent where an earlier release opened the budget and withdrew the dataset
+ */
+function requireSameNeighbours(
+  before: Neighbours | undefined,
+  { id, neighbours }: Pick<DatasetDeclaration, 'id' | 'neighbours'>,
+): void {
+  if (before === undefined || before === neighbours) return
+  throw new Refusal(
+    'budget-account-exists',
+    `What is spent of the budget of ${id} counts for ${before} neighbours, and is not known for others. Register with these, ` +
+      'or under another id.',
+    [{ field: 'neighbours', rule: `must be ${before}, for which the id's budget was opened` }],
+  )
+}
+
+/** The entry there is, where it came from the same file and the same request; what was granted since is no matter. */
+function requireSame(
+  existing: CatalogEntry,
+  request: RegistrationRequest,
+  sourceDigest: string,
+): CatalogEntry {
+  const { declaration, budget } = existing
+  const same =
+    existing.sourceDigest === sourceDigest &&
+    canonicalJson({ ...declaration, budget }) === canonicalJson(request)
+  if (same) return existing
+  throw new Refusal(
+    'dataset-exists',
+    `${request.id} is registered with another file, declaration or budget.`,
+    [{ field: 'id', rule: 'must be new, or the registration must be the same as before' }],
+  )
+}
+
+async function withdraw(
+  { catalog, engine }: RegistryDependencies,
+  id: string,
+  requireAlone: () => Promise<void>,
+): Promise<void> {
+  const entry = catalog.get(id)
+  if (entry === undefined) throw new Refusal('unknown-dataset', `There is no dataset ${id}.`)
+  await requireAlone()
+  await catalog.remove(id)
+  await engine.closeDataset(entry.dataset)
+}

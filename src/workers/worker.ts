@@ -1,0 +1,91 @@
+import { registerHooks } from 'node:module'
+import type { MessagePort } from 'node:worker_threads'
+import { evaluateQuery } from '../evaluation/evaluation.ts'
+import type { EvaluationInput } from '../evaluation/input.ts'
+import { systemEntropy } from '../mechanisms/samplers/entropy.ts'
+import type { Theme } from '../plots/plot.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import { epsilonOfColumns, riskOfColumns } from '../risk/columns.ts'
+import { type Picture, plotOf } from './plots.ts'
+
+/*
+ * What runs in the threads of the computation pool. Each export is a computation; input and result travel as structured
+ * clones.
+ */
+
+// A thread that is killed while a module awaits something at its top level ends the whole process (V8 in Node 24). Vega's canvas
+// for Node is such a module; its canvas for browsers is not, and no canvas is drawn on here.
+registerHooks({
+  resolve(specifier, context, next) {
+    const found = next(specifier, context)
+    if (specifier !== 'vega-canvas') return found
+    return { ...found, url: found.url.replace('.node.js', '.browser.js') }
+  },
+})
+
+/** What the pool calls a computation with. */
+interface Call<Input> {
+  readonly input: Input
+  /** Where it tells how far it is. */
+  readonly progress: MessagePort
+}
+
+/** What a computation tells while it is under way. */
+export type WorkerMessage =
+  | { readonly kind: 'begun' }
+  | { readonly kind: 'progress'; readonly progress: unknown }
+
+/** An error loses its class on the way out of a thread, so a refusal leaves as what it is made of. */
+type Outcome<Result> =
+  | { readonly result: Result }
+  | { readonly refused: Required<ConstructorParameters<typeof Refusal>> }
+
+/** @param load what the thread's first of its kind has to load, outside of its own time */
+function computation<Input, Result>(
+  compute: (input: Input, onProgress: (progress: unknown) => void) => Result | Promise<Result>,
+  load: () => Promise<unknown> = async () => {},
+) {
+  return async ({ input, progress }: Call<Input>): Promise<Outcome<Result>> => {
+    const tell = (told: WorkerMessage) => progress.postMessage(told)
+    await load()
+    tell({ kind: 'begun' })
+    try {
+      return { result: await compute(input, (made) => tell({ kind: 'progress', progress: made })) }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const { code, message, errors, facts } = error
+      return { refused: [code, message, errors, facts] }
+    }
+  }
+}
+
+/** What an adversary learns of who was released. */
+export const risk = computation(riskOfColumns)
+
+/** The epsilons that an accepted risk allows. */
+export const epsilon = computation(epsilonOfColumns)
+
+const loadDrawing = () => import('../plots/draw.ts')
+
+/** A picture as SVG. What draws is loaded when the first is asked for. */
+export const draw = computation(
+  async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
+    const plot = await plotOf(picture, systemEntropy())
+    const { drawPlot } = await loadDrawing()
+    return drawPlot(plot, theme)
+  },
+  loadDrawing,
+)
+
+/** How far off the answers to a query are, as JSON: a long text is quicker to hand over than what it is made of. */
+export const evaluation = computation(
+  async ({ plan, exact, runs, shown }: EvaluationInput, onProgress): Promise<string> =>
+    JSON.stringify(
+      await evaluateQuery(plan, exact, {
+        runs,
+        shown,
+        noiseSource: systemEntropy(),
+        onProgress,
+      }),
+    ),
+)

@@ -1,0 +1,350 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import seedrandom from 'seedrandom'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
+import {
+  type AnswerDependencies,
+  AnswerFailure,
+  answer,
+  answerBatch,
+  type Question,
+} from '../../src/answers/answer.ts'
+import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
+import { plan } from '../../src/planner/plan.ts'
+import { report } from '../../src/planner/report.ts'
+import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { epsilonSpent } from '../balances.ts'
+import { people } from '../planner/people.ts'
+
+let directory = ''
+let ledger: Ledger
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'sotto-answer-'))
+  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
+  await ledger.openBudget(
+    'people',
+    {
+      accounting: 'basic',
+      neighbours: 'add-remove',
+      granted: { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
+    },
+    'custodian',
+  )
+})
+afterEach(async () => {
+  await ledger.close()
+  await rm(directory, { recursive: true })
+})
+
+const question: Question = {
+  principal: 'analyst',
+  dataset: people('add-remove'),
+  query: querySchema.parse({ kind: 'count', epsilon: 1 }),
+}
+
+function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}): AnswerDependencies {
+  return {
+    engine: {
+      aggregate,
+      countIndexes: () => Promise.reject(new EngineFailure()),
+      countTexts: () => Promise.reject(new EngineFailure()),
+      healthy: async () => true,
+      close: async () => undefined,
+    },
+    ledger: { ...ledger, ...over },
+    noiseSource: systemEntropy(),
+    limits: { maxCells: 100 },
+    leaseMs: 60_000,
+  }
+}
+
+const spent = async () => {
+  const budget = await ledger.budget('people')
+  return budget === undefined ? undefined : epsilonSpent(budget)
+}
+const kinds = async () =>
+  (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
+
+test('the debit is durable before the engine is asked, and the answer before it is handed out', async () => {
+  const order: string[] = []
+  const deps = dependencies(
+    async () => {
+      order.push(`aggregate after ${await spent()}`)
+      return [[100n]]
+    },
+    {
+      recordAnswer: async (...call) => {
+        order.push('record')
+        return ledger.recordAnswer(...call)
+      },
+    },
+  )
+  const { body, replayed } = await answer(deps, question)
+  order.push('answer')
+  expect(order).toEqual(['aggregate after 1', 'record', 'answer'])
+  expect(replayed).toBe(false)
+  expect((await ledger.release(JSON.parse(body).id))?.answer).toBe(body)
+})
+
+describe('every number that leaves carries its own noise', () => {
+  /** The same uniform integers each time it is made. */
+  const taped = () => {
+    const random = seedrandom('tape')
+    const words = { next: () => random.int32() >>> 0 }
+    return uniformFromWords(words)
+  }
+  const sampled = (query: Question['query'], integers: readonly (readonly bigint[])[]) => {
+    const planned = plan(query, question.dataset, { maxCells: 100 })
+    if (planned.kind !== 'additive') throw new Error('sums and counts are asked for')
+    const source = taped()
+    const noisy = planned.measurements.map((measurement, statistic) => {
+      const sample = noiseSampler(measurement.noise, source)
+      return (integers[statistic] ?? []).map(
+        (value) => (value << BigInt(measurement.fractionBits)) + sample(),
+      )
+    })
+    return { planned, noisy }
+  }
+
+  test.each([
+    ['a table', { kind: 'contingency', columns: ['Region', 'Sex'] }, [Array.from({ length: 8 }, () => 0n)]],
+    ['a Laplace table', { kind: 'histogram', column: 'Region', mechanism: 'laplace' }, [[5n, 5n, 5n, 5n]]],
+    ['both parts of a mean', { kind: 'mean', column: 'Age', mechanism: 'laplace' }, [[-400n], [10n]]],
+    ['all parts of a variance', { kind: 'variance', column: 'Age' }, [[40_000n], [-400n], [10n]]],
+    [
+      'every statistic of every group',
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Income' }],
+        delta: 1e-6,
+        mechanism: 'gaussian',
+      },
+      [
+        [3n, 4n],
+        [50n, -60n],
+        [2n, 4n],
+      ],
+    ],
+    [
+      'both parts of a Gaussian mean',
+      { kind: 'mean', column: 'Age', mechanism: 'gaussian', delta: 1e-6 },
+      [[-4000n], [1000n]],
+    ],
+  ])('%s', async (_name, wire, integers) => {
+    const query = querySchema.parse({ epsilon: 0.01, ...wire })
+    const deps = { ...dependencies(async () => integers), noiseSource: taped() }
+    const { body } = await answer(deps, { ...question, query })
+    const { planned, noisy } = sampled(query, integers)
+    expect(JSON.parse(body).result).toEqual(
+      JSON.parse(JSON.stringify(report(planned, { kind: 'additive', noisy }).result)),
+    )
+    // The tape has noise to give: no entry is left as it was, and no two get the same.
+    const noise = noisy.flatMap((vector, statistic) => {
+      const bits = BigInt(planned.measurements[statistic]?.fractionBits ?? 0)
+      return vector.map((value, cell) => value - ((integers[statistic]?.[cell] ?? 0n) << bits))
+    })
+    expect(noise).not.toContain(0n)
+    expect(new Set(noise).size).toBe(noise.length)
+  })
+})
+
+describe('an engine that fails', () => {
+  test('gives one constant failure, stays charged, and the same question is answered under the same charge', async () => {
+    let calls = 0
+    const deps = dependencies(async () => {
+      calls += 1
+      if (calls === 1) throw new EngineFailure()
+      return [[100n]]
+    })
+    await expect(answer(deps, question)).rejects.toThrow(AnswerFailure)
+    expect(await spent()).toBe(1)
+    const { body } = await answer(deps, question)
+    expect(JSON.parse(body).budget.spent.epsilon).toBe(1)
+    expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
+  })
+
+  test.each([new EngineFailure(), new TypeError('the secret 42 is no integer'), new RangeError('Mr X')])(
+    'tells nothing of what went wrong (%#)',
+    async (error) => {
+      const failure = await answer(
+        dependencies(async () => {
+          throw error
+        }),
+        question,
+      ).catch((caught: unknown) => caught)
+      expect(failure).toBeInstanceOf(AnswerFailure)
+      expect(JSON.stringify(failure) + String(failure)).not.toMatch(/42|Mr X/)
+    },
+  )
+})
+
+test('an answer that cannot be stored never leaves, and the retry is answered under the same charge', async () => {
+  let bodies = 0
+  const aggregate = async () => [[100n]]
+  const refuseToStore = dependencies(aggregate, {
+    recordAnswer: async () => {
+      bodies += 1
+      throw new Error('the disk is full')
+    },
+    recordFailure: (id, attempt) => ledger.recordFailure(id, attempt),
+  })
+  await expect(answer(refuseToStore, question)).rejects.toThrow(AnswerFailure)
+  expect(bodies).toBe(1)
+  await answer(dependencies(aggregate), question)
+  expect(await spent()).toBe(1)
+})
+
+test('the answer of an attempt that was overtaken is dropped', async () => {
+  const overtaken = dependencies(async () => [[100n]], { recordAnswer: async () => false })
+  await expect(answer(overtaken, question)).rejects.toMatchObject({ code: 'query-in-flight' })
+})
+
+test('while a question is being answered its repeat waits, and then gets the same bytes', async () => {
+  let release = () => {}
+  const gate = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let entered = () => {}
+  const inside = new Promise<void>((resolve) => {
+    entered = resolve
+  })
+  const slow = dependencies(async () => {
+    entered()
+    await gate
+    return [[100n]]
+  })
+  const first = answer(slow, question)
+  await inside
+  const repeat = answer(slow, question)
+  await expect(repeat).rejects.toBeInstanceOf(Refusal)
+  await expect(repeat).rejects.toMatchObject({ code: 'query-in-flight', facts: { retryAfterSeconds: 2 } })
+  release()
+  const { body } = await first
+  expect(await answer(slow, question)).toEqual({ body, replayed: true })
+  expect(await spent()).toBe(1)
+})
+
+test('a question that was given up before the debit costs nothing', async () => {
+  const given = answer(
+    dependencies(async () => [[100n]]),
+    { ...question, givenUp: () => true },
+  )
+  await expect(given).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await spent()).toBe(0)
+})
+
+test('two principals do not share a release', async () => {
+  const deps = dependencies(async () => [[100n]])
+  await answer(deps, question)
+  const other = await answer(deps, { ...question, principal: 'other' })
+  expect(other.replayed).toBe(false)
+  expect(await spent()).toBe(2)
+})
+
+test('another version of the dataset is another question', async () => {
+  const deps = dependencies(async () => [[100n]])
+  await answer(deps, question)
+  const renewed = await answer(deps, { ...question, dataset: { ...question.dataset, version: 'v2' } })
+  expect(renewed.replayed).toBe(false)
+})
+
+test('cost and refusal do not depend on data: every data gives the same debit', async () => {
+  for (const [index, rows] of [0n, 1n, 10n ** 30n].entries()) {
+    await answer(
+      dependencies(async () => [[rows]]),
+      { ...question, idempotencyKey: `k${index}` },
+    )
+    expect(await spent()).toBe(index + 1)
+  }
+})
+
+test.each([[[]], [[[]]], [[[1n, 2n]]]])(
+  'an engine that gives other cells than asked for releases nothing: %#',
+  async (integers) => {
+    await expect(
+      answer(
+        dependencies(async () => integers),
+        question,
+      ),
+    ).rejects.toThrow(AnswerFailure)
+  },
+)
+
+describe('a batch', () => {
+  const queries = [1, 2, 3].map((epsilon) => querySchema.parse({ kind: 'count', epsilon }))
+  const batch = { principal: 'analyst', dataset: question.dataset, queries }
+
+  test('is charged before anything is read, and its queries are read one after the other', async () => {
+    const order: string[] = []
+    const leases: number[] = []
+    const deps = dependencies(
+      async () => {
+        order.push(`begin after ${await spent()}`)
+        await setImmediate()
+        order.push('end')
+        return [[100n]]
+      },
+      {
+        charge: (request) => {
+          leases.push(request.leaseMs)
+          return ledger.charge(request)
+        },
+      },
+    )
+    const { body } = await answerBatch(deps, batch)
+    expect(order).toEqual(['begin after 6', 'end', 'begin after 6', 'end', 'begin after 6', 'end'])
+    // Each has its own time limit, and nobody takes the charge over before all of them are up.
+    expect(leases).toEqual([3 * 60_000])
+    expect(JSON.parse(body).answers).toHaveLength(3)
+    expect(await kinds()).toEqual(['opened', 'charged', 'answered'])
+  })
+
+  test('of which one query fails keeps nothing, and is answered afresh under the same charge', async () => {
+    let calls = 0
+    const deps = dependencies(async () => {
+      calls += 1
+      if (calls === 2) throw new EngineFailure()
+      return [[100n]]
+    })
+    await expect(answerBatch(deps, batch)).rejects.toThrow(AnswerFailure)
+    expect(calls).toBe(2)
+    expect((await answerBatch(deps, batch)).replayed).toBe(false)
+    expect((await answerBatch(deps, batch)).replayed).toBe(true)
+    expect([calls, await spent()]).toEqual([5, 6])
+    expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
+  })
+
+  test('has one answer’s room for all of its queries', async () => {
+    const categories = Array.from({ length: 60 }, (_, place) => `${place}`.padEnd(200, 'x'))
+    const column = {
+      type: 'category',
+      categories,
+      nullable: false,
+      invalidValue: { kind: 'refuse' },
+    } as const
+    const columns = [
+      { ...column, name: 'a' },
+      { ...column, name: 'b' },
+    ]
+    const wide = { ...batch, dataset: { ...batch.dataset, columns } }
+    const table = querySchema.parse({ kind: 'contingency', columns: ['a', 'b'], epsilon: 1 })
+    const deps = { ...dependencies(async () => []), limits: { maxCells: 100_000 } }
+    await expect(answerBatch(deps, { ...wide, queries: [table, table, table] })).rejects.toMatchObject({
+      code: 'query-does-not-fit',
+      errors: [{ field: 'queries.0.columns' }],
+    })
+    expect(await kinds()).toEqual(['opened'])
+    // By itself there is room for it.
+    await expect(answer(deps, { ...wide, query: table })).rejects.toThrow(AnswerFailure)
+  })
+})

@@ -1,0 +1,820 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DuckDBMaterializedResult } from '@duckdb/node-api'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { Column, Dataset } from '../../../src/catalog/dataset.ts'
+import {
+  type DuckDbEngine,
+  type DuckDbEngineOptions,
+  openDuckDbEngine,
+} from '../../../src/engines/duckdb/engine.ts'
+import { ingest } from '../../../src/engines/duckdb/ingest.ts'
+import { openLockedInstance } from '../../../src/engines/duckdb/instance.ts'
+import { EngineFailure, type TextCounts } from '../../../src/engines/engine.ts'
+import {
+  type Aggregate,
+  type GroupKey,
+  LARGEST_SQUARED_INDEX,
+  type Predicate,
+  type Statistic,
+  type ValueCounting,
+} from '../../../src/planner/aggregate.ts'
+import { column, datasetOf, storedRows, temporaryFolder, withDuckDb } from '../fixture.ts'
+import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../reference-engine.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => folder.remove())
+
+const engines: DuckDbEngine[] = []
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((engine) => engine.close()))
+})
+
+function engineWith(given: Partial<DuckDbEngineOptions> = {}): DuckDbEngine {
+  const engine = openDuckDbEngine({
+    files: ({ id }) => join(folder.path, `${id}.duckdb`),
+    connectionsPerDataset: 2,
+    threads: 1,
+    memoryLimit: '512MB',
+    queryTimeoutMs: 20_000,
+    temporaryDirectory: join(folder.path, 'temporary'),
+    ...given,
+  })
+  engines.push(engine)
+  return engine
+}
+
+const count: Aggregate = { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
+
+/** The error of work that has to fail with no more than that it failed. */
+async function expectFailure(work: Promise<unknown>): Promise<void> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof EngineFailure)) throw new Error(`no engine failure but ${String(error)}`)
+  expect(error.message).toBe('the aggregate could not be computed')
+  expect(error.cause).toBeUndefined()
+  expect(Object.keys(error)).toEqual(['name'])
+}
+
+const LARGEST = 2n ** 53n
+/** Squares of indexes up to here are computed in 64 bits. */
+const MIDDLING = 2n ** 31n
+const CATEGORIES = ['a', 'b', "c'", '日本']
+const columns: readonly Column[] = [
+  column.integer('small', -3n, 12n),
+  column.integer('cell', -LARGEST, LARGEST),
+  column.number('x', 1n, -LARGEST, LARGEST),
+  column.integer('middling', -MIDDLING, MIDDLING),
+  column.integer('wide', -LARGEST_SQUARED_INDEX, LARGEST_SQUARED_INDEX),
+  column.category('group', CATEGORIES),
+  column.boolean('flag'),
+  column.string('Name with spaces'),
+]
+
+/** Texts for each column, good and bad, as a file might hold them. */
+const texts: Readonly<Record<string, readonly string[]>> = {
+  small: ['-3', '-2', '0', '1', '5', '5', '11', '12', '99', '', 'nan', '1.5'],
+  cell: ['0', '1', '-1', '1e400', '-inf', '9007199254740993', '-9007199254740991', '', '0x10', '42'],
+  x: ['0.5', '-0.0000000005', '1e400', '-1e400', 'nan', '', '9007199.254740991', '1e-9', 'oops'],
+  middling: ['0', '-1', '7', '1e400', '-inf', '2147483647', ''],
+  wide: ['0', '-1', '7', '1e400', '-inf', '35184372088831', ''],
+  group: ['a', 'b', "c'", '日本', 'd', ''],
+  flag: ['true', 'false', 'maybe', ''],
+  'Name with spaces': ['x', '""', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%'],
+}
+const strings = ['x', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%', 'y']
+
+async function ingestCsv(
+  id: string,
+  content: string,
+): Promise<{ dataset: Dataset; rows: readonly StoredRow[] }> {
+  const sourcePath = join(folder.path, `${id}.csv`)
+  const targetPath = join(folder.path, `${id}.duckdb`)
+  await writeFile(sourcePath, content)
+  await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  return { dataset: datasetOf(columns, id), rows: await storedRows(targetPath, columns) }
+}
+
+function randomRows(rows: number, seed: number): string {
+  const choices = columns.map(({ name }) => fc.constantFrom(...(texts[name] ?? [])))
+  const lines = fc.sample(fc.tuple(...choices), { numRuns: rows, seed }).map((fields) => fields.join(','))
+  return `${columns.map(({ name }) => name).join(',')}\n${lines.map((line) => `${line}\n`).join('')}`
+}
+
+const numericNames = fc.constantFrom('small', 'cell', 'x', 'middling', 'wide')
+const anyName = fc.constantFrom(...columns.map(({ name }) => name))
+const index = fc.oneof(
+  { weight: 3, arbitrary: fc.bigInt(-4n, 13n) },
+  { weight: 1, arbitrary: fc.bigInt(-LARGEST - 2n, LARGEST + 2n) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(LARGEST, -LARGEST, 2n ** 63n, -(2n ** 63n), 2n ** 200n, -(2n ** 200n)),
+  },
+)
+
+const leaf: fc.Arbitrary<Predicate> = fc.oneof(
+  fc.record({ kind: fc.constant('is-null' as const), column: anyName }),
+  fc.record(
+    { kind: fc.constant('index-between' as const), column: numericNames, lower: index, upper: index },
+    { requiredKeys: ['kind', 'column'] },
+  ),
+  fc.record({
+    kind: fc.constant('index-in' as const),
+    column: numericNames,
+    indexes: fc.array(index, { maxLength: 3 }),
+  }),
+  fc.record({
+    kind: fc.constant('category-in' as const),
+    column: fc.constant('group'),
+    indexes: fc.array(fc.nat(5), { maxLength: 3 }),
+  }),
+  fc.record({ kind: fc.constant('boolean-is' as const), column: fc.constant('flag'), value: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('string-in' as const),
+    column: fc.constant('Name with spaces'),
+    values: fc.array(fc.constantFrom(...strings), { maxLength: 3 }),
+  }),
+)
+
+const { predicate } = fc.letrec<{ predicate: Predicate }>((tie) => ({
+  predicate: fc.oneof(
+    { maxDepth: 4, depthSize: 'medium' },
+    leaf,
+    fc.record({
+      kind: fc.constantFrom('and' as const, 'or' as const),
+      predicates: fc.array(tie('predicate'), { maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('not' as const), predicate: tie('predicate') }),
+  ),
+}))
+
+const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
+  fc
+    .tuple(fc.bigInt(-6n, 6n), fc.bigInt(1n, 5n), fc.integer({ min: 1, max: 6 }))
+    .map(([first, width, bins]) => Array.from({ length: bins + 1 }, (_, bin) => first + BigInt(bin) * width)),
+  fc
+    .uniqueArray(fc.oneof(fc.bigInt(-6n, 14n), fc.bigInt(-LARGEST, LARGEST + 1n)), {
+      minLength: 2,
+      maxLength: 8,
+    })
+    .map((list) => list.sort((a, b) => (a < b ? -1 : 1))),
+)
+
+const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
+  fc.record({
+    kind: fc.constant('category' as const),
+    column: fc.constant('group'),
+    size: fc.constant(CATEGORIES.length),
+    nullCell: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('boolean' as const), column: fc.constant('flag'), nullCell: fc.boolean() }),
+  fc.record({ kind: fc.constant('bins' as const), column: numericNames, edges, nullCell: fc.boolean() }),
+  fc.record({ kind: fc.constant('predicate' as const), predicate }),
+)
+
+const coefficient = fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n))
+
+const statistic: fc.Arbitrary<Statistic> = fc.oneof(
+  fc.record(
+    { kind: fc.constant('count' as const), column: anyName, where: predicate },
+    { requiredKeys: ['kind'] },
+  ),
+  fc.record({
+    kind: fc.constant('affine-sum' as const),
+    column: numericNames,
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({
+    kind: fc.constant('affine-square-sum' as const),
+    column: fc.constantFrom('small', 'middling', 'wide'),
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({ kind: fc.constant('count-distinct' as const), of: groupKey }),
+)
+
+const aggregate: fc.Arbitrary<Aggregate> = fc.record(
+  {
+    where: predicate,
+    groupBy: fc.array(groupKey, { maxLength: 3 }),
+    statistics: fc.array(statistic, { minLength: 1, maxLength: 3 }),
+    bounding: fc.constant({ kind: 'one-row-each' } as const),
+  },
+  { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+)
+
+const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCounting> =>
+  fc.record(
+    { where: predicate, column, bounding: fc.constant({ kind: 'one-row-each' } as const) },
+    { requiredKeys: ['column', 'bounding'] },
+  )
+
+/** Datasets of odd values: many rows, few, one, none, and none but NULL. */
+async function oddDatasets(id: string) {
+  return [
+    await ingestCsv(`${id}-large`, randomRows(3_000, 1)),
+    await ingestCsv(`${id}-small`, randomRows(40, 2)),
+    await ingestCsv(`${id}-one-row`, randomRows(1, 3)),
+    await ingestCsv(`${id}-no-rows`, randomRows(0, 4)),
+    await ingestCsv(
+      `${id}-all-null`,
+      `${columns.map(({ name }) => name).join(',')}\n${`${','.repeat(columns.length - 1)}\n`.repeat(20)}`,
+    ),
+  ]
+}
+
+describe('aggregates over DuckDB', () => {
+  it('are what they mean, whatever the data and the aggregate', async () => {
+    const engine = engineWith()
+    const datasets = await oddDatasets('aggregates')
+    for (const { dataset } of datasets) await engine.open(dataset)
+    // The data are odd enough to tell: every column holds NULL and more than one other value.
+    for (const { name } of columns) {
+      const values = new Set(datasets[0]?.rows.map((row) => row[name]))
+      expect(values.has(null)).toBe(true)
+      expect(values.size).toBeGreaterThan(2)
+    }
+    await fc.assert(
+      fc.asyncProperty(aggregate, async (given) => {
+        for (const { dataset, rows } of datasets) {
+          expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('sum 100,000 rows at the outermost index exactly', async () => {
+    const dataset = datasetOf([column.integer('x', -LARGEST, LARGEST)], 'outermost')
+    await withDuckDb(
+      join(folder.path, 'outermost.duckdb'),
+      `CREATE TABLE rows AS SELECT ${LARGEST}::BIGINT AS x FROM range(100000)`,
+    )
+    const engine = engineWith()
+    await engine.open(dataset)
+    const sum: Statistic = { kind: 'affine-sum', column: 'x', factor: 2n ** 64n, offset: -(2n ** 100n) }
+    expect(await engine.aggregate(dataset, { ...count, statistics: [sum] })).toEqual([
+      [100_000n * (2n ** 64n * LARGEST - 2n ** 100n)],
+    ])
+  })
+
+  it.each([
+    ['64', MIDDLING],
+    ['128', LARGEST_SQUARED_INDEX],
+  ])('square a million rows at the outermost index in %s bits, exactly', async (bits, outermost) => {
+    const dataset = datasetOf([column.integer('x', -outermost, outermost)], `squares-${bits}`)
+    await withDuckDb(
+      join(folder.path, `squares-${bits}.duckdb`),
+      `CREATE TABLE rows AS SELECT CASE WHEN range % 4 = 0 THEN ${-outermost} ELSE ${outermost} END::BIGINT AS x
+      FROM range(1000000)`,
+    )
+    const engine = engineWith()
+    await engine.open(dataset)
+    const [factor, offset] = [2n ** 64n, -(2n ** 100n)]
+    const squares: Statistic = { kind: 'affine-square-sum', column: 'x', factor, offset }
+    expect(await engine.aggregate(dataset, { ...count, statistics: [squares] })).toEqual([
+      [250_000n * (factor * -outermost + offset) ** 2n + 750_000n * (factor * outermost + offset) ** 2n],
+    ])
+  })
+
+  it('keep the rows of which a predicate is unknown with those it does not hold for', async () => {
+    const { dataset, rows } = await ingestCsv('unknown', randomRows(60, 13))
+    const engine = engineWith()
+    await engine.open(dataset)
+    const predicate: Predicate = { kind: 'index-between', column: 'small', lower: 1n }
+    const [positive, unknown] = [
+      rows.filter(({ small }) => typeof small === 'bigint' && small >= 1n).length,
+      rows.filter(({ small }) => small === null).length,
+    ]
+    expect(unknown).toBeGreaterThan(0)
+    const given: Aggregate = { ...count, groupBy: [{ kind: 'predicate', predicate }] }
+    expect(await engine.aggregate(dataset, given)).toEqual([[BigInt(60 - positive), BigInt(positive)]])
+  })
+
+  it('count a thousand predicates at a time', async () => {
+    const { dataset, rows } = await ingestCsv('candidates', randomRows(200, 14))
+    const engine = engineWith()
+    await engine.open(dataset)
+    const where = fc.sample(predicate, { numRuns: 1_000, seed: 15 })
+    const given: Aggregate = { ...count, statistics: where.map((where) => ({ kind: 'count', where })) }
+    expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+    const grouped: Aggregate = {
+      ...given,
+      groupBy: [{ kind: 'boolean', column: 'flag', nullCell: true }],
+    }
+    expect(await engine.aggregate(dataset, grouped)).toEqual(aggregateRows(grouped, rows))
+  })
+
+  it('count a thousand predicates sooner than 400 would take with count(*) FILTER', async () => {
+    const { dataset } = await distinct('thousand', 100_000)
+    const filters = Array.from({ length: 400 }, (_, i) => `count(*) FILTER (WHERE x <= ${i * 1_000})`)
+    const filtering = performance.now()
+    await withDuckDb(
+      join(folder.path, 'thousand.duckdb'),
+      'SET threads = 1',
+      `SELECT ${filters.join(', ')} FROM rows`,
+    )
+    const filteredMs = performance.now() - filtering
+    const engine = engineWith()
+    await engine.open(dataset)
+    const statistics = Array.from(
+      { length: 1_000 },
+      (_, i): Statistic => ({
+        kind: 'count',
+        where: { kind: 'index-between', column: 'x', upper: BigInt(i) * 1_000n },
+      }),
+    )
+    const counting = performance.now()
+    expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
+    expect(performance.now() - counting).toBeLessThan(filteredMs)
+  })
+
+  it('take bins by the thousand', async () => {
+    const { dataset, rows } = await ingestCsv('bins', randomRows(500, 5))
+    const engine = engineWith()
+    await engine.open(dataset)
+    for (const squares of [false, true]) {
+      const edges = Array.from({ length: 2_000 }, (_, i) => BigInt(squares ? i * i : i) - 10n)
+      const given: Aggregate = {
+        ...count,
+        groupBy: [{ kind: 'bins', column: 'small', edges, nullCell: true }],
+      }
+      expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+    }
+  })
+})
+
+/** The counts of texts, in an order that does not depend on how they were found. */
+function sorted({ texts, counts }: TextCounts): readonly (readonly [string, number | undefined])[] {
+  return texts.map((text, position) => [text, counts[position]] as const).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+const valuesOf = (column: string, where?: Predicate): ValueCounting => ({
+  column,
+  bounding: { kind: 'one-row-each' },
+  ...(where === undefined ? {} : { where }),
+})
+
+describe('counts of values over DuckDB', () => {
+  it('are what they mean, whatever the data and the counting', async () => {
+    const engine = engineWith()
+    const datasets = await oddDatasets('values')
+    for (const { dataset } of datasets) await engine.open(dataset)
+    await fc.assert(
+      fc.asyncProperty(
+        countingOf(numericNames),
+        countingOf(fc.constant('Name with spaces')),
+        async (numbers, names) => {
+          for (const { dataset, rows } of datasets) {
+            expect(await engine.countIndexes(dataset, numbers)).toEqual(countIndexesOf(numbers, rows))
+            expect(sorted(await engine.countTexts(dataset, names))).toEqual(sorted(countTextsOf(names, rows)))
+          }
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  it('come by the hundred thousand, the indexes increasing', async () => {
+    const { dataset } = await distinct('distinct', 100_000)
+    const engine = engineWith()
+    await engine.open(dataset)
+    const { indexes, counts } = await engine.countIndexes(dataset, valuesOf('x'))
+    const expected = Array.from({ length: 100_000 }, (_, row) => (row * 7_919) % 1_000_003)
+    expect(Array.from(indexes)).toEqual(expected.sort((a, b) => a - b))
+    expect(counts).toEqual(new Float64Array(100_000).fill(1))
+    const texts = await engine.countTexts(dataset, valuesOf('text'))
+    expect(new Set(texts.texts)).toEqual(new Set(expected.map((x) => `the text of row ${x}`)))
+    expect(texts.texts.length).toBe(100_000)
+    expect(texts.counts).toEqual(counts)
+  })
+
+  it('tell texts apart that a decoder might not', async () => {
+    const odd = [
+      '',
+      'x',
+      '\uFEFFx',
+      '\uFEFF\uFEFFx',
+      '\uFEFF',
+      'x\uFEFF',
+      '\u0000',
+      '\uFFFD',
+      '😀'.repeat(50),
+      'X',
+      'x ',
+    ]
+    const literals = odd.map((text) => {
+      const characters = Array.from(text, (character) => `chr(${character.codePointAt(0)})`)
+      return ["''", ...characters].join(' || ')
+    })
+    await withDuckDb(
+      join(folder.path, 'odd-texts.duckdb'),
+      `CREATE TABLE rows AS SELECT unnest([${literals.join(', ')}]) AS text FROM range(3)`,
+    )
+    const dataset = datasetOf([column.string('text')], 'odd-texts')
+    const engine = engineWith()
+    await engine.open(dataset)
+    const counts = new Float64Array(odd.length).fill(3)
+    expect(sorted(await engine.countTexts(dataset, valuesOf('text')))).toEqual(sorted({ texts: odd, counts }))
+  })
+
+  it('fail rather than take more memory than there is for them', async () => {
+    const { dataset } = await distinct('few', 100)
+    const where = (rows: number): Predicate => ({
+      kind: 'index-in',
+      column: 'x',
+      indexes: Array.from({ length: rows }, (_, row) => BigInt(row * 7_919)),
+    })
+    const engine = engineWith({ connectionsPerDataset: 1, maxValueCountsBytes: 1_600 })
+    await engine.open(dataset)
+    expect((await engine.countIndexes(dataset, valuesOf('x'))).indexes.length).toBe(100)
+    // Texts of 17 to 22 characters: 66 to 76 bytes each.
+    expect((await engine.countTexts(dataset, valuesOf('text', where(20)))).texts.length).toBe(20)
+    await expectFailure(engine.countTexts(dataset, valuesOf('text', where(25))))
+    await expectFailure(engine.countTexts(dataset, valuesOf('text')))
+    const smaller = engineWith({ connectionsPerDataset: 1, maxValueCountsBytes: 1_599 })
+    await smaller.open(dataset)
+    await expectFailure(smaller.countIndexes(dataset, valuesOf('x')))
+    expect((await smaller.countIndexes(dataset, valuesOf('x', where(99)))).indexes.length).toBe(99)
+    expect(await smaller.healthy()).toBe(true)
+  })
+
+  it('fail when DuckDB runs out of memory, and what comes after does not', async () => {
+    const { dataset } = await distinct('memory', 1_000_000)
+    const engine = engineWith({
+      connectionsPerDataset: 1,
+      memoryLimit: '5MB',
+      maxTemporaryDirectorySize: '1MB',
+    })
+    await engine.open(dataset)
+    for (let round = 0; round < 2; round += 1) {
+      await expectFailure(engine.countTexts(dataset, valuesOf('text')))
+      await expectFailure(engine.countIndexes(dataset, valuesOf('x')))
+      expect(await engine.aggregate(dataset, count)).toEqual([[1_000_000n]])
+    }
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('are of numbers and of texts, each asked for by its name', async () => {
+    const { dataset } = await ingestCsv('types', randomRows(10, 16))
+    const engine = engineWith()
+    await engine.open(dataset)
+    for (const name of ['group', 'flag', 'Name with spaces', 'nowhere'])
+      await expectFailure(engine.countIndexes(dataset, valuesOf(name)))
+    for (const name of ['group', 'flag', 'small', 'x', 'nowhere'])
+      await expectFailure(engine.countTexts(dataset, valuesOf(name)))
+    await expectFailure(engine.countIndexes({ ...dataset, version: 'other' }, valuesOf('small')))
+    await expectFailure(engine.countTexts({ ...dataset, version: 'other' }, valuesOf('Name with spaces')))
+  })
+})
+
+/** A dataset of so many numbers that all differ, and a text for each. */
+async function distinct(id: string, rows: number): Promise<{ dataset: Dataset }> {
+  await withDuckDb(
+    join(folder.path, `${id}.duckdb`),
+    `CREATE TABLE rows AS SELECT x, 'the text of row ' || x AS text
+    FROM (SELECT (range * 7919) % 1000003 AS x FROM range(${rows}))`,
+  )
+  return { dataset: datasetOf([column.integer('x', 0n, 1_000_003n), column.string('text')], id) }
+}
+
+const manyEdges = Array.from({ length: 1_000 }, (_, i) => BigInt(i * i))
+
+/** Over a million rows it takes longer than any test. */
+const slowly: Predicate = {
+  kind: 'or',
+  predicates: manyEdges.map((lower) => ({ kind: 'index-between', column: 'x', lower, upper: lower + 1n })),
+}
+
+/** A dataset, and an aggregate over it that takes far longer than any test. */
+async function heavy(id: string): Promise<{ dataset: Dataset; slow: Aggregate }> {
+  await withDuckDb(
+    join(folder.path, `${id}.duckdb`),
+    'CREATE TABLE rows AS SELECT (range * 7919) % 1000003 AS x FROM range(4000000)',
+  )
+  return {
+    dataset: datasetOf([column.integer('x', 0n, 1_000_003n)], id),
+    slow: {
+      ...count,
+      groupBy: Array.from({ length: 2 }, () => ({
+        kind: 'bins',
+        column: 'x',
+        edges: manyEdges,
+        nullCell: false,
+      })),
+    },
+  }
+}
+
+describe('the pool of connections', () => {
+  it('answers many at a time', async () => {
+    const { dataset, rows } = await ingestCsv('many', randomRows(300, 6))
+    const engine = engineWith({ connectionsPerDataset: 3 })
+    await engine.open(dataset)
+    const shapes = fc.sample(aggregate, { numRuns: 200, seed: 7 })
+    const answers = await Promise.all(shapes.map((given) => engine.aggregate(dataset, given)))
+    expect(answers).toEqual(shapes.map((given) => aggregateRows(given, rows)))
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('keeps more shapes apart than it keeps prepared', async () => {
+    const { dataset, rows } = await ingestCsv('shapes', randomRows(100, 8))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    for (const round of [1n, 2n]) {
+      for (let length = 1; length <= 150; length += 1) {
+        const indexes = Array.from({ length }, (_, i) => BigInt(i) * round)
+        const given: Aggregate = { ...count, where: { kind: 'index-in', column: 'small', indexes } }
+        expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+      }
+    }
+  })
+
+  it('does not keep long statements, whose memory no limit of DuckDB counts', async () => {
+    const { dataset } = await ingestCsv('long', randomRows(10, 8))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    const askOfEach = async (lengths: readonly number[]) => {
+      for (const length of lengths) {
+        const indexes = Array.from({ length }, (_, index) => BigInt(index))
+        await engine.aggregate(dataset, { ...count, where: { kind: 'index-in', column: 'small', indexes } })
+      }
+    }
+    await askOfEach([8_000, 8_001])
+    const before = process.memoryUsage().rss
+    await askOfEach(Array.from({ length: 40 }, (_, shape) => 8_002 + shape))
+    // Kept, they would hold some 8 MB each.
+    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
+  })
+
+  it('stops what takes too long, tells the caller in time, and goes on', async () => {
+    const { dataset, slow } = await heavy('slow')
+    // More connections than the process has threads for them: some statements are interrupted before they begin.
+    const engine = engineWith({ connectionsPerDataset: 8, queryTimeoutMs: 300 })
+    await engine.open(dataset)
+    const start = performance.now()
+    await Promise.all(Array.from({ length: 12 }, () => expectFailure(engine.aggregate(dataset, slow))))
+    expect(performance.now() - start).toBeLessThan(3_000)
+    await expect
+      .poll(() => engine.aggregate(dataset, count).catch(() => undefined), { timeout: 3_000 })
+      .toEqual([[4_000_000n]])
+    expect(await engine.healthy()).toBe(true)
+    const closing = performance.now()
+    await engine.close()
+    expect(performance.now() - closing).toBeLessThan(3_000)
+  })
+
+  it('stops counting values that takes too long, too', async () => {
+    const { dataset } = await distinct('slow-values', 1_000_000)
+    const engine = engineWith({ connectionsPerDataset: 2, queryTimeoutMs: 300 })
+    await engine.open(dataset)
+    const start = performance.now()
+    await Promise.all(
+      [1, 2].flatMap(() => [
+        expectFailure(engine.countIndexes(dataset, valuesOf('x', slowly))),
+        expectFailure(engine.countTexts(dataset, valuesOf('text', slowly))),
+      ]),
+    )
+    expect(performance.now() - start).toBeLessThan(2_000)
+    const few: Predicate = { kind: 'index-in', column: 'x', indexes: [0n, 7_919n] }
+    await expect
+      .poll(() => engine.countIndexes(dataset, valuesOf('x', few)).catch(() => undefined), { timeout: 3_000 })
+      .toEqual({ indexes: Float64Array.of(0, 7_919), counts: Float64Array.of(1, 1) })
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('stops reading an answer that nobody waits for any more, too', async () => {
+    const { dataset } = await distinct('reading', 20_000)
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 10_000 })
+    await engine.open(dataset)
+    const { getChunk } = DuckDBMaterializedResult.prototype
+    const read = vi.spyOn(DuckDBMaterializedResult.prototype, 'getChunk').mockImplementation(function (
+      this: DuckDBMaterializedResult,
+      index,
+    ) {
+      if (index === 2) vi.advanceTimersByTime(10_000)
+      return getChunk.call(this, index)
+    })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      await expectFailure(engine.countIndexes(dataset, valuesOf('x')))
+      expect(await engine.aggregate(dataset, count)).toEqual([[20_000n]])
+      expect(read.mock.calls.slice(0, 3)).toEqual([[0], [1], [2]])
+      expect(read).not.toHaveBeenCalledWith(3)
+    } finally {
+      vi.useRealTimers()
+      read.mockRestore()
+    }
+  })
+
+  it('leaves in peace what comes after an answer in time', async () => {
+    const { dataset, rows } = await ingestCsv('peace', randomRows(3_000, 12))
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 1_000 })
+    await engine.open(dataset)
+    const edges = Array.from({ length: 200 }, (_, i) => BigInt(i * i))
+    const given: Aggregate = { ...count, groupBy: [{ kind: 'bins', column: 'cell', edges, nullCell: true }] }
+    const expected = aggregateRows(given, rows)
+    for (const start = performance.now(); performance.now() - start < 2_500; ) {
+      expect(await engine.aggregate(dataset, given)).toEqual(expected)
+    }
+  })
+
+  it('counts the time of waiting', async () => {
+    const { dataset, slow } = await heavy('waiting')
+    const queryTimeoutMs = 2_000
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs })
+    await engine.open(dataset)
+    const endedMs = await Promise.all(
+      [1, 2].map(async () => {
+        await expectFailure(engine.aggregate(dataset, slow))
+        return performance.now()
+      }),
+    )
+    expect(Math.max(...endedMs) - Math.min(...endedMs)).toBeLessThan(queryTimeoutMs / 2)
+  })
+
+  it('is busy rather than ill while every connection is at work', async () => {
+    const { dataset, slow } = await heavy('busy')
+    const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 1_000 })
+    await engine.open(dataset)
+    const running = expectFailure(engine.aggregate(dataset, slow))
+    expect(await engine.healthy()).toBe(true)
+    await running
+  })
+
+  it('goes on after a failure', async () => {
+    const { dataset } = await ingestCsv('failing', randomRows(10, 9))
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    // A declaration that the file was not ingested under.
+    const other = datasetOf([column.integer('not in the file', 0n, 1n)], 'failing')
+    for (let round = 0; round < 3; round += 1) {
+      await expectFailure(
+        engine.aggregate(other, { ...count, where: { kind: 'is-null', column: 'not in the file' } }),
+      )
+      expect(await engine.aggregate(dataset, count)).toEqual([[10n]])
+    }
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('says nothing of an aggregate that does not fit', async () => {
+    const { dataset } = await ingestCsv('invalidValue', randomRows(10, 10))
+    const engine = engineWith()
+    await engine.open(dataset)
+    await expectFailure(
+      engine.aggregate(dataset, { ...count, where: { kind: 'is-null', column: 'nowhere' } }),
+    )
+  })
+})
+
+describe('datasets', () => {
+  it('are asked only while they are open', async () => {
+    const { dataset } = await ingestCsv('opening', randomRows(7, 11))
+    const engine = engineWith()
+    await expectFailure(engine.aggregate(dataset, count))
+    await Promise.all([engine.open(dataset), engine.open(dataset)])
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+    await expectFailure(engine.aggregate({ ...dataset, version: 'other' }, count))
+    await engine.closeDataset({ id: dataset.id, version: 'other' })
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+    await engine.closeDataset(dataset)
+    await engine.closeDataset(dataset)
+    await expectFailure(engine.aggregate(dataset, count))
+    await engine.open(dataset)
+    expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
+  })
+
+  it('are let finish what was asked before they close, and take nothing more', async () => {
+    const { dataset } = await heavy('closing')
+    const engine = engineWith({ connectionsPerDataset: 1 })
+    await engine.open(dataset)
+    const asked = Promise.all([1, 2, 3].map(() => engine.aggregate(dataset, count)))
+    await Promise.resolve()
+    const closing = engine.closeDataset(dataset)
+    await expectFailure(engine.aggregate(dataset, count))
+    const [first, ...others] = await asked
+    expect(others).toEqual([first, first])
+    await closing
+    await expectFailure(engine.aggregate(dataset, count))
+    expect(await engine.healthy()).toBe(true)
+  })
+
+  it('without a file, or with a broken one, do not open', async () => {
+    const engine = engineWith()
+    const broken = datasetOf(columns, 'broken')
+    await expectFailure(engine.open(broken))
+    await writeFile(join(folder.path, 'broken.duckdb'), 'secret')
+    await expectFailure(engine.open(broken))
+    await expectFailure(engine.aggregate(broken, count))
+    expect(await engine.healthy()).toBe(true)
+  })
+})
+
+describe('a locked instance', () => {
+  const attempts = (path: string): readonly string[] => [
+    `SELECT * FROM read_csv('${path}/other.csv')`,
+    `SELECT * FROM '${path}/other.csv'`,
+    `SELECT * FROM read_text('${path}/other.csv')`,
+    `SELECT * FROM glob('${path}/*')`,
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_parquet('http://127.0.0.1/x')",
+    `COPY rows TO '${path}/stolen.csv'`,
+    `COPY (SELECT 1) TO '${path}/stolen.parquet' (FORMAT parquet)`,
+    `EXPORT DATABASE '${path}/stolen'`,
+    `IMPORT DATABASE '${path}/stolen'`,
+    `ATTACH '${path}/other.duckdb'`,
+    `ATTACH '${path}/stolen.duckdb'`,
+    "ATTACH ':memory:' AS stolen",
+    'INSTALL httpfs',
+    'LOAD httpfs',
+    `LOAD '${path}/stolen.duckdb_extension'`,
+    'SET threads = 8',
+    "SET memory_limit = '100GB'",
+    'SET enable_external_access = true',
+    'SET autoload_known_extensions = true',
+    'SET autoinstall_known_extensions = true',
+    'SET allow_community_extensions = true',
+    "SET allowed_paths = ['/etc/passwd']",
+    "SET allowed_directories = ['/']",
+    "SET temp_directory = '/tmp'",
+    "SET profiling_output = '/tmp/stolen'",
+    "SET log_query_path = '/tmp/stolen'",
+    'SET lock_configuration = false',
+    'RESET lock_configuration',
+    'INSERT INTO rows VALUES (1)',
+    'DELETE FROM rows',
+    'DROP TABLE rows',
+    'CREATE TABLE stolen AS SELECT * FROM rows',
+    'ALTER TABLE rows ADD COLUMN y INTEGER',
+    "SELECT getenv('HOME')",
+  ]
+
+  it('reads its own rows and refuses everything else', async () => {
+    const path = join(folder.path, 'locked.duckdb')
+    await withDuckDb(path, 'CREATE TABLE rows AS SELECT 1 AS x')
+    await withDuckDb(join(folder.path, 'other.duckdb'), 'CREATE TABLE rows AS SELECT 2 AS x')
+    await writeFile(join(folder.path, 'other.csv'), 'x\n1\n')
+    const before = await readdir(folder.path)
+    const instance = await openLockedInstance(path, 'READ_ONLY', {
+      threads: 1,
+      memoryLimit: '100MB',
+      temporaryDirectory: join(folder.path, 'locked-temporary'),
+      maxTemporaryDirectorySize: '10MB',
+    })
+    const connection = await instance.connect()
+    try {
+      for (const sql of attempts(folder.path)) {
+        const outcome = await connection.run(sql).then(
+          () => 'done',
+          () => 'refused',
+        )
+        expect([sql, outcome]).toEqual([sql, 'refused'])
+      }
+      expect((await connection.runAndReadAll('SELECT * FROM rows')).getRows()).toEqual([[1]])
+    } finally {
+      connection.disconnectSync()
+      instance.closeSync()
+    }
+    expect(await readdir(folder.path)).toEqual(before)
+  })
+
+  it('reaches the one file that it was opened for, and no other', async () => {
+    const allowed = join(folder.path, 'allowed.csv')
+    await writeFile(allowed, 'x\n1\n')
+    await writeFile(join(folder.path, 'forbidden.csv'), 'x\n1\n')
+    const instance = await openLockedInstance(
+      join(folder.path, 'ingesting.duckdb'),
+      'READ_WRITE',
+      {
+        threads: 1,
+        memoryLimit: '100MB',
+        temporaryDirectory: join(folder.path, 'ingesting-temporary'),
+        maxTemporaryDirectorySize: '10MB',
+      },
+      [allowed],
+    )
+    const connection = await instance.connect()
+    try {
+      await connection.run(`SELECT * FROM read_csv('${allowed}')`)
+      for (const sql of [
+        `SELECT * FROM read_csv('${join(folder.path, 'forbidden.csv')}')`,
+        `SELECT * FROM read_csv('${folder.path}/*.csv')`,
+        `COPY (SELECT 1) TO '${join(folder.path, 'stolen.csv')}'`,
+        `ATTACH '${join(folder.path, 'other.duckdb')}' AS stolen`,
+        'SET lock_configuration = false',
+      ]) {
+        await expect(connection.run(sql)).rejects.toThrow()
+      }
+    } finally {
+      connection.disconnectSync()
+      instance.closeSync()
+    }
+  })
+})

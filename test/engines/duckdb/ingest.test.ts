@@ -1,0 +1,635 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Column, InvalidValueRule } from '../../../src/catalog/dataset.ts'
+import { ingest } from '../../../src/engines/duckdb/ingest.ts'
+import { divideRoundingDown } from '../../../src/privacy/rational.ts'
+import { Refusal } from '../../../src/privacy/refusal.ts'
+import { column, storedRows, temporaryFolder, withDuckDb } from '../fixture.ts'
+import type { StoredValue } from '../reference-engine.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => folder.remove())
+
+let files = 0
+function nextPath(extension: string): string {
+  files += 1
+  return join(folder.path, `file-${files}.${extension}`)
+}
+
+/** One column's values, CSV-quoted where they are given so, through ingestion and back. */
+async function ingestValues(declared: Column, values: readonly string[]): Promise<readonly StoredValue[]> {
+  // The second field keeps a blank value from being a blank line.
+  const content = `${declared.name},line\n${values.map((value, i) => `${value},${i}\n`).join('')}`
+  return (await ingestCsv([declared], content)).map((row) => row[declared.name] ?? null)
+}
+
+/** A test for each text and the value it is stored as; one file holds them all. */
+function eachText<Value extends StoredValue>(
+  name: string,
+  declared: Column,
+  table: readonly [string, Value][],
+): void {
+  let ingested: Promise<readonly StoredValue[]> | undefined
+  it.each(table.map(([text, value], line) => ({ text, value, line })))(name, async ({ value, line }) => {
+    ingested ??= ingestValues(
+      declared,
+      table.map(([text]) => text),
+    )
+    expect((await ingested)[line]).toEqual(value)
+  })
+}
+
+async function ingestCsv(columns: readonly Column[], content: string | Uint8Array) {
+  const sourcePath = nextPath('csv')
+  await writeFile(sourcePath, content)
+  const targetPath = nextPath('duckdb')
+  const { rows } = await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  const stored = await storedRows(targetPath, columns)
+  expect(stored).toHaveLength(rows)
+  return stored
+}
+
+async function writeParquetFile(select: string): Promise<string> {
+  const path = nextPath('parquet')
+  await withDuckDb(':memory:', `COPY (${select}) TO '${path}' (FORMAT parquet)`)
+  return path
+}
+
+async function ingestParquet(columns: readonly Column[], select: string) {
+  const targetPath = nextPath('duckdb')
+  await ingest({ sourcePath: await writeParquetFile(select), format: 'parquet', columns, targetPath })
+  return storedRows(targetPath, columns)
+}
+
+async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof Refusal)) throw new Error(`no refusal but ${String(error)}`)
+  return error
+}
+
+const HALF = 500_000_000n
+
+describe('numbers', () => {
+  const halves = column.number('x', HALF, -20n, 20n)
+
+  eachText<bigint | null>('$text is index $value', halves, [
+    ['0', 0n],
+    ['-0', 0n],
+    ['-0.0', 0n],
+    ['1', 2n],
+    ['+1', 2n],
+    ['1.', 2n],
+    ['.5', 1n],
+    ['-.5', -1n],
+    ['007', 14n],
+    // Half-way values go up, on both sides of zero.
+    ['0.25', 1n],
+    ['-0.25', 0n],
+    ['0.75', 2n],
+    ['-0.75', -1n],
+    // The last digit decides, however many there are; DuckDB's DECIMAL would have rounded first.
+    ['0.2499999999', 0n],
+    [`0.24${'9'.repeat(60)}`, 0n],
+    [`0.25${'0'.repeat(60)}1`, 1n],
+    [`-0.25${'0'.repeat(60)}1`, -1n],
+    [`-0.24${'9'.repeat(60)}`, 0n],
+    ['-0.0000000000000000001', 0n],
+    ['1e0', 2n],
+    ['1E+0', 2n],
+    ['25e-2', 1n],
+    ['0.0025E2', 1n],
+    [`${'0'.repeat(100)}1`, 2n],
+    [`1${'0'.repeat(300)}e-300`, 2n],
+    [`0.${'0'.repeat(300)}1e301`, 2n],
+    ['1e-400', 0n],
+    ['-1e-400', 0n],
+    ['0e99999999999999999999', 0n],
+    ['1e-99999999999999999999', 0n],
+    // Beyond the bounds: clamped.
+    ['10', 20n],
+    ['10.1', 20n],
+    ['-10.25', -20n],
+    ['1e400', 20n],
+    ['-1e400', -20n],
+    ['1e99999999999999999999', 20n],
+    ['123456789012345678901234567890123456789012345678901234567890', 20n],
+    ['-170141183460469231731687303715884105728', -20n],
+    ['170141183460469231731687303715884105727', 20n],
+    ['inf', 20n],
+    ['+Infinity', 20n],
+    ['-inf', -20n],
+    ['-INFINITY', -20n],
+    [' 1 ', 2n],
+    ['\t1', 2n],
+    ['" 1\n"', 2n],
+    // No numbers.
+    ['nan', null],
+    ['NaN', null],
+    ['-nan', null],
+    ['', null],
+    ['""', null],
+    [' ', null],
+    ['.', null],
+    ['-', null],
+    ['+-1', null],
+    ['--1', null],
+    ['1e', null],
+    ['e1', null],
+    ['.e1', null],
+    ['1e1.5', null],
+    ['0x10', null],
+    ['0b1', null],
+    ['1_000', null],
+    ['1 000', null],
+    ['"1,5"', null],
+    ['1.5.5', null],
+    ['1f', null],
+    ['1d', null],
+    ['$1', null],
+    ['1%', null],
+    ['½', null],
+    ['٣', null],
+    ['１', null],
+    ['−1', null],
+    ['\u00a01', null],
+    ['infinit', null],
+    ['true', null],
+    ['1\u00002', null],
+    ["1'; DROP TABLE rows; --", null],
+  ])
+
+  it('round as floor(x / step + 1/2), exactly, whatever the literal', async () => {
+    const digits = (maxLength: number) => fc.array(fc.nat(9), { maxLength }).map((list) => list.join(''))
+    const literal = fc
+      .tuple(
+        fc.constantFrom('', '-', '+'),
+        digits(22),
+        digits(24),
+        fc.option(fc.integer({ min: -30, max: 30 })),
+      )
+      .filter(([, whole, fraction]) => whole + fraction !== '')
+      .map(([sign, whole, fraction, exponent]) =>
+        [sign, whole, fraction === '' ? '' : `.${fraction}`, exponent === null ? '' : `e${exponent}`].join(
+          '',
+        ),
+      )
+    // Just at, above and below the middle between two indexes.
+    const nearHalves = fc
+      .tuple(
+        fc.bigInt(-2_000_000n, 2_000_000n),
+        fc.constantFrom(-1n, 0n, 1n),
+        fc.integer({ min: 10, max: 20 }),
+      )
+      .map(([halfSteps, nudge, digitCount]) => {
+        const units = halfSteps * 15n * 10n ** BigInt(digitCount - 4) + nudge
+        return `${units}e-${digitCount}`
+      })
+    const texts = [
+      ...fc.sample(literal, { numRuns: 6_000, seed: 1 }),
+      ...fc.sample(nearHalves, { numRuns: 6_000, seed: 2 }),
+    ]
+    const grids: readonly Column[] = [
+      column.number('thousandths', 3_000_000n, -1_000_000n, 1_000_000n),
+      column.number('nanos', 1n, -(2n ** 53n), 2n ** 53n),
+      column.number('wide', 7_000_000_000_000n, -(2n ** 53n), 2n ** 53n),
+      column.number('above', 3_000_000n, 12n, 300n),
+      column.integer('whole', -(2n ** 53n), 2n ** 53n),
+    ]
+    const content = `${grids.map(({ name }) => name).join(',')}\n${texts
+      .map((text) => `${grids.map(() => text).join(',')}\n`)
+      .join('')}`
+    const rows = await ingestCsv(grids, content)
+    for (const [line, text] of texts.entries()) {
+      for (const grid of grids) {
+        expect([grid.name, text, rows[line]?.[grid.name]]).toEqual([grid.name, text, indexOf(grid, text)])
+      }
+    }
+  })
+
+  it('keep every digit of large steps and bounds', async () => {
+    const large = column.number('x', 10n ** 18n, -(2n ** 53n), 2n ** 53n)
+    expect(
+      await ingestValues(large, ['9007199254740991499999999', '9007199254740991500000000', '1e30']),
+    ).toEqual([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n])
+  })
+
+  it('cannot have bounds that 128 bits do not compute with', async () => {
+    const refusal = await refusalOf(ingestValues(column.number('x', 10n ** 24n, 0n, 2n ** 53n), ['1']))
+    expect(refusal.code).toBe('invalid-request')
+    expect(refusal.errors[0]?.field).toBe('columns.0')
+  })
+})
+
+/** The rule for numbers again, with fractions of any size. */
+function indexOf(grid: Column, text: string): bigint | null {
+  if (grid.type !== 'number' && grid.type !== 'integer') throw new Error('no grid')
+  const [, sign, whole = '', fraction = '', exponent = '0'] =
+    /^([+-]?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(text) ?? []
+  const power = BigInt(exponent) - BigInt(fraction.length) + 9n
+  const magnitude = BigInt(whole + fraction) * (sign === '-' ? -1n : 1n)
+  const numerator = power > 0n ? magnitude * 10n ** power : magnitude
+  const denominator = power < 0n ? 10n ** -power : 1n
+  if (grid.type === 'integer' && numerator % (denominator * 1_000_000_000n) !== 0n) return null
+  const step = grid.stepNano * denominator
+  const index = divideRoundingDown(2n * numerator + step, 2n * step)
+  if (index < grid.lowerIndex) return grid.lowerIndex
+  if (index > grid.upperIndex) return grid.upperIndex
+  return index
+}
+
+describe('integers', () => {
+  eachText<bigint | null>('$text is $value', column.integer('x', -100n, 100n), [
+    ['42', 42n],
+    ['42.0', 42n],
+    ['42.', 42n],
+    ['4.2e1', 42n],
+    ['4200e-2', 42n],
+    ['-42', -42n],
+    ['1e400', 100n],
+    ['-inf', -100n],
+    ['12.5', null],
+    ['12.0000000000000000000000001', null],
+    ['1e-1', null],
+    ['1e-400', null],
+    ['0e-400', 0n],
+    ['1000.5', null],
+    ['0x1f', null],
+  ])
+
+  it('on a grid of fives', async () => {
+    const fives: Column = { ...column.integer('x', -2n, 20n), stepNano: 5_000_000_000n } as Column
+    expect(await ingestValues(fives, ['0', '2', '3', '-2', '-3', '7', '8', '-20', '1000'])).toEqual([
+      0n,
+      0n,
+      1n,
+      0n,
+      -1n,
+      1n,
+      2n,
+      -2n,
+      20n,
+    ])
+  })
+
+  it('are whole up to 2^53 and beyond', async () => {
+    const wide = column.integer('x', -(2n ** 53n), 2n ** 53n)
+    expect(
+      await ingestValues(wide, [
+        '9007199254740991',
+        '9007199254740992',
+        '9007199254740993',
+        '-9007199254740991',
+      ]),
+    ).toEqual([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n, -(2n ** 53n) + 1n])
+  })
+})
+
+describe('booleans, categories and strings', () => {
+  eachText<boolean | null>('as a boolean, $text is $value', column.boolean('x'), [
+    ['true', true],
+    ['TRUE', true],
+    ['t', true],
+    ['Yes', true],
+    ['y', true],
+    ['1', true],
+    [' true ', true],
+    ['false', false],
+    ['F', false],
+    ['no', false],
+    ['N', false],
+    ['0', false],
+    ['2', null],
+    ['1.0', null],
+    ['on', null],
+    ['', null],
+    ['""', null],
+    ['truely', null],
+  ])
+
+  it('categories fit to the letter', async () => {
+    const categories = ['a', 'A', ' a', '', 'é', 'e\u0301', '日本', "it's", 'a"b', 'NULL', '1', '😀']
+    const texts = ['a', 'A', '" a"', '""', 'é', 'e\u0301', '日本', "it's", '"a""b"', 'NULL', '1', '😀']
+    expect(await ingestValues(column.category('x', categories), texts)).toEqual(
+      categories.map((_, index) => index),
+    )
+    expect(await ingestValues(column.category('x', categories), ['b', 'a ', '', '1.0', 'E', '日'])).toEqual([
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ])
+  })
+
+  it('take thousands of categories', async () => {
+    const categories = Array.from({ length: 10_000 }, (_, index) => `category ${index}`)
+    expect(
+      await ingestValues(column.category('x', categories), ['category 9999', 'category 0', 'category']),
+    ).toEqual([9999, 0, null])
+  })
+
+  it('strings are as they are, and an empty unquoted field is NULL', async () => {
+    const texts = [' a ', '""', '', 'NULL', '日本', '"a,""b""\nc"', '\u0000', '0x10']
+    expect(await ingestValues(column.string('x'), texts)).toEqual([
+      ' a ',
+      '',
+      null,
+      'NULL',
+      '日本',
+      'a,"b"\nc',
+      '\u0000',
+      '0x10',
+    ])
+  })
+})
+
+describe('invalid values', () => {
+  const replace = (value: bigint | number | boolean | string): InvalidValueRule => ({
+    kind: 'replace',
+    value,
+  })
+  const refuse: InvalidValueRule = { kind: 'refuse' }
+
+  it.each<[string, Column, readonly string[], readonly StoredValue[]]>([
+    [
+      'number',
+      column.number('x', HALF, 0n, 9n, { invalidValue: replace(7n) }),
+      ['1', 'z', '', 'nan', '99'],
+      [2n, 7n, null, 7n, 9n],
+    ],
+    ['integer', column.integer('x', 0n, 9n, { invalidValue: replace(7n) }), ['1', '1.5', ''], [1n, 7n, null]],
+    ['boolean', column.boolean('x', { invalidValue: replace(false) }), ['1', 'z', ''], [true, false, null]],
+    [
+      'category',
+      column.category('x', ['a', 'b'], { invalidValue: replace(1) }),
+      ['a', 'z', ''],
+      [0, 1, null],
+    ],
+    ['string', column.string('x', { invalidValue: replace('?') }), ['a', '""', ''], ['a', '', null]],
+  ])('are replaced in a nullable %s column, where NULL stays', async (_, declared, texts, values) => {
+    expect(await ingestValues(declared, texts)).toEqual(values)
+  })
+
+  it.each<[string, Column, readonly string[], readonly StoredValue[]]>([
+    [
+      'number',
+      column.number('x', HALF, 0n, 9n, { nullable: false, invalidValue: replace(7n) }),
+      ['1', 'z', ''],
+      [2n, 7n, 7n],
+    ],
+    [
+      'integer',
+      column.integer('x', 0n, 9n, { nullable: false, invalidValue: replace(7n) }),
+      ['1', '1.5', ''],
+      [1n, 7n, 7n],
+    ],
+    [
+      'boolean',
+      column.boolean('x', { nullable: false, invalidValue: replace(true) }),
+      ['0', 'z', ''],
+      [false, true, true],
+    ],
+    [
+      'category',
+      column.category('x', ['a', 'b'], { nullable: false, invalidValue: replace(1) }),
+      ['a', 'z', ''],
+      [0, 1, 1],
+    ],
+    [
+      'string',
+      column.string('x', { nullable: false, invalidValue: replace('?') }),
+      ['a', '""', ''],
+      ['a', '', '?'],
+    ],
+  ])('include NULL in a %s column that is not nullable', async (_, declared, texts, values) => {
+    expect(await ingestValues(declared, texts)).toEqual(values)
+  })
+
+  it.each<[string, Column, string, string]>([
+    ['number', column.number('x', HALF, 0n, 9n, { invalidValue: refuse }), '99', 'secret'],
+    ['integer', column.integer('x', 0n, 9n, { invalidValue: refuse }), '99', '1.5'],
+    ['boolean', column.boolean('x', { invalidValue: refuse }), 'yes', 'secret'],
+    ['category', column.category('x', ['a'], { invalidValue: refuse }), 'a', 'secret'],
+    ['number', column.number('x', HALF, 0n, 9n, { nullable: false, invalidValue: refuse }), '1', ''],
+    ['integer', column.integer('x', 0n, 9n, { nullable: false, invalidValue: refuse }), '1', ''],
+    ['boolean', column.boolean('x', { nullable: false, invalidValue: refuse }), '1', ''],
+    ['category', column.category('x', ['a'], { nullable: false, invalidValue: refuse }), 'a', ''],
+    ['string', column.string('x', { nullable: false, invalidValue: refuse }), 'a', ''],
+  ])(
+    'have a %s file refused where that is declared, naming the column alone',
+    async (_, declared, good, bad) => {
+      expect(await ingestValues(declared, [good])).toHaveLength(1)
+      if (declared.nullable) expect(await ingestValues(declared, [''])).toEqual([null])
+      const refusal = await refusalOf(ingestValues(declared, [good, bad, good]))
+      expect(refusal.code).toBe('source-does-not-fit')
+      expect(refusal.errors).toEqual([
+        {
+          field: 'columns.0.name',
+          rule: 'the source holds values that do not fit what is declared of this column',
+        },
+      ])
+      expect(refusal.facts).toEqual({})
+    },
+  )
+
+  it('name the first column in declared order', async () => {
+    const columns = [
+      column.boolean('a'),
+      column.integer('b', 0n, 1n, { invalidValue: refuse }),
+      column.boolean('c', { invalidValue: refuse }),
+    ]
+    const refusal = await refusalOf(ingestCsv(columns, 'c,a,b\nz,z,z\n'))
+    expect(refusal.errors[0]?.field).toBe('columns.1.name')
+  })
+
+  it('cannot become NULL in a column without NULL', async () => {
+    const refusal = await refusalOf(ingestValues(column.boolean('x', { nullable: false }), ['1']))
+    expect(refusal.code).toBe('invalid-request')
+  })
+})
+
+describe('files', () => {
+  const x = column.integer('x', 0n, 9n)
+
+  it('give up nothing but the declared columns, whatever their order and names', async () => {
+    const columns = [column.string('rows'), column.integer('cell', 0n, 9n), column.string('select')]
+    const rows = await ingestCsv(columns, '"odd ""name""",select,cell,rows,Rows\n1,a,2,b,c\n')
+    expect(rows).toEqual([{ rows: 'b', cell: 2n, select: 'a' }])
+  })
+
+  it('are told apart by the case of their columns', async () => {
+    expect(await ingestCsv([column.string('age')], 'Age,age\n1,2\n')).toEqual([{ age: '2' }])
+    const refusal = await refusalOf(ingestCsv([column.string('AGE')], 'Age,age\n1,2\n'))
+    expect(refusal.code).toBe('source-does-not-fit')
+  })
+
+  it('may be empty', async () => {
+    expect(await ingestCsv([x], 'x,y\n')).toEqual([])
+    expect(await ingestCsv([x], 'x')).toEqual([])
+    expect(await ingestParquet([x], 'SELECT 1 AS x WHERE false')).toEqual([])
+  })
+
+  it('keep blank lines where a record is one field, and not elsewhere', async () => {
+    expect(await ingestCsv([x], 'x\n1\n\n2\n\n')).toEqual([{ x: 1n }, { x: null }, { x: 2n }, { x: null }])
+    expect(await ingestCsv([x], 'x,y\n1,\n\n2,\n\n')).toEqual([{ x: 1n }, { x: 2n }])
+  })
+
+  it('have LF or CRLF line ends and perhaps a byte order mark', async () => {
+    expect(await ingestCsv([x], '\u{feff}"x",y\r\n1,2\r\n"2","\r\n"\r\n')).toEqual([{ x: 1n }, { x: 2n }])
+  })
+
+  it('lack a declared column: that column is named', async () => {
+    const columns = [x, column.string('other')]
+    for (const work of [
+      () => ingestCsv(columns, 'x,y\n1,2\n'),
+      () => ingestParquet(columns, 'SELECT 1 AS x, 2 AS y'),
+    ]) {
+      const refusal = await refusalOf(work())
+      expect(refusal.code).toBe('source-does-not-fit')
+      expect(refusal.errors).toEqual([
+        { field: 'columns.1.name', rule: 'the source has no column of this name' },
+      ])
+    }
+  })
+
+  it.each<[string, string | Uint8Array]>([
+    ['empty', ''],
+    ['ragged', 'x,y\n1,secret\n2\n'],
+    ['unterminated', 'x,y\n1,2\n"secret,3\n4,5\n'],
+    ['of mixed line ends', 'x,y\n1,secret\r\n3,4\n'],
+    ['no UTF-8', Uint8Array.from([...Buffer.from('x,y\nsecret'), 0xff, ...Buffer.from(',2\n')])],
+    ['compressed', Uint8Array.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0])],
+    ['of endless lines', `x,y\n${'secret'.repeat(1_000_000)},1\n`],
+  ])('are refused in the same words when they are %s', async (_, content) => {
+    const before = await readdir(folder.path)
+    const sourcePath = nextPath('csv')
+    await writeFile(sourcePath, content)
+    for (const format of ['csv', 'parquet'] as const) {
+      const refusal = await refusalOf(
+        ingest({ sourcePath, format, columns: [x], targetPath: nextPath('duckdb') }),
+      )
+      expect(refusal.code).toBe('source-unreadable')
+      expect(refusal.message).toBe('source: cannot be read in its declared format')
+      expect(refusal.cause).toBeUndefined()
+      expect(refusal.stack).not.toContain('secret')
+    }
+    const added = (await readdir(folder.path)).filter((name) => !before.includes(name))
+    expect(added.filter((name) => !name.endsWith('.csv'))).toEqual([])
+  })
+
+  it('that are missing, or folders, are unreadable', async () => {
+    for (const sourcePath of [join(folder.path, 'missing'), folder.path]) {
+      const refusal = await refusalOf(
+        ingest({ sourcePath, format: 'csv', columns: [x], targetPath: nextPath('duckdb') }),
+      )
+      expect(refusal.code).toBe('source-unreadable')
+    }
+  })
+
+  it('are read by their very name, though it looks like a pattern or like SQL', async () => {
+    const odd = join(folder.path, "o[d]d *{a,b}' $1 key=value")
+    await mkdir(odd)
+    for (const name of ["a*'?.csv", '[a].csv', 'a b.csv', 'ab.csv']) {
+      await writeFile(join(odd, name), `x\n${name.length}\n`)
+    }
+    for (const name of ["a*'?.csv", '[a].csv', 'a b.csv', 'ab.csv']) {
+      const targetPath = nextPath('duckdb')
+      await ingest({ sourcePath: join(odd, name), format: 'csv', columns: [x], targetPath })
+      expect(await storedRows(targetPath, [x])).toEqual([{ x: BigInt(name.length) }])
+    }
+  })
+
+  it('are put in place whole: what was there before goes only then', async () => {
+    const targetPath = nextPath('duckdb')
+    await writeFile(targetPath, 'before')
+    await writeFile(`${targetPath}.partial`, 'left behind by a crash')
+    await writeFile(`${targetPath}.partial.wal`, 'left behind by a crash')
+    const sourcePath = nextPath('csv')
+    await writeFile(sourcePath, 'x\n1\n')
+    await ingest({ sourcePath, format: 'csv', columns: [x], targetPath })
+    expect(await storedRows(targetPath, [x])).toEqual([{ x: 1n }])
+    const left = (await readdir(folder.path)).filter((name) => name.includes('.partial'))
+    expect(left).toEqual([])
+  })
+
+  it('cannot be stored where there is no folder: the reason is not told', async () => {
+    const sourcePath = nextPath('csv')
+    await writeFile(sourcePath, 'x\n1\n')
+    const targetPath = join(folder.path, 'no', 'such', 'folder', 'rows.duckdb')
+    await expect(ingest({ sourcePath, format: 'csv', columns: [x], targetPath })).rejects.toThrow(
+      /^the source could not be stored$/,
+    )
+  })
+
+  it('have columns that differ by more than case', async () => {
+    const refusal = await refusalOf(ingestCsv([x, column.integer('X', 0n, 9n)], 'x,X\n1,2\n'))
+    expect(refusal.errors[0]?.field).toBe('columns.1.name')
+  })
+})
+
+describe('Parquet', () => {
+  const wide = column.integer('x', -(2n ** 53n), 2n ** 53n)
+  const tenths = column.number('x', 100_000_000n, -1_000_000n, 1_000_000n)
+
+  it.each<[string, Column, string, StoredValue]>([
+    ['TINYINT', wide, '42::TINYINT', 42n],
+    ['BIGINT', wide, '9007199254740991::BIGINT', 2n ** 53n - 1n],
+    ['BIGINT beyond', wide, '9223372036854775807::BIGINT', 2n ** 53n],
+    ['UBIGINT', wide, '18446744073709551615::UBIGINT', 2n ** 53n],
+    ['DECIMAL', wide, '12.00::DECIMAL(18,2)', 12n],
+    ['DECIMAL that is not whole', wide, '12.50::DECIMAL(18,2)', null],
+    ['DECIMAL(38,20)', tenths, '0.04999999999999999999::DECIMAL(38,20)', 0n],
+    ['DECIMAL(38,20), half-way', tenths, '0.05::DECIMAL(38,20)', 1n],
+    ['DOUBLE', wide, '42::DOUBLE', 42n],
+    ['large DOUBLE', wide, '1e22::DOUBLE', 2n ** 53n],
+    ['NaN', wide, "'nan'::DOUBLE", null],
+    ['infinity', wide, "'-inf'::DOUBLE", -(2n ** 53n)],
+    // The shortest decimal that reads back as this value: 0.15, though the nearest double lies below.
+    ['DOUBLE, half-way as written', tenths, '0.15::DOUBLE', 2n],
+    ['FLOAT, half-way as written', tenths, '0.15::FLOAT', 2n],
+    ['negative DOUBLE, half-way', tenths, '-0.15::DOUBLE', -1n],
+    ['small DOUBLE', tenths, '1e-300::DOUBLE', 0n],
+    ['VARCHAR', tenths, "' 1.5 '", 15n],
+    ['BOOLEAN', tenths, 'true', null],
+    ['DATE', wide, "DATE '2020-01-01'", null],
+    ['BLOB', wide, "'\\x00\\xff'::BLOB", null],
+    ['LIST', wide, '[1]', null],
+    ['STRUCT', wide, "{'a': 1}", null],
+    ['NULL', wide, 'NULL::INTEGER', null],
+    ['BOOLEAN', column.boolean('x'), 'false', false],
+    ['INTEGER as boolean', column.boolean('x'), '1', true],
+    ['VARCHAR as boolean', column.boolean('x'), "'No'", false],
+    ['INTEGER as category', column.category('x', ['1', '2']), '2', 1],
+    ['BOOLEAN as category', column.category('x', ['false', 'true']), 'true', 1],
+    ['empty VARCHAR', column.string('x'), "''", ''],
+    ['DATE as string', column.string('x'), "DATE '2020-01-01'", '2020-01-01'],
+    [
+      'UUID as string',
+      column.string('x'),
+      "'00000000-0000-0000-0000-000000000001'::UUID",
+      '00000000-0000-0000-0000-000000000001',
+    ],
+  ])('%s', async (_, declared, expression, value) => {
+    expect(await ingestParquet([declared], `SELECT ${expression} AS x`)).toEqual([{ x: value }])
+  })
+
+  it('does not take columns from the names of folders', async () => {
+    const odd = join(folder.path, 'x=5')
+    await mkdir(odd)
+    const sourcePath = join(odd, 'file.parquet')
+    await withDuckDb(':memory:', `COPY (SELECT 1 AS y) TO '${sourcePath}' (FORMAT parquet)`)
+    const refusal = await refusalOf(
+      ingest({ sourcePath, format: 'parquet', columns: [wide], targetPath: nextPath('duckdb') }),
+    )
+    expect(refusal.code).toBe('source-does-not-fit')
+  })
+})

@@ -1,0 +1,425 @@
+import { describe, expect, it } from 'vitest'
+import {
+  printAggregate,
+  printIndexCounting,
+  printTextCounting,
+  readAggregate,
+} from '../../../src/engines/duckdb/sql.ts'
+import {
+  type Aggregate,
+  type GroupKey,
+  LARGEST_SQUARED_INDEX,
+  type Predicate,
+  type Statistic,
+} from '../../../src/planner/aggregate.ts'
+import { column, datasetOf } from '../fixture.ts'
+
+const dataset = datasetOf([
+  column.integer('Age', 0n, 120n),
+  column.category('Sex', ['M', 'F']),
+  column.boolean('Married'),
+  column.string('Name'),
+  column.string('a "quoted" name; --'),
+])
+
+const aggregate = (given: Partial<Aggregate>): Aggregate => ({
+  groupBy: [],
+  statistics: [{ kind: 'count' }],
+  bounding: { kind: 'one-row-each' },
+  ...given,
+})
+
+const print = (given: Partial<Aggregate>) => printAggregate(aggregate(given), dataset)
+const printWhere = (where: Predicate) => print({ where })
+const sex: GroupKey = { kind: 'category', column: 'Sex', size: 2, nullCell: false }
+const binsOf = (edges: readonly bigint[], nullCell = false): GroupKey => ({
+  kind: 'bins',
+  column: 'Age',
+  edges,
+  nullCell,
+})
+
+describe('the text of an aggregate', () => {
+  it('counts', () => {
+    expect(print({})).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(count(*) AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('counts under a filter with a plain comparison, which a vectorised scan is made of', () => {
+    expect(printWhere({ kind: 'index-between', column: 'Age', lower: 30n })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          30n,
+        ],
+        "sql": "SELECT CAST(count(*) AS VARCHAR) FROM "rows" WHERE ("Age" >= $1::BIGINT)",
+      }
+    `)
+  })
+
+  it('is two-valued under NOT alone', () => {
+    expect(
+      printWhere({
+        kind: 'or',
+        predicates: [
+          { kind: 'not', predicate: { kind: 'string-in', column: 'Name', values: ['x', "y' OR true; --"] } },
+          {
+            kind: 'and',
+            predicates: [
+              { kind: 'boolean-is', column: 'Married', value: true },
+              { kind: 'category-in', column: 'Sex', indexes: [1] },
+              { kind: 'index-in', column: 'Age', indexes: [1n, 2n] },
+              { kind: 'is-null', column: 'Age' },
+            ],
+          },
+        ],
+      }),
+    ).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          "x",
+          "y' OR true; --",
+          true,
+          1n,
+          1n,
+          2n,
+        ],
+        "sql": "SELECT CAST(count(*) AS VARCHAR) FROM "rows" WHERE ((("Name" IN ($1::VARCHAR, $2::VARCHAR)) IS NOT TRUE) OR (("Married" = $3::BOOLEAN) AND ("Sex" IN ($4::INTEGER)) AND ("Age" IN ($5::BIGINT, $6::BIGINT)) AND ("Age" IS NULL)))",
+      }
+    `)
+  })
+
+  it('sums and leaves the affine part to exact integers', () => {
+    const statistics = [
+      { kind: 'affine-sum', column: 'Age', factor: 2n ** 100n, offset: -5n },
+      { kind: 'count', column: 'Age' },
+    ] as const
+    expect(print({ statistics })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(coalesce(sum("Age"), 0) AS VARCHAR), CAST(count("Age") AS VARCHAR), CAST(count("Age") AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('counts what a predicate holds for', () => {
+    const where: Predicate = { kind: 'index-in', column: 'Age', indexes: [1n, 2n] }
+    const statistics = [
+      { kind: 'count', where },
+      { kind: 'count', column: 'Name', where },
+    ] as const
+    expect(print({ statistics })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          1n,
+          2n,
+          1n,
+          2n,
+        ],
+        "sql": "SELECT CAST(coalesce(count_if(("Age" IN ($1::BIGINT, $2::BIGINT))), 0) AS VARCHAR), CAST(coalesce(count_if("Name" IS NOT NULL AND ("Age" IN ($3::BIGINT, $4::BIGINT))), 0) AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('squares and leaves the affine part to exact integers', () => {
+    const statistics = [
+      { kind: 'affine-square-sum', column: 'Age', factor: 2n ** 100n, offset: -5n },
+    ] as const
+    expect(print({ statistics })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(coalesce(sum("Age" * "Age"), 0) AS VARCHAR), CAST(coalesce(sum("Age"), 0) AS VARCHAR), CAST(count("Age") AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('squares in as few bits as hold every square', () => {
+    const squareOf = (lower: bigint, upper: bigint) =>
+      printAggregate(
+        aggregate({ statistics: [{ ...square, column: 'x' }] }),
+        datasetOf([column.integer('x', lower, upper)]),
+      ).sql
+    const square = { kind: 'affine-square-sum', factor: 1n, offset: 0n } as const
+    const few = 2n ** 31n
+    const many = LARGEST_SQUARED_INDEX
+    for (const [lower, upper] of [
+      [-few, few],
+      [0n, few],
+      [-few, -few],
+    ] as const)
+      expect(squareOf(lower, upper)).toContain('sum("x" * "x")')
+    for (const [lower, upper] of [
+      [-few - 1n, 0n],
+      [few + 1n, few + 1n],
+      [-many, many],
+    ] as const)
+      expect(squareOf(lower, upper)).toContain('sum(CAST("x" AS HUGEINT) * CAST("x" AS HUGEINT))')
+    expect(() => squareOf(-many - 1n, 0n)).toThrow(RangeError)
+    expect(() => squareOf(0n, many + 1n)).toThrow(RangeError)
+  })
+
+  it('counts the cells that have rows', () => {
+    const distinct = (of: GroupKey) => print({ statistics: [{ kind: 'count-distinct', of }] })
+    expect(distinct({ ...sex, nullCell: true })).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [],
+        "sql": "SELECT CAST(count(DISTINCT coalesce("Sex", 2)) AS VARCHAR) FROM "rows"",
+      }
+    `)
+    expect(distinct(binsOf([0n, 10n, 20n]))).toMatchInlineSnapshot(`
+      {
+        "cells": 1,
+        "parameters": [
+          0n,
+          20n,
+          10n,
+        ],
+        "sql": "SELECT CAST(count(DISTINCT CASE WHEN "Age" >= $1::BIGINT AND "Age" < $2::BIGINT THEN (("Age" - $1::BIGINT) // $3::BIGINT) END) AS VARCHAR) FROM "rows"",
+      }
+    `)
+  })
+
+  it('tells the rows a predicate holds for from the others, those of which it is unknown included', () => {
+    const groupBy: readonly GroupKey[] = [
+      sex,
+      { kind: 'predicate', predicate: { kind: 'index-between', column: 'Age', upper: 17n } },
+    ]
+    expect(print({ groupBy })).toMatchInlineSnapshot(`
+      {
+        "cells": 4,
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CAST(("Sex" * 2 + CASE WHEN ("Age" <= $1::BIGINT) THEN 1 ELSE 0 END) AS VARCHAR), CAST(count(*) AS VARCHAR) FROM "rows" WHERE "Sex" IS NOT NULL GROUP BY ("Sex" * 2 + CASE WHEN ("Age" <= $1::BIGINT) THEN 1 ELSE 0 END)",
+      }
+    `)
+  })
+
+  it('numbers cells row by row, the last key fastest', () => {
+    const groupBy: readonly GroupKey[] = [
+      sex,
+      { kind: 'boolean', column: 'Married', nullCell: true },
+      binsOf([0n, 10n, 20n, 30n]),
+    ]
+    expect(print({ groupBy })).toMatchInlineSnapshot(`
+      {
+        "cells": 18,
+        "parameters": [
+          0n,
+          30n,
+          10n,
+        ],
+        "sql": "SELECT CAST((("Sex" * 3 + coalesce(CAST("Married" AS INTEGER), 2)) * 3 + (("Age" - $1::BIGINT) // $3::BIGINT)) AS VARCHAR), CAST(count(*) AS VARCHAR) FROM "rows" WHERE "Sex" IS NOT NULL AND "Age" >= $1::BIGINT AND "Age" < $2::BIGINT GROUP BY (("Sex" * 3 + coalesce(CAST("Married" AS INTEGER), 2)) * 3 + (("Age" - $1::BIGINT) // $3::BIGINT))",
+      }
+    `)
+  })
+
+  it('searches irregular bins by halves', () => {
+    expect(print({ groupBy: [binsOf([0n, 5n, 18n, 65n, 121n], true)] })).toMatchInlineSnapshot(`
+      {
+        "cells": 5,
+        "parameters": [
+          0n,
+          121n,
+          5n,
+          18n,
+          65n,
+        ],
+        "sql": "SELECT CAST(CASE WHEN "Age" IS NULL THEN 4 ELSE CASE WHEN "Age" < $4::BIGINT THEN CASE WHEN "Age" < $3::BIGINT THEN 0 ELSE 1 END ELSE CASE WHEN "Age" < $5::BIGINT THEN 2 ELSE 3 END END END AS VARCHAR), CAST(count(*) AS VARCHAR) FROM "rows" WHERE ("Age" IS NULL OR ("Age" >= $1::BIGINT AND "Age" < $2::BIGINT)) GROUP BY CASE WHEN "Age" IS NULL THEN 4 ELSE CASE WHEN "Age" < $4::BIGINT THEN CASE WHEN "Age" < $3::BIGINT THEN 0 ELSE 1 END ELSE CASE WHEN "Age" < $5::BIGINT THEN 2 ELSE 3 END END END",
+      }
+    `)
+  })
+
+  it('quotes names', () => {
+    const where = { kind: 'is-null', column: 'a "quoted" name; --' } as const
+    expect(printWhere(where).sql).toMatchInlineSnapshot(
+      `"SELECT CAST(count(*) AS VARCHAR) FROM "rows" WHERE ("a ""quoted"" name; --" IS NULL)"`,
+    )
+  })
+
+  it('is the same for every value of a shape', () => {
+    const shapes: readonly ((seed: bigint) => Partial<Aggregate>)[] = [
+      (seed) => ({ where: { kind: 'index-between', column: 'Age', lower: seed, upper: seed * 7n } }),
+      (seed) => ({ where: { kind: 'index-in', column: 'Age', indexes: [seed, -seed, 10n ** 40n * seed] } }),
+      (seed) => ({ where: { kind: 'string-in', column: 'Name', values: [`${seed}`, `'${seed}`] } }),
+      (seed) => ({ where: { kind: 'boolean-is', column: 'Married', value: seed > 3n } }),
+      (seed) => ({ where: { kind: 'category-in', column: 'Sex', indexes: [Number(seed % 2n)] } }),
+      (seed) => ({ groupBy: [binsOf([0n, seed, 2n * seed])] }),
+      (seed) => ({ groupBy: [binsOf([0n, seed, 2n * seed + 1n])] }),
+      (seed) => ({ statistics: [{ kind: 'affine-sum', column: 'Age', factor: seed, offset: -seed }] }),
+      (seed) => ({ statistics: [{ kind: 'affine-square-sum', column: 'Age', factor: seed, offset: -seed }] }),
+      (seed) => ({
+        statistics: [{ kind: 'count', where: { kind: 'index-in', column: 'Age', indexes: [seed] } }],
+      }),
+      (seed) => ({ statistics: [{ kind: 'count-distinct', of: binsOf([0n, seed, 2n * seed]) }] }),
+      (seed) => ({
+        groupBy: [
+          { kind: 'predicate', predicate: { kind: 'string-in', column: 'Name', values: [`'${seed}`] } },
+        ],
+      }),
+    ]
+    for (const shape of shapes) {
+      expect(print(shape(2n)).sql).toBe(print(shape(5n)).sql)
+    }
+  })
+
+  it('says nothing for and of nothing', () => {
+    expect(printWhere({ kind: 'and', predicates: [] }).sql).toContain('WHERE true')
+    expect(printWhere({ kind: 'or', predicates: [] }).sql).toContain('WHERE false')
+    expect(printWhere({ kind: 'index-in', column: 'Age', indexes: [] }).sql).toContain('WHERE false')
+    expect(printWhere({ kind: 'index-between', column: 'Age' }).sql).toContain('WHERE ("Age" IS NOT NULL)')
+  })
+
+  it.each<[string, Partial<Aggregate>]>([
+    ['a column the dataset does not have', { where: { kind: 'is-null', column: 'age' } }],
+    ['a statistic of no column', { statistics: [{ kind: 'count', column: 'Other' }] }],
+    ['a sum of categories', { statistics: [{ kind: 'affine-sum', column: 'Sex', factor: 1n, offset: 0n }] }],
+    [
+      'a sum of squared categories',
+      { statistics: [{ kind: 'affine-square-sum', column: 'Sex', factor: 1n, offset: 0n }] },
+    ],
+    [
+      'a count under a condition on no column',
+      { statistics: [{ kind: 'count', where: { kind: 'is-null', column: 'Other' } }] },
+    ],
+    [
+      'cells to tell apart of another size',
+      { statistics: [{ kind: 'count-distinct', of: { ...sex, size: 1 } }] },
+    ],
+    [
+      'a predicate as a key on no column',
+      { groupBy: [{ kind: 'predicate', predicate: { kind: 'is-null', column: 'Other' } }] },
+    ],
+    ['numbers compared with a text', { where: { kind: 'string-in', column: 'Age', values: ['1'] } }],
+    ['a text compared with numbers', { where: { kind: 'index-in', column: 'Name', indexes: [1n] } }],
+    [
+      'a key that is no category',
+      { groupBy: [{ kind: 'category', column: 'Age', size: 2, nullCell: false }] },
+    ],
+    ['a key of another size', { groupBy: [{ ...sex, size: 3 }] }],
+    ['a category between two', { where: { kind: 'category-in', column: 'Sex', indexes: [0.5] } }],
+    ['a category beyond 32 bits', { where: { kind: 'category-in', column: 'Sex', indexes: [2 ** 31] } }],
+    ['bins without edges', { groupBy: [binsOf([])] }],
+    ['bins of one edge', { groupBy: [binsOf([1n])] }],
+    ['bins whose edges do not increase', { groupBy: [binsOf([0n, 2n, 2n])] }],
+    ['bins of equal width, downwards', { groupBy: [binsOf([2n, 1n, 0n])] }],
+    ['bins out of reach', { groupBy: [binsOf([0n, 2n ** 62n])] }],
+    ['too many cells', { groupBy: Array.from({ length: 31 }, () => sex) }],
+  ])('is refused for %s', (_, given) => {
+    expect(() => print(given)).toThrow(RangeError)
+  })
+})
+
+describe('the text of a counting of values', () => {
+  const counting = (column: string, where?: Predicate) => ({
+    column,
+    bounding: { kind: 'one-row-each' } as const,
+    ...(where === undefined ? {} : { where }),
+  })
+  const young: Predicate = { kind: 'index-between', column: 'Age', upper: 17n }
+
+  it('counts indexes, in order', () => {
+    expect(printIndexCounting(counting('Age'), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [],
+        "sql": "SELECT CAST("Age" AS DOUBLE), CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Age" IS NOT NULL GROUP BY "Age" ORDER BY "Age" LIMIT 100",
+      }
+    `)
+    expect(printIndexCounting(counting('Age', young), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CAST("Age" AS DOUBLE), CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Age" IS NOT NULL AND ("Age" <= $1::BIGINT) GROUP BY "Age" ORDER BY "Age" LIMIT 100",
+      }
+    `)
+  })
+
+  it('counts texts', () => {
+    expect(printTextCounting(counting('Name'), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [],
+        "sql": "SELECT CASE WHEN starts_with("Name", chr(65279)) THEN chr(65279) || "Name" ELSE "Name" END, CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Name" IS NOT NULL GROUP BY "Name" LIMIT 100",
+      }
+    `)
+    expect(printTextCounting(counting('a "quoted" name; --', young), dataset, 100)).toMatchInlineSnapshot(`
+      {
+        "parameters": [
+          17n,
+        ],
+        "sql": "SELECT CASE WHEN starts_with("a ""quoted"" name; --", chr(65279)) THEN chr(65279) || "a ""quoted"" name; --" ELSE "a ""quoted"" name; --" END, CAST(count(*) AS DOUBLE) FROM "rows" WHERE "a ""quoted"" name; --" IS NOT NULL AND ("Age" <= $1::BIGINT) GROUP BY "a ""quoted"" name; --" LIMIT 100",
+      }
+    `)
+  })
+
+  it.each(['Sex', 'Married', 'Name', 'Other'])('is refused for indexes of %s', (name) => {
+    expect(() => printIndexCounting(counting(name), dataset, 100)).toThrow(RangeError)
+  })
+
+  it.each(['Sex', 'Married', 'Age', 'Other'])('is refused for texts of %s', (name) => {
+    expect(() => printTextCounting(counting(name), dataset, 100)).toThrow(RangeError)
+  })
+
+  it('is refused for a condition that does not fit', () => {
+    const where: Predicate = { kind: 'string-in', column: 'Age', values: ['x'] }
+    expect(() => printIndexCounting(counting('Age', where), dataset, 100)).toThrow(RangeError)
+    expect(() => printTextCounting(counting('Name', where), dataset, 100)).toThrow(RangeError)
+  })
+})
+
+describe('the answer to an aggregate', () => {
+  const sums = aggregate({
+    groupBy: [sex],
+    statistics: [{ kind: 'count' }, { kind: 'affine-sum', column: 'Age', factor: 10n ** 30n, offset: -7n }],
+  })
+
+  it('fills cells without rows with zeros', () => {
+    const rows = [['1', '3', '-12345678901234567890123456789012345678', '2']]
+    expect(readAggregate(sums, 2, rows)).toEqual([
+      [0n, 3n],
+      [0n, 10n ** 30n * -12345678901234567890123456789012345678n - 14n],
+    ])
+  })
+
+  it('combines the squares, the indexes and the rows', () => {
+    const [factor, offset] = [10n ** 30n, -7n]
+    const squares: Statistic = { kind: 'affine-square-sum', column: 'Age', factor, offset }
+    const given = aggregate({
+      statistics: [
+        squares,
+        { kind: 'count-distinct', of: sex },
+        { kind: 'count', where: { kind: 'or', predicates: [] } },
+      ],
+    })
+    // Indexes 3, -4 and 10.
+    const expected = [3n, -4n, 10n].reduce((sum, index) => sum + (factor * index + offset) ** 2n, 0n)
+    expect(readAggregate(given, 1, [['125', '9', '3', '2', '0']])).toEqual([[expected], [2n], [0n]])
+    for (const row of [['125', '9', '3', '2'], ['125', '9', '3', '2', '0', '0'], ['125', '9'], []])
+      expect(() => readAggregate(given, 1, [row])).toThrow(RangeError)
+  })
+
+  it.each<[string, readonly unknown[]]>([
+    ['a number', ['0', '1', 1, '1']],
+    ['NULL', ['0', '1', null, '1']],
+    ['a fraction', ['0', '1', '1.5', '1']],
+    ['an exponent', ['0', '1', '1e3', '1']],
+    ['an empty text', ['0', '1', '', '1']],
+    ['too many digits', ['0', '1', '1'.repeat(39), '1']],
+    ['a cell outside', ['2', '1', '1', '1']],
+    ['a negative cell', ['-1', '1', '1', '1']],
+    ['a column too few', ['0', '1', '1']],
+    ['a column too many', ['0', '1', '1', '1', '1']],
+  ])('is refused for %s', (_, row) => {
+    expect(() => readAggregate(sums, 2, [row])).toThrow(RangeError)
+  })
+})

@@ -1,0 +1,126 @@
+import { type DuckDBConnection, DuckDBInstance, type DuckDBMaterializedResult } from '@duckdb/node-api'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  BYTES_PER_INDEX,
+  BYTES_PER_TEXT,
+  readIndexCounts,
+  readTextCounts,
+} from '../../../src/engines/duckdb/values.ts'
+
+let instance: DuckDBInstance
+let connection: DuckDBConnection
+beforeAll(async () => {
+  instance = await DuckDBInstance.create(':memory:')
+  connection = await instance.connect()
+})
+afterAll(() => {
+  connection.disconnectSync()
+  instance.closeSync()
+})
+
+const PLENTY = 2 ** 30
+const waitedFor = () => false
+const MANY = 'FROM range(20000) ORDER BY range'
+
+const reads: Readonly<
+  Record<string, (result: DuckDBMaterializedResult, maxBytes: number) => Promise<unknown>>
+> = {
+  indexes: (result, maxBytes) => readIndexCounts(result, maxBytes, waitedFor),
+  texts: (result, maxBytes) => readTextCounts(result, maxBytes, waitedFor),
+}
+
+describe('the counts of values', () => {
+  it('are read', async () => {
+    const indexes = await connection.run(
+      'SELECT * FROM (VALUES (-9007199254740992::DOUBLE, 1::DOUBLE), (0, 9007199254740992), (7, 2))',
+    )
+    expect(await readIndexCounts(indexes, PLENTY, waitedFor)).toEqual({
+      indexes: Float64Array.of(-(2 ** 53), 0, 7),
+      counts: Float64Array.of(1, 2 ** 53, 2),
+    })
+    const texts = await connection.run("SELECT * FROM (VALUES ('日本', 1::DOUBLE), ('', 2))")
+    expect(await readTextCounts(texts, PLENTY, waitedFor)).toEqual({
+      texts: ['日本', ''],
+      counts: Float64Array.of(1, 2),
+    })
+  })
+
+  it('are none where there are no rows', async () => {
+    const nothing = new Float64Array(0)
+    const indexes = await connection.run('SELECT 1::DOUBLE, 1::DOUBLE WHERE false')
+    expect(await readIndexCounts(indexes, 0, waitedFor)).toEqual({ indexes: nothing, counts: nothing })
+    const texts = await connection.run("SELECT '', 1::DOUBLE WHERE false")
+    expect(await readTextCounts(texts, 0, waitedFor)).toEqual({ texts: [], counts: nothing })
+  })
+
+  it.each([
+    ['one column', 'indexes', 'SELECT 1::DOUBLE'],
+    ['three columns', 'indexes', 'SELECT 1::DOUBLE, 1::DOUBLE, 1::DOUBLE'],
+    ['three columns and no rows', 'indexes', 'SELECT 1::DOUBLE, 1::DOUBLE, 1::DOUBLE WHERE false'],
+    ['a NULL index', 'indexes', 'SELECT NULL::DOUBLE, 1::DOUBLE'],
+    ['a NULL count', 'indexes', 'SELECT 1::DOUBLE, NULL::DOUBLE'],
+    ['an index of another type', 'indexes', 'SELECT 1::BIGINT, 1::DOUBLE'],
+    ['a count of another type', 'indexes', 'SELECT 1::DOUBLE, 1::BIGINT'],
+    ['a fraction', 'indexes', 'SELECT 0.5::DOUBLE, 1::DOUBLE'],
+    ['no number', 'indexes', "SELECT 'nan'::DOUBLE, 1::DOUBLE"],
+    ['infinity', 'indexes', "SELECT 'inf'::DOUBLE, 1::DOUBLE"],
+    ['an index that a double may have rounded', 'indexes', 'SELECT 9007199254740994::DOUBLE, 1::DOUBLE'],
+    ['a count that a double may have rounded', 'indexes', 'SELECT 1::DOUBLE, 9007199254740994::DOUBLE'],
+    ['a count of nothing', 'indexes', 'SELECT 1::DOUBLE, 0::DOUBLE'],
+    ['an index that comes twice', 'indexes', 'SELECT 1::DOUBLE, 1::DOUBLE FROM range(2)'],
+    ['indexes that decrease', 'indexes', 'SELECT (-range)::DOUBLE, 1::DOUBLE FROM range(2)'],
+    ['indexes that decrease later', 'indexes', `SELECT (range % 19999)::DOUBLE, 1::DOUBLE ${MANY}`],
+    ['one column', 'texts', "SELECT 'x'"],
+    ['three columns', 'texts', "SELECT 'x', 1::DOUBLE, 1::DOUBLE"],
+    ['a NULL text', 'texts', 'SELECT NULL::VARCHAR, 1::DOUBLE'],
+    ['a NULL count', 'texts', "SELECT 'x', NULL::DOUBLE"],
+    ['a text of another type', 'texts', "SELECT 'x'::BLOB, 1::DOUBLE"],
+    ['a count of another type', 'texts', "SELECT 'x', 1::BIGINT"],
+    ['half a count', 'texts', "SELECT 'x', 1.5::DOUBLE"],
+    ['a count of nothing', 'texts', "SELECT 'x', 0::DOUBLE"],
+  ])('are refused for %s among %s', async (_, kind, sql) => {
+    const result = await connection.run(sql)
+    await expect(reads[kind]?.(result, PLENTY)).rejects.toThrow(RangeError)
+  })
+
+  it.each([
+    ['indexes', 'SELECT range::DOUBLE, 1::DOUBLE FROM range(10) ORDER BY range', 10 * BYTES_PER_INDEX],
+    ['texts', "SELECT '', 1::DOUBLE FROM range(10)", 10 * BYTES_PER_TEXT],
+    ['texts', "SELECT '0123456789', 1::DOUBLE FROM range(10)", 10 * (BYTES_PER_TEXT + 20)],
+  ])('take up no more room than there is: %s', async (kind, sql, bytes) => {
+    const result = await connection.run(sql)
+    await expect(reads[kind]?.(result, bytes)).resolves.toBeDefined()
+    await expect(reads[kind]?.(result, bytes - 1)).rejects.toThrow(RangeError)
+  })
+
+  it.each([
+    ['indexes', `SELECT range::DOUBLE, 1::DOUBLE ${MANY}`],
+    ['texts', `SELECT range::VARCHAR, 1::DOUBLE ${MANY}`],
+  ])('let other work go on between chunks of %s', async (kind, sql) => {
+    const result = await connection.run(sql)
+    let [turns, reading] = [0, true]
+    const turn = (): void => {
+      turns += 1
+      if (reading) setImmediate(turn)
+    }
+    setImmediate(turn)
+    await reads[kind]?.(result, PLENTY)
+    reading = false
+    expect(result.chunkCount).toBeGreaterThan(5)
+    expect(turns).toBeGreaterThanOrEqual(result.chunkCount - 1)
+  })
+
+  it.each([
+    ['indexes', readIndexCounts, `SELECT range::DOUBLE, 1::DOUBLE ${MANY}`],
+    ['texts', readTextCounts, `SELECT range::VARCHAR, 1::DOUBLE ${MANY}`],
+  ])('are not read on once nobody waits for them: %s', async (_, read, sql) => {
+    const result = await connection.run(sql)
+    let asked = 0
+    const expired = () => {
+      asked += 1
+      return asked === 3
+    }
+    await expect(read(result, PLENTY, expired)).rejects.toThrow(RangeError)
+    expect(asked).toBe(3)
+  })
+})

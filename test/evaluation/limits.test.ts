@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { evaluationRequest } from '../../schemas/evaluation.ts'
+import { query as querySchema } from '../../schemas/query.ts'
+import type { ExactAggregate } from '../../src/answers/release.ts'
+import { evaluate } from '../../src/evaluation/evaluation.ts'
+import { MAX_RUNS, MAX_SHOWN, MAX_WORK, requireEvaluationLimits } from '../../src/evaluation/limits.ts'
+import { plan as planQuery } from '../../src/planner/plan.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { people } from '../planner/people.ts'
+import { planOf } from '../planner/planned.ts'
+import { estimates, numbersOf, taped } from './evaluated.ts'
+
+describe('what is refused', () => {
+  const refusalOf = (task: () => unknown) => {
+    try {
+      task()
+    } catch (error) {
+      if (error instanceof Refusal) return { code: error.code, errors: error.errors }
+      throw error
+    }
+    return undefined
+  }
+
+  test.each([
+    [{ runs: 0, shown: 0 }, 'runs', `must be a whole number from 1 to ${MAX_RUNS}`],
+    [{ runs: 1.5, shown: 0 }, 'runs', `must be a whole number from 1 to ${MAX_RUNS}`],
+    [{ runs: MAX_RUNS + 1, shown: 0 }, 'runs', `must be a whole number from 1 to ${MAX_RUNS}`],
+    [{ runs: 1, shown: -1 }, 'shown', `must be a whole number from 0 to ${MAX_SHOWN}`],
+    [{ runs: 1, shown: MAX_SHOWN + 1 }, 'shown', `must be a whole number from 0 to ${MAX_SHOWN}`],
+  ])('%j', (extent, field, rule) => {
+    const planned = planOf({ kind: 'count' })
+    expect(refusalOf(() => requireEvaluationLimits(planned, extent))).toEqual({
+      code: 'invalid-request',
+      errors: [{ field, rule }],
+    })
+    expect(
+      refusalOf(() => requireEvaluationLimits(planned, { runs: MAX_RUNS, shown: MAX_SHOWN })),
+    ).toBeUndefined()
+  })
+
+  test('more runs than a large table has room for, before anything is read', () => {
+    const edges = Array.from({ length: 101 }, (_, edge) => edge)
+    const planned = planOf({ kind: 'contingency', columns: [{ column: 'Age', edges }, 'Region'] })
+    const most = MAX_WORK / (400 * 3)
+    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: most, shown: 1 }))).toBeUndefined()
+    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: most + 1, shown: 1 }))).toEqual({
+      code: 'invalid-request',
+      errors: [{ field: 'runs', rule: `must be at most ${most} for this query` }],
+    })
+  })
+
+  test.each([
+    [
+      { kind: 'median', column: 'Age' },
+      {
+        kind: 'quantile',
+        values: {
+          indexes: Float64Array.from({ length: 100_000 }, (_, position) => position),
+          counts: new Float64Array(100_000).fill(1),
+        },
+      } satisfies ExactAggregate,
+    ],
+    [
+      { kind: 'keySelection', column: 'Note', delta: 0.01 },
+      {
+        kind: 'key-selection',
+        texts: {
+          texts: Array.from({ length: 100_000 }, (_, position) => `${position}`),
+          counts: new Float64Array(100_000).fill(1),
+        },
+      } satisfies ExactAggregate,
+    ],
+  ])('more runs than what was read has room for: %j', async (wire, exact) => {
+    const planned = planOf(wire)
+    const extent = { runs: MAX_RUNS, shown: 1 }
+    expect(refusalOf(() => requireEvaluationLimits(planned, extent))).toBeUndefined()
+    expect(refusalOf(() => requireEvaluationLimits(planned, extent, exact))?.errors[0]?.rule).toMatch(
+      /^must be at most \d{3,4} /,
+    )
+    await expect(evaluate(planned, exact, { ...extent, noiseSource: taped() })).rejects.toThrow(Refusal)
+  })
+
+  test('more in full than fits in memory', () => {
+    const edges = Array.from({ length: 251 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
+    const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
+    const refused = refusalOf(() => requireEvaluationLimits(table, { runs: 100, shown: 100 }))
+    expect(refused?.errors[0]).toMatchObject({ field: 'shown' })
+    const most = Number(/\d+/.exec(refused?.errors[0]?.rule ?? '')?.[0])
+    expect(refusalOf(() => requireEvaluationLimits(table, { runs: 100, shown: most }))).toBeUndefined()
+  })
+
+  test('a table of which not even the truths fit', () => {
+    const edges = Array.from({ length: 1001 }, (_, edge) => Number((edge / 20 - 50).toFixed(2)))
+    const kinds = ['sum', 'mean', 'variance', 'standardDeviation']
+    const statistics = ['Age', 'Income'].flatMap((column) => kinds.map((kind) => ({ kind, column })))
+    const query = { kind: 'groupBy', keys: [{ column: 'Balance', edges }, 'Region'], statistics, epsilon: 1 }
+    const planned = planQuery(querySchema.parse(query), people('add-remove'), { maxCells: 4_000 })
+    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: 1, shown: 0 }))).toMatchObject({
+      code: 'query-does-not-fit',
+      errors: [{ field: 'query' }],
+    })
+  })
+})
+
+test('a report is never longer than it was thought to be', async () => {
+  // Noise of many digits on values of many digits: every number is as long as a double can be.
+  const planned = planOf({
+    kind: 'groupBy',
+    keys: ['Sex'],
+    statistics: [
+      { kind: 'mean', column: 'Balance' },
+      { kind: 'standardDeviation', column: 'Income' },
+    ],
+    mechanism: 'laplace',
+    epsilon: 1e-6,
+  })
+  const exact = estimates([-123n, 77n], [7n, 3n], [1_234n, 77n], [12n, 7n], [3n, 1n])
+  const evaluation = numbersOf(await evaluate(planned, exact, { runs: 9, shown: 9, noiseSource: taped() }))
+  // What is set aside for each number, in src/evaluation/limits.ts.
+  for (const value of evaluation.values) expect(JSON.stringify(value).length).toBeLessThan(700)
+  for (const total of evaluation.totals) expect(JSON.stringify(total).length).toBeLessThan(700)
+  for (const { values, totals } of evaluation.shown)
+    for (const each of [...values, ...totals]) expect(JSON.stringify(each).length).toBeLessThan(200 + 30)
+})
+
+test('a request is refused just where its evaluation would be', () => {
+  const query = { kind: 'count', epsilon: 1 }
+  const fits = (extent: object) => evaluationRequest.safeParse({ query, ...extent }).success
+  expect(fits({ runs: MAX_RUNS, shown: MAX_SHOWN })).toBe(true)
+  expect(fits({ runs: MAX_RUNS + 1 })).toBe(false)
+  expect(fits({ shown: MAX_SHOWN + 1 })).toBe(false)
+})

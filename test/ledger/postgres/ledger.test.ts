@@ -1,0 +1,608 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { chargeId } from '../../../src/ledger/charge-id.ts'
+import { LedgerFault } from '../../../src/ledger/fault.ts'
+import { StatementError } from '../../../src/ledger/postgres/connection.ts'
+import { openPostgresLedger, type PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import type { BatchOptions, Step } from '../../../src/ledger/postgres/store.ts'
+import { Refusal } from '../../../src/privacy/refusal.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { isLongRun } from '../../reliability/rounds.ts'
+import { basic, chargeOf, expectSoundBooks, historyOf, question, summed } from '../support.ts'
+
+let server: PostgresServer
+
+/** A connection that is none of a ledger's. */
+async function prompt(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url, application_name: 'prompt' })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end().catch(() => {}))
+  return client
+}
+
+async function opened(url: string, options: BatchOptions = {}): Promise<PostgresLedger> {
+  const ledger = await openPostgresLedger({ url, ...options })
+  onTestFinished(() => ledger.close())
+  return ledger
+}
+
+/** A ledger of its own whose dataset `census` may spend 1. */
+async function withCensus(on: PostgresServer = server): Promise<{ url: string; ledger: PostgresLedger }> {
+  const url = await on.createDatabase()
+  const ledger = await opened(url)
+  await ledger.openBudget('census', summed('1'), 'carol')
+  return { url, ledger }
+}
+
+/** Stops whoever passes a step for the first time, until it is told to go on. */
+function stopAt(step: Step) {
+  const reached = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  return {
+    reached: reached.promise,
+    goOn: () => goOn.resolve(),
+    onStep: async (passed: Step) => {
+      if (passed !== step) return
+      reached.resolve()
+      await goOn.promise
+    },
+  }
+}
+
+/** Ends, or interrupts, what the ledgers' connections are doing. */
+async function signal(client: Client, how: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<void> {
+  await client.query(`
+    SELECT ${how}(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'sotto' AND state <> 'idle'`)
+}
+
+async function untilLedgerWaitsFor(client: Client, event: string): Promise<void> {
+  const waits = `
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'sotto' AND wait_event = '${event}'`
+  while ((await client.query(waits)).rowCount === 0) await sleep(5)
+}
+
+/** Ends whoever is silent in the middle of a transaction. */
+const ENDS_SILENT = `
+  SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'sotto' AND state = 'idle in transaction'`
+
+const UNKNOWN = expect.objectContaining({ name: 'LedgerFault', kind: 'unknown' })
+
+describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () => {
+  beforeAll(async () => {
+    server = await startPostgresServer()
+  })
+  afterAll(() => server?.remove())
+
+  test('makes concurrent calls durable together, and each is answered by itself', async () => {
+    const { ledger } = await withCensus()
+    const before = ledger.statistics()
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: 64 }, (_, n) => ledger.charge(question(`q${n}`, { price: basic('0.02') }))),
+      ledger.charge(question('')),
+      ledger.charge(question('NUL\0')),
+      ledger.recordAnswer('lone \ud800', 1, 'answer'),
+      ledger.grant('census', summed('1').granted, 'carol', ''),
+    ])
+    const kinds = outcomes.map((each) =>
+      each.status === 'fulfilled' ? Object(each.value).kind : each.reason.name,
+    )
+    expect(kinds).toEqual([
+      ...Array(50).fill('charged'),
+      ...Array(14).fill('denied'),
+      ...Array(4).fill('RangeError'),
+    ])
+    const after = ledger.statistics()
+    expect(after.calls - before.calls).toBe(68)
+    expect(after.commits - before.commits).toBe(1)
+    await expectSoundBooks(ledger)
+  })
+
+  test('goes by the clock of the server', async () => {
+    const { url, ledger } = await withCensus()
+    const client = await prompt(url)
+    vi.spyOn(Date, 'now').mockReturnValue(0)
+    onTestFinished(() => void vi.restoreAllMocks())
+    const [row] = (await client.query('SELECT clock_timestamp() AS now')).rows
+    await ledger.charge(question('a', { leaseMs: 60_000 }))
+    const [entry] = await ledger.entries('census', { limit: 1 })
+    expect(Math.abs(Date.parse(entry?.at ?? '') - row.now.getTime())).toBeLessThan(2_000)
+    const again = await ledger.charge(question('a'))
+    if (again.kind !== 'in-flight') throw new Error(`the lease is not over, but the charge is ${again.kind}`)
+    expect(again.retryAfterMs).toBeGreaterThan(50_000)
+  })
+
+  test('commits durably and sees what is committed, whatever its database is set to', async () => {
+    const { url, ledger } = await withCensus()
+    await ledger.close()
+    const client = await prompt(url)
+    const database = (await client.query('SELECT current_database() AS name')).rows[0].name
+    for (const setting of [
+      'synchronous_commit = off',
+      `default_transaction_isolation = 'serializable'`,
+      'default_transaction_read_only = on',
+      'search_path = pg_temp',
+      'enable_indexscan = off',
+    ])
+      await client.query(`ALTER DATABASE ${database} SET ${setting}`)
+    await client.query(`
+      CREATE TABLE public.seen (durable text, isolation text, patience text);
+      CREATE FUNCTION public.look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO public.seen
+        VALUES (current_setting('synchronous_commit'), current_setting('transaction_isolation'),
+          current_setting('idle_in_transaction_session_timeout'));
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER looks AFTER INSERT ON sotto.charges EXECUTE FUNCTION public.look()`)
+    const options = encodeURIComponent('-c synchronous_commit=off -c lock_timeout=1')
+    chargeOf(await (await opened(`${url}?options=${options}`)).charge(question('a')))
+    expect((await client.query('SELECT * FROM public.seen')).rows).toEqual([
+      { durable: 'on', isolation: 'read committed', patience: '5s' },
+    ])
+  })
+
+  describe('of several replicas', () => {
+    test('400 charges of 0.1 on a cap of 10: exactly 100 succeed', async () => {
+      const { url, ledger } = await withCensus()
+      await ledger.grant('census', summed('9').granted, 'carol', 'more')
+      const replicas = [ledger, await opened(url), await opened(url)]
+      const outcomes = await Promise.all(
+        Array.from({ length: 400 }, async (_, n) => {
+          await sleep(n % 7)
+          return replicas[n % 3]?.charge(question(`q${n}`))
+        }),
+      )
+      expect(outcomes.filter((outcome) => outcome?.kind === 'charged')).toHaveLength(100)
+      expect(outcomes.filter((outcome) => outcome?.kind === 'denied')).toHaveLength(300)
+      await expectSoundBooks(ledger)
+    })
+
+    test('two that want the same datasets in another order do not lock each other out', async () => {
+      const { url, ledger } = await withCensus()
+      const names = ['census', 'a', 'B', 'é', 'z']
+      for (const name of names) await ledger.openBudget(name, summed('100'), 'carol')
+      const other = await opened(url)
+      const rounds = Array.from({ length: 20 }, (_, round) => round)
+      const ask = async (replica: PostgresLedger, who: string, order: readonly string[]) => {
+        for (const round of rounds) {
+          const calls = order.map((dataset) =>
+            replica.charge(question(`${who} ${round} ${dataset}`, { dataset, price: basic('0.01') })),
+          )
+          for (const outcome of await Promise.all(calls)) chargeOf(outcome)
+        }
+      }
+      await Promise.all([ask(ledger, 'one', names), ask(other, 'other', names.toReversed())])
+      await expectSoundBooks(ledger)
+      expect(server.log()).not.toContain('deadlock detected')
+    })
+
+    test('the second on a dataset waits for the first', async () => {
+      const { url, ledger } = await withCensus()
+      const stop = stopAt('locked')
+      const first = await opened(url, { onStep: stop.onStep })
+      const outcomes = [first.charge(question('a'))]
+      await stop.reached
+      outcomes.push(ledger.charge(question('b')))
+      await untilLedgerWaitsFor(await prompt(url), 'transactionid')
+      stop.goOn()
+      const places = (await Promise.all(outcomes)).map((outcome) => chargeOf(outcome).event.sequence)
+      expect(places).toEqual([2, 3])
+    })
+
+    test('one key on two datasets at once is charged once', async () => {
+      const { url, ledger } = await withCensus()
+      await ledger.openBudget('other', summed('1'), 'carol')
+      const stop = stopAt('read')
+      const slow = await opened(url, { onStep: stop.onStep })
+      const neighbour = question('unrelated', { dataset: 'other' })
+      const late = Promise.all([slow.charge(question('a', { dataset: 'other' })), slow.charge(neighbour)])
+      await stop.reached
+      chargeOf(await ledger.charge(question('a')).finally(stop.goOn))
+      const [reused, unrelated] = await late
+      expect(reused).toEqual({ kind: 'key-reused' })
+      chargeOf(unrelated)
+      expect((await ledger.budget('other'))?.spent).toEqual(basic('0.1'))
+      await expectSoundBooks(ledger)
+    })
+
+    test('one budget opened twice at once is opened once', async () => {
+      const { url, ledger } = await withCensus()
+      const stop = stopAt('locked')
+      const slow = await opened(url, { onStep: stop.onStep })
+      const late = slow.openBudget('new', summed('2'), 'carol')
+      await stop.reached
+      expect(await ledger.openBudget('new', summed('1'), 'carol')).toEqual({ kind: 'opened' })
+      stop.goOn()
+      expect(await late).toMatchObject({ kind: 'exists', budget: { cap: basic('1') } })
+    })
+
+    test.each(['begun', 'locked'] as const)(
+      'a charge made while the answer to it was %s is found',
+      async (step) => {
+        const { url, ledger } = await withCensus()
+        const stop = stopAt(step)
+        const slow = await opened(url, { onStep: stop.onStep })
+        const late = slow.recordAnswer(chargeId('ada', 'a'), 1, 'answer')
+        await stop.reached
+        chargeOf(await ledger.charge(question('a')))
+        stop.goOn()
+        expect(await late).toBe(true)
+        await expectSoundBooks(ledger)
+      },
+    )
+
+    test('one that dies in the middle frees what it held, and has changed nothing', async () => {
+      const { url, ledger } = await withCensus()
+      const stop = stopAt('written')
+      const dying = await opened(url, { onStep: stop.onStep })
+      const lost = dying.charge(question('a'))
+      await stop.reached
+      const waiting = ledger.charge(question('b'))
+      // After its patience with silence the server takes it for dead by itself, as it does in a long run.
+      if (!isLongRun) await (await prompt(url)).query(ENDS_SILENT)
+      expect(chargeOf(await waiting).event.sequence).toBe(2)
+      stop.goOn()
+      await expect(lost).rejects.toEqual(UNKNOWN)
+      expect((await historyOf(ledger)).map(({ kind }) => kind)).toEqual(['opened', 'charged'])
+      // The one that was taken for dead goes on, too.
+      expect(chargeOf(await dying.charge(question('a'))).event.sequence).toBe(3)
+    })
+  })
+
+  describe('a task that excludes those of other replicas', () => {
+    /** The connection of whoever carries out a task is lost. */
+    async function loseLock(client: Client): Promise<void> {
+      const holders = `
+        SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      expect((await client.query(holders)).rowCount).toBe(1)
+    }
+
+    test('is carried out after the one before, while charges go on', async () => {
+      const { url, ledger } = await withCensus()
+      const replicas = [ledger, await opened(url)]
+      const steps: string[] = []
+      const names = ['a', 'b', 'c', 'd', 'e', 'f']
+      const tasks = names.map((name, place) => {
+        const replica = replicas[place % 2] ?? ledger
+        return replica.exclusively(async (requireAlone) => {
+          steps.push(name)
+          chargeOf(await replica.charge(question(name)))
+          await sleep(2)
+          await requireAlone()
+          steps.push(name)
+          return name
+        })
+      })
+      expect(await Promise.all(tasks)).toEqual(names)
+      expect(steps.toSorted()).toEqual(names.flatMap((name) => [name, name]))
+      for (let place = 0; place < steps.length; place += 2) expect(steps[place]).toBe(steps[place + 1])
+    })
+
+    test.each([
+      ['a refusal', new Refusal('unknown-dataset', 'There is none.')],
+      ['a fault', new LedgerFault('closed', 'the ledger is closed')],
+      ['an error of a statement', new StatementError('lost', 'of another connection')],
+      ['no error at all', 'a text'],
+    ])('hands on %s as it is, and lets the next one in', async (_, thrown) => {
+      const { url, ledger } = await withCensus()
+      const other = await opened(url)
+      const failing = ledger.exclusively(async (requireAlone) => {
+        await requireAlone()
+        throw thrown
+      })
+      const next = other.exclusively(async () => 'done')
+      await expect(failing).rejects.toBe(thrown)
+      expect(await next).toBe('done')
+    })
+
+    test('whose connection is lost may not go on, and another may', async () => {
+      const { url, ledger } = await withCensus()
+      const [client, other] = [await prompt(url), await opened(url)]
+      const begun = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      let published = false
+      const losing = ledger.exclusively(async (requireAlone) => {
+        await requireAlone()
+        begun.resolve()
+        await goOn.promise
+        await requireAlone()
+        published = true
+      })
+      await begun.promise
+      const next = other.exclusively(async (requireAlone) => {
+        await requireAlone()
+        return 'done'
+      })
+      await untilLedgerWaitsFor(client, 'advisory')
+      await loseLock(client)
+      expect(await next).toBe('done')
+      goOn.resolve()
+      await expect(losing).rejects.toEqual(UNKNOWN)
+      expect(published).toBe(false)
+      expect(await ledger.exclusively(async () => 'again')).toBe('again')
+    })
+
+    test('that does not look is not stopped: its result is what it returns', async () => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      const done = ledger.exclusively(async () => {
+        await loseLock(client)
+        return 'done'
+      })
+      expect(await done).toBe('done')
+    })
+
+    test('that waits too long for its turn is not begun', async () => {
+      const { url, ledger } = await withCensus()
+      const [client, other] = [await prompt(url), await opened(url)]
+      const [firstBegun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const first = ledger.exclusively(async (requireAlone) => {
+        firstBegun.resolve()
+        await goOn.promise
+        await requireAlone()
+        return 'done'
+      })
+      await firstBegun.promise
+      let begun = false
+      const late = other.exclusively(async () => {
+        begun = true
+      })
+      const failed = expect(late).rejects.toEqual(UNKNOWN)
+      // In place of the time after which the server would do it.
+      await untilLedgerWaitsFor(client, 'advisory')
+      await signal(client, 'pg_cancel_backend')
+      await failed
+      goOn.resolve()
+      expect(await first).toBe('done')
+      expect(begun).toBe(false)
+    })
+
+    test('is refused once the ledger is closed', async () => {
+      const { ledger } = await withCensus()
+      await ledger.close()
+      let begun = false
+      const refused = ledger.exclusively(async () => {
+        begun = true
+      })
+      await expect(refused).rejects.toEqual(new LedgerFault('closed', 'the ledger is closed'))
+      expect(begun).toBe(false)
+    })
+  })
+
+  describe('where the connection is lost', () => {
+    test.each(['begun', 'locked', 'read'] as const)('after %s: asks again by itself', async (step) => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      const stop = stopAt(step)
+      const unlucky = await opened(url, { onStep: stop.onStep })
+      const calls = [unlucky.charge(question('a')), unlucky.charge(question('b'))]
+      await stop.reached
+      await signal(client, 'pg_terminate_backend')
+      stop.goOn()
+      for (const outcome of await Promise.all(calls)) expect(chargeOf(outcome).attempt).toBe(1)
+      await expectSoundBooks(ledger)
+      expect((await ledger.budget('census'))?.spent).toEqual(basic('0.2'))
+    })
+
+    test('each time: says so', async () => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      const unlucky = await opened(url, {
+        onStep: async (step) => {
+          if (step === 'read') await signal(client, 'pg_terminate_backend')
+        },
+      })
+      await expect(unlucky.charge(question('a'))).rejects.toEqual(UNKNOWN)
+      expect(await historyOf(ledger)).toHaveLength(1)
+    })
+
+    test('before the commit arrived: unknown, and not charged', async () => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      const stop = stopAt('written')
+      const unlucky = await opened(url, { onStep: stop.onStep })
+      const lost = unlucky.charge(question('a'))
+      await stop.reached
+      await signal(client, 'pg_terminate_backend')
+      stop.goOn()
+      await expect(lost).rejects.toEqual(UNKNOWN)
+      expect(await historyOf(ledger)).toHaveLength(1)
+      expect(chargeOf(await unlucky.charge(question('a'))).attempt).toBe(1)
+    })
+
+    describe('after the commit, before the reply', () => {
+      let replicated: PostgresServer
+
+      beforeAll(async () => {
+        replicated = await startPostgresServer()
+      })
+      afterAll(() => replicated?.remove())
+
+      // A commit that waits for a standby which is not there has been written already.
+      test.each(['pg_terminate_backend', 'pg_cancel_backend'] as const)(
+        '%s: unknown, and charged once',
+        async (how) => {
+          const { url, ledger } = await withCensus(replicated)
+          // A restart, as nothing tells when all processes have taken note of a setting.
+          const setStandby = async (name: string) => {
+            await (await prompt(url)).query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
+            await replicated.restart()
+          }
+          await setStandby('nobody')
+          const client = await prompt(url)
+          const calls = Promise.allSettled([ledger.charge(question('a')), ledger.charge(question('b'))])
+          await untilLedgerWaitsFor(client, 'SyncRep')
+          await signal(client, how)
+          for (const settled of await calls) expect(settled).toEqual({ status: 'rejected', reason: UNKNOWN })
+          await setStandby('')
+          const again = await ledger.charge(question('a'))
+          expect(again.kind).toBe('in-flight')
+          expect((await ledger.budget('census'))?.spent).toEqual(basic('0.2'))
+          await expectSoundBooks(ledger)
+        },
+      )
+    })
+
+    test('between two calls: nobody notices', async () => {
+      const { url, ledger } = await withCensus()
+      const client = await prompt(url)
+      await Promise.all([ledger.budget('census'), ledger.datasets(), ledger.head('census')])
+      await client.query(`
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'sotto'`)
+      const answers = await Promise.all([
+        ledger.budget('census'),
+        ledger.datasets(),
+        ledger.charge(question('a')),
+      ])
+      expect(answers).toMatchObject([{ spent: basic('0') }, ['census'], { kind: 'charged' }])
+    })
+  })
+
+  test('three rounds of an immediate stop under load: nothing lost, nothing twice', async () => {
+    const own = await startPostgresServer()
+    onTestFinished(() => own.remove())
+    const { url, ledger } = await withCensus(own)
+    await ledger.grant('census', summed('1000').granted, 'carol', 'more')
+    const replicas = [ledger, await opened(url)]
+    const acknowledged = new Set<string>()
+    let asking = true
+    const callers = Array.from({ length: 16 }, async (_, caller) => {
+      for (let n = 0; asking; n += 1) {
+        const asked = question(`${caller} ${n}`, { price: basic('0.01'), leaseMs: 1 })
+        for (let acknowledgedNow = false; !acknowledgedNow; ) {
+          try {
+            const outcome = await replicas[caller % 2]?.charge(asked)
+            if (outcome?.kind === 'charged') acknowledgedNow = true
+            else expect(outcome?.kind).toBe('in-flight')
+          } catch (error) {
+            expect(error).toEqual(UNKNOWN)
+          }
+        }
+        acknowledged.add(asked.idempotencyKey)
+      }
+    })
+    for (let round = 0; round < 3; round += 1) {
+      await sleep(150)
+      await own.stop('immediate')
+      await sleep(50)
+      await own.start()
+    }
+    await sleep(150)
+    asking = false
+    await Promise.all(callers)
+    expect(acknowledged.size).toBeGreaterThan(50)
+    const client = await prompt(url)
+    const { rows } = await client.query('SELECT idempotency_key AS key FROM sotto.charges')
+    expect(new Set(rows.map(({ key }) => key))).toEqual(acknowledged)
+    const { rows: events } = await client.query(
+      `SELECT count(*)::integer AS charged FROM sotto.events WHERE canonical::json ->> 'kind' = 'charged'`,
+    )
+    expect(events[0].charged).toBe(acknowledged.size)
+    await expectSoundBooks(ledger)
+  })
+
+  test('while the server is away: says so, and goes on once it is back', async () => {
+    const own = await startPostgresServer()
+    onTestFinished(() => own.remove())
+    const { ledger } = await withCensus(own)
+    await own.stop('fast')
+    const now = performance.now.bind(performance)
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() * 20)
+    const calls = [ledger.charge(question('a')), ledger.budget('census'), ledger.healthy()]
+    expect(await Promise.allSettled(calls)).toMatchObject([
+      {
+        status: 'rejected',
+        reason: { kind: 'unknown', message: expect.stringContaining('cannot be reached') },
+      },
+      { status: 'rejected', reason: { kind: 'unknown' } },
+      { status: 'fulfilled', value: false },
+    ])
+    // However long the server takes to start, it does not take too long.
+    clock.mockImplementation(() => now() / 20)
+    const waiting = ledger.charge(question('b'))
+    await own.start()
+    chargeOf(await waiting)
+    clock.mockRestore()
+    expect(await ledger.healthy()).toBe(true)
+    await expectSoundBooks(ledger)
+  })
+
+  test('a dataset that somebody holds is not in the way of the others', async () => {
+    const { url, ledger } = await withCensus()
+    await ledger.openBudget('held', summed('1'), 'carol')
+    const [holder, client] = [await prompt(url), await prompt(url)]
+    await holder.query(`BEGIN; SELECT FROM sotto.budgets WHERE dataset = 'held' FOR UPDATE`)
+    const free = ledger.charge(question('free'))
+    const held = ledger.charge(question('held', { dataset: 'held' }))
+    const failed = expect(held).rejects.toEqual(UNKNOWN)
+    // In place of the time after which the server would do it.
+    await untilLedgerWaitsFor(client, 'transactionid')
+    await signal(client, 'pg_cancel_backend')
+    chargeOf(await free)
+    await untilLedgerWaitsFor(client, 'transactionid')
+    await signal(client, 'pg_cancel_backend')
+    await failed
+    await holder.query('ROLLBACK')
+    chargeOf(await ledger.charge(question('held', { dataset: 'held' })))
+    await expectSoundBooks(ledger)
+  })
+
+  test('what the tables refuse fails the one call, and says nothing of what was to be written', async () => {
+    const { url, ledger } = await withCensus()
+    const client = await prompt(url)
+    await client.query(`ALTER TABLE sotto.charges ADD CHECK (principal <> 'eve')`)
+    const calls = Array.from({ length: 9 }, (_, n) =>
+      ledger.charge(question(`q${n}`, { principal: n === 4 ? 'eve' : 'ada' })),
+    )
+    const settled = await Promise.allSettled(calls)
+    expect(settled.map(({ status }) => status)).toEqual(
+      settled.map((_, n) => (n === 4 ? 'rejected' : 'fulfilled')),
+    )
+    const refused: unknown = await calls[4]?.catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(Error)
+    expect(refused).not.toBeInstanceOf(LedgerFault)
+    expect(String(refused)).toContain('violates check constraint')
+    expect(JSON.stringify(refused) + String(Object(refused).cause)).not.toContain('eve')
+    await expectSoundBooks(ledger)
+  })
+
+  test('a text of any Unicode is stored as it is, in each column', async () => {
+    const { ledger } = await withCensus()
+    const text = 'a\\b"\'{},NULL \u0001\u2028\ufffd\ud83d\ude00é e\u0301'
+    const asked = question(text, { principal: text, requestHash: text, request: text, datasetVersion: '7' })
+    const { id } = chargeOf(await ledger.charge(asked))
+    expect(await ledger.recordAnswer(id, 1, text)).toBe(true)
+    expect(await ledger.charge(asked)).toEqual({ kind: 'answered', id, answer: text })
+    expect(await ledger.release(id)).toEqual({ id, dataset: 'census', principal: text, answer: text })
+    expect(await ledger.entries('census', { limit: 5, principal: text })).toHaveLength(2)
+    expect(await ledger.lastDatasetVersion('census')).toBe(7)
+    expect(await ledger.budget('NUL\0')).toBeUndefined()
+    expect(await ledger.release('lone \ud800')).toBeUndefined()
+    await expectSoundBooks(ledger)
+  })
+
+  test('closing finishes what was asked, and leaves no connection', async () => {
+    const { url, ledger } = await withCensus()
+    const asked = [ledger.charge(question('a')), ledger.charge(question('b'))]
+    const reading = ledger.budget('census')
+    const closing = [ledger.close(), ledger.close()]
+    for (const outcome of await Promise.all(asked)) chargeOf(outcome)
+    expect(await reading).toBeDefined()
+    await Promise.all(closing)
+    const closed = new LedgerFault('closed', 'the ledger is closed')
+    await expect(ledger.charge(question('c'))).rejects.toEqual(closed)
+    await expect(ledger.budget('census')).rejects.toEqual(closed)
+    expect(await ledger.healthy()).toBe(false)
+    const client = await prompt(url)
+    await vi.waitFor(async () => {
+      const left = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sotto'`
+      expect((await client.query(left)).rowCount).toBe(0)
+    })
+  })
+})

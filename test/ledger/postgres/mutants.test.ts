@@ -1,0 +1,374 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { type SourceChange, withSourceCopy } from '../../source-copy.ts'
+import { brokenLaw } from '../broken-law.ts'
+import { openRacetrack, RACES } from '../races.ts'
+import { placeOnPostgres } from '../stores.ts'
+
+interface Mutant {
+  readonly bug: string
+  /** What it breaks: the name of a law of the ledger, or of a race. */
+  readonly law: string
+  readonly changes: readonly SourceChange[]
+}
+
+type Change = (find: string, replace: string) => SourceChange
+
+const changeIn =
+  (file: string): Change =>
+  (find, replace) => ({ file: `ledger/${file}.ts`, find, replace })
+const schema = changeIn('postgres/schema')
+const store = changeIn('postgres/store')
+const rows = changeIn('postgres/rows')
+const reads = changeIn('postgres/reads')
+const service = changeIn('postgres')
+const mutant = (bug: string, law: string, ...changes: readonly SourceChange[]): Mutant => ({
+  bug,
+  law,
+  changes,
+})
+
+/** Mistakes of what each replica does by itself. */
+const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'a debit of epsilon that is not written',
+    'the first event says for which neighbours a budget was opened, once and for all',
+    schema('budget.spent_epsilon_nano + moved.debit_epsilon_nano', 'budget.spent_epsilon_nano'),
+  ),
+  mutant(
+    'a debit of delta that is not written',
+    'a budget is bound by delta as much as by epsilon',
+    schema('budget.spent_delta_atto + moved.debit_delta_atto', 'budget.spent_delta_atto'),
+  ),
+  mutant(
+    'a debit of rho that is not written',
+    'a budget in rho holds the largest amounts exactly, and no more',
+    schema('budget.spent_rho_pico + moved.debit_rho_pico', 'budget.spent_rho_pico'),
+  ),
+  mutant(
+    'a grant of epsilon that is not written',
+    'a budget grows by grants, which are on record',
+    schema('SET cap_epsilon_nano = moved.cap_epsilon_nano, ', 'SET '),
+  ),
+  mutant(
+    'a grant of rho that is not written',
+    'a budget in rho holds what the grants buy together, to the last unit',
+    schema('cap_rho_pico = moved.cap_rho_pico,', 'cap_rho_pico = budget.cap_rho_pico,'),
+  ),
+  mutant(
+    'the debit of the price instead of that of the batch',
+    'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
+    rows(
+      "amountColumns('debit', subtractAmounts(spent, before?.budget.spent ?? noAmount(cap.accounting)))",
+      "amountColumns('debit', spent)",
+    ),
+  ),
+  mutant(
+    'what an analyst spent is not written',
+    'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
+    schema(
+      'spent_epsilon_nano = moved.spent_epsilon_nano,',
+      'spent_epsilon_nano = analyst.spent_epsilon_nano,',
+    ),
+  ),
+  mutant(
+    'what an analyst spent in rho is not written',
+    'a budget in rho holds what the grants buy together, to the last unit',
+    schema('spent_rho_pico = moved.spent_rho_pico,', 'spent_rho_pico = analyst.spent_rho_pico,'),
+  ),
+  mutant(
+    'what an analyst spent on shares is not written',
+    'a share is held against the allotment, and not against what is left of the dataset',
+    schema(
+      'shared_epsilon_nano = moved.shared_epsilon_nano,',
+      'shared_epsilon_nano = analyst.shared_epsilon_nano,',
+    ),
+  ),
+  mutant(
+    'an allotment that is not written',
+    'an allotment is never set below what was spent, may be what was spent, and is lifted again',
+    schema(
+      'granted_epsilon_nano = moved.granted_epsilon_nano,',
+      'granted_epsilon_nano = analyst.granted_epsilon_nano,',
+    ),
+  ),
+  mutant(
+    'an allotment in rho that is not written',
+    'an allotment is never set below what was spent, may be what was spent, and is lifted again',
+    schema('limit_rho_pico = moved.limit_rho_pico,', 'limit_rho_pico = analyst.limit_rho_pico,'),
+  ),
+  mutant(
+    'what one analyst spent is written to all',
+    "the dataset's cap binds over all analysts together, however large their shares",
+    schema(
+      'WHERE analyst.dataset = moved.dataset AND analyst.principal = moved.principal',
+      'WHERE analyst.dataset = moved.dataset',
+    ),
+  ),
+  mutant(
+    'spending on shares read as none',
+    'what was denied while analysts did not share is shared if they do once it is paid',
+    rows(
+      "...amountColumns('shared', spentOnShared)",
+      "...amountColumns('shared', noAmount(spent.accounting))",
+    ),
+  ),
+  mutant(
+    'the state of a charge is not written',
+    'a budget grows by grants, which are on record',
+    schema(
+      'loss_rho_pico = moved.loss_rho_pico, state = moved.state,',
+      'loss_rho_pico = moved.loss_rho_pico, state = charge.state,',
+    ),
+  ),
+  mutant(
+    'the attempt of a charge is not written',
+    'a budget grows by grants, which are on record',
+    schema('attempt = moved.attempt, leased', 'attempt = charge.attempt, leased'),
+  ),
+  mutant(
+    'the lease of a further attempt is not written',
+    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    schema(
+      'lease_expires_at_ms = moved.lease_expires_at_ms,',
+      'lease_expires_at_ms = charge.lease_expires_at_ms,',
+    ),
+  ),
+  mutant(
+    'the version of a further attempt is not written',
+    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    schema('SET dataset_version = moved.dataset_version, ', 'SET '),
+  ),
+  mutant(
+    'the price of what was denied before is not written',
+    'a denial of a question without a chosen key is looked at afresh, and is on record once',
+    schema('loss_epsilon_nano = moved.loss_epsilon_nano,', 'loss_epsilon_nano = charge.loss_epsilon_nano,'),
+  ),
+  mutant(
+    'whether it is shared is kept from the denial',
+    'what was denied while analysts did not share is shared if they do once it is paid',
+    schema('sharing = moved.sharing,', 'sharing = charge.sharing,'),
+  ),
+  mutant(
+    'from whom it is shared is kept from the denial',
+    'a share is held against the allotment, and not against what is left of the dataset',
+    schema('shared_from = moved.shared_from\n', 'shared_from = charge.shared_from\n'),
+  ),
+  mutant(
+    'a charge that forgets from whom it is shared',
+    'what was denied while analysts did not share is shared if they do once it is paid',
+    rows('shared_from: charge.sharedFrom ?? null', 'shared_from: null'),
+  ),
+  mutant(
+    'a charge that forgets that it is shared',
+    'what was denied while analysts did not share is shared if they do once it is paid',
+    rows('sharing: charge.sharing,', 'sharing: false,'),
+  ),
+  mutant(
+    'shares read as charges',
+    'what was denied while analysts did not share is shared if they do once it is paid',
+    rows("'shared_from', shared_from)`", "'shared_from', NULL)`"),
+  ),
+  mutant(
+    'leases read as over',
+    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    rows("'lease_expires_at_ms', lease_expires_at_ms,", "'lease_expires_at_ms', leased_at_ms,"),
+  ),
+  mutant(
+    'positives that do not count',
+    'answers follow each other, are replayed, and end with the last positive',
+    rows(
+      '(SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`',
+      '0)`',
+    ),
+  ),
+  mutant(
+    'the questions of all sessions counted together',
+    'sessions beside each other count their own questions and positives, under whatever keys',
+    rows(
+      '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),',
+      '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers),',
+    ),
+  ),
+  mutant(
+    'the noise of a threshold without its sign',
+    'a session is stored with the answer of its charge, and what never changes of it',
+    rows(
+      'threshold_noise: thresholdNoise.toString()',
+      "threshold_noise: thresholdNoise.toString().replace('-', '')",
+    ),
+  ),
+  mutant(
+    'releases shared between datasets',
+    'another version of the dataset is another question, and so is another dataset',
+    store(
+      'JOIN sotto.shared_releases USING (dataset, request_hash)',
+      'JOIN (SELECT request_hash, charge FROM sotto.shared_releases) AS every USING (request_hash)',
+    ),
+  ),
+  mutant(
+    'nothing that is shared is found',
+    'a denial of a question without a chosen key is looked at afresh, and is on record once',
+    store(
+      'if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)',
+      '',
+    ),
+  ),
+  mutant(
+    'an answer that is not looked for',
+    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    store('keys.answers.add(id)', ''),
+  ),
+  mutant(
+    'an analyst who is not looked for counts as new',
+    'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
+    store(
+      'known(analysts.get(joined(dataset, principal)), keys.analysts.has(dataset, principal))',
+      'analysts.get(joined(dataset, principal))',
+    ),
+    store('keys.analysts.add(dataset, principal)', ''),
+  ),
+  mutant(
+    'a call that fails takes its batch with it',
+    'a call that is refused does not touch those asked with it',
+    store(
+      'settled = calls.map((call) => settle(() => perform<CommandName>(work, call)))',
+      "settled = calls.map((call) => ({ kind: 'done', result: perform<CommandName>(work, call) }))",
+    ),
+    service(
+      '      return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)',
+      '      return middle > 0 ? [batch] : []',
+    ),
+  ),
+  mutant(
+    'what is written is never committed',
+    'the first event says for which neighbours a budget was opened, once and for all',
+    store('else await commit(client)', "else await ask(client, 'ROLLBACK')"),
+  ),
+  mutant(
+    'answers that reach the wrong callers',
+    'a call that is refused does not touch those asked with it',
+    service('const each = settled[index]', 'const each = settled.at(-1 - index)'),
+  ),
+  mutant(
+    'a hash of part of the answer',
+    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    reads(
+      "encode(sha256(convert_to(answer, 'UTF8')), 'hex')",
+      "encode(sha256(convert_to(left(answer, 1), 'UTF8')), 'hex')",
+    ),
+  ),
+  mutant(
+    'records of answered charges only',
+    'the first event says for which neighbours a budget was opened, once and for all',
+    reads('LEFT JOIN sotto.releases ON', 'JOIN sotto.releases ON'),
+  ),
+  mutant(
+    'charges of all datasets counted together',
+    'another version of the dataset is another question, and so is another dataset',
+    reads(
+      'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
+      'SELECT dataset, (SELECT count(*) FROM sotto.charges) AS charges FROM sotto.charges GROUP BY dataset',
+    ),
+  ),
+  mutant(
+    'entries of everybody',
+    'the history tells every event, newest first, page by page',
+    reads('WHERE dataset = $1 AND principal = $4 AND', "WHERE dataset = $1 AND $4 <> '' AND"),
+  ),
+  mutant(
+    'entries from the oldest on',
+    'a budget is opened once and stays as it is',
+    reads(
+      'WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC',
+      'WHERE dataset = $1 AND sequence < $2 ORDER BY sequence',
+    ),
+  ),
+  mutant(
+    'events from a place on, that place included',
+    'the history tells every event, newest first, page by page',
+    reads('sequence > $2 ORDER BY sequence LIMIT', 'sequence >= $2 ORDER BY sequence LIMIT'),
+  ),
+  mutant(
+    'answers of a session up to a place, that place included',
+    'answers are shown newest first, page by page, with what was asked',
+    reads('question < $2 ORDER BY', 'question <= $2 ORDER BY'),
+  ),
+  mutant(
+    'versions of datasets in the order of their text',
+    'the version of a dataset that was last charged under is known',
+    reads('max(dataset_version::bigint)', 'max(dataset_version)::bigint'),
+  ),
+  mutant(
+    'the spending of every dataset’s analysts in one head',
+    'a budget is opened once and stays as it is',
+    reads(
+      "ORDER BY principal), '[]') FROM sotto.analysts\n      WHERE analysts.dataset = budgets.dataset",
+      "ORDER BY principal), '[]') FROM sotto.analysts\n      WHERE true",
+    ),
+  ),
+]
+
+/** Mistakes in what keeps two replicas apart. Where one guard makes up for another, both are missing. */
+const RACE_MUTANTS: readonly Mutant[] = [
+  mutant(
+    'neither a lock nor a second attempt',
+    'one key is charged twice',
+    store('ORDER BY dataset FOR UPDATE', 'ORDER BY dataset'),
+    service('const MOST_ATTEMPTS = 4', 'const MOST_ATTEMPTS = 1'),
+  ),
+]
+
+const installed = postgresBinaries() !== undefined
+const title = 'every mutant of the store in PostgreSQL'
+describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgresServer()
+  })
+  afterAll(() => server.remove())
+
+  const withMutant = <Result>(
+    changes: readonly SourceChange[],
+    use: (open: typeof openPostgresLedger, url: string) => Promise<Result>,
+  ) =>
+    withSourceCopy(changes, {}, async (load) => {
+      const source = await load<{ readonly openPostgresLedger: typeof openPostgresLedger }>(
+        'ledger/postgres/ledger.ts',
+      )
+      return use(source.openPostgresLedger, await server.createDatabase())
+    })
+
+  const brokenBy = (changes: readonly SourceChange[], laws: readonly string[]) =>
+    withMutant(changes, (open, url) => brokenLaw(() => placeOnPostgres(url, open), laws))
+
+  describe('breaks its law of the ledger', () => {
+    it('and the source as it is breaks none', async () => {
+      expect(
+        await brokenBy(
+          [],
+          MUTANTS.map(({ law }) => law),
+        ),
+      ).toBeUndefined()
+    })
+
+    it.each(MUTANTS)('$bug', async ({ changes, law }) => {
+      expect(await brokenBy(changes, [law])).toBe(law)
+    })
+  })
+
+  it.each(RACE_MUTANTS)('ends a race of two replicas otherwise: $bug', async ({ changes, law }) => {
+    const race = RACES.find(({ name }) => name === law)
+    if (race === undefined) throw new Error(`there is no race "${law}"`)
+    await withMutant(changes, async (open, url) => {
+      const track = await openRacetrack(url, open)
+      try {
+        const endsAsItShould = async () => expect((await track.endsOf(race)).ends).toEqual(race.ends)
+        await expect(endsAsItShould()).rejects.toThrow()
+      } finally {
+        await track.close()
+      }
+    })
+  })
+})

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chargeId } from '../../../src/ledger/charge-id.ts'
+import type { Ledger } from '../../../src/ledger/ledger.ts'
+import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { withSourceCopy } from '../../source-copy.ts'
+import type { OpenLedger } from '../races.ts'
+import { SESSION } from '../session-laws.ts'
+import { loss, question, summed } from '../support.ts'
+
+/** Has PostgreSQL log the plan of every statement, those in functions and triggers too, with the rows that it read. */
+const LOGS_PLANS = {
+  session_preload_libraries: 'auto_explain',
+  'auto_explain.log_min_duration': '0',
+  'auto_explain.log_nested_statements': 'on',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_timing': 'off',
+  'auto_explain.log_format': 'json',
+}
+/** Enough for a plan that reads all of them to stand out, and few enough to look cheap to the planner. */
+const CHARGES_BEFORE = 1_000
+const BATCH = 64
+/** What a batch may read of one table in one step: each of its calls a few rows. */
+const MOST_ROWS = 4 * BATCH
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** The plans in a server's log, each with its statement. */
+function plansIn(
+  log: string,
+): readonly { readonly statement: string; readonly nodes: readonly PlanNode[] }[] {
+  // A logged text goes on in lines that begin with a tab.
+  return [...log.matchAll(/ plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => {
+    const plan: { 'Query Text': string; Plan: PlanNode } = JSON.parse(text)
+    return { statement: plan['Query Text'], nodes: nodesOf(plan.Plan) }
+  })
+}
+
+function nodesOf(node: PlanNode): readonly PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}
+
+/** Whether a step reads a table of the ledger through, or more rows of one than a batch asks for. */
+function readsMuch(node: PlanNode): boolean {
+  const { 'Relation Name': table, 'Index Name': index, 'Node Type': type } = node
+  // Holds one row, and is read where a connection is opened.
+  if ((table === undefined && index === undefined) || table === 'schema_version') return false
+  const rows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  return type === 'Seq Scan' || rows > MOST_ROWS
+}
+
+async function charged(ledger: Ledger, prefix: string, count: number): Promise<readonly string[]> {
+  const keys = Array.from({ length: count }, (_, number) => `${prefix} ${number}`)
+  const price = { accounting: 'basic', ...loss('0.000001') } as const
+  await Promise.all(keys.map((key) => ledger.charge(question(key, { price, sharing: true }))))
+  return keys.map((key) => chargeId('ada', key))
+}
+
+/** Everything that is asked of a ledger at work. */
+async function askEverything(ledger: Ledger): Promise<void> {
+  for (const round of [1, 2, 3]) {
+    const ids = await charged(ledger, `round ${round}`, BATCH)
+    const [failing = '', opening = '', ...answering] = ids
+    await ledger.recordFailure(failing, 1)
+    await ledger.openSession(opening, 1, 'opened', SESSION)
+    await Promise.all(answering.map((id) => ledger.recordAnswer(id, 1, `the answer of ${id}`)))
+    // Again: retried, answered, shared.
+    await charged(ledger, `round ${round}`, BATCH)
+    await ledger.charge(question(`round ${round} 9`, { principal: 'bob', sharing: true }))
+    const asked = { session: opening, idempotencyKey: 'a', requestHash: 'a' }
+    await ledger.sessionQuestion(asked)
+    await ledger.recordSessionAnswer({ ...asked, question: 1, request: '{}', above: true, answer: 'yes' })
+    await ledger.session(opening)
+    await ledger.sessionAnswers(opening, { limit: 10 })
+    await ledger.allot({
+      dataset: 'census',
+      analyst: 'eve',
+      granted: loss('1'),
+      principal: 'carol',
+      reason: 'a',
+    })
+    await ledger.grant('census', loss('1'), 'carol', 'more')
+    await ledger.budget('census')
+    await ledger.head('census')
+    await ledger.analystSpending('census', 'ada')
+    await ledger.entries('census', { limit: 10 })
+    await ledger.entries('census', { limit: 10, principal: 'ada', beforeSequence: 500 })
+    await ledger.events('census', { limit: 10, afterSequence: 500 })
+    await ledger.release(opening)
+    await ledger.chargeRecords(ids)
+    await ledger.healthy()
+  }
+}
+
+const installed = postgresBinaries() !== undefined
+const title = 'plans of PostgreSQL'
+describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgresServer({ settings: LOGS_PLANS })
+  })
+  afterAll(() => server.remove())
+
+  /** The steps that have read more than their batch asks for, by a ledger that finds many charges when it is opened. */
+  async function stepsThatReadMuch(open: OpenLedger) {
+    const url = await server.createDatabase()
+    const before = await open({ url })
+    await before.openBudget('census', summed('10'), 'carol')
+    await charged(before, 'before', CHARGES_BEFORE)
+    await before.close()
+    const logged = server.log().length
+    const ledger = await open({ url })
+    await askEverything(ledger)
+    await ledger.close()
+    const plans = plansIn(server.log().slice(logged))
+    const steps = plans.flatMap(({ statement, nodes }) =>
+      nodes.filter(readsMuch).map((node) => ({ statement, node })),
+    )
+    return { plans: plans.length, steps }
+  }
+
+  test('no statement of a ledger at work reads more than its calls name, however much there is', async () => {
+    const { plans, steps } = await stepsThatReadMuch(openPostgresLedger)
+    expect(plans).toBeGreaterThan(500)
+    expect(steps).toEqual([])
+  })
+
+  test.each([
+    {
+      what: 'looks through all events',
+      change: {
+        file: 'ledger/postgres/schema.ts',
+        find: `(min(sequence) > 1 AND (
+        SELECT count(*) FROM sotto.events AS earlier
+        WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1) = 0)`,
+        replace: `(min(sequence) > 1 AND NOT EXISTS (
+        SELECT 1 FROM sotto.events AS earlier
+        WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1))`,
+      },
+      found: 'SELECT 1 FROM added',
+    },
+    {
+      what: 'reads a table through',
+      change: {
+        file: 'ledger/postgres/connection.ts',
+        find: '  SET enable_seqscan = off;\n',
+        replace: '',
+      },
+      found: 'FROM sotto.budgets',
+    },
+  ])('and one that $what is found', async ({ change, found }) => {
+    await withSourceCopy([change], {}, async (load) => {
+      const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres/ledger.ts')
+      const { steps } = await stepsThatReadMuch(source.openPostgresLedger)
+      expect(steps.map(({ statement }) => statement).join()).toContain(found)
+    })
+  })
+})

@@ -1,0 +1,260 @@
+import { describe, expect, test } from 'vitest'
+import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
+import type { AdditivePlan } from '../../src/planner/plan-kinds.ts'
+import { accuracyReport, noiseReport, report } from '../../src/planner/report.ts'
+import { estimatesOf } from './planned.ts'
+
+/** What is shown for these noisy integers, in output units. */
+const reportOf = (planned: AdditivePlan, noisy: readonly (readonly bigint[])[]) =>
+  report(planned, { kind: 'additive', noisy })
+
+/** Integers in grid units as a release without any noise would have them. */
+const noiseless = (planned: AdditivePlan, integers: readonly (readonly bigint[])[]) =>
+  integers.map((cells, statistic) =>
+    cells.map((value) => value << BigInt(planned.measurements[statistic]?.fractionBits ?? 0)),
+  )
+
+/** The two parts of a mean, as they are stated. */
+function partsOf(stated: ReturnType<typeof accuracyReport>) {
+  const [sum, count] = stated.statistics ?? []
+  if (sum === undefined || count === undefined) throw new Error('a mean has two parts')
+  return { sum, count }
+}
+
+describe('what an answer shows', () => {
+  test('every cell of the cross product, NULL last, in row-major order', () => {
+    const planned = estimatesOf({
+      kind: 'contingency',
+      columns: ['Region', 'Member'],
+      mechanism: 'geometric',
+    })
+    const { result } = reportOf(planned, [Array.from({ length: 12 }, (_, cell) => BigInt(cell))])
+    if (!('cells' in result)) throw new Error('a table has cells')
+    expect(result.cells).toHaveLength(12)
+    expect(result.cells[1]).toEqual({ key: { Region: 'N', Member: true }, value: 1 })
+    expect(result.cells[11]).toEqual({ key: { Region: null, Member: null }, value: 11 })
+  })
+
+  test('bins are named by their edges, and the last one holds its upper edge', () => {
+    const planned = estimatesOf({ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 65, 120] } })
+    expect(planned.aggregate.groupBy).toEqual([
+      { kind: 'bins', column: 'Age', edges: [0n, 18n, 65n, 121n], nullCell: false },
+    ])
+    const { result } = reportOf(planned, [[5n, 6n, 7n]])
+    expect(result).toMatchObject({ cells: [{ key: { Age: { lower: 0, upper: 18 } }, value: 5 }, {}, {}] })
+  })
+
+  test('sums are in the units of the column, exactly', () => {
+    const planned = estimatesOf({ kind: 'sum', column: 'Balance', mechanism: 'laplace' })
+    expect(reportOf(planned, noiseless(planned, [[7n]])).result).toEqual({ value: 0.35 })
+  })
+
+  test('round and nonNegative are applied to the noisy value, and the half-width says so', () => {
+    const wire = {
+      kind: 'count',
+      mechanism: 'laplace',
+      epsilon: 0.7,
+      postprocess: { round: true, nonNegative: true },
+    }
+    const planned = estimatesOf(wire)
+    const bits = BigInt(planned.measurements[0]?.fractionBits ?? 0)
+    const released = reportOf(planned, [[-(3n << bits) - 1n]])
+    expect(released.result).toEqual({ value: 0 })
+    expect(Number.isInteger(released.accuracy.halfWidth)).toBe(true)
+    expect(reportOf(planned, [[(3n << bits) + 1n]]).result).toEqual({ value: 3 })
+  })
+
+  test('a mean is the noisy sum about the middle over the noisy count, within the bounds', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' })
+    // 10 people, 40 years each: 2 * 40 - 120 half steps a person.
+    const released = reportOf(planned, [[-400n], [10n]])
+    expect(released.result).toEqual({ value: 40 })
+    expect(released.accuracy.halfWidth).toBeGreaterThan(0)
+    expect(reportOf(planned, [[5_000n], [-3n]]).result).toEqual({ value: 120 })
+  })
+
+  test('a mean over a public number of rows divides by it', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' }, 'change-one', 10)
+    expect(reportOf(planned, [[-400n]]).result).toEqual({ value: 40 })
+  })
+
+  // 4 people of 20, 20, 20 and 100 years: 40 on average, and a variance of (3 * 20^2 + 60^2) / 4 = 1200.
+  const half = [-80n, -80n, -80n, 80n]
+  const squares = half.reduce((sum, value) => sum + value * value, 0n)
+  test.each([
+    ['variance', 1200],
+    ['standardDeviation', Math.sqrt(1200)],
+  ])('the %s comes from squares and sum about the middle, and the number of rows', (kind, value) => {
+    const planned = estimatesOf({ kind, column: 'Age', mechanism: 'geometric' })
+    expect(reportOf(planned, [[squares], [-160n], [4n]]).result).toEqual({ value })
+    // Whatever noise makes of it, it lies within 0 and a quarter of the range's square.
+    expect(reportOf(planned, [[-squares], [-160n], [4n]]).result).toEqual({ value: 0 })
+    const largest = kind === 'variance' ? 3600 : 60
+    expect(reportOf(planned, [[100n * squares], [0n], [-4n]]).result).toEqual({ value: largest })
+    const bounded = estimatesOf({ kind, column: 'Age', mechanism: 'geometric' }, 'change-one', 4)
+    expect(reportOf(bounded, [[squares], [-160n]]).result).toEqual({ value })
+  })
+
+  test('squares are in the units of the column, exactly', () => {
+    const planned = estimatesOf({ kind: 'variance', column: 'Balance', mechanism: 'laplace' })
+    // Two people at -50 and 30, 1600 half steps of 0.05 from the middle each.
+    const { result } = reportOf(planned, noiseless(planned, [[2n * 1600n ** 2n], [0n], [2n]]))
+    expect(result).toEqual({ value: 1600 })
+  })
+
+  test('a proportion is the share of the second cell, or of a public number of rows', () => {
+    const wire = { kind: 'proportion', of: { column: 'Age', op: '<', value: 18 }, mechanism: 'geometric' }
+    expect(reportOf(estimatesOf(wire), [[30n, 10n]]).result).toEqual({ value: 0.25 })
+    expect(reportOf(estimatesOf(wire), [[-1n, 10n]]).result).toEqual({ value: 1 })
+    expect(reportOf(estimatesOf(wire, 'change-one', 40), [[10n]]).result).toEqual({ value: 0.25 })
+    expect(reportOf(estimatesOf(wire, 'change-one', 40), [[41n]]).result).toEqual({ value: 1 })
+  })
+
+  test('each group has a value and a half-width for each statistic, in the order asked for', () => {
+    const statistics = [{ kind: 'mean', column: 'Age' }, { kind: 'count' }, { kind: 'sum', column: 'Age' }]
+    const planned = estimatesOf({ kind: 'groupBy', keys: ['Member'], statistics, mechanism: 'geometric' })
+    expect(planned.aggregate.statistics.map(({ kind }) => kind)).toEqual([
+      'affine-sum',
+      'count',
+      'affine-sum',
+    ])
+    const { result, accuracy } = reportOf(planned, [
+      [-400n, 0n, 1200n],
+      [10n, 1000n, 10n],
+      [400n, 60_000n, 1200n],
+    ])
+    if (!('groups' in result)) throw new Error('a group-by has groups')
+    expect(result.groups.map(({ key }) => key)).toEqual([
+      { Member: false },
+      { Member: true },
+      { Member: null },
+    ])
+    expect(result.groups.map(({ values }) => values.map(({ value }) => value))).toEqual([
+      [40, 10, 400],
+      [60, 1000, 60_000],
+      [120, 10, 1200],
+    ])
+    const halfWidths = result.groups.map(({ values }) => values.map(({ halfWidth }) => halfWidth))
+    const [few = [], many = []] = halfWidths
+    // A mean over more rows is better known; counts and sums err alike everywhere, as was foreseen.
+    expect(many[0]).toBeLessThan(few[0] ?? 0)
+    expect(many.slice(1)).toEqual(few.slice(1))
+    expect(accuracy).toMatchObject({ halfWidth: null, expectedAbsoluteError: null })
+    expect(accuracy.estimates?.map(({ halfWidth }) => halfWidth)).toEqual([null, ...few.slice(1)])
+    expect(accuracy.statistics?.map(({ statistic, column }) => [statistic, column])).toEqual([
+      ['sum about the middle', 'Age'],
+      ['count', undefined],
+      ['sum', 'Age'],
+    ])
+  })
+
+  test('a release of another plan, or with a statistic missing, is not shown', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age' })
+    expect(() => report(planned, { kind: 'quantile', indexes: [1n] })).toThrow(RangeError)
+    expect(() => reportOf(planned, [[1n]])).toThrow(RangeError)
+    expect(() => reportOf(estimatesOf({ kind: 'histogram', column: 'Sex' }), [[1n]])).toThrow(RangeError)
+  })
+})
+
+describe('how noise is described', () => {
+  // A person moves the sum by 40 from the middle of -50 to 30, and the squares by 40^2.
+  const sensitivities = [1600, 40, 1]
+  const names = [
+    { statistic: 'sum of squares about the middle', column: 'Balance' },
+    { statistic: 'sum about the middle', column: 'Balance' },
+    { statistic: 'count' },
+  ]
+
+  test('of each statistic with its share of the price, in the units of what it is the noise of', () => {
+    const planned = estimatesOf({ kind: 'variance', column: 'Balance', epsilon: 0.3 })
+    const noise = noiseReport(planned)
+    if (!('statistics' in noise)) throw new Error('a variance has three parts')
+    expect(noise).toMatchObject({ mechanism: 'laplace', neighbours: 'add-remove' })
+    for (const [place, { scale, granularity, ...facts }] of noise.statistics.entries()) {
+      const sensitivity = sensitivities[place] ?? Number.NaN
+      expect(facts).toEqual({ ...names[place], sensitivity, epsilon: 0.1 })
+      expect(scale / (sensitivity / 0.1)).toBeCloseTo(1, 9)
+      expect(Math.round(scale / granularity)).toBeGreaterThanOrEqual(2 ** 40)
+    }
+  })
+
+  test('of one vector without shares', () => {
+    const planned = estimatesOf({ kind: 'variance', column: 'Balance', mechanism: 'gaussian', delta: 1e-6 })
+    const noise = noiseReport(planned)
+    if (!('statistics' in noise)) throw new Error('a variance has three parts')
+    expect(noise).toMatchObject({ mechanism: 'gaussian', calibration: 'analytic' })
+    expect(noise.statistics.map(({ scale, granularity, ...facts }) => facts)).toEqual(
+      names.map((name, place) => ({ ...name, sensitivity: sensitivities[place] })),
+    )
+  })
+
+  test('of a single statistic by itself', () => {
+    expect(noiseReport(estimatesOf({ kind: 'sum', column: 'Age', epsilon: 0.5 }))).toEqual({
+      mechanism: 'geometric',
+      neighbours: 'add-remove',
+      scale: 240,
+      sensitivity: 120,
+      granularity: 1,
+    })
+  })
+})
+
+describe('how far off an answer can be', () => {
+  test('before it is paid for, a mean over a private number of rows states the error of its parts', () => {
+    expect(accuracyReport(estimatesOf({ kind: 'mean', column: 'Age' }))).toMatchObject({
+      halfWidth: null,
+      expectedAbsoluteError: null,
+      statistics: [
+        { statistic: 'sum about the middle', column: 'Age', halfWidth: expect.any(Number) },
+        { statistic: 'count', halfWidth: expect.any(Number) },
+      ],
+    })
+  })
+
+  test('with a supposed number of rows, the stated accuracy of a mean holds for every mean', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' })
+    const stated = accuracyReport(planned, 50)
+    const { sum, count } = partsOf(stated)
+    const halfWidth = stated.halfWidth ?? Number.NaN
+    expect(halfWidth).toBeLessThan(120)
+    let largest = 0
+    for (let mean = 0; mean <= 120; mean += 0.25) {
+      for (const sumError of [-1, 1]) {
+        for (const countError of [-1, 1]) {
+          const total = (mean - 60) * 50 + sumError * sum.halfWidth
+          const released = 60 + total / (50 + countError * count.halfWidth)
+          const error = Math.abs(Math.min(120, Math.max(0, released)) - mean)
+          expect(error).toBeLessThanOrEqual(halfWidth + 1e-9)
+          largest = Math.max(largest, error)
+        }
+      }
+    }
+    // And no less would do.
+    expect(largest).toBeGreaterThan(0.99 * halfWidth)
+    expect(accuracyReport(planned, 1).halfWidth).toBe(120)
+  })
+
+  test('each part of a mean may miss by half of what the whole may', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'laplace' })
+    const { sum, count } = partsOf(accuracyReport(planned))
+    const [sumMeasurement, countMeasurement] = planned.measurements
+    if (sumMeasurement === undefined || countMeasurement === undefined)
+      throw new Error('a mean has two parts')
+    expect(sum.halfWidth).toBeCloseTo(accuracyOf(sumMeasurement, 0.975).halfWidth / 2, 9)
+    expect(count.halfWidth).toBeCloseTo(accuracyOf(countMeasurement, 0.975).halfWidth, 9)
+  })
+
+  test('the interval of a mean covers what its parts allow', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' })
+    const { accuracy: stated } = reportOf(planned, [[-4000n], [100n]])
+    const { sum, count } = partsOf(stated)
+    for (const sumError of [-1, 0, 1]) {
+      for (const countError of [-1, 0, 1]) {
+        const mean = 60 + (-2000 + sumError * sum.halfWidth) / (100 + countError * count.halfWidth)
+        expect(Math.abs(Math.min(120, Math.max(0, mean)) - 40)).toBeLessThanOrEqual(
+          (stated.halfWidth ?? 0) + 1e-9,
+        )
+      }
+    }
+  })
+})

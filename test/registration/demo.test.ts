@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { censusRegistration, generateCensus, type Person, writeCensus } from '../../src/registration/demo.ts'
+import { temporaryFolder, withDuckDb } from '../engines/fixture.ts'
+
+const people = generateCensus()
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => folder.remove())
+
+/** How many standard errors an observed share lies away from the stated one. */
+function deviation(outcomes: number, of: number, probability: number): number {
+  return (outcomes - of * probability) / Math.sqrt(of * probability * (1 - probability))
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+function standardDeviation(values: readonly number[]): number {
+  const center = mean(values)
+  return Math.sqrt(mean(values.map((value) => (value - center) ** 2)))
+}
+
+describe('the demo census', () => {
+  it('is the same rows wherever it is generated', () => {
+    expect(people).toHaveLength(100_000)
+    const digest = createHash('sha256')
+    for (const { sex, age, married, earnings, occupation } of people) {
+      digest.update(`${sex},${age},${married},${earnings},${occupation}\n`)
+    }
+    expect(digest.digest('hex')).toMatchInlineSnapshot(
+      `"0fd553b32d8fba155574f3e343f0774c13debda6e965f80dc28a3b278b55ca84"`,
+    )
+    expect(generateCensus(10)).toEqual(people.slice(0, 10))
+  })
+
+  // With the seed fixed these cannot fail by chance; a weight that is off by half a percentage point would show.
+  it.each<[keyof Person, Record<string, number>]>([
+    ['sex', { M: 0.5, F: 0.5 }],
+    ['married', { M: 0.478, W: 0.057, S: 0.109, D: 0.019, N: 0.337 }],
+    [
+      'occupation',
+      { Statistician: 0.3, Economist: 0.3, Geographer: 0.2, 'IT Specialist': 0.19, 'Unicorn Wrangler': 0.01 },
+    ],
+  ])('has the stated shares of %s', (field, weights) => {
+    expect(Object.values(weights).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12)
+    expect(new Set(people.map((person) => person[field]))).toEqual(new Set(Object.keys(weights)))
+    for (const [value, weight] of Object.entries(weights)) {
+      const found = people.filter((person) => person[field] === value).length
+      expect(Math.abs(deviation(found, people.length, weight))).toBeLessThan(3)
+    }
+  })
+
+  it('has ages of mean 45 and standard deviation 10, in whole years, within the declared bounds', () => {
+    const ages = people.map(({ age }) => age)
+    expect(ages.every((age) => Number.isInteger(age) && age >= 0 && age <= 120)).toBe(true)
+    expect(Math.abs(mean(ages) - 45)).toBeLessThan(3 * (10 / Math.sqrt(people.length)))
+    // Rounding adds the variance of a unit's width, 1/12.
+    expect(Math.abs(standardDeviation(ages) - Math.sqrt(100 + 1 / 12))).toBeLessThan(0.07)
+    // Shares below the mean, and within one and two standard deviations, cut between whole years.
+    const normal = (lower: number, upper: number, probability: number) => {
+      const found = ages.filter((age) => age > lower && age < upper).length
+      expect(Math.abs(deviation(found, ages.length, probability))).toBeLessThan(3.5)
+    }
+    normal(35.5, 54.5, 0.6579) // within 0.95 deviations
+    normal(25.5, 64.5, 0.9488) // within 1.95
+    normal(-100, 44.5, 0.4801) // below -0.05
+  })
+
+  it('has earnings whose logarithms are normal, cut off at -3 and +4 standard deviations', () => {
+    const earnings = people.map(({ earnings }) => earnings)
+    expect(earnings.every(Number.isInteger)).toBe(true)
+    expect(Math.min(...earnings)).toBeGreaterThanOrEqual(3_162)
+    expect(Math.max(...earnings)).toBeLessThanOrEqual(10_000_000)
+    // The lower cut is near enough to be reached: one in 1,500 would lie below it, one in 3,000 just above.
+    expect(Math.min(...earnings)).toBeLessThan(3_300)
+    expect(Math.max(...earnings)).toBeGreaterThan(5_000_000)
+    const logarithms = earnings.map(Math.log10)
+    // Of a standard normal cut off at -3 and 4: mean 0.00430, standard deviation 0.99304.
+    expect(Math.abs(mean(logarithms) - (5 + 0.5 * 0.0043))).toBeLessThan(3 * (0.5 / Math.sqrt(people.length)))
+    expect(Math.abs(standardDeviation(logarithms) - 0.5 * 0.99304)).toBeLessThan(0.0035)
+    const inside = 0.9986184 // P(-3 < z < 4)
+    for (const [z, below] of [
+      [-2, 0.0227501],
+      [-1, 0.1586553],
+      [0, 0.5],
+      [1, 0.8413447],
+      [2, 0.9772499],
+    ] as const) {
+      const found = logarithms.filter((logarithm) => logarithm < 5 + 0.5 * z).length
+      expect(Math.abs(deviation(found, people.length, (below - 0.0013499) / inside))).toBeLessThan(3.5)
+    }
+  })
+
+  it('draws its columns independently of each other', () => {
+    const women = people.filter(({ sex }) => sex === 'F')
+    const men = people.filter(({ sex }) => sex === 'M')
+    const error = (spread: number) => 3.5 * spread * Math.sqrt(1 / women.length + 1 / men.length)
+    const ageOf = (group: readonly Person[]) => mean(group.map(({ age }) => age))
+    const earningsOf = (group: readonly Person[]) => mean(group.map(({ earnings }) => Math.log10(earnings)))
+    expect(Math.abs(ageOf(women) - ageOf(men))).toBeLessThan(error(10))
+    expect(Math.abs(earningsOf(women) - earningsOf(men))).toBeLessThan(error(0.5))
+    const old = people.filter(({ age }) => age > 55)
+    expect(Math.abs(earningsOf(old) - earningsOf(people))).toBeLessThan((3.5 * 0.5) / Math.sqrt(old.length))
+  })
+
+  it('is written once, as Parquet, under the names it is registered with', async () => {
+    const path = join(folder.path, censusRegistration.source.path)
+    await writeCensus(path)
+    const names = censusRegistration.columns.map(({ name }) => `"${name}"`).join(', ')
+    const rows = await withDuckDb(':memory:', `SELECT ${names} FROM '${path}' ORDER BY file_row_number`)
+    expect(rows).toEqual(people.map((p) => [p.sex, p.age, p.married, p.earnings, p.occupation]))
+
+    const written = await stat(path)
+    await writeCensus(path)
+    expect((await stat(path)).mtimeMs).toBe(written.mtimeMs)
+    await writeFile(path, 'kept')
+    await writeCensus(path)
+    expect(await readFile(path, 'utf8')).toBe('kept')
+  })
+
+  it('fits its registration', () => {
+    for (const column of censusRegistration.columns) {
+      const field = column.name.toLowerCase() as keyof Person
+      for (const person of people) {
+        const value = person[field]
+        const fits =
+          column.type === 'category'
+            ? column.categories.includes(String(value))
+            : Number(value) >= column.lower && Number(value) <= column.upper
+        if (!fits) throw new Error(`${column.name} does not fit`)
+      }
+    }
+  })
+
+  it('leaves nothing behind where it cannot be written', async () => {
+    await expect(writeCensus(join(folder.path, 'no', 'such', 'census.parquet'))).rejects.toThrow()
+  })
+})

@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { type ComputationPool, openComputationPool } from '../../src/workers/pool.ts'
+
+let pool: ComputationPool
+beforeEach(() => {
+  pool = openComputationPool({ threads: 2, mostWaiting: 16, waitMs: 30_000, mostOfPrincipal: 3 })
+})
+afterEach(() => pool.close())
+
+const nobodyLeaves = () => new AbortController().signal
+const patient = () => ({ timeoutMs: 60_000, givenUp: nobodyLeaves() })
+const quick = {
+  columns: { days: [1, 2, 3, 10] },
+  released: 3,
+  query: { kind: 'mean' },
+  changed: 1,
+} as const
+/** As long as the limits allow: seconds. */
+const slow = {
+  columns: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
+  released: 50,
+  query: { kind: 'sum' },
+  changed: 1,
+} as const
+
+async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (error instanceof Refusal) return error
+  throw new Error(`no refusal: ${error}`)
+}
+
+describe('a pool of computations', () => {
+  test('gives what was worked out, and the event loop turns meanwhile', async () => {
+    let turns = 0
+    const turning = setInterval(() => {
+      turns += 1
+    }, 1)
+    const [column] = await pool.run('risk', { ...slow, columns: slow.columns }, patient())
+    clearInterval(turning)
+    expect(column?.ways.answers).toBe('structure')
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  test('a refusal comes out as one, with its fields and facts', async () => {
+    const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
+    const refusal = await refusalOf(
+      pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
+    )
+    expect(refusal.code).toBe('invalid-request')
+    const { code, facts } = await refusalOf(
+      pool.run(
+        'risk',
+        { ...wide, columns: { wide: wide.columns.wide }, released: 20, query: { kind: 'variance' } },
+        patient(),
+      ),
+    )
+    expect(code).toBe('too-many-worlds')
+    expect(facts).toMatchObject({ limit: 100_000 })
+  })
+
+  test('an error that is no refusal is none afterwards', async () => {
+    const broken = { ...quick, columns: { days: undefined } } as unknown as typeof quick
+    await expect(pool.run('risk', broken, patient())).rejects.toBeInstanceOf(TypeError)
+  })
+
+  test('what takes too long is stopped, and the threads are free again', async () => {
+    const tooLong = await Promise.all(
+      [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { timeoutMs: 5, givenUp: nobodyLeaves() }))),
+    )
+    expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
+    expect(tooLong[0]?.message).toContain('longer than 0.005 s')
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('what nobody waits for is stopped, also while it still waits for a thread', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 6 }, () =>
+      refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+    )
+    leaving.abort()
+    expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array(6).fill('unavailable'))
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('more than may wait are turned away, to come again', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 30 }, () =>
+      refusalOf((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
+    )
+    const [first] = await Promise.all([Promise.race(runs)])
+    expect(first).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    leaving.abort()
+    await Promise.all(runs)
+  })
+
+  test('one principal has no more under way than is allowed; others do', async () => {
+    const terms = { ...patient(), principal: 'ada' }
+    const runs = [1, 2, 3].map(() => pool.run('risk', slow, terms))
+    const tooMany = await refusalOf((async () => pool.run('risk', quick, terms))())
+    expect(tooMany).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    expect(await pool.run('risk', quick, { ...terms, principal: 'ben' })).toHaveLength(1)
+    await Promise.all(runs)
+    expect(await pool.run('risk', quick, terms)).toHaveLength(1)
+  })
+
+  test('the time limit begins with the computation, not with its wait', async () => {
+    const timeoutMs = 1_000
+    const start = performance.now()
+    const ahead = [1, 2, 3, 4, 5, 6].map(() => pool.run('risk', slow, patient()))
+    expect(await pool.run('risk', quick, { timeoutMs, givenUp: nobodyLeaves() })).toHaveLength(1)
+    // Otherwise it would not have had to wait for longer than it may take.
+    expect(performance.now() - start).toBeGreaterThan(timeoutMs)
+    await Promise.all(ahead)
+  })
+
+  test('what never has its turn is told so', async () => {
+    const impatient = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 100, mostOfPrincipal: 9 })
+    try {
+      // Once its thread is up, what comes first has its turn at once.
+      await impatient.run('risk', quick, patient()).catch(() => undefined)
+      const first = impatient.run('risk', slow, patient()).catch(() => undefined)
+      const second = await refusalOf(impatient.run('risk', quick, patient()))
+      expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+      expect(second.message).toContain('had not begun')
+      await first
+    } finally {
+      await impatient.close()
+    }
+  })
+
+  test('who waits behind a computation that is given up has its turn', async () => {
+    const single = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 60_000, mostOfPrincipal: 9 })
+    try {
+      for (const killed of ['by leaving', 'by its time limit']) {
+        const leaving = new AbortController()
+        const terms = { timeoutMs: killed === 'by leaving' ? 60_000 : 100, givenUp: leaving.signal }
+        const first = refusalOf(single.run('risk', slow, terms))
+        const behind = [1, 2, 3].map(() => single.run('risk', quick, patient()))
+        if (killed === 'by leaving') setTimeout(() => leaving.abort(), 100)
+        await first
+        expect(await Promise.all(behind)).toHaveLength(3)
+      }
+    } finally {
+      await single.close()
+    }
+  })
+
+  test('threads are killed while they load what draws, and the process lives', async () => {
+    const question = {
+      columns: { days: [1, 2, 3, 10] },
+      released: 3,
+      query: { kind: 'mean' },
+      risk: 0.5,
+    } as const
+    const drawn = { picture: { picture: 'risk', question }, theme: 'light' } as const
+    for (let round = 0; round < 60; round += 1) {
+      const leaving = new AbortController()
+      const run = pool
+        .run('draw', drawn, { timeoutMs: 60_000, givenUp: leaving.signal })
+        .catch(() => undefined)
+      setTimeout(() => leaving.abort(), (round * 37) % 240)
+      await run
+    }
+    expect(await pool.run('draw', drawn, patient())).toContain('<svg')
+  }, 60_000)
+
+  test('a pool that closes ends what is under way, and takes no more', async () => {
+    const run = refusalOf(pool.run('risk', slow, patient()))
+    await pool.close()
+    expect((await run).message).toContain('stopping')
+    expect((await refusalOf((async () => pool.run('risk', quick, patient()))())).message).toContain(
+      'stopping',
+    )
+  })
+})
