@@ -8,14 +8,14 @@ import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 
-export interface AuditOptions {
+export interface AuditOptions extends AuditDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly audit: AuditDependencies
 }
 
 /** Raw releases of synthetic datasets, for outside auditors; only where the configuration says so. */
-export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { keyRing, catalog, audit }) => {
+export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
+  const { keyRing, catalog } = dependencies
   const auditor = accessFor(keyRing, 'auditor')
   /** One batch at a time: it may take all there is of the machine. */
   let drawing = false
@@ -56,7 +56,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, { ke
       drawing = true
       try {
         const givenUp = () => reply.sent || request.raw.socket.destroyed
-        return { results: await auditReleases(audit, dataset, query, releases, givenUp) }
+        return { results: await auditReleases(dependencies, dataset, query, releases, givenUp) }
       } finally {
         drawing = false
       }

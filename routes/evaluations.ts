@@ -9,18 +9,16 @@ import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
+import { describeProblem } from '../src/http/problem.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
 
-export interface EvaluationsOptions {
+export interface EvaluationsOptions extends EvaluationDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly trying: EvaluationDependencies
-  readonly evaluations: ComputationPool
-  /** An error as a problem document. */
-  readonly describeProblem: (error: unknown, request: FastifyRequest) => object
+  readonly evaluationPool: ComputationPool
 }
 
 /** How long the runs of an evaluation may take; and with reading the data and waiting for a turn. */
@@ -36,7 +34,7 @@ const STREAMS = {
 /** How far off answers are, tried on made-up people before a budget is touched. */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { keyRing, catalog, trying, evaluations, describeProblem },
+  { keyRing, catalog, engine, limits, evaluationPool },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
   await app.register(fastifyAccepts)
@@ -74,17 +72,17 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const givenUp = givenUpBy(reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { runs } = request.body
-      const trial = await readEvaluationInput(trying, { dataset, ...request.body })
+      const trial = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
       const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
       const mediaType = streamAsked(request)
       if (mediaType === undefined)
-        return reply.type('application/json').send(await evaluations.run('evaluation', trial, terms))
+        return reply.type('application/json').send(await evaluationPool.run('evaluation', trial, terms))
 
       const stream = new PassThrough()
       const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>
         stream.write(STREAMS[mediaType](event, json))
       const onProgress = (runsDone: unknown) => tell('progress', JSON.stringify({ runs: runsDone, of: runs }))
-      evaluations
+      evaluationPool
         .run('evaluation', trial, { ...terms, onProgress })
         .then(
           (found) => tell('evaluation', found),

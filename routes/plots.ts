@@ -20,15 +20,14 @@ import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
 
-export interface PlotsOptions {
+export interface PlotsOptions extends EvaluationDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly trying: EvaluationDependencies
-  /** Apart from other computations: most pictures need no key. */
-  readonly drawings: ComputationPool
-  /** How long each step of a picture may take. */
-  readonly timeoutMs: number
+  readonly plotPool: ComputationPool
 }
+
+/** Time limit for drawing a plot. */
+const PLOT_TIMEOUT_MS = 5_000
 
 const LONGEST_QUESTION = 8_000
 
@@ -56,7 +55,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { keyRing, catalog, trying, drawings, timeoutMs },
+  { keyRing, catalog, engine, limits, plotPool },
 ) => {
   const analyst = accessFor(keyRing, 'analyst')
   const draw = async (
@@ -65,7 +64,10 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     picture: Picture,
     asked: { readonly givenUp: AbortSignal; readonly principal?: string } = { givenUp: givenUpBy(reply) },
   ): Promise<FastifyReply> =>
-    sendPicture(reply, await drawings.run('draw', { picture, theme }, { timeoutMs, ...asked }))
+    sendPicture(
+      reply,
+      await plotPool.run('draw', { picture, theme }, { timeoutMs: PLOT_TIMEOUT_MS, ...asked }),
+    )
 
   app.get(
     '/v1/plots/risk',
@@ -155,7 +157,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const asked = { givenUp: givenUpBy(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
-      const trial = await readEvaluationInput(trying, { dataset, query, runs: 1, shown: 1 })
+      const trial = await readEvaluationInput({ engine, limits }, { dataset, query, runs: 1, shown: 1 })
       reply.header('cache-control', 'no-store')
       return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
     },

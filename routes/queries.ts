@@ -19,10 +19,9 @@ import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
-export interface QueriesOptions {
+export interface QueriesOptions extends AnswerDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly answering: AnswerDependencies
 }
 
 /** How long a batch is waited for; what takes longer is stored, and a repeat gets it. */
@@ -63,10 +62,8 @@ const previewQuery = batchPreviewQuery.extend({
 })
 
 /** Queries, their price beforehand, and releases that were paid for. */
-export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
-  app,
-  { keyRing, catalog, answering },
-) => {
+export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
+  const { keyRing, catalog, ledger, limits } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
 
   app.post(
@@ -89,7 +86,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      return sendStored(reply, await answer(answering, { ...caller, dataset, query: request.body }))
+      return sendStored(reply, await answer(dependencies, { ...caller, dataset, query: request.body }))
     },
   )
 
@@ -115,7 +112,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       const { queries } = request.body
-      return sendStored(reply, await answerBatch(answering, { ...caller, dataset, queries }))
+      return sendStored(reply, await answerBatch(dependencies, { ...caller, dataset, queries }))
     },
   )
 
@@ -138,8 +135,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { queries } = request.body
-      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
-      return previewBatch({ dataset, queries }, answering.limits, balances, request.query)
+      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
+      return previewBatch({ dataset, queries }, limits, balances, request.query)
     },
   )
 
@@ -161,8 +158,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
-      return preview({ dataset, query: request.body }, answering.limits, balances, request.query)
+      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
+      return preview({ dataset, query: request.body }, limits, balances, request.query)
     },
   )
 
@@ -181,7 +178,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (
       },
     },
     async (request, reply) => {
-      const release = await answering.ledger.release(request.params.id)
+      const release = await ledger.release(request.params.id)
       if (release === undefined || release.principal !== principalOf(request).name) {
         throw new Refusal('unknown-release', 'There is no release of yours with this id.')
       }

@@ -9,19 +9,19 @@ import { givenUpBy } from './waiting.ts'
 
 export interface RiskOptions {
   readonly keyRing: KeyRing
-  readonly computations: ComputationPool
-  /** How long a question may take. */
-  readonly timeoutMs: number
+  readonly riskPool: ComputationPool
 }
+
+/** Time limit for one computation. */
+const COMPUTATION_TIMEOUT_MS = 20_000
+/** Time limit for a request: a computation may wait for its turn for as long as it may run. */
+const REQUEST_TIMEOUT_MS = 3 * COMPUTATION_TIMEOUT_MS
 
 /** The largest question: a universe of ten thousand people, or a belief in each of as many worlds. */
 const QUESTION_LIMIT_BYTES = 1024 * 1024
 
 /** The disclosure risk of a release, and the epsilon that an accepted risk allows. No dataset is touched. */
-export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
-  app,
-  { keyRing, computations, timeoutMs },
-) => {
+export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyRing, riskPool }) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
 
   app.post(
@@ -29,8 +29,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     {
       onRequest: everyone.onRequest,
       bodyLimit: QUESTION_LIMIT_BYTES,
-      // It may wait for its turn as long.
-      handlerTimeout: 3 * timeoutMs,
+      handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
         summary: 'What an adversary learns of who was released',
@@ -44,8 +43,12 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     },
     async (request, reply) => {
       const { universe, ...question } = request.body
-      const terms = { timeoutMs, givenUp: givenUpBy(reply), principal: principalOf(request).name }
-      const columns = await computations.run('risk', { columns: universe, ...question }, terms)
+      const terms = {
+        timeoutMs: COMPUTATION_TIMEOUT_MS,
+        givenUp: givenUpBy(reply),
+        principal: principalOf(request).name,
+      }
+      const columns = await riskPool.run('risk', { columns: universe, ...question }, terms)
       const { released, query, changed, epsilon } = question
       return { released, query, changed, ...(epsilon === undefined ? {} : { epsilon }), columns }
     },
@@ -56,8 +59,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     {
       onRequest: everyone.onRequest,
       bodyLimit: QUESTION_LIMIT_BYTES,
-      // It may wait for its turn as long.
-      handlerTimeout: 3 * timeoutMs,
+      handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
         summary: 'The epsilon that an accepted risk allows',
@@ -71,8 +73,12 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (
     },
     async (request, reply) => {
       const { universe, ...question } = request.body
-      const terms = { timeoutMs, givenUp: givenUpBy(reply), principal: principalOf(request).name }
-      const columns = await computations.run('epsilon', { columns: universe, ...question }, terms)
+      const terms = {
+        timeoutMs: COMPUTATION_TIMEOUT_MS,
+        givenUp: givenUpBy(reply),
+        principal: principalOf(request).name,
+      }
+      const columns = await riskPool.run('epsilon', { columns: universe, ...question }, terms)
       const { released, query, changed, risk } = question
       return { released, query, changed, risk, columns }
     },

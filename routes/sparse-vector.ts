@@ -21,10 +21,9 @@ import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
-export interface SparseVectorOptions {
+export interface SparseVectorOptions extends AnswerDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
-  readonly answering: AnswerDependencies
 }
 
 /** The session that the OpenAPI document opens as its example, by the first analyst. */
@@ -38,13 +37,11 @@ const opened = {
 }
 
 /** Sessions of the sparse vector technique: paid for once, asked until their positives are used up. */
-export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (
-  app,
-  { keyRing, catalog, answering },
-) => {
+export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
+  const { keyRing, catalog, ledger } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
   const sessions = createSparseVectorSessions({
-    ...answering,
+    ...dependencies,
     registered: (id) => catalog.get(id)?.dataset,
   })
 
@@ -91,7 +88,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const balances = await requireBalances(answering.ledger, dataset.id, principalOf(request).name)
+      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
       return previewSession(request.body, dataset, balances, request.query)
     },
   )
@@ -140,7 +137,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request) => {
       const { limit, before } = request.query
-      return showSession(answering.ledger, principalOf(request).name, request.params.id, {
+      return showSession(ledger, principalOf(request).name, request.params.id, {
         limit,
         ...(before === undefined ? {} : { beforeQuestion: before }),
       })

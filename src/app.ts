@@ -28,52 +28,47 @@ import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { createMetrics } from './http/metrics.ts'
-import { describeProblem, sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
+import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import type { Registry } from './registration/register.ts'
 import type { ComputationPool } from './workers/pool.ts'
 
-/** Everything the service is made of, opened by `server.ts`. */
-export interface AppDependencies {
+/** Everything the service is made of, opened by `server.ts`. Each route plugin takes what it needs from it. */
+export interface AppDependencies extends AnswerDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
   readonly registry: Registry
-  readonly answering: AnswerDependencies
-  readonly computations: ComputationPool
-  /** Apart from the others, for each takes long. */
-  readonly evaluations: ComputationPool
-  /** Apart from the others, for most pictures need no key. */
-  readonly drawings: ComputationPool
+  /** Runs disclosure risk computations. */
+  readonly riskPool: ComputationPool
+  /** Runs evaluations, in a pool of their own because each takes long. */
+  readonly evaluationPool: ComputationPool
+  /** Draws plots, in a pool of their own because most plots need no key. */
+  readonly plotPool: ComputationPool
   readonly logger: FastifyBaseLogger
-  /** How long a request may take before its caller gets a 503; what was charged goes on and is stored. */
+  /** Time limit for a request, after which the caller gets a 503. A charged query is still answered and stored. */
   readonly handlerTimeoutMs: number
-  /** How long, at a stop, readiness is down while requests are still taken, so that a balancer can notice. */
+  /** Time for which a stopping service reports that it is not ready and still takes requests. */
   readonly drainMs: number
-  /** Only where auditors may measure synthetic datasets. */
-  readonly audit?: { readonly temporaryDirectory: string }
+  /** Folder for the ledgers of audits. The audit routes exist only when it is given. */
+  readonly auditDirectory?: string
 }
 
-/** The largest body: a predicate with the longest lists fits well. */
+/** Largest accepted body, except where a route sets its own limit. The longest predicate fits. */
 export const BODY_LIMIT_BYTES = 64 * 1024
 
-/** The longest that the disclosure risk of a question may take. */
-const COMPUTATION_TIMEOUT_MS = 20_000
-/** The longest that a picture may take, with what it shows. */
-const DRAWING_TIMEOUT_MS = 5_000
-
-/** The whole HTTP service, not yet listening. */
+/** Builds the whole HTTP service. It does not listen yet. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { keyRing, catalog, registry, answering, computations, evaluations, drawings, logger } = dependencies
-  const { handlerTimeoutMs, drainMs, audit } = dependencies
+  const { ledger, engine, riskPool, evaluationPool, plotPool, logger } = dependencies
+  const { handlerTimeoutMs, drainMs, auditDirectory } = dependencies
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
-    // A socket waits in silence for as long as its request may take.
+    // A socket may be idle for as long as its request may take.
     connectionTimeout:
       Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS, EVALUATION_ANSWER_TIMEOUT_MS) +
       10_000,
     handlerTimeout: handlerTimeoutMs,
-    // What still comes while the service stops is answered: only readiness says no.
+    // Requests that arrive during shutdown are still answered; only readiness changes.
     return503OnClosing: false,
     logController: new LogController({ disableRequestLogging: true }),
     frameworkErrors: sendProblem,
@@ -88,7 +83,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.addContentTypeParser<string>(
     'application/json',
     { parseAs: 'string' },
-    // Some clients send a content type with every request, also where there is no body to have one.
+    // Some clients send a content type with every request, even without a body.
     async (request: FastifyRequest, body: string) =>
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
@@ -106,33 +101,28 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.addHook('preClose', async () => {
     stopping = true
     await setTimeout(drainMs)
-    // Their requests would hold up the stop, some for minutes.
-    await Promise.all([computations, evaluations, drawings].map((pool) => pool.close()))
+    // Requests that wait for a computation would delay the stop, some by minutes.
+    await Promise.all([riskPool, evaluationPool, plotPool].map((pool) => pool.close()))
   })
   app.addHook('onSend', async (_request, reply) => {
-    // A connection kept alive would hold up the stop until it times out.
+    // A connection that is kept alive would delay the stop until it times out.
     if (stopping) reply.header('connection', 'close')
   })
-  const ready = async () =>
-    !stopping && (await answering.ledger.healthy()) && (await answering.engine.healthy())
+  const ready = async () => !stopping && (await ledger.healthy()) && (await engine.healthy())
 
   await app.register(fastifySwagger, openApiOptions)
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
   await app.register(operationRoutes, { ready, metrics: metrics.text })
-  await app.register(datasetsRoutes, { keyRing, catalog, registry })
-  const { ledger, signer } = answering
-  await app.register(budgetsRoutes, { keyRing, ledger, ...(signer === undefined ? {} : { signer }) })
-  await app.register(queriesRoutes, { keyRing, catalog, answering })
-  await app.register(sparseVectorRoutes, { keyRing, catalog, answering })
-  await app.register(mechanismsRoutes, { keyRing })
-  await app.register(riskRoutes, { keyRing, computations, timeoutMs: COMPUTATION_TIMEOUT_MS })
-  const { engine, limits } = answering
-  const trying = { engine, limits }
-  await app.register(evaluationsRoutes, { keyRing, catalog, trying, evaluations, describeProblem })
-  const drawing = { catalog, trying, drawings, timeoutMs: DRAWING_TIMEOUT_MS }
-  await app.register(plotsRoutes, { keyRing, ...drawing })
-  if (audit !== undefined)
-    await app.register(auditRoutes, { keyRing, catalog, audit: { answering, ...audit } })
+  await app.register(datasetsRoutes, dependencies)
+  await app.register(budgetsRoutes, dependencies)
+  await app.register(queriesRoutes, dependencies)
+  await app.register(sparseVectorRoutes, dependencies)
+  await app.register(mechanismsRoutes, dependencies)
+  await app.register(riskRoutes, dependencies)
+  await app.register(evaluationsRoutes, dependencies)
+  await app.register(plotsRoutes, dependencies)
+  if (auditDirectory !== undefined)
+    await app.register(auditRoutes, { ...dependencies, temporaryDirectory: auditDirectory })
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),
@@ -140,7 +130,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   return app
 }
 
-/** One line per request, without its query string, its body or its key. */
+/** Logs one line per request, without its query string, body or key. */
 function logResponse(request: FastifyRequest, reply: FastifyReply): void {
   request.log.info(
     {

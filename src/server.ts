@@ -87,41 +87,39 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
-    const computations = openComputationPool({
+    const riskPool = openComputationPool({
       threads: 2,
       mostWaiting: 16,
       waitMs: 20_000,
       mostOfPrincipal: 4,
     })
-    opened.defer(() => computations.close())
-    const evaluations = openComputationPool({
+    opened.defer(() => riskPool.close())
+    const evaluationPool = openComputationPool({
       threads: 1,
       mostWaiting: 4,
       waitMs: 120_000,
       mostOfPrincipal: 2,
     })
-    opened.defer(() => evaluations.close())
-    const drawings = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 10_000, mostOfPrincipal: 4 })
-    opened.defer(() => drawings.close())
+    opened.defer(() => evaluationPool.close())
+    const plotPool = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 10_000, mostOfPrincipal: 4 })
+    opened.defer(() => plotPool.close())
     const app = await buildApp({
       keyRing,
       catalog,
       registry,
-      computations,
-      evaluations,
-      drawings,
-      answering: {
-        engine,
-        ledger,
-        noiseSource: systemEntropy(),
-        limits: { maxCells: config.maxCells },
-        leaseMs: config.queryTimeoutMs + 10_000,
-        ...(signer === undefined ? {} : { signer }),
-      },
+      engine,
+      ledger,
+      ...(signer === undefined ? {} : { signer }),
+      noiseSource: systemEntropy(),
+      limits: { maxCells: config.maxCells },
+      leaseMs: config.queryTimeoutMs + 10_000,
+      riskPool,
+      evaluationPool,
+      plotPool,
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
       drainMs: config.drainMs,
-      ...(config.audit ? { audit: { temporaryDirectory } } : {}),
+      ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
     })
     if (shared) opened.defer(followRegistrations(registry, logger))
     app.addHook('onClose', () => opened.disposeAsync())

@@ -141,11 +141,9 @@ export function auditedDatasets(find: (id: string) => Dataset | undefined) {
   })
 }
 
-/** What a batch needs. */
-export interface AuditDependencies {
-  /** As for every answer; of the ledger's place another one is put. */
-  readonly answering: AnswerDependencies
-  /** Ledgers of batches are made in it. */
+/** Needs of an audit. Its answers are recorded in a temporary ledger, not in the one given here. */
+export interface AuditDependencies extends AnswerDependencies {
+  /** Folder in which the temporary ledgers are created. */
   readonly temporaryDirectory: string
 }
 
@@ -167,16 +165,16 @@ const RELEASES_TOGETHER = 64
  * @throws AnswerFailure as {@link answer} does.
  */
 export async function auditReleases(
-  { answering, temporaryDirectory }: AuditDependencies,
+  dependencies: AuditDependencies,
   dataset: Dataset,
   query: Query,
   releases: number,
   givenUp: () => boolean,
 ): Promise<readonly unknown[]> {
   requireSynthetic(dataset)
-  const { loss } = withinField('query', () => plan(query, dataset, answering.limits))
+  const { loss } = withinField('query', () => plan(query, dataset, dependencies.limits))
   requireAffordable(loss, releases)
-  const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
+  const folder = await mkdtemp(path.join(dependencies.temporaryDirectory, 'audit-'))
   try {
     const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
     try {
@@ -192,7 +190,7 @@ export async function auditReleases(
           query,
           idempotencyKey: `release-${number}`,
         }
-        const { body } = await answer({ ...answering, ledger }, question)
+        const { body } = await answer({ ...dependencies, ledger }, question)
         results.push(JSON.parse(body).result)
         return body.length
       }
