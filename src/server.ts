@@ -9,6 +9,7 @@ import { openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { openDuckDbEngine } from './engines/duckdb/engine.ts'
+import { createWritableFolder } from './files/writable-folder.ts'
 import { openedForNeighbours } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { openLedger } from './ledger/open.ts'
@@ -35,7 +36,7 @@ export interface Service {
  * @throws where a store cannot be opened, such as a ledger that another process holds.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
-  await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 })
+  await openDataDirectory(config)
   const signer =
     config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
   const opened = new AsyncDisposableStack()
@@ -132,6 +133,16 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   } catch (error) {
     await opened.disposeAsync()
     throw error
+  }
+}
+
+/** @throws ConfigError where the data folder cannot be created or written to. */
+async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
+  try {
+    await createWritableFolder(dataDirectory)
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new ConfigError(`SOTTO_DATA_DIR: must be a folder that can be created and written to${reason}`)
   }
 }
 

@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
+import { createWritableFolder } from '../files/writable-folder.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 /**
@@ -53,7 +53,7 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
     throw new RangeError('a name is 1 to 63 lower-case letters, digits and "-", starting with a letter')
   }
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+  await createWritableFolder(dataDirectory)
   const stored = readKeys(dataDirectory) ?? []
   if (stored.some((key) => key.name === principal.name))
     throw new RangeError(`the name ${principal.name} is taken`)

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
 import { type DatasetDeclaration, declareColumns, declareDataset } from '../catalog/declaration.ts'
@@ -158,6 +158,8 @@ async function register(
     throw error
   } finally {
     await rm(copy, { force: true })
+    // Fails unless the folder is empty, which it is after the refusal of an id that was never registered.
+    await rmdir(path.dirname(rowsFile)).catch(() => undefined)
   }
 }
 

@@ -57,6 +57,12 @@ test('a wrong variable stops the start with its name and the rule', async () => 
   )
 })
 
+test('a data folder that cannot be created stops the start with the name of its variable and the rule', async () => {
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: '/proc/x' })).rejects.toThrow(
+    /ended with code 1: SOTTO_DATA_DIR: must be a folder that can be created and written to \(ENOENT\)/,
+  )
+})
+
 test('SIGTERM finishes what is under way, closes the ledger and ends with code 0', async () => {
   const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
   const answers = Array.from({ length: 8 }, (_, index) =>
