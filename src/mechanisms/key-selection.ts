@@ -205,7 +205,7 @@ export function releaseKeyCounts(
 }
 
 /**
- * Release keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
+ * Releases keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
  * @param counts the rows of each key.
  * @returns the positions of the keys kept.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
@@ -215,20 +215,35 @@ export function releaseKeys(
   counts: ArrayLike<number>,
   source: UniformSource,
 ): number[] {
+  return keyPresenceSampler(measurement, counts)(source)
+}
+
+/**
+ * A sampler of {@link releaseKeys} for repeated releases of the same counts. The probabilities are bounded once, when they
+ * are first needed: computing the bounds takes far longer than drawing the coins.
+ * @param counts the rows of each key; they must not change between draws.
+ * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1.
+ */
+export function keyPresenceSampler(
+  measurement: KeyPresenceMeasurement,
+  counts: ArrayLike<number>,
+): (source: UniformSource) => number[] {
   requireCounts(counts)
-  // Many keys have the same few rows.
+  // Many keys have the same small count.
   const firstBounds = new Map<number, Bounds>()
-  const kept: number[] = []
-  for (let key = 0; key < counts.length; key += 1) {
-    const count = counts[key] ?? 0
-    const known = firstBounds.get(count)
-    const first = known ?? keepBounds(measurement, BigInt(count), BITS_AT_A_TIME)
-    if (known === undefined) firstBounds.set(count, first)
-    const boundsAt = (bits: number) =>
-      bits === BITS_AT_A_TIME ? first : keepBounds(measurement, BigInt(count), bits)
-    if (flipBetween(boundsAt, source)) kept.push(key)
+  return (source) => {
+    const kept: number[] = []
+    for (let key = 0; key < counts.length; key += 1) {
+      const count = counts[key] ?? 0
+      const known = firstBounds.get(count)
+      const first = known ?? keepBounds(measurement, BigInt(count), BITS_AT_A_TIME)
+      if (known === undefined) firstBounds.set(count, first)
+      const boundsAt = (bits: number) =>
+        bits === BITS_AT_A_TIME ? first : keepBounds(measurement, BigInt(count), bits)
+      if (flipBetween(boundsAt, source)) kept.push(key)
+    }
+    return kept
   }
-  return kept
 }
 
 /**
