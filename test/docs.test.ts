@@ -72,7 +72,9 @@ test('every query on the page of queries can be asked of the demo dataset, and p
 test('every link between our pages leads somewhere', () => {
   const pages = [
     'README.md',
+    'CHANGELOG.md',
     'CONTRIBUTING.md',
+    'SECURITY.md',
     ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`),

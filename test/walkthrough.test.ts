@@ -1,51 +1,37 @@
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../schemas/answer.ts'
 import { evaluation as evaluationSchema } from '../schemas/evaluation.ts'
 import { epsilonReport, riskReport } from '../schemas/risk.ts'
 import { startTestService, type TestService } from './e2e/service.ts'
 import { installed } from './installed.ts'
+import { commandsOf, openShell, readPage, type Shell } from './pasted-page.ts'
 
-const run = promisify(execFile)
-const page = readFileSync(path.resolve(import.meta.dirname, '../docs/walkthrough.md'), 'utf8')
-/** The page with its lines joined, to look for sentences that are broken over several. */
+const page = readPage('docs/walkthrough.md')
+/** The page with its lines joined, to find sentences that span several. */
 const prose = page.replaceAll(/\s+/g, ' ')
 
 let service: TestService
-let folder = ''
+let shell: Shell
 beforeAll(async () => {
   service = await startTestService({ SOTTO_DEMO: 'true' })
-  folder = await mkdtemp(path.join(tmpdir(), 'sotto-walkthrough-'))
-  await symlink(service.dataDirectory, path.join(folder, 'data'))
-  await writeFile(path.join(service.dataDirectory, 'analyst.key'), `${service.keyOf('analyst')}\n`)
+  shell = await openShell(service)
 })
 afterAll(async () => {
+  await shell.close()
   await service.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
-/** What all commands of the page print, pasted one after the other. */
-async function walk(): Promise<readonly string[]> {
-  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, text = '']) => text)
-  const script = commands.join('\n').replaceAll('http://127.0.0.1:8080', service.url)
-  const { stdout } = await run('sh', ['-ec', script], { cwd: folder, maxBuffer: 10_000_000 })
-  return stdout.trim().split('\n')
-}
-
 test.skipIf(!installed('curl'))('every command of the walkthrough does what the page says', async () => {
-  const [table, wholeNumbers, gaussian, laplace, selected, risk, epsilon, preview, paid, ...rest] = (
-    await walk()
-  ).map((line) => JSON.parse(line))
+  const printed = await shell.run(commandsOf(page).join('\n'))
+  const [table, wholeNumbers, gaussian, laplace, selected, risk, epsilon, preview, paid, ...rest] =
+    printed.map((line) => JSON.parse(line))
   expect(rest).toEqual([])
 
   const evaluated = [table, wholeNumbers, gaussian, laplace].map((body) => {
     const found = evaluationSchema.parse(body)
-    if (!('values' in found)) throw new Error('these are made of numbers')
+    if (!('values' in found)) throw new Error('expected an evaluation of numbers')
     return found
   })
   const rows = [...page.matchAll(/^\| ([\w ]+?) +\| ([MF]) +\| +(\d+) \|/gm)].map(([, ...cells]) => cells)
@@ -73,8 +59,8 @@ test.skipIf(!installed('curl'))('every command of the walkthrough does what the 
   expect(prose).toContain(`"${previewSchema.parse(preview).disclosureRisk.statement}"`)
   expect(answerSchema.parse(paid).cost).toEqual({ epsilon: 0.3, delta: 0 })
 
-  const pictures = (await readdir(folder)).filter((name) => name.endsWith('.svg')).sort()
+  const pictures = (await readdir(shell.folder)).filter((name) => name.endsWith('.svg')).sort()
   const shown = new Set([...page.matchAll(/pictures\/([\w-]+)-light\.svg/g)].map(([, name]) => `${name}.svg`))
   expect(pictures).toEqual([...shown].sort())
-  for (const name of pictures) expect(await readFile(path.join(folder, name), 'utf8')).toMatch(/^<svg /)
+  for (const name of pictures) expect(await readFile(path.join(shell.folder, name), 'utf8')).toMatch(/^<svg /)
 })
