@@ -1,7 +1,7 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Principal, Role } from '../src/access/principal.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
+import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,6 +57,9 @@ export function accessFor(keyRing: KeyRing, ...roles: readonly [Role, ...Role[]]
 }
 
 function bearerKey(request: FastifyRequest): string {
+  // Node keeps the first of several such headers; a proxy in front may have checked another one.
+  if ((request.raw.headersDistinct.authorization?.length ?? 0) > 1)
+    throw refuseField('invalid-request', 'authorization', 'must be sent only once')
   const header = request.headers.authorization
   if (header === undefined) {
     throw new Refusal(

@@ -26,6 +26,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       onRequest: auditor.onRequest,
       schema: {
         tags: ['Audit'],
+        operationId: 'listAuditDatasets',
         summary: 'Neighbouring datasets to tell apart',
         security: auditor.security,
         response: { 200: auditedDatasetsSchema, ...problemResponses },
@@ -40,6 +41,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       onRequest: auditor.onRequest,
       schema: {
         tags: ['Audit'],
+        operationId: 'drawAuditReleases',
         summary: 'Fresh releases of one query, over a synthetic dataset',
         description:
           'Each goes the whole way of an answer, with a ledger made for the batch and thrown away with it.',

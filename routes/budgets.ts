@@ -59,6 +59,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: everyone.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'getBudget',
         summary: 'Cap, spent and remaining',
         security: everyone.security,
         params: datasetParameters,
@@ -79,6 +80,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'grantBudget',
         summary: 'Raise a cap',
         description: 'Kept in the ledger with the reason, and never taken back.',
         security: custodian.security,
@@ -122,6 +124,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: everyone.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'listAnalysts',
         summary: 'Who spent what',
         description:
           'Custodians and auditors see everybody who spent anything or has an allotment; analysts see themselves.',
@@ -148,6 +151,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'setAllotment',
         summary: "Limit an analyst's part of the cap",
         description:
           'The cap binds over all analysts together, whatever their allotments add up to. An allotment cannot be less ' +
@@ -183,6 +187,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'removeAllotment',
         summary: "Lift the limit on an analyst's part",
         description: 'Then the cap alone limits them.',
         security: custodian.security,
@@ -223,6 +228,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: ledgerReaders.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'listLedgerEntries',
         summary: 'Everything that happened to the budget',
         description: 'Newest first. Auditors and custodians see every entry, an analyst sees their own.',
         security: ledgerReaders.security,
@@ -253,6 +259,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: ledgerReaders.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'getLedgerHead',
         summary: 'The end of the chain',
         description:
           'Signed where the service has a key. Keep it elsewhere: an export that lacks the event was cut.',
@@ -279,6 +286,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: auditors.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'exportLedger',
         summary: 'All events, as they were hashed',
         description:
           'JSON Lines, oldest first: `event`, and `hash`, the SHA-256 over the bytes of `event` as they stand in the line. ' +
@@ -301,6 +309,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       onRequest: auditors.onRequest,
       schema: {
         tags: ['Budgets'],
+        operationId: 'verifyLedger',
         summary: 'Whether chain and balances are what the events say',
         description:
           'Recomputes every hash and all balances from the events, holds stored charges and answers against them, and ' +

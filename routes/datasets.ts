@@ -39,6 +39,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       onRequest: everyone.onRequest,
       schema: {
         tags: ['Datasets'],
+        operationId: 'listDatasets',
         summary: 'The datasets there are',
         security: everyone.security,
         response: { 200: datasetList, ...problemResponses },
@@ -53,6 +54,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       onRequest: everyone.onRequest,
       schema: {
         tags: ['Datasets'],
+        operationId: 'getDataset',
         summary: "A dataset's public facts",
         security: everyone.security,
         params: datasetParameters,
@@ -69,6 +71,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Datasets'],
+        operationId: 'registerDataset',
         summary: 'Register a dataset',
         description:
           'Ingests a CSV or Parquet file below the data folder, checks every value into its declared type, and opens ' +
@@ -97,6 +100,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Datasets'],
+        operationId: 'withdrawDataset',
         summary: 'Withdraw a dataset',
         description:
           'Removes the ingested rows. What was spent stays spent: whatever is registered under the id again goes on ' +
@@ -108,12 +112,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
             example: 'census-small',
           }),
         }),
-        response: { 204: z.undefined().describe('It is withdrawn.'), ...problemResponses },
+        response: { 204: z.null().describe('The dataset was withdrawn.'), ...problemResponses },
       },
     },
     async (request, reply) => {
       await registry.withdraw(request.params.dataset)
-      return reply.code(204).send()
+      return reply.code(204).send(null)
     },
   )
 }

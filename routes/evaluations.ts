@@ -47,6 +47,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
       schema: {
         tags: ['Evaluations'],
+        operationId: 'evaluateQuery',
         summary: 'How far off the answers to a query are',
         description:
           'Answers the query many times and compares with the truth. For synthetic datasets only, whoever asks; never ' +

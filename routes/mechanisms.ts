@@ -28,6 +28,7 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
       onRequest: everyone.onRequest,
       schema: {
         tags: ['Mechanisms'],
+        operationId: 'compareMechanisms',
         summary: 'The noise of each mechanism for a workload',
         description:
           'For 1, 2, ... statistics that one person can influence, all released under one epsilon and delta: the noise ' +

@@ -18,7 +18,12 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
     '/healthz',
     {
       logLevel: 'warn',
-      schema: { tags: ['Operation'], summary: 'The process is alive', response: { 200: status } },
+      schema: {
+        tags: ['Operation'],
+        operationId: 'getHealth',
+        summary: 'The process is alive',
+        response: { 200: status },
+      },
     },
     async () => ({ status: 'ok' as const }),
   )
@@ -29,6 +34,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       logLevel: 'warn',
       schema: {
         tags: ['Operation'],
+        operationId: 'getReadiness',
         summary: 'Queries can be answered',
         description: 'Not so while the service stops, or while its ledger or engine does not answer.',
         response: { 200: status, 503: status },
@@ -46,6 +52,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       logLevel: 'warn',
       schema: {
         tags: ['Operation'],
+        operationId: 'getMetrics',
         summary: 'Metrics for Prometheus',
         response: { 200: { description: 'Metrics.', content: { 'text/plain': { schema: z.string() } } } },
       },

@@ -41,7 +41,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
         return parseJsonBody(text)
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
-        context.addIssue({ code: 'custom', message: 'must be a JSON document' })
+        context.addIssue({ code: 'custom', message: `must be a JSON document: ${error.message}` })
         return z.NEVER
       }
     })
@@ -74,6 +74,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     {
       schema: {
         tags: ['Plots'],
+        operationId: 'plotRisk',
         summary: 'The disclosure risk against epsilon',
         description:
           'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column. Such as ' +
@@ -97,6 +98,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     {
       schema: {
         tags: ['Plots'],
+        operationId: 'plotNoiseComparison',
         summary: 'The noise of each mechanism by the number of statistics',
         description: `Laplace against Gaussian, such as ${linkTo('noise-comparison', 'here')}.`,
         querystring: z.strictObject({
@@ -119,6 +121,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     {
       schema: {
         tags: ['Plots'],
+        operationId: 'plotAnswerDistribution',
         summary: 'How the answers of a mechanism spread around the truth',
         description: `Such as ${linkTo('answer-distribution', 'this one')}.`,
         querystring: z.strictObject({
@@ -142,6 +145,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Plots'],
+        operationId: 'plotNoisyTable',
         summary: 'A noisy table of made-up people, with error bars and the truth',
         description: 'For synthetic datasets only, whoever asks; drawn anew each time and never charged.',
         security: analyst.security,

@@ -72,6 +72,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
+        operationId: 'answerQuery',
         summary: 'Answer a query',
         description:
           'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent, and a ' +
@@ -97,6 +98,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       handlerTimeout: BATCH_TIMEOUT_MS,
       schema: {
         tags: ['Queries'],
+        operationId: 'answerBatch',
         summary: 'Answer several queries for one charge',
         description:
           'All are charged at once, or none, and queries of which no row counts for two cost only what the dearest of ' +
@@ -122,6 +124,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
+        operationId: 'previewBatch',
         summary:
           'What a batch would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
@@ -146,6 +149,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
+        operationId: 'previewQuery',
         summary:
           'What a query would cost, how far off its answer could be, and what it lets an adversary guess',
         description: 'Touches no data and costs nothing.',
@@ -169,6 +173,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Queries'],
+        operationId: 'getRelease',
         summary: 'A paid release, again',
         description:
           'The bytes that were sent the first time. The example is the release of the example query.',

@@ -32,6 +32,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
+        operationId: 'assessRisk',
         summary: 'What an adversary learns of who was released',
         description:
           'Sensitivities, bounds of the disclosure risk at an epsilon, and what an adversary believes after a response ' +
@@ -62,6 +63,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
+        operationId: 'chooseEpsilon',
         summary: 'The epsilon that an accepted risk allows',
         description:
           'From the upper bound in closed form, and from the tight bound by bisection; with `curve`, both bounds over a ' +

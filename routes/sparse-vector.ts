@@ -51,6 +51,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Sparse vector'],
+        operationId: 'openSession',
         summary: 'Open a session that says which counts reach a threshold',
         description:
           'One debit pays for the whole session: any number of questions, until so many were answered "above" as ' +
@@ -76,6 +77,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Sparse vector'],
+        operationId: 'previewSession',
         summary:
           'What a session would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
@@ -99,6 +101,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Sparse vector'],
+        operationId: 'answerSessionQuestion',
         summary: "Ask whether a count reaches a session's threshold",
         description:
           'Costs nothing more. Questions of one session are answered one after the other, and each answer is stored ' +
@@ -127,6 +130,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       onRequest: analyst.onRequest,
       schema: {
         tags: ['Sparse vector'],
+        operationId: 'getSession',
         summary: 'A session and its answers',
         description: 'Newest first. The example is the example session.',
         security: analyst.security,

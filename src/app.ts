@@ -26,6 +26,7 @@ import { ruleOf } from '../schemas/rule.ts'
 import type { KeyRing } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { createMetrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
@@ -88,7 +89,12 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
   app.setErrorHandler(sendProblem)
-  app.setNotFoundHandler(sendNotFound)
+  const allowedMethods = createAllowedMethods()
+  app.addHook('onRoute', allowedMethods.add)
+  // A hook and not a handler, so that the body of such a request is neither read nor judged.
+  app.addHook('onRequest', async (request, reply) =>
+    request.is404 ? sendNotFound(request, reply, allowedMethods) : undefined,
+  )
   app.decorateRequest('principal', null)
 
   const metrics = createMetrics()

@@ -1,44 +1,44 @@
 import { parse } from 'secure-json-parse'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 
-/** Deeper bodies than any request needs are turned away before anything walks them. */
+/** Largest depth of nested objects and arrays. No valid request needs more, and the check runs before anything recurses. */
 const MAX_DEPTH = 40
 
 /**
- * The value of a JSON body.
+ * Parses a JSON body.
  *
- * Every number must be one that a double stands for exactly, in the sense that it reads back as what was written:
- * `0.1` does, `0.10000000000000000000001` and `1e400` do not. Those become NaN, which no schema takes, so that the
- * refusal can name the field. Keys that would reach a prototype and texts that are not well-formed are refused.
+ * Every number must read back as what was written when it is stored as a double: `0.1` does, `0.10000000000000000000001`
+ * and `1e400` do not. Such numbers become NaN, which every schema refuses, so that the problem document names the field.
+ * Duplicate keys (RFC 8259 leaves their meaning open), keys that reach a prototype and texts that are not well-formed
+ * Unicode are refused.
  *
  * @throws Refusal `malformed-json`
  */
 export function parseJsonBody(text: string): unknown {
-  if (text.trim() === '') throw new Refusal('malformed-json', 'The body is empty; a JSON object is needed.')
-  if (isDeeperThan(text, MAX_DEPTH)) {
-    throw refuseField('malformed-json', 'body', `must be nested at most ${MAX_DEPTH} levels deep`)
-  }
+  if (text.trim() === '') throw new Refusal('malformed-json', 'The body is empty. Send a JSON object.')
   try {
+    requireUniqueKeys(text)
     return parse(text, reviveExactly)
-  } catch {
+  } catch (error) {
+    if (error instanceof Refusal) throw error
     throw new Refusal(
       'malformed-json',
-      'The body is not valid JSON, has a forbidden key such as "__proto__", or a text that is not well-formed Unicode.',
+      'The body is not valid JSON, or contains a forbidden key such as "__proto__" or a string that is not well-formed Unicode.',
     )
   }
 }
 
 function reviveExactly(key: string, value: unknown, context?: { source?: string }): unknown {
-  // Half a surrogate pair has no UTF-8, so it could be neither hashed nor stored as what it is.
+  // An unpaired surrogate has no UTF-8 encoding, so it could be neither hashed nor stored unchanged.
   if (!key.isWellFormed() || (typeof value === 'string' && !value.isWellFormed())) throw new SyntaxError()
   if (typeof value !== 'number' || context?.source === undefined) return value
   return isSameDecimal(context.source, String(value)) ? value : Number.NaN
 }
 
-/** Longer numbers mean nothing here, and comparing them could be made to take long. */
+/** Longest number literal that is compared. Longer ones are never exact doubles that a client would send. */
 const LONGEST_LITERAL = 64
 
-/** Whether two number literals write the same decimal, however they write it. */
+/** Tests if two number literals denote the same decimal, in any notation. */
 function isSameDecimal(a: string, b: string): boolean {
   if (a === b) return true
   if (a.length > LONGEST_LITERAL) return false
@@ -46,7 +46,7 @@ function isSameDecimal(a: string, b: string): boolean {
   return left !== undefined && left === right
 }
 
-/** Sign, significant digits without zeros at either end, and the exponent of the last digit. */
+/** Returns the sign, the significant digits without zeros at either end, and the exponent of the last digit. */
 function normalForm(literal: string): string | undefined {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,6}))?$/.exec(literal)
   if (match === null) return undefined
@@ -57,19 +57,54 @@ function normalForm(literal: string): string | undefined {
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
-function isDeeperThan(text: string, limit: number): boolean {
-  let depth = 0
-  let inString = false
-  for (let position = 0; position < text.length; position += 1) {
-    const character = text[position]
-    if (inString) {
-      if (character === '\\') position += 1
-      else if (character === '"') inString = false
-    } else if (character === '"') inString = true
-    else if (character === '{' || character === '[') {
-      depth += 1
-      if (depth > limit) return true
-    } else if (character === '}' || character === ']') depth -= 1
+/** An object or array that has not been closed yet. */
+interface Container {
+  /** Keys of an object that were seen; undefined for an array. */
+  readonly keys?: Set<string>
+  /** Key or index of the current member. */
+  position: string | number
+}
+
+/** A string, with or without its closing quote so that matching stays linear, or a structural character. */
+const TOKEN = /"(?:[^"\\]|\\.)*(?:"|$)|[{}[\]:,]/gs
+
+/**
+ * Checks depth and unique keys of a text that may not be JSON; the parser that follows finds all other errors.
+ * @throws Refusal `malformed-json` naming the duplicate key, or the depth.
+ * @throws SyntaxError for a key with an invalid escape sequence.
+ */
+function requireUniqueKeys(text: string): void {
+  const open: Container[] = []
+  let previous = ''
+  for (const [token] of text.matchAll(TOKEN)) {
+    const container = open.at(-1)
+    switch (token) {
+      case '{':
+        open.push({ keys: new Set(), position: '' })
+        break
+      case '[':
+        open.push({ position: 0 })
+        break
+      case '}':
+      case ']':
+        open.pop()
+        break
+      case ',':
+        if (typeof container?.position === 'number') container.position += 1
+        break
+      case ':': {
+        if (container?.keys === undefined) break
+        const key: unknown = JSON.parse(previous)
+        container.position = String(key)
+        if (container.keys.has(container.position)) {
+          const field = open.map(({ position }) => position).join('.')
+          throw refuseField('malformed-json', field, 'must not appear more than once in an object')
+        }
+        container.keys.add(container.position)
+      }
+    }
+    if (open.length > MAX_DEPTH)
+      throw refuseField('malformed-json', 'body', `must be nested at most ${MAX_DEPTH} levels deep`)
+    previous = token
   }
-  return false
 }

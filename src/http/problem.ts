@@ -5,13 +5,15 @@ import { AnswerFailure } from '../answers/answer.ts'
 import { QuestionFailure } from '../answers/sparse-vector.ts'
 import { LedgerFault } from '../ledger/fault.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
+import type { AllowedMethods } from './allowed-methods.ts'
 
 /** The codes of what went wrong on our side or in HTTP itself; with {@link RefusalCode} they are all there are. */
 type FailureCode =
   | 'query-failed'
   | 'question-failed'
   | 'internal-error'
-  | 'method-or-path-unknown'
+  | 'path-unknown'
+  | 'method-not-allowed'
   | 'body-too-large'
   | 'media-type-unsupported'
   | 'http-error'
@@ -52,7 +54,8 @@ export const PROBLEMS = {
   'question-failed': { status: 500, title: 'The question could not be answered' },
   'internal-error': { status: 500, title: 'Something failed on our side' },
   unavailable: { status: 503, title: 'The service cannot answer now' },
-  'method-or-path-unknown': { status: 404, title: 'There is nothing here' },
+  'path-unknown': { status: 404, title: 'Unknown path' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'media-type-unsupported': { status: 415, title: 'The body must be JSON' },
   'http-error': { status: 400, title: 'The request is not one this service can read' },
@@ -95,9 +98,16 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
 }
 
-/** Fastify's handler for paths that do not exist. */
-export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendProblem(new PathUnknown(request.method, request.url.split('?')[0] ?? ''), request, reply)
+/** Answers a request that matches no route: 405 with `Allow` if the path has other methods, otherwise 404. */
+export function sendNotFound(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  allowedMethods: AllowedMethods,
+): FastifyReply {
+  const path = request.url.split('?')[0] ?? ''
+  const methods = allowedMethods.of(path)
+  if (methods.length > 0) reply.header('allow', methods.join(', '))
+  return sendProblem(new RouteUnknown(request.method, path, methods), request, reply)
 }
 
 /** Node's handler for what is not HTTP enough to become a request: the connection gets a problem and ends. */
@@ -140,9 +150,16 @@ function problemDocument(parts: ProblemParts, requestId?: string): Problem {
   }
 }
 
-class PathUnknown extends Error {
-  constructor(method: string, path: string) {
-    super(`${method} ${path} is not a call of this service; /docs lists them.`)
+class RouteUnknown extends Error {
+  readonly code: ProblemCode
+
+  constructor(method: string, path: string, allowed: readonly string[]) {
+    super(
+      allowed.length === 0
+        ? `There is no resource at ${path}. See /docs for all operations.`
+        : `${path} does not accept ${method}. It accepts ${allowed.join(', ')}.`,
+    )
+    this.code = allowed.length === 0 ? 'path-unknown' : 'method-not-allowed'
   }
 }
 
@@ -175,7 +192,7 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
         'question is never charged twice.',
     }
   }
-  if (error instanceof PathUnknown) return { code: 'method-or-path-unknown', detail: error.message }
+  if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
   if (isPrematureClose(error)) return { code: 'unavailable', detail: 'The client left before all was sent.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
   if (isFastifyError(error)) return frameworkParts(error, request.routeOptions.bodyLimit)

@@ -209,8 +209,8 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['get', '/v1/datasets/nowhere/ledger', 'unknown-dataset', 404],
     ['get', '/v1/datasets/Census', 'invalid-request', 400],
     ['get', '/v1/datasets/..%2f..%2fetc', 'invalid-request', 400],
-    ['get', '/v1/nothing', 'method-or-path-unknown', 404],
-    ['put', '/v1/datasets/census', 'method-or-path-unknown', 404],
+    ['get', '/v1/nothing', 'path-unknown', 404],
+    ['get', '/v1/datasets/census/', 'path-unknown', 404],
     ['get', '/v1/datasets/%E0%A4%A', 'http-error', 400],
     ['get', `/v1/datasets/${'a'.repeat(200)}`, 'http-error', 414],
   ] as const)('%s %s is %s', async (method, path, code, status) => {
@@ -218,6 +218,74 @@ describe('each gets a clear problem document, and costs nothing', () => {
     expect(response.body).toMatchObject({ code, status })
     expect(response.status).toBe(status)
     expect(response.headers['content-type']).toContain('application/problem+json')
+  })
+
+  test.each([
+    ['put', '/v1/datasets/census', 'DELETE, GET, HEAD'],
+    ['get', '/v1/datasets/census/queries', 'POST'],
+    ['post', '/v1/datasets/nowhere/budget?x=1', 'GET, HEAD'],
+    ['post', '/healthz', 'GET, HEAD'],
+    ['patch', '/openapi.yaml', 'GET, HEAD'],
+  ] as const)('%s %s is answered with 405 and Allow: %s', async (method, path, allow) => {
+    const response = await service.as('analyst')[method](path).set('content-type', 'text/plain')
+    expect(response.status).toBe(405)
+    expect(response.headers.allow).toBe(allow)
+    expect(response.body).toMatchObject({ code: 'method-not-allowed', status: 405 })
+  })
+
+  test('a method that Fastify does not route is answered with 405', async () => {
+    const response = await new Promise<{ status: number | undefined; allow: string | undefined }>(
+      (resolve, reject) => {
+        const request = httpRequest(`${service.url}/v1/datasets`, { method: 'PROPFIND' }, (incoming) => {
+          incoming.resume()
+          resolve({ status: incoming.statusCode, allow: incoming.headers.allow })
+        })
+        request.on('error', reject)
+        request.end()
+      },
+    )
+    expect(response).toEqual({ status: 405, allow: 'GET, HEAD, POST' })
+  })
+
+  test('two Authorization headers are refused, whichever of them is valid', async () => {
+    const before = await spent()
+    const body = count('')
+    const valid = `Bearer ${service.keyOf('analyst')}`
+    for (const authorization of [
+      [valid, valid],
+      [valid, 'Bearer sotto_wrong'],
+      ['Bearer sotto_wrong', valid],
+    ]) {
+      const status = await new Promise<number | undefined>((resolve, reject) => {
+        const headers = { authorization, 'content-type': 'application/json', 'content-length': body.length }
+        // Node's own type allows one value; the wire carries two headers.
+        const options = { method: 'POST', headers: headers as unknown as Record<string, string> }
+        const request = httpRequest(service.url + QUERIES, options, (incoming) => {
+          incoming.resume()
+          resolve(incoming.statusCode)
+        })
+        request.on('error', reject)
+        request.end(body)
+      })
+      expect(status).toBe(400)
+    }
+    expect(await spent()).toEqual(before)
+  })
+
+  test.each([
+    ['{"kind":"count","epsilon":1,"epsilon":0.1}', 'epsilon'],
+    ['{"kind":"count","epsilon":1,"eps\\u0069lon":1}', 'epsilon'],
+    [count(',"where":{"op":"isNull","column":"Age","op":"isNull"}'), 'where.op'],
+    [
+      count(',"where":{"op":"and","predicates":[{"op":"isNull","column":"Age"},{"op":"isNull","op":"="}]}'),
+      'where.predicates.1.op',
+    ],
+  ])('%s names %s twice and is refused', async (body, field) => {
+    const before = await spent()
+    const { problem } = await sendRaw(body)
+    expect(problem).toMatchObject({ status: 400, code: 'malformed-json' })
+    expect(problem.errors).toEqual([{ field, rule: 'must not appear more than once in an object' }])
+    expect(await spent()).toEqual(before)
   })
 
   test('a dataset that is not there', async () => {

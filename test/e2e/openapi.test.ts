@@ -84,6 +84,20 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
   ])
 })
 
+test('every operation has a unique operationId in camelCase', () => {
+  const ids = operations().map(({ operation }) => operation.operationId)
+  expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)+$/.test(id ?? ''))).toEqual([])
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids).toEqual(
+    expect.arrayContaining(['answerQuery', 'previewQuery', 'answerBatch', 'registerDataset']),
+  )
+})
+
+test('a response without a body is documented without content', () => {
+  const withdraw = operations().find(({ operation }) => operation.operationId === 'withdrawDataset')
+  expect(withdraw?.operation.responses?.['204']).toEqual({ description: 'The dataset was withdrawn.' })
+})
+
 test('every reference leads somewhere, and no schema stands there unused', () => {
   const names = Object.keys(document.components?.schemas ?? {})
   const referenced = new Set([...served.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))

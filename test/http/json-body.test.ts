@@ -54,6 +54,46 @@ test('every double that JSON writes is read back', () => {
   )
 })
 
-test('brackets within texts are not depth', () => {
+test('brackets within strings do not count as depth', () => {
   expect(parseJsonBody(JSON.stringify('[{"\\'.repeat(100)))).toBe('[{"\\'.repeat(100))
+})
+
+test.each([
+  ['{"a":1,"a":1}', 'a'],
+  ['{"a":1,"\\u0061":2}', 'a'],
+  ['{"":1,"":2}', ''],
+  ['[1,{"b":{"c":[],"d":{},"c":":"}}]', '1.b.c'],
+  ['{"a":{"x":1},"b":{"x":1},"a":{}}', 'a'],
+])('%s is refused because %s appears twice', (text, field) => {
+  expect(() => parseJsonBody(text)).toThrow(
+    expect.objectContaining({ errors: [{ field, rule: 'must not appear more than once in an object' }] }),
+  )
+})
+
+test('every value that JSON writes is read back, with any keys and strings', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      const text = JSON.stringify(value)
+      const forbidden =
+        /"__proto__"|"constructor"/.test(text) || !text.isWellFormed() || /\\ud[89a-f]/.test(text)
+      if (!forbidden) expect(parseJsonBody(text)).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+test('a key that is repeated in a generated object is found at its place', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 8 }),
+      fc.nat(),
+      fc.jsonValue({ maxDepth: 2 }),
+      (keys, at, value) => {
+        const repeated = keys[at % keys.length] ?? ''
+        const members = [...keys, repeated].map((key) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+        expect(() => parseJsonBody(`{"outer":[{${members}}]}`)).toThrow(
+          expect.objectContaining({ errors: [expect.objectContaining({ field: `outer.0.${repeated}` })] }),
+        )
+      },
+    ),
+  )
 })
