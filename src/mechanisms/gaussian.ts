@@ -51,11 +51,11 @@ import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
 const SMALLEST_SIGMA = 2 ** 40
 
 /**
- * The noise is calibrated to this much less than the delta asked for: a relative part for what floating point may add
- * when the delta is verified, and an absolute part for the grid.
+ * Calibration aims below the delta asked for by the grid's share of it ({@link gridDelta}) and by these margins, which
+ * cover what the privacy map adds for floating point: 1e-9 of delta and 1e-26.
  */
 const RELATIVE_MARGIN = 1e-8
-const ABSOLUTE_MARGIN = 1e-22
+const ABSOLUTE_MARGIN = 1e-25
 
 /** One person's change touches at most this many entries of a released vector (under a table with one row each: two). */
 const MAX_CHANGED_ENTRIES = 1024
@@ -95,7 +95,7 @@ export function calibrateGaussianJointly(
     throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 for the gaussian mechanism')
   if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
   requireCalibrationHolds(calibration, epsilonNano)
-  const target = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
+  const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)
   const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target) * Math.sqrt(sensitivities.length)
   const measurements = sensitivities.map((sensitivity): Measurement => {
     let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
@@ -109,6 +109,25 @@ export function calibrateGaussianJointly(
   requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
   // One vector by itself costs what was asked for: what the rounding of sigma saves is not worth a second figure.
   return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
+}
+
+/**
+ * The delta that the continuous law may have, so that with the grid's share it is at most `delta`. The grid's share is
+ * bounded before sigma is known: every sigma is at least {@link SMALLEST_SIGMA}, and the distance is at most what it would be
+ * without the grid, because less delta means more noise.
+ */
+function calibrationTarget(
+  sensitivities: readonly Sensitivity[],
+  epsilonNano: EpsilonNano,
+  delta: DeltaAtto,
+  calibration: GaussianCalibration,
+): number {
+  const withoutGrid = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
+  const distance = 1 / ratioOf[calibration](epsilonNumber(epsilonNano), withoutGrid)
+  const smallestVariance = SMALLEST_SIGMA ** 2
+  const entries = sensitivities.reduce((sum, sensitivity) => sum + changedEntries(sensitivity), 0)
+  const grid = gridDelta(distance ** 2, smallestVariance, entries / smallestVariance)
+  return withoutGrid - grid
 }
 
 /**
@@ -163,17 +182,30 @@ function gaussianLoss(
   for (const { noise, sensitivity, fractionBits } of measurements) {
     const sigma = gaussianSigma({ noise })
     const variance = Number(sigma) ** 2
-    // An entry that changes does so by one unit or more, so there are at most L1 of them.
-    const changedEntries = Math.min(Number(sensitivity.l1), MAX_CHANGED_ENTRIES)
     distanceSquared += Number(sensitivityInOutputUnits(sensitivity, fractionBits).l2Squared) / variance
-    curvature += changedEntries / variance
+    curvature += changedEntries(sensitivity) / variance
     smallestVariance = Math.min(smallestVariance, variance)
   }
   if (distanceSquared === 0) return NO_LOSS
-  const grid = Math.expm1(distanceSquared / smallestVariance / 24) + curvature / 24
+  const grid = gridDelta(distanceSquared, smallestVariance, curvature)
   const continuous = gaussianDeltaUpperBound(1 / Math.sqrt(distanceSquared), epsilonNano)
   const delta = Math.min(1, Math.exp(curvature / 8) * (continuous + grid))
   return { epsilonNano, deltaAtto: deltaAtto(BigInt(Math.ceil(delta * Number(ONE_DELTA_ATTO)))) }
+}
+
+/** Number of entries that one person can change, at most: each changes by one unit or more, so there are at most L1. */
+function changedEntries({ l1 }: Sensitivity): number {
+  return Math.min(Number(l1), MAX_CHANGED_ENTRIES)
+}
+
+/**
+ * What the grid adds to the delta of the continuous law, at most (docs/proofs/gaussian.md).
+ * @param distanceSquared square of the distance, in sigmas.
+ * @param smallestVariance smallest sigma squared, in output units.
+ * @param curvature sum of 1 / sigma^2 over the entries that change, in output units.
+ */
+function gridDelta(distanceSquared: number, smallestVariance: number, curvature: number): number {
+  return Math.expm1(distanceSquared / smallestVariance / 24) + curvature / 24
 }
 
 /**

@@ -46,7 +46,8 @@ describe('calibration', () => {
         const ratio = gridUnits / Math.sqrt(Number(sensitivity.l2Squared))
         const least = analyticGaussianRatio(epsilonNumber(epsilon), deltaNumber(delta))
         expect(ratio / least).toBeGreaterThan(1)
-        // The margins are 1e-8 of delta and 1e-22; near 1, a relative change of delta is a large one of 1 - delta.
+        // The margins are 1e-8 of delta and, with the grid, 1e-22; near 1, a relative change of delta is a large one of
+        // 1 - delta.
         const margin = (1e-8 + 1e-22 / deltaNumber(delta)) / (1 - deltaNumber(delta))
         expect(ratio / least).toBeLessThan(1 + 2 * margin)
         const verified = gaussianPrivacyMap(measurement, sensitivity)
@@ -238,6 +239,21 @@ describe('vectors that are released together', () => {
     )
   })
 
+  it('are calibrated within the delta asked for, down to the least delta', () => {
+    const vectors = fc.array(fc.oneof(anySensitivity, wideSensitivity), { minLength: 1, maxLength: 24 })
+    const leastDelta = fc.bigInt(1n, 100n).map(deltaAtto)
+    fc.assert(
+      fc.property(vectors, anyEpsilon, fc.oneof(anyDelta, leastDelta), (sensitivities, epsilon, delta) => {
+        const together = calibrateGaussianJointly(sensitivities, epsilon, delta, 'analytic')
+        expect(jointGaussianPrivacyMap(together, epsilon).deltaAtto).toBeLessThanOrEqual(delta)
+        if (epsilon > ONE) return
+        const classic = calibrateGaussianJointly(sensitivities, epsilon, delta, 'classic')
+        expect(jointGaussianPrivacyMap(classic, epsilon).deltaAtto).toBeLessThanOrEqual(delta)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
   it('would cost more with a little less noise on any one of them', () => {
     const sensitivities = [1n, 1600n, 1n << 40n].map(scalarSensitivity)
     const together = calibrateGaussianJointly(sensitivities, epsilon, delta, 'analytic')
@@ -289,6 +305,15 @@ describe('vectors that are released together', () => {
       expect(exact).toBeLessThanOrEqual(bound + 1e-12)
     }
   })
+
+  /** Any of many entries may move, as where a vector has large sums: the grid then has its largest share of delta. */
+  const wideSensitivity = fc
+    .tuple(fc.integer({ min: 1, max: 54 }), fc.integer({ min: 1, max: 2048 }))
+    .map(([bits, entries]) => ({
+      l1: BigInt(entries) << BigInt(bits),
+      l2Squared: BigInt(entries) << BigInt(2 * bits),
+      lInfinity: 1n << BigInt(bits),
+    }))
 
   function inGridUnits(measurement: Measurement | undefined): number {
     if (measurement === undefined) throw new Error('a measurement for each sensitivity')
