@@ -13,35 +13,35 @@ import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
-/** What charging needs. */
+/** Dependencies of charging. */
 export interface ChargeDependencies {
   readonly ledger: Ledger
-  /** How long an attempt may take before a repeat of the question takes its charge over. */
+  /** Time after which a repeated request may take over the charge of an unfinished attempt. */
   readonly leaseMs: number
-  /** Left out: receipts are not signed. */
+  /** Signs receipts; without it they are unsigned. */
   readonly signer?: HeadSigner
 }
 
-/** What shall be paid for. */
+/** A request to be charged. */
 export interface Purchase {
   readonly principal: string
   readonly dataset: Dataset
-  /** What is asked of the dataset, as JSON: its key says which kind of request it is. */
+  /** The request as JSON; its top-level key names the kind of request. */
   readonly request: Readonly<Record<string, unknown>>
   readonly price: Amount
-  /** Whether the release may answer others on a dataset that shares, and be that of another. */
+  /** True if, on a dataset that shares releases, this release may be shared with other analysts and may be another's. */
   readonly sharing: boolean
-  /** Left out: the request itself is its key, so that a repeat finds what was paid for. */
+  /** Default: derived from the request, so that a repeat finds the stored answer. */
   readonly idempotencyKey?: string
 }
 
-/** A debit that was made durable, or the stored answer of one that was made before. */
+/** A new durable debit, or the stored answer of an earlier one. */
 export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
 
 /**
- * Debit the price of a request, durably, or find the answer that was paid for before.
- * @throws Refusal where budget or allotment does not suffice, the key belongs to another request, or an attempt is under
- * way.
+ * Debits the price of a request durably, or finds the answer that an earlier debit paid for.
+ * @throws Refusal if the budget or the allotment is insufficient, the idempotency key belongs to another request, or an
+ * attempt at the same request is in progress.
  */
 export async function charge(
   { ledger, leaseMs }: Pick<ChargeDependencies, 'ledger' | 'leaseMs'>,
@@ -77,34 +77,34 @@ export async function charge(
   }
 }
 
-/** The key of a request that was sent without one: a repeat has the same. */
+/** Idempotency key of a request sent without one. A repeated request has the same key. */
 export function keyOfRequest(requestHash: string): string {
   return `sha256:${requestHash}`
 }
 
-/** The refusal of a key that stands for another request. */
+/** Refusal of an idempotency key that was used for another request. */
 export function keyReused(): Refusal {
   return new Refusal(
     'idempotency-key-reused',
-    'This Idempotency-Key was used for another request. Use a new key for a new question.',
+    'This Idempotency-Key was used for a different request. Use a new key.',
   )
 }
 
 const LONGEST_RETRY_SECONDS = 2
 
-/** The refusal of a request whose repeat is being answered. */
+/** Refusal of a request while an earlier attempt at it is in progress. */
 export function inFlight(retryAfterMs: number): Refusal {
-  // The lease is the longest it can take; mostly it is over in a moment.
+  // The lease is an upper bound; most attempts finish much earlier.
   const retryAfterSeconds = Math.min(LONGEST_RETRY_SECONDS, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   return new Refusal(
     'query-in-flight',
-    'The same question is being answered. Ask again later, at no further cost.',
+    'The same request is being processed. Retry later; the retry costs nothing more.',
     [],
     { retryAfterSeconds },
   )
 }
 
-/** A budget as people read it. */
+/** Budget as shown in a response. */
 export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
   return {
     cap: amountNumbers(cap),
@@ -113,12 +113,12 @@ export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
   }
 }
 
-/** An analyst's allotment as people read it; nothing where there is none. */
+/** Allotment of an analyst as shown in a response; an empty object without an allotment. */
 export function describeAllotment({ allotment, spent }: AnalystSpending) {
   return allotment === undefined ? {} : { allotment: describeBudget({ cap: allotment.limit, spent }) }
 }
 
-/** What a debit cost, what it left, and the event that an auditor finds it by. */
+/** Cost of a debit, the remaining budget, and the ledger event that records the debit. */
 export function describeDebit(
   { signer }: Pick<ChargeDependencies, 'signer'>,
   dataset: string,
@@ -133,7 +133,7 @@ export function describeDebit(
   }
 }
 
-/** An event of a dataset's chain, signed where the service has a key. */
+/** Reference to an event in a dataset's chain, signed if the service has a signing key. */
 export function describeReceipt(signer: HeadSigner | undefined, dataset: string, event: EventReference) {
   const { sequence, hash } = event
   return {
@@ -143,7 +143,7 @@ export function describeReceipt(signer: HeadSigner | undefined, dataset: string,
   }
 }
 
-/** What something would cost, and whether budget and allotment suffice for it now. */
+/** Price of a request, and whether the budget and the allotment cover it now. */
 export function describePrice(price: Amount, budget: Budget, analyst: AnalystSpending) {
   const limit = analyst.allotment?.limit ?? budget.cap
   return {
@@ -156,7 +156,7 @@ export function describePrice(price: Amount, budget: Budget, analyst: AnalystSpe
   }
 }
 
-/** What an analyst may still spend of a limit, were the dataset's budget endless. */
+/** Amount that an analyst may still spend under a limit, ignoring the dataset's cap. */
 function leftOf(limit: Amount, { spent }: AnalystSpending): Amount {
   return coversAmount(limit, spent) ? subtractAmounts(limit, spent) : noAmount(limit.accounting)
 }
@@ -172,18 +172,18 @@ function denied(
   const remaining = limited ? leftOf(limit, analyst) : subtractAmounts(budget.cap, budget.spent)
   const [unit, wanted, left] = shortUnit(asked, remaining)
   const whose = limited ? 'your allotment' : 'the budget'
-  // Idempotency: what a key was answered with, it is answered with again, also after a grant.
-  const advice = keyChosen ? ' This Idempotency-Key stays denied; ask again with a new one.' : ''
+  // Idempotency: a chosen key keeps its outcome, even after a grant.
+  const advice = keyChosen ? ' This Idempotency-Key stays denied; use a new key to try again.' : ''
   const detail = sticks
-    ? `The request was denied before. Nothing was charged.${advice}`
-    : `The request asks for ${unit} ${wanted} and ${left} is left of ${whose}. Nothing was charged.${advice}`
+    ? `This request was denied earlier. Nothing was charged.${advice}`
+    : `The request costs ${unit} ${wanted}, but ${whose} has ${left} left. Nothing was charged.${advice}`
   return new Refusal(
     limited ? 'allotment-insufficient' : 'budget-insufficient',
     detail,
     [
       {
         field: unit === 'delta' ? 'delta' : 'epsilon',
-        rule: `must cost at most ${unit} ${left}, what is left of ${whose}`,
+        rule: `must cost at most ${unit} ${left}, the amount left in ${whose}`,
       },
     ],
     {
@@ -195,7 +195,7 @@ function denied(
   )
 }
 
-/** The unit of which too much is asked, how much, and how much is left. */
+/** The unit that falls short, the amount requested, and the amount left. */
 function shortUnit(asked: Amount, remaining: Amount): [string, number, number] {
   const left: Readonly<Record<string, number>> = amountNumbers(remaining)
   const wanted = Object.entries(amountNumbers(asked))

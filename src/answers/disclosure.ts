@@ -2,20 +2,20 @@ import type { Dataset } from '../catalog/dataset.ts'
 import { lossNumbers, lossOfReplacement, type PrivacyLoss } from '../privacy/loss.ts'
 import { informedAdversaryRisk } from '../risk/informed-adversary.ts'
 
-/** What an informed adversary is up against, and what they know. */
+/** Parameters of an informed adversary's guess: the dataset, its budget and the number of candidates. */
 export interface AdversaryKnowledge {
   readonly dataset: Dataset
-  /** All that the dataset's budget may reveal. */
+  /** Total privacy loss that the dataset's budget allows. */
   readonly granted: PrivacyLoss
-  /** How many rows the adversary chooses among; left out: the public number of rows, or 2 where that is private. */
+  /** Number of rows the adversary chooses among. Default: the public number of rows, or 2 where that is private. */
   readonly candidates?: number | undefined
 }
 
-/** A release that is about to be paid for. */
-export interface ForeseenRelease {
+/** Public facts about a release before it is paid for. */
+export interface PreviewedRelease {
   /** Its price in epsilon and delta. */
   readonly loss: PrivacyLoss
-  /** Between datasets that differ by one row replaced. */
+  /** Privacy loss between datasets that differ by one replaced row. */
   readonly replacementLoss: PrivacyLoss
   readonly accuracy?: {
     readonly confidence: number
@@ -25,29 +25,30 @@ export interface ForeseenRelease {
 }
 
 /**
- * The disclosure risk of a dataset's whole budget, in a closed form that needs no data: how often an adversary is right
- * who knows all rows but one.
+ * Describes the disclosure risk of a dataset's whole budget: the largest probability that an adversary who knows every row
+ * but one guesses that row correctly. Closed form; no data is read.
  */
 export function describeBudgetRisk(disclosed: AdversaryKnowledge) {
   const { candidates, blindGuess, ...whole } = riskOfBudget(disclosed)
   const statement =
-    `An adversary who knows all but one person, with ${candidates} candidates, is right ` +
-    `${afterBudget(whole.dataset)} (a blind guess: ${percent(blindGuess, Math.round)}).`
+    `An adversary who knows everyone but one person, with ${candidates} candidates for that person, guesses correctly ` +
+    `${afterBudget(whole.dataset)} (blind guess: ${percent(blindGuess, Math.round)}).`
   return { candidates, blindGuess, ...whole, statement }
 }
 
-/** The disclosure risk of a release, beside that of the whole budget and the release's accuracy. */
-export function describeReleaseRisk(disclosed: AdversaryKnowledge, release: ForeseenRelease) {
+/** Describes the disclosure risk of one release next to the risk of the whole budget and the release's accuracy. */
+export function describeReleaseRisk(disclosed: AdversaryKnowledge, release: PreviewedRelease) {
   const { candidates, blindGuess, ...whole } = riskOfBudget(disclosed)
   const query = describeLoss(release.loss, informedAdversaryRisk(release.replacementLoss, candidates))
   const statement =
-    `At epsilon ${query.epsilon} an adversary who knows all but one person, with ${candidates} candidates, is right ` +
-    `${atMost(query.risk)} (a blind guess: ${percent(blindGuess, Math.round)}), and ${afterBudget(whole.dataset)}.` +
+    `At epsilon ${query.epsilon}, an adversary who knows everyone but one person, with ${candidates} candidates for that ` +
+    `person, guesses correctly ${atMost(query.risk)} (blind guess: ${percent(blindGuess, Math.round)}), and ` +
+    `${afterBudget(whole.dataset)}.` +
     describeHalfWidth(release)
   return { candidates, blindGuess, query, ...whole, statement }
 }
 
-/** With so few candidates a guess succeeds most often. */
+/** The smallest number of candidates is the worst case: a blind guess is right most often. */
 const FEWEST_CANDIDATES = 2
 
 function riskOfBudget({ dataset, granted, candidates: supposed }: AdversaryKnowledge) {
@@ -60,7 +61,7 @@ function describeLoss(loss: PrivacyLoss, risk: number) {
   return { ...lossNumbers(loss), risk }
 }
 
-function describeHalfWidth({ accuracy }: ForeseenRelease): string {
+function describeHalfWidth({ accuracy }: PreviewedRelease): string {
   if (accuracy === undefined || accuracy.halfWidth === null) return ''
   const { confidence, halfWidth, unit } = accuracy
   const rows = unit === undefined ? '' : ` ${unit}`
@@ -75,14 +76,14 @@ function atMost(risk: number): string {
   return `at most ${percent(risk, roundedUp)} of the time`
 }
 
-/** But for what lies below the last digits of a double. */
+/** Rounds up, ignoring the rounding error of a double. */
 const roundedUp = (value: number) => Math.ceil(value - 1e-9)
 
 function percent(share: number, rounded: (value: number) => number): string {
   return `${Math.min(100, shown(100 * share, 3, rounded))} %`
 }
 
-/** A number of so many significant digits. */
+/** Rounds to `digits` significant digits. */
 function shown(value: number, digits: number, rounded: (value: number) => number): number {
   if (value === 0) return 0
   const unit = 10 ** (Math.floor(Math.log10(value)) + 1 - digits)

@@ -22,8 +22,8 @@ describe('what is said of the disclosure risk', () => {
     // Neighbours have one row more or fewer, so one row replaced is two steps.
     expect(risk.dataset.risk).toBeCloseTo(1 / (1 + 3 * Math.exp(-2)), 12)
     expect(risk.statement).toBe(
-      'At epsilon 0.5 an adversary who knows all but one person, with 4 candidates, is right at most 35.5 % of the time ' +
-        "(a blind guess: 25 %), and at most 71.2 % of the time once the dataset's whole budget of epsilon 1 is spent. " +
+      'At epsilon 0.5, an adversary who knows everyone but one person, with 4 candidates for that person, guesses ' +
+        "correctly at most 35.5 % of the time (blind guess: 25 %), and at most 71.2 % of the time once the dataset's whole budget of epsilon 1 is spent. " +
         'The 95 % half-width is 6.',
     )
   })
@@ -52,7 +52,7 @@ describe('what is said of the disclosure risk', () => {
 
   test('the blind guess is not rounded up: it is no bound', () => {
     const { statement } = describeBudgetRisk({ dataset: addRemove, granted: loss(1), candidates: 3 })
-    expect(statement).toContain('(a blind guess: 33.3 %)')
+    expect(statement).toContain('(blind guess: 33.3 %)')
   })
 
   test('percentages are rounded up, never down, and end at 100', () => {
