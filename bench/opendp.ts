@@ -13,6 +13,7 @@ import { addNoise } from '../src/mechanisms/mechanism.ts'
 import { calibrateNoisyMax, selectNoisyMax } from '../src/mechanisms/noisy-max.ts'
 import { calibrateQuantile, percentileScore, selectQuantile } from '../src/mechanisms/quantile.ts'
 import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
+import { stabilityOfRank } from '../src/planner/stability.ts'
 import { epsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../src/privacy/loss.ts'
 import { rational } from '../src/privacy/rational.ts'
 import { type Peer, type PeerRequest, startPeer } from './opendp-peer.ts'
@@ -286,7 +287,8 @@ async function medianComparisons(folder: string): Promise<{
     const file = path.join(folder, `${column}.int32`)
     await writeFile(file, Int32Array.from(rows))
     const grid = { lowerIndex: 0n, upperIndex: BigInt(points - 1) }
-    const setting = { score: percentileScore(1n, 2n), neighbours: dataset.neighbours, ...grid }
+    const score = percentileScore(1n, 2n)
+    const setting = { score, sensitivity: stabilityOfRank(score, dataset).lInfinity, ...grid }
     const measurement = calibrateQuantile(setting, epsilonOne)
     const counting = { column, bounding: { kind: 'one-row-each' } } as const
     const counted = await engine.countIndexes(dataset, counting)

@@ -18,6 +18,7 @@ import {
 import type { Predicate } from '../planner/aggregate.ts'
 import { planPredicate } from '../planner/predicate.ts'
 import { priceOf } from '../planner/price.ts'
+import { stabilityOfCounts } from '../planner/stability.ts'
 import type { Amount } from '../privacy/accounting.ts'
 import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
@@ -305,29 +306,12 @@ function planSession({ threshold, positives, epsilon }: SessionRequest, dataset:
     const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
     throw refuseField('invalid-request', 'epsilon', `must be at least ${least}: two noises share it`)
   }
-  const shape = { positives, sensitivity: sensitivityOfCount(dataset), monotonic: areMonotonic(dataset) }
+  const { lInfinity, monotonic } = stabilityOfCounts(dataset)
+  const shape = { positives, sensitivity: lInfinity, monotonic }
   return {
     dataset,
     threshold: BigInt(threshold),
     measurement: calibrateSparseVector(shape, whole),
-  }
-}
-
-/** How many rows one privacy unit can add to a count, or take from it. */
-function sensitivityOfCount({ privacyUnit }: Dataset): bigint {
-  switch (privacyUnit.kind) {
-    case 'row':
-      return 1n
-  }
-}
-
-/** A row more or fewer moves all counts in one direction; a row replaced can raise one and lower another. */
-function areMonotonic({ neighbours }: Dataset): boolean {
-  switch (neighbours) {
-    case 'add-remove':
-      return true
-    case 'change-one':
-      return false
   }
 }
 

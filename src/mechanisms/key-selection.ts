@@ -7,10 +7,9 @@ import {
   ONE_EPSILON_NANO,
   type PrivacyLoss,
 } from '../privacy/loss.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Sensitivity } from '../privacy/sensitivity.ts'
+import type { Stability } from '../privacy/sensitivity.ts'
 import { calibrateGeometric, laplaceAccuracy } from './geometric.ts'
 import type { Accuracy } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
@@ -25,7 +24,7 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * | what             | valid                                                         | unit              |
  * |------------------|---------------------------------------------------------------|-------------------|
  * | input            | the rows of each key that occurs: whole numbers up to 2^53 - 1 | rows              |
- * | input metric     | one row more or fewer, or one row replaced; a row has one key | rows              |
+ * | input metric     | 1 or 2 counts move, each by 1 row; of two, one rises and one falls | rows         |
  * | output           | positions of keys, in the order given                         |                   |
  * |                  | with `thresholded-geometric`, a noisy count for each as well  | rows              |
  * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1              | 1e-9, 1e-18 up    |
@@ -43,7 +42,7 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 /** Keys with noisy counts. */
 export interface KeyCountMeasurement {
   readonly mechanism: 'thresholded-geometric'
-  readonly neighbours: Neighbours
+  readonly sensitivity: Stability
   /** Of the discrete Laplace noise on each count, in rows. */
   readonly scale: Rational
   /** A key is kept whose noisy count is at least this; 1 or more, in rows. */
@@ -55,7 +54,7 @@ export interface KeyCountMeasurement {
 /** Keys alone. */
 export interface KeyPresenceMeasurement {
   readonly mechanism: 'near-truncated-geometric'
-  readonly neighbours: Neighbours
+  readonly sensitivity: Stability
   /** The epsilon of one key. */
   readonly exponent: Rational
   /** The delta of one key. */
@@ -96,22 +95,23 @@ const GUARD_BITS = 128
 const BITS_AT_A_TIME = 32
 
 /**
- * Bind the selection of keys with their noisy counts to an epsilon and a delta: noise of scale 1 / epsilon (2 / epsilon
- * where a row is replaced) and the smallest threshold for which a key of one row is kept with a probability of delta at
+ * Bind the selection of keys with their noisy counts to an epsilon and a delta: noise of scale L1 / epsilon and the
+ * smallest threshold for which a key of one row is kept with a probability of delta at
  * most.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
- * @throws RangeError for an epsilon of 0 or a delta of 1.
+ * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
 export function calibrateKeyCounts(
-  neighbours: Neighbours,
+  sensitivity: Stability,
   epsilonNano: EpsilonNano,
   delta: DeltaAtto,
 ): KeyCountMeasurement {
+  requireKeySensitivity(sensitivity)
   requireLoss(epsilonNano, delta)
-  const scale = rational(keysChanged(neighbours) * ONE_EPSILON_NANO, epsilonNano)
+  const scale = rational(sensitivity.l1 * ONE_EPSILON_NANO, epsilonNano)
   const measurement: KeyCountMeasurement = {
     mechanism: 'thresholded-geometric',
-    neighbours,
+    sensitivity,
     scale,
     threshold: smallestThreshold(scale, rational(delta, ONE_DELTA_ATTO)),
     loss: { epsilonNano, deltaAtto: delta },
@@ -121,23 +121,24 @@ export function calibrateKeyCounts(
 }
 
 /**
- * Bind the selection of keys alone to an epsilon and a delta; where a row is replaced, each of the two keys gets one half of
- * both.
+ * Bind the selection of keys alone to an epsilon and a delta; where two keys can change, each gets one half
+ * of both.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
- * @throws RangeError for an epsilon of 0 or a delta of 1.
+ * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
 export function calibrateKeyPresence(
-  neighbours: Neighbours,
+  sensitivity: Stability,
   epsilonNano: EpsilonNano,
   deltaAtto: DeltaAtto,
 ): KeyPresenceMeasurement {
+  requireKeySensitivity(sensitivity)
   requireLoss(epsilonNano, deltaAtto)
-  const keys = keysChanged(neighbours)
+  const keys = sensitivity.l0
   const exponent = rational(epsilonNano, keys * ONE_EPSILON_NANO)
   const delta = rational(deltaAtto, keys * ONE_DELTA_ATTO)
   const measurement: KeyPresenceMeasurement = {
     mechanism: 'near-truncated-geometric',
-    neighbours,
+    sensitivity,
     exponent,
     delta,
     crossover: crossoverOf(exponent, delta),
@@ -150,13 +151,15 @@ export function calibrateKeyPresence(
 /**
  * What it costs to release keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta = P(1 +
  * Y >= threshold), once, even where two keys change.
- * @param neighbours the measurement's own, or others.
+ * @param sensitivity the measurement's own, or another.
+ * @throws RangeError for a sensitivity that the proof does not cover.
  */
 export function keyCountsPrivacyMap(
-  { scale, threshold, neighbours: own }: KeyCountMeasurement,
-  neighbours: Neighbours = own,
+  { scale, threshold, sensitivity: own }: KeyCountMeasurement,
+  sensitivity: Stability = own,
 ): PrivacyLoss {
-  const epsilon = keysChanged(neighbours) * ONE_EPSILON_NANO * scale.denominator
+  requireKeySensitivity(sensitivity)
+  const epsilon = sensitivity.l1 * ONE_EPSILON_NANO * scale.denominator
   const { q, power } = powers(reciprocal(scale), threshold - 1n, FIRST_PRECISION)
   const delta = divideRoundingUp(power.upper * ONE_DELTA_ATTO, (1n << BigInt(FIRST_PRECISION)) + q.lower)
   return {
@@ -167,13 +170,15 @@ export function keyCountsPrivacyMap(
 
 /**
  * What it costs to release keys alone, rounded up: epsilon and delta of each key that changes.
- * @param neighbours the measurement's own, or others.
+ * @param sensitivity the measurement's own, or another.
+ * @throws RangeError for a sensitivity that the proof does not cover.
  */
 export function keyPresencePrivacyMap(
-  { exponent, delta, neighbours: own }: KeyPresenceMeasurement,
-  neighbours: Neighbours = own,
+  { exponent, delta, sensitivity: own }: KeyPresenceMeasurement,
+  sensitivity: Stability = own,
 ): PrivacyLoss {
-  const keys = keysChanged(neighbours)
+  requireKeySensitivity(sensitivity)
+  const keys = sensitivity.l0
   return {
     epsilonNano: brandEpsilon(
       divideRoundingUp(keys * exponent.numerator * ONE_EPSILON_NANO, exponent.denominator),
@@ -303,8 +308,8 @@ export function keySelectionAccuracy(
   const rows = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
   const accuracy = { confidence, rowsForConfidence: Number(rows) }
   if (measurement.mechanism === 'near-truncated-geometric') return accuracy
-  const { neighbours, loss } = measurement
-  const geometric = calibrateGeometric(countsSensitivity(neighbours), loss.epsilonNano)
+  const { sensitivity, loss } = measurement
+  const geometric = calibrateGeometric(sensitivity, loss.epsilonNano)
   return { ...accuracy, count: laplaceAccuracy(geometric, confidence) }
 }
 
@@ -459,14 +464,14 @@ function reciprocal({ numerator, denominator }: Rational): Rational {
   return { numerator: denominator, denominator: numerator }
 }
 
-/** A row has one key: if it comes or goes, one count changes; if it is replaced, it may leave one key for another. */
-function keysChanged(neighbours: Neighbours): bigint {
-  return neighbours === 'add-remove' ? 1n : 2n
-}
-
-function countsSensitivity(neighbours: Neighbours): Sensitivity {
-  const keys = keysChanged(neighbours)
-  return { l1: keys, l2Squared: keys, lInfinity: 1n }
+/**
+ * The proofs cover one row added or removed, which moves one count by 1, and one row replaced, which raises one count by
+ * 1 and lowers another.
+ * @throws RangeError for any other sensitivity.
+ */
+function requireKeySensitivity({ l0, l1, l2Squared, lInfinity }: Stability): void {
+  const covered = (l0 === 1n || l0 === 2n) && l1 === l0 && l2Squared === l0 && lInfinity === 1n
+  if (!covered) throw new RangeError('a selection of keys is for one row added, removed or replaced')
 }
 
 function requireLoss(epsilonNano: EpsilonNano, delta: DeltaAtto): void {

@@ -1,5 +1,4 @@
 import type { EpsilonNano, PrivacyLoss, RhoPico } from '../privacy/loss.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
 import { rational } from '../privacy/rational.ts'
 import {
   calibrateExponential,
@@ -19,7 +18,7 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
  * | input            | rows on a grid of 1 to 2^53 points with ends within +-2^53 | grid indexes        |
- * | input metric     | one row more or fewer, or one row replaced                 | rows                |
+ * | input metric     | L-infinity sensitivity of the score, at least 1            | units of the score  |
  * | output           | one grid point                                             | grid index          |
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
@@ -43,10 +42,9 @@ export interface RankScore {
   readonly target: bigint
 }
 
-/** The exponential mechanism bound to a score and a grid; the sensitivity is the score's, under the neighbours. */
+/** The exponential mechanism bound to a score and a grid. The sensitivity is that of the score. */
 export interface QuantileMeasurement extends ExponentialMeasurement {
   readonly score: RankScore
-  readonly neighbours: Neighbours
   readonly lowerIndex: bigint
   readonly upperIndex: bigint
 }
@@ -119,41 +117,31 @@ export function rankDistance(
 }
 
 /**
- * How far the score of a grid point moves between neighbours: by the weight of the row that comes or goes, or by the
- * difference of two weights where a row is replaced.
- */
-export function rankSensitivity({ below, above }: RankScore, neighbours: Neighbours): bigint {
-  if (neighbours === 'change-one') return below - above
-  const [magnitudeBelow, magnitudeAbove] = [magnitude(below), magnitude(above)]
-  return magnitudeBelow > magnitudeAbove ? magnitudeBelow : magnitudeAbove
-}
-
-/**
  * Bind the exponential mechanism to a score, a grid and an epsilon.
- * @throws RangeError for an epsilon of 0, a score whose `below` is not above its `above`, an empty grid, one of more than
+ * @throws RangeError for a sensitivity or an epsilon of 0, a score whose `below` is not above its `above`, an empty grid, one of more than
  * 2^53 points, or one with an end beyond +-2^53.
  */
 export function calibrateQuantile(
-  setting: Pick<QuantileMeasurement, 'score' | 'neighbours' | 'lowerIndex' | 'upperIndex'>,
+  setting: Pick<QuantileMeasurement, 'score' | 'sensitivity' | 'lowerIndex' | 'upperIndex'>,
   epsilonNano: EpsilonNano,
 ): QuantileMeasurement {
-  const { score, neighbours, lowerIndex, upperIndex } = setting
+  const { score, sensitivity, lowerIndex, upperIndex } = setting
   if (score.below <= score.above) throw new RangeError('a row below must weigh more than one above')
   requireGrid(lowerIndex, upperIndex)
-  // Some points gain while others lose, so the scores are not monotonic under either kind of neighbours.
-  const measurement = calibrateExponential(rankSensitivity(score, neighbours), false, epsilonNano)
-  return { ...measurement, score, neighbours, lowerIndex, upperIndex }
+  // Some points gain while others lose, so the scores are never monotonic.
+  const measurement = calibrateExponential(sensitivity, false, epsilonNano)
+  return { ...measurement, score, lowerIndex, upperIndex }
 }
 
 /**
- * What it costs to release the point: epsilon = 2 sensitivity exponent, rounded up to 1e-9.
- * @param neighbours the measurement's own, or others.
+ * The loss of releasing the point where the score has this sensitivity: epsilon = 2 sensitivity exponent, rounded up to
+ * 1e-9.
  */
 export function quantilePrivacyMap(
   measurement: QuantileMeasurement,
-  neighbours: Neighbours = measurement.neighbours,
+  sensitivity: bigint = measurement.sensitivity,
 ): PrivacyLoss {
-  return exponentialPrivacyMap(measurement.exponent, rankSensitivity(measurement.score, neighbours), false)
+  return exponentialPrivacyMap(measurement.exponent, sensitivity, false)
 }
 
 /**
@@ -162,9 +150,9 @@ export function quantilePrivacyMap(
  */
 export function quantileRho(
   measurement: QuantileMeasurement,
-  neighbours: Neighbours = measurement.neighbours,
+  sensitivity: bigint = measurement.sensitivity,
 ): RhoPico {
-  return exponentialRho(measurement.exponent, rankSensitivity(measurement.score, neighbours), false)
+  return exponentialRho(measurement.exponent, sensitivity, false)
 }
 
 /**
@@ -217,11 +205,15 @@ export function quantileAccuracy(measurement: QuantileMeasurement, confidence: n
  * distance, and the row of that rank lies at a point of distance 0.)
  *
  * @param points the number of grid points, 1 to 2^53.
- * @throws RangeError for an epsilon of 0 or a confidence outside (0, 1).
+ * @param sensitivity that of the score, which does not depend on the rank.
+ * @throws RangeError for a sensitivity or an epsilon of 0, or a confidence outside (0, 1).
  */
-export function extremeRank(points: bigint, epsilonNano: EpsilonNano, confidence: number): bigint {
-  // Under either kind of neighbours the sensitivity is 1, of both scores and whatever the rank.
-  const sensitivity = rankSensitivity(minimumScore(1n), 'add-remove')
+export function extremeRank(
+  points: bigint,
+  sensitivity: bigint,
+  epsilonNano: EpsilonNano,
+  confidence: number,
+): bigint {
   const { exponent } = calibrateExponential(sensitivity, false, epsilonNano)
   return BigInt(exponentialAccuracy(exponent, points, confidence).halfWidth) + 1n
 }

@@ -1,10 +1,10 @@
 import { type Accounting, type Amount, addAmounts, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
-import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import type { Predicate } from './aggregate.ts'
 import { disjointness } from './disjoint.ts'
 import type { Plan } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
+import { disjointQueriesMoved } from './stability.ts'
 
 /** Several queries that are charged at once. */
 export interface BatchPlan {
@@ -18,16 +18,8 @@ export interface BatchPlan {
 }
 
 /**
- * How many queries of one group can see that one privacy unit's rows come, go or change. A row that is replaced can be
- * missed by one query and be new to another.
- */
-const QUERIES_CHANGED: Record<PrivacyUnit['kind'], Record<Neighbours, number>> = {
-  row: { 'add-remove': 1, 'change-one': 2 },
-}
-
-/**
  * Price queries that are answered together, none depending on another's answer, each with noise of its own. Between
- * neighbours all queries of a group but {@link QUERIES_CHANGED} have the same law, so a group costs what the dearest of
+ * neighbours all queries of a group but {@link disjointQueriesMoved} have the same law, so a group costs what the dearest of
  * them do, and the groups' prices add up. Parallel composition: McSherry 2009, "Privacy Integrated Queries", theorem 4;
  * for replaced rows and for rho: docs/proofs/parallel-composition.md.
  *
@@ -42,11 +34,11 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
     throw new RangeError('the plans of a batch are all of one dataset')
   const disjoint = disjointness(plans.map(rowsThatCount), dataset)
-  const changed = QUERIES_CHANGED[dataset.privacyUnit.kind][dataset.neighbours]
+  const moved = disjointQueriesMoved(dataset)
   const priceOfGroup = (group: readonly number[]): Amount =>
     sumOfLargest(
       group.map((place) => prices[place] ?? missing()),
-      changed,
+      moved,
       accounting,
     )
   const candidates = ordersOf(prices, disjoint).map((order) => {

@@ -21,7 +21,7 @@ import type { AdditivePlan, Plan } from './plan-kinds.ts'
 import type { PlanLimits } from './plan-limits.ts'
 import { priceOf } from './price.ts'
 import { planKeySelection, planNoisyMax, planQuantiles } from './selection.ts'
-import { sensitivityOf } from './sensitivity.ts'
+import { stabilityOf } from './stability.ts'
 
 /**
  * Plan a query: what it asks of the data, the exact sensitivity, the mechanism and the price. A query that gives an
@@ -90,7 +90,7 @@ function planAdditiveQuery(
   const shape = planAdditive(query, dataset, limits)
   requireNonNegative(query, shape)
   const { aggregate, groupings, estimates } = shape
-  const sensitivities = aggregate.statistics.map((statistic) => sensitivityOf(statistic, aggregate, dataset))
+  const sensitivities = aggregate.statistics.map((statistic) => stabilityOf(statistic, aggregate, dataset))
   const planWith =
     (mechanisms: readonly MechanismName[]) =>
     (loss: PrivacyLoss): AdditivePlan => {

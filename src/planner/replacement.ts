@@ -1,7 +1,7 @@
 import { privacyMap } from '../mechanisms/mechanism.ts'
 import { addLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import type { Plan } from './plan-kinds.ts'
-import { sensitivityOf } from './sensitivity.ts'
+import { stabilityOf } from './stability.ts'
 
 /**
  * What a plan's release reveals about which row one person has: the loss between datasets that differ by one row
@@ -18,6 +18,6 @@ export function replacementLoss(plan: Plan): PrivacyLoss {
   return plan.aggregate.statistics.reduce((sum, statistic, place) => {
     const measurement = plan.measurements[place]
     if (measurement === undefined) throw new RangeError('each statistic has a measurement')
-    return addLoss(sum, privacyMap(measurement, sensitivityOf(statistic, plan.aggregate, replacing)))
+    return addLoss(sum, privacyMap(measurement, stabilityOf(statistic, plan.aggregate, replacing)))
   }, NO_LOSS)
 }

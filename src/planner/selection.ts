@@ -29,6 +29,7 @@ import type {
 } from './plan-kinds.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-limits.ts'
 import { planPredicate, requireColumn } from './predicate.ts'
+import { stabilityOfCounts, stabilityOfRank, stabilityOfValueCounts } from './stability.ts'
 
 /** @throws Refusal `query-does-not-fit` for candidates that the dataset does not have, or too many. */
 export function planNoisyMax(
@@ -42,14 +43,14 @@ export function planNoisyMax(
     const rule = `has ${candidates.length} candidates; at most ${maxCells} are compared`
     throw refuseField('query-does-not-fit', 'candidates', rule)
   }
+  const { lInfinity, monotonic } = stabilityOfCounts(dataset)
   const setting = {
     candidates: candidates.length,
     k: query.k,
     gap: query.gap,
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
-    // A row counts once, or not at all, for each candidate; added, it lowers the count of none.
-    sensitivity: 1n,
-    monotonic: dataset.neighbours === 'add-remove',
+    sensitivity: lInfinity,
+    monotonic,
   } as const
   return (loss) => {
     // Refuses an epsilon that does not go round.
@@ -106,13 +107,13 @@ export function planQuantiles(
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = countingOf(query.where, column.name, dataset)
-  const scoresAt = scoresOf(query, points, confidence)
+  const scoresAt = scoresOf(query, dataset, points, confidence)
   return (loss) => {
     const scores = scoresAt(loss)
     const shares = splitEpsilon(loss.epsilonNano, scores.length)
     const measurements = scores.map((score, part) =>
       calibrateQuantile(
-        { score, neighbours: dataset.neighbours, lowerIndex, upperIndex },
+        { score, sensitivity: stabilityOfRank(score, dataset).lInfinity, lowerIndex, upperIndex },
         shares[part] ?? NO_LOSS.epsilonNano,
       ),
     )
@@ -134,6 +135,7 @@ type RankScores = readonly QuantileMeasurement['score'][]
 
 function scoresOf(
   query: QuantileQuery,
+  dataset: Dataset,
   points: bigint,
   confidence: number,
 ): (loss: PrivacyLoss) => RankScores {
@@ -156,9 +158,11 @@ function scoresOf(
       return () => scores
     }
     case 'minimum':
-      return ({ epsilonNano }) => [minimumScore(extremeRank(points, epsilonNano, confidence))]
-    case 'maximum':
-      return ({ epsilonNano }) => [maximumScore(extremeRank(points, epsilonNano, confidence))]
+    case 'maximum': {
+      const scoreOf = query.kind === 'minimum' ? minimumScore : maximumScore
+      const { lInfinity } = stabilityOfRank(scoreOf(1n), dataset)
+      return ({ epsilonNano }) => [scoreOf(extremeRank(points, lInfinity, epsilonNano, confidence))]
+    }
   }
 }
 
@@ -182,7 +186,7 @@ export function planKeySelection(
   const counting = countingOf(query.where, column.name, dataset)
   return ({ epsilonNano, deltaAtto }) => {
     const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
-    const measurement = calibrate(dataset.neighbours, epsilonNano, deltaAtto)
+    const measurement = calibrate(stabilityOfValueCounts(dataset), epsilonNano, deltaAtto)
     return {
       kind: 'key-selection',
       query,

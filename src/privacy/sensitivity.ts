@@ -1,5 +1,5 @@
 /**
- * How far an aggregate, a vector of integers, moves between neighbouring datasets. Every figure is an exact bound in
+ * Bounds on how far an aggregate, a vector of integers, moves between neighbouring datasets. All figures are exact, in
  * units of the aggregate's own grid.
  */
 export interface Sensitivity {
@@ -9,4 +9,18 @@ export interface Sensitivity {
   readonly l2Squared: bigint
   /** Largest difference of one entry. */
   readonly lInfinity: bigint
+}
+
+/** A sensitivity with the number of entries that move. */
+export interface Stability extends Sensitivity {
+  /** Largest number of entries that differ. */
+  readonly l0: bigint
+}
+
+/** Bounds on how far scores move between neighbouring datasets, for mechanisms that compare scores with each other. */
+export interface ScoreSensitivity {
+  /** Largest difference of one score, in score units. */
+  readonly lInfinity: bigint
+  /** True where all scores move in the same direction between any two neighbours. */
+  readonly monotonic: boolean
 }

@@ -9,6 +9,7 @@ import {
 } from '../../src/mechanisms/key-selection.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
+import { ROW_OF_ONE_VALUE } from '../mechanisms/support.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*
@@ -27,7 +28,7 @@ const counts = new Float64Array(KEYS).fill(ROWS)
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
   it('noisy counts follow their law, and would not pass for that of another epsilon', () => {
-    const measure = (asked: EpsilonNano) => calibrateKeyCounts(neighbours, asked, delta)
+    const measure = (asked: EpsilonNano) => calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], asked, delta)
     const kept = new Map(
       releaseKeyCounts(measure(epsilonNano(epsilon)), counts, source).map(({ key, noisyCount }) => [
         key,
@@ -48,7 +49,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
   })
 
   it('keys alone follow their law, and would not pass for that of another epsilon', () => {
-    const measure = (asked: EpsilonNano) => calibrateKeyPresence(neighbours, asked, delta)
+    const measure = (asked: EpsilonNano) => calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], asked, delta)
     const kept = new Set(releaseKeys(measure(epsilonNano(epsilon)), counts, source))
     const samples = Array.from(counts, (_, key) => (kept.has(key) ? 1n : 0n))
     const tail = (asked: EpsilonNano) => {

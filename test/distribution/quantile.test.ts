@@ -27,13 +27,13 @@ const values = {
 }
 
 test.each([
-  ['the median', percentileScore(1n, 2n), 800_000_000n],
-  ['the 90th percentile', percentileScore(9n, 10n), 800_000_000n],
-  ['the minimum', minimumScore(3n), 500_000_000n],
-  ['the maximum', maximumScore(6n), 1_500_000_000n],
-])('%s follows its law, and would not pass for that of another epsilon', (_, score, epsilon) => {
+  ['the median', percentileScore(1n, 2n), 1n, 800_000_000n],
+  ['the 90th percentile', percentileScore(9n, 10n), 9n, 800_000_000n],
+  ['the minimum', minimumScore(3n), 1n, 500_000_000n],
+  ['the maximum', maximumScore(6n), 1n, 1_500_000_000n],
+])('%s follows its law, and would not pass for that of another epsilon', (_, score, sensitivity, epsilon) => {
   const measure = (asked: EpsilonNano) =>
-    calibrateQuantile({ score, neighbours: 'add-remove', lowerIndex: LOWER, upperIndex: UPPER }, asked)
+    calibrateQuantile({ score, sensitivity, lowerIndex: LOWER, upperIndex: UPPER }, asked)
   const measurement = measure(epsilonNano(epsilon))
   const samples = Array.from({ length: SAMPLES }, () => selectQuantile(measurement, values, source))
   const tail = (claimed: ReturnType<typeof measure>) => {

@@ -22,7 +22,7 @@ import { Refusal } from '../../src/privacy/refusal.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
 import { importMechanism, type Mutation } from './mutated-source.ts'
 import { scriptedSource } from './scripted-source.ts'
-import { anyDelta, anyEpsilon } from './support.ts'
+import { anyDelta, anyEpsilon, ROW_OF_ONE_VALUE } from './support.ts'
 
 type KeySelection = typeof keySelection
 
@@ -33,7 +33,7 @@ const delta = (value: number) => deltaAtto(BigInt(Math.round(value * 1e9)) * 1_0
 describe('published figures', () => {
   it('of the near-truncated geometric', () => {
     // google/differential-privacy, partition-selection_test.cc: epsilon 0.5, delta 0.02, crossovers 6 and 11.
-    const measurement = calibrateKeyPresence('add-remove', epsilon(0.5), delta(0.02))
+    const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(0.5), delta(0.02))
     expect(measurement.crossover).toBe(6n)
     expect(keepProbability(measurement, 6)).toBeCloseTo(0.58840484458, 11)
     expect(keepProbability(measurement, 8)).toBeCloseTo(0.86807080625, 11)
@@ -43,23 +43,33 @@ describe('published figures', () => {
 
   it('of the threshold of integer noise', () => {
     // Computed: noise of scale 1 and threshold 10 cost a delta of 9.0219795964615319e-5, rounded up here to 1e-18.
-    const measurement = calibrateKeyCounts('add-remove', epsilon(1), deltaAtto(90_219_795_964_616n))
+    const measurement = calibrateKeyCounts(
+      ROW_OF_ONE_VALUE['add-remove'],
+      epsilon(1),
+      deltaAtto(90_219_795_964_616n),
+    )
     expect(measurement).toEqual({
       mechanism: 'thresholded-geometric',
-      neighbours: 'add-remove',
+      sensitivity: ROW_OF_ONE_VALUE['add-remove'],
       scale: { numerator: 1n, denominator: 1n },
       threshold: 10n,
       loss: { epsilonNano: 1_000_000_000n, deltaAtto: 90_219_795_964_616n },
     })
     expect(keyCountsPrivacyMap(measurement)).toEqual(measurement.loss)
-    expect(calibrateKeyCounts('add-remove', epsilon(1), deltaAtto(90_219_795_964_615n)).threshold).toBe(11n)
+    expect(
+      calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), deltaAtto(90_219_795_964_615n))
+        .threshold,
+    ).toBe(11n)
     // 3.319e-5, a figure found elsewhere, omits the mass at the threshold: it is the delta of the next one.
-    expect(calibrateKeyCounts('add-remove', epsilon(1), deltaAtto(33_191_000_000_000n)).threshold).toBe(11n)
+    expect(
+      calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), deltaAtto(33_191_000_000_000n))
+        .threshold,
+    ).toBe(11n)
   })
 
   it('of the continuous threshold, rounded up to a whole number', () => {
     // google/differential-privacy, partition-selection_test.cc: 7.43775164974 for Laplace noise.
-    expect(calibrateKeyCounts('add-remove', epsilon(0.5), delta(0.02)).threshold).toBe(8n)
+    expect(calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(0.5), delta(0.02)).threshold).toBe(8n)
   })
 })
 
@@ -70,7 +80,7 @@ describe.each([
   it('stays within what was asked for, over the whole domain', () => {
     fc.assert(
       fc.property(fc.constantFrom(...NEIGHBOURS), anyEpsilon, anyDelta, (neighbours, asked, allowed) => {
-        const measurement = calibrate(neighbours, asked, allowed)
+        const measurement = calibrate(ROW_OF_ONE_VALUE[neighbours], asked, allowed)
         expect(measurement.loss).toEqual({ epsilonNano: asked, deltaAtto: allowed })
         const spent = privacyMap(measurement as never)
         expect(spent.epsilonNano).toBe(asked)
@@ -85,7 +95,7 @@ describe.each([
 
   it('refuses a delta of 0, naming the field', () => {
     try {
-      calibrate('add-remove', epsilon(1), deltaAtto(0n))
+      calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), deltaAtto(0n))
       expect.unreachable()
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal
@@ -95,13 +105,31 @@ describe.each([
   })
 
   it('refuses a delta of 1 and an epsilon of 0', () => {
-    expect(() => calibrate('add-remove', epsilon(1), deltaAtto(10n ** 18n))).toThrow(RangeError)
-    expect(() => calibrate('add-remove', epsilon(0), delta(0.1))).toThrow(RangeError)
+    expect(() => calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), deltaAtto(10n ** 18n))).toThrow(
+      RangeError,
+    )
+    expect(() => calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(0), delta(0.1))).toThrow(RangeError)
+  })
+
+  it('refuses a sensitivity that the proof does not cover', () => {
+    const one = ROW_OF_ONE_VALUE['add-remove']
+    const uncovered = [
+      { l0: 3n, l1: 3n, l2Squared: 3n, lInfinity: 1n },
+      { l0: 1n, l1: 2n, l2Squared: 4n, lInfinity: 2n },
+      { ...one, l0: 0n },
+      { ...one, l0: 2n },
+      { ...one, l2Squared: 2n },
+    ]
+    for (const sensitivity of uncovered) {
+      expect(() => calibrate(sensitivity, epsilon(1), delta(0.1))).toThrow(RangeError)
+      const measurement = calibrate(one, epsilon(1), delta(0.1))
+      expect(() => privacyMap(measurement as never, sensitivity)).toThrow(RangeError)
+    }
   })
 
   it('costs twice the epsilon where a row is replaced but it was made for one more or fewer', () => {
-    const measurement = calibrate('add-remove', epsilon(1), delta(0.1))
-    const { epsilonNano: spent } = privacyMap(measurement as never, 'change-one')
+    const measurement = calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.1))
+    const { epsilonNano: spent } = privacyMap(measurement as never, ROW_OF_ONE_VALUE['change-one'])
     expect(spent).toBe(2_000_000_000n)
   })
 })
@@ -109,18 +137,21 @@ describe.each([
 describe('what each key gets', () => {
   it('is exact, however odd the sum: a replaced row halves epsilon, and delta where keys come alone', () => {
     const odd = { epsilon: epsilonNano(3n), delta: deltaAtto(5n) }
-    const counts = calibrateKeyCounts('change-one', odd.epsilon, odd.delta)
+    const counts = calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], odd.epsilon, odd.delta)
     expect(counts.scale).toEqual({ numerator: 2_000_000_000n, denominator: 3n })
-    const presence = calibrateKeyPresence('change-one', odd.epsilon, odd.delta)
+    const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['change-one'], odd.epsilon, odd.delta)
     expect(presence.exponent).toEqual({ numerator: 3n, denominator: 2_000_000_000n })
     expect(presence.delta).toEqual({ numerator: 1n, denominator: 400_000_000_000_000_000n })
-    expect(keyPresencePrivacyMap(presence, 'add-remove')).toEqual({ epsilonNano: 2n, deltaAtto: 3n })
+    expect(keyPresencePrivacyMap(presence, ROW_OF_ONE_VALUE['add-remove'])).toEqual({
+      epsilonNano: 2n,
+      deltaAtto: 3n,
+    })
   })
 
   it('is the smallest threshold', () => {
     fc.assert(
       fc.property(fc.constantFrom(...NEIGHBOURS), anyEpsilon, anyDelta, (neighbours, asked, allowed) => {
-        const { scale, threshold } = calibrateKeyCounts(neighbours, asked, allowed)
+        const { scale, threshold } = calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], asked, allowed)
         if (threshold === 1n) return
         const b = numberFromRational(scale)
         const logarithm = -Number(threshold - 2n) / b - Math.log1p(Math.exp(-1 / b))
@@ -137,7 +168,11 @@ describe('the probability of keeping', () => {
     const parameters = fc.tuple(within(0.02, 3), within(1e-6, 0.9))
     fc.assert(
       fc.property(parameters, ([epsilonWanted, deltaWanted]) => {
-        const measurement = calibrateKeyPresence('add-remove', epsilon(epsilonWanted), delta(deltaWanted))
+        const measurement = calibrateKeyPresence(
+          ROW_OF_ONE_VALUE['add-remove'],
+          epsilon(epsilonWanted),
+          delta(deltaWanted),
+        )
         const naive = recursion(measurement.exponent, measurement.delta)
         for (let count = 0; count < 100; count += 1)
           expect(Math.abs(keepProbability(measurement, count) - naive(count))).toBeLessThan(1e-10)
@@ -148,7 +183,7 @@ describe('the probability of keeping', () => {
 
   it('is known to many digits where doubles would not tell', () => {
     // epsilon 1e-9, delta 1e-18: a(n) = n delta (1 + (n - 1) epsilon / 2 + ...), hardly more than n delta.
-    const smallest = calibrateKeyPresence('add-remove', epsilonNano(1n), deltaAtto(1n))
+    const smallest = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilonNano(1n), deltaAtto(1n))
     expect(keepProbability(smallest, 1)).toBe(1e-18)
     expect(keepProbability(smallest, 1001) / 1001e-18).toBeCloseTo(1 + 500e-9, 12)
     // At the crossover h, a(h - 1) + a(h) <= 1 < a(h) + a(h + 1).
@@ -157,20 +192,24 @@ describe('the probability of keeping', () => {
     expect(here).toBeCloseTo(0.5, 8)
     expect((after ?? 0) - (here ?? 0)).toBeCloseTo((here ?? 0) - (before ?? 0), 14)
     // epsilon 1000: everybody but a single row is as good as certain.
-    const largest = calibrateKeyPresence('add-remove', epsilon(1000), deltaAtto(1n))
+    const largest = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1000), deltaAtto(1n))
     expect([1, 2, 3].map((count) => keepProbability(largest, count))).toEqual([1e-18, 1, 1])
   })
 
   it('of a delta near 1, and of one half, where 1 - a(h) - a(m) is 0', () => {
-    const likely = calibrateKeyPresence('add-remove', epsilonNano(1n), deltaAtto(10n ** 18n - 1n))
+    const likely = calibrateKeyPresence(
+      ROW_OF_ONE_VALUE['add-remove'],
+      epsilonNano(1n),
+      deltaAtto(10n ** 18n - 1n),
+    )
     expect([1, 2].map((count) => keepProbability(likely, count))).toEqual([1 - 1e-18, 1])
-    const half = calibrateKeyPresence('add-remove', epsilon(1), delta(0.5))
+    const half = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.5))
     expect([1, 2].map((count) => keepProbability(half, count))).toEqual([0.5, 1])
     expect(releaseKeys(half, [2], scriptedSource([12_345]))).toEqual([0])
   })
 
   it('decides a coin by as many bits as it takes', () => {
-    const measurement = calibrateKeyPresence('add-remove', epsilon(0.5), delta(0.02))
+    const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(0.5), delta(0.02))
     const scaled = ((0.02 * (Math.exp(3) - 1)) / (Math.exp(0.5) - 1)) * 2 ** 32
     const first = Math.floor(scaled)
     const second = (scaled - first) * 2 ** 32
@@ -217,8 +256,8 @@ describe('a coin between bounds', () => {
 })
 
 describe('a release', () => {
-  const counts = calibrateKeyCounts('add-remove', epsilon(1), delta(0.01))
-  const presence = calibrateKeyPresence('add-remove', epsilon(1), delta(0.01))
+  const counts = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
+  const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
 
   it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses counts that cannot be: %j', (wrong) => {
     const message = 'the rows of a key are a whole number'
@@ -236,8 +275,8 @@ describe('accuracy', () => {
   it.each(NEIGHBOURS)('says from how many rows on a key is kept, under %s', (neighbours) => {
     for (const confidence of [0.001, 0.5, 0.95, 0.999999])
       for (const measurement of [
-        calibrateKeyCounts(neighbours, epsilon(0.7), delta(0.0001)),
-        calibrateKeyPresence(neighbours, epsilon(0.7), delta(0.0001)),
+        calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], epsilon(0.7), delta(0.0001)),
+        calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], epsilon(0.7), delta(0.0001)),
       ]) {
         const { rowsForConfidence } = keySelectionAccuracy(measurement, confidence)
         expect(keepProbability(measurement, rowsForConfidence)).toBeGreaterThanOrEqual(confidence)
@@ -247,7 +286,7 @@ describe('accuracy', () => {
   })
 
   it('says how far off counts are: the noise of each', () => {
-    const measurement = calibrateKeyCounts('change-one', epsilon(1), delta(0.0001))
+    const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.0001))
     const { count } = keySelectionAccuracy(measurement, 0.95)
     let [within, absolute] = [0, 0]
     for (let noise = -200n; noise <= 200n; noise += 1n) {
@@ -257,12 +296,12 @@ describe('accuracy', () => {
     }
     expect(within).toBeGreaterThanOrEqual(0.95)
     expect(count?.expectedAbsoluteError).toBeCloseTo(absolute, 10)
-    const presence = calibrateKeyPresence('change-one', epsilon(1), delta(0.0001))
+    const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.0001))
     expect(keySelectionAccuracy(presence, 0.95)).not.toHaveProperty('count')
   })
 
   it('refuses a confidence that is none', () => {
-    const measurement = calibrateKeyPresence('add-remove', epsilon(1), delta(0.01))
+    const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
     for (const confidence of [0, 1, Number.NaN])
       expect(() => keySelectionAccuracy(measurement, confidence)).toThrow(RangeError)
   })
@@ -427,7 +466,11 @@ function excessOver(
 function presenceExcess(module: KeySelection, neighbours: Neighbours): number {
   return Math.max(
     ...SETTINGS.map((setting) => {
-      const measurement = module.calibrateKeyPresence(neighbours, setting.asked, setting.allowed)
+      const measurement = module.calibrateKeyPresence(
+        ROW_OF_ONE_VALUE[neighbours],
+        setting.asked,
+        setting.allowed,
+      )
       const lawOfKey = (count: number): Law => {
         const kept = module.keepProbability(measurement, count)
         return new Map([
@@ -447,7 +490,11 @@ function countsExcess(
 ): number {
   return Math.max(
     ...settings.map((setting) => {
-      const measurement = module.calibrateKeyCounts(neighbours, setting.asked, setting.allowed)
+      const measurement = module.calibrateKeyCounts(
+        ROW_OF_ONE_VALUE[neighbours],
+        setting.asked,
+        setting.allowed,
+      )
       const lawOfKey = (count: number) => countLaw(module, measurement, [count])
       return excessOver(neighbours, neighbours === 'add-remove' ? 12 : 3, lawOfKey, setting)
     }),
@@ -459,7 +506,7 @@ function countsDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)
     for (const { asked, allowed } of SETTINGS) {
-      const measurement = module.calibrateKeyCounts(neighbours, asked, allowed)
+      const measurement = module.calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], asked, allowed)
       const scale = {
         numerator: neighbours === 'add-remove' ? 1_000_000_000n : 2_000_000_000n,
         denominator: asked,
@@ -507,7 +554,7 @@ function presenceDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)
     for (const { asked, allowed } of SETTINGS) {
-      const measurement = module.calibrateKeyPresence(neighbours, asked, allowed)
+      const measurement = module.calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], asked, allowed)
       const keys = neighbours === 'add-remove' ? 1n : 2n
       const keep = recursion(
         { numerator: asked, denominator: keys * 1_000_000_000n },
@@ -543,7 +590,7 @@ describe('the exact law', () => {
   })
 
   it('of noisy counts has the stated masses', () => {
-    const measurement = calibrateKeyCounts('add-remove', epsilon(1), delta(0.02))
+    const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.02))
     for (const count of [0, 1, 3, 8]) {
       const law = countLaw(copy, measurement, [count])
       let kept = 0
@@ -566,7 +613,7 @@ describe('the exact law', () => {
       expect(excess).toBeLessThanOrEqual(1 + 1e-5)
       // And the privacy map says no more than what some neighbours cost.
       const { deltaAtto: spent } = keyCountsPrivacyMap(
-        calibrateKeyCounts(neighbours, setting.asked, setting.allowed),
+        calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], setting.asked, setting.allowed),
       )
       expect(excess).toBeCloseTo(deltaNumber(spent) / deltaNumber(setting.allowed), 5)
     }
@@ -584,7 +631,7 @@ describe('the exact law', () => {
       [epsilon(0.1), delta(0.001)],
       [epsilon(3), delta(0.0001)],
     ] as const) {
-      const measurement = calibrateKeyPresence('add-remove', asked, allowed)
+      const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], asked, allowed)
       const keep = (count: number) => keepProbability(measurement, count)
       const lost = Math.exp(epsilonNumber(asked))
       let steps = 0
@@ -638,7 +685,7 @@ describe('every mutant breaks the law or the promise', () => {
     ],
     [
       'the whole epsilon for each of two keys',
-      'const scale = rational(keysChanged(neighbours) * ONE_EPSILON_NANO, epsilonNano)',
+      'const scale = rational(sensitivity.l1 * ONE_EPSILON_NANO, epsilonNano)',
       'const scale = rational(ONE_EPSILON_NANO, epsilonNano)',
     ],
   ])('%s, with noisy counts', async (_, find, replace) => {
@@ -708,7 +755,7 @@ describe('every mutant breaks the law or the promise', () => {
     ],
     [
       'the whole epsilon for each of two keys',
-      'const scale = rational(keysChanged(neighbours) * ONE_EPSILON_NANO, epsilonNano)',
+      'const scale = rational(sensitivity.l1 * ONE_EPSILON_NANO, epsilonNano)',
       'const scale = rational(ONE_EPSILON_NANO, epsilonNano)',
     ],
   ])('%s, with noisy counts, costs more than was paid', async (_, find, replace) => {
@@ -748,8 +795,8 @@ describe('every mutant breaks the law or the promise', () => {
   ])('and the calibration sees what it costs: %s', async (find, replace) => {
     const copy = await importKeySelection({ find, replace })
     expect(() => {
-      copy.calibrateKeyCounts('change-one', epsilon(1), delta(0.02))
-      copy.calibrateKeyPresence('change-one', epsilon(1), delta(0.02))
+      copy.calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.02))
+      copy.calibrateKeyPresence(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.02))
     }).toThrow('verification')
   })
 })

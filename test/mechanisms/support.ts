@@ -1,10 +1,17 @@
 import fc from 'fast-check'
 import { type DeltaAtto, deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
-import type { Sensitivity } from '../../src/privacy/sensitivity.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+import type { Sensitivity, Stability } from '../../src/privacy/sensitivity.ts'
 
 /** One entry moves by at most `distance`. */
 export function scalarSensitivity(distance: bigint): Sensitivity {
   return { l1: distance, l2Squared: distance * distance, lInfinity: distance }
+}
+
+/** One row is added or removed, and one count moves by 1; or one row is replaced, and one count rises and one falls by 1. */
+export const ROW_OF_ONE_VALUE: Readonly<Record<Neighbours, Stability>> = {
+  'add-remove': { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n },
+  'change-one': { l0: 2n, l1: 2n, l2Squared: 2n, lInfinity: 1n },
 }
 
 /** Integers spread evenly over the orders of magnitude from 2^0 to 2^`mostBits`. */

@@ -5,6 +5,13 @@ import type { Dataset } from '../../src/catalog/dataset.ts'
 import { rankDistance } from '../../src/mechanisms/quantile.ts'
 import type { Aggregate } from '../../src/planner/aggregate.ts'
 import { plan } from '../../src/planner/plan.ts'
+import {
+  disjointQueriesMoved,
+  stabilityOf,
+  stabilityOfCounts,
+  stabilityOfRank,
+  stabilityOfValueCounts,
+} from '../../src/planner/stability.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
 import { grouping, groupStatistic, keys, nameOf, numeric, rowOf, where } from './arbitraries.ts'
@@ -75,13 +82,16 @@ function neighboursOf(
   ])
 }
 
+const NORMS = ['l0', 'l1', 'l2Squared', 'lInfinity'] as const
+
 const magnitude = (value: bigint) => (value < 0n ? -value : value)
 const inOrder = (values: readonly bigint[]) => values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 
-/** How far two vectors are apart, in the three norms (the second squared). */
+/** Distance between two vectors in every norm (L2 squared). */
 function distances(a: readonly bigint[], b: readonly bigint[]) {
   const differences = a.map((value, cell) => magnitude(value - (b[cell] ?? 0n)))
   return {
+    l0: BigInt(differences.filter((value) => value > 0n).length),
     l1: differences.reduce((sum, value) => sum + value, 0n),
     l2Squared: differences.reduce((sum, value) => sum + value * value, 0n),
     lInfinity: inOrder(differences).at(-1) ?? 0n,
@@ -109,24 +119,25 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   const reached = new Map<string, Set<string>>()
   const reach = (name: string, norm: string) => reached.set(name, (reached.get(name) ?? new Set()).add(norm))
 
-  test('no person moves any statistic of any query by more than its sensitivity', () => {
+  test('no person moves any statistic of any query by more than its stability, for which it is measured', () => {
     forNeighbours(estimateQuery, dataset, 3000, (asked, here, there) => {
       const { aggregate, measurements } = planFor('additive', plan(asked, dataset, LIMITS))
       const [before, after] = [aggregateRows(aggregate, here), aggregateRows(aggregate, there)]
-      for (const [index, { sensitivity }] of measurements.entries()) {
+      for (const [index, statistic] of aggregate.statistics.entries()) {
+        const stability = stabilityOf(statistic, aggregate, dataset)
+        expect(measurements[index]?.sensitivity).toMatchObject(stability)
         const moved = distances(before[index] ?? [], after[index] ?? [])
-        for (const norm of ['l1', 'l2Squared', 'lInfinity'] as const) {
-          const text = `${norm}: ${moved[norm]} of ${sensitivity[norm]}`
-          expect(moved[norm] <= sensitivity[norm], text).toBe(true)
-          if (moved[norm] === sensitivity[norm])
-            reach(`${asked.kind} ${aggregate.statistics[index]?.kind}`, norm)
+        for (const norm of NORMS) {
+          const text = `${norm}: ${moved[norm]} of ${stability[norm]}`
+          expect(moved[norm] <= stability[norm], text).toBe(true)
+          if (moved[norm] === stability[norm]) reach(`${asked.kind} ${statistic.kind}`, norm)
         }
       }
     })
   })
 
-  // A sensitivity that is too large would pass the test above; one that is reached is exact.
-  test('some person moves each statistic by exactly its sensitivity, in every norm', () => {
+  // A stability that is too large would pass the test above; one that is reached is exact.
+  test('some person moves each statistic by exactly its stability, in every norm', () => {
     const expected = [
       'count count',
       'sum affine-sum',
@@ -137,11 +148,10 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       'contingency count',
       'countDistinct count-distinct',
     ]
-    for (const name of expected)
-      expect([...(reached.get(name) ?? [])].sort(), name).toEqual(['l1', 'l2Squared', 'lInfinity'])
+    for (const name of expected) expect([...(reached.get(name) ?? [])].sort(), name).toEqual([...NORMS])
   })
 
-  test('no person moves a score by more than its sensitivity, and all in one direction where that is said', () => {
+  test('no person moves a count by more than its stability, and all in one direction where they are monotonic', () => {
     const scores = (aggregate: Aggregate, rows: readonly StoredRow[]) => aggregateRows(aggregate, rows).flat()
     const found = { sensitivity: false, spread: false }
     forNeighbours(noisyMaxQuery, dataset, 2000, (asked, here, there) => {
@@ -150,7 +160,8 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       expect(before).toHaveLength(candidates.length)
       const shifts = inOrder(before.map((score, candidate) => score - (after[candidate] ?? 0n)))
       const [least = 0n, most = 0n] = [shifts[0], shifts.at(-1)]
-      const { sensitivity, monotonic } = measurement
+      const { lInfinity: sensitivity, monotonic } = stabilityOfCounts(dataset)
+      expect(measurement).toMatchObject({ sensitivity, monotonic })
       expect(magnitude(least) <= sensitivity && magnitude(most) <= sensitivity).toBe(true)
       // `there` has one person fewer where people come and go: adding that person lowers no score.
       if (monotonic) expect(least >= 0n).toBe(true)
@@ -163,13 +174,11 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
     expect(found).toEqual({ sensitivity: true, spread: true })
   })
 
-  test('scores are said to move in one direction only where they do', () => {
-    const query = querySchema.parse({ kind: 'noisyMax', candidates: { column: 'Sex' }, epsilon: 1 })
-    const { measurement } = planFor('noisy-max', plan(query, dataset, LIMITS))
-    expect(measurement.monotonic).toBe(kind === 'add-remove')
+  test('counts are monotonic only where they move in one direction', () => {
+    expect(stabilityOfCounts(dataset).monotonic).toBe(kind === 'add-remove')
   })
 
-  test('no person moves the rank of a grid point by more than the sensitivity of the score', () => {
+  test('no person moves the score of a grid point by more than its stability, and some person reaches it', () => {
     const touched = new Map<string, bigint>()
     forNeighbours(quantileQuery, dataset, 600, (asked, here, there) => {
       const { counting, column, measurements } = planFor('quantile', plan(asked, dataset, LIMITS))
@@ -179,8 +188,8 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
           return typeof value === 'bigint' ? [value - 1n, value, value + 1n] : []
         }),
       ).filter((index) => index >= column.lowerIndex && index <= column.upperIndex)
-      for (const { score, sensitivity, neighbours } of measurements) {
-        expect(neighbours).toBe(kind)
+      for (const { score, sensitivity, monotonic } of measurements) {
+        expect({ lInfinity: sensitivity, monotonic }).toEqual(stabilityOfRank(score, dataset))
         const distanceAt = (point: bigint, rows: readonly StoredRow[]) => {
           const { indexes, counts } = countIndexesOf(counting, rows)
           const sum = (holds: (index: number) => boolean) =>
@@ -205,8 +214,9 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
     expect([...touched.keys()].sort()).toEqual(['maximum', 'median', 'minimum', 'percentile'])
   })
 
-  test('no person changes more keys than a selection of keys is made for', () => {
-    const changed = new Set<number>()
+  test('no person moves the counts of values by more than their stability, and some person reaches it', () => {
+    const stability = stabilityOfValueCounts(dataset)
+    const found = new Set<string>()
     const query = asked(
       fc.record({
         kind: fc.constant('keySelection'),
@@ -217,17 +227,34 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
     )
     forNeighbours(query, dataset, 300, (asked, here, there) => {
       const { counting, measurement } = planFor('key-selection', plan(asked, dataset, LIMITS))
-      expect(measurement.neighbours).toBe(kind)
+      expect(measurement.sensitivity).toEqual(stability)
       const [before, after] = [here, there].map((rows) => {
         const { texts, counts } = countTextsOf(counting, rows)
         return new Map(texts.map((text, place) => [text, counts[place] ?? 0]))
       })
-      const differences = ['', 'a', 'b'].map((text) =>
-        Math.abs((before?.get(text) ?? 0) - (after?.get(text) ?? 0)),
-      )
-      expect(Math.max(...differences)).toBeLessThanOrEqual(1)
-      changed.add(differences.reduce((sum, difference) => sum + difference, 0))
+      const vector = (counted: ReadonlyMap<string, number> | undefined) =>
+        ['', 'a', 'b'].map((text) => BigInt(counted?.get(text) ?? 0))
+      const moved = distances(vector(before), vector(after))
+      for (const norm of NORMS) {
+        expect(moved[norm] <= stability[norm], norm).toBe(true)
+        if (moved[norm] === stability[norm]) found.add(norm)
+      }
     })
-    expect(Math.max(...changed)).toBe(kind === 'add-remove' ? 1 : 2)
+    expect([...found].sort()).toEqual([...NORMS])
+  })
+
+  test('no person has rows in more disjoint queries than that number, and some person reaches it', () => {
+    let largest = 0
+    forNeighbours(estimateQuery, dataset, 1000, ({ where: filter }, here, there) => {
+      // The cells of a table are pairwise disjoint: a row counts in one of them at most.
+      const table = { kind: 'histogram', column: 'Region', epsilon: 1 }
+      const wire = filter === undefined ? table : { ...table, where: filter }
+      const { aggregate } = planFor('additive', plan(querySchema.parse(wire), dataset, LIMITS))
+      const [before = [], after = []] = [here, there].map((rows) => aggregateRows(aggregate, rows)[0])
+      const moved = Number(distances(before, after).l0)
+      expect(moved).toBeLessThanOrEqual(disjointQueriesMoved(dataset))
+      largest = Math.max(largest, moved)
+    })
+    expect(largest).toBe(disjointQueriesMoved(dataset))
   })
 })

@@ -204,12 +204,20 @@ const MISTAKES: readonly {
 }[] = [
   {
     mistake: 'a replaced row that is in one query only',
-    change: { file: 'planner/batch.ts', find: "'change-one': 2", replace: "'change-one': 1" },
+    change: {
+      file: 'planner/stability.ts',
+      find: "return neighbours === 'add-remove' ? 1 : 2\n",
+      replace: 'return 1\n',
+    },
     neighbours: ['change-one'],
   },
   {
     mistake: 'a row that is in no query',
-    change: { file: 'planner/batch.ts', find: "'add-remove': 1", replace: "'add-remove': 0" },
+    change: {
+      file: 'planner/stability.ts',
+      find: "return neighbours === 'add-remove' ? 1 : 2\n",
+      replace: "return neighbours === 'add-remove' ? 0 : 2\n",
+    },
     neighbours: ['add-remove'],
   },
   {

@@ -22,8 +22,8 @@ const MEN = { column: 'Sex', op: '=', value: 'M' }
 const LAPLACE = { mechanism: 'laplace' }
 const GAUSSIAN = { mechanism: 'gaussian', delta: 1e-6 }
 
-const sensitivity = (find: string, replace: string): readonly SourceChange[] => [
-  { file: 'planner/sensitivity.ts', find, replace },
+const stability = (find: string, replace: string): readonly SourceChange[] => [
+  { file: 'planner/stability.ts', find, replace },
 ]
 
 const MISTAKES: readonly {
@@ -34,22 +34,22 @@ const MISTAKES: readonly {
 }[] = [
   {
     name: 'a replaced row counted in one cell only (L1)',
-    mutations: sensitivity('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
+    mutations: stability('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
     seenBy: [HISTOGRAM, { ...HISTOGRAM, ...LAPLACE }],
   },
   {
     name: 'a replaced row counted in one cell only (L2)',
     mutations: [
-      ...sensitivity('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
-      ...sensitivity('larger(2n * magnitude ** 2n, span ** 2n)', 'larger(magnitude ** 2n, span ** 2n)'),
+      ...stability('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
+      ...stability('larger(2n * magnitude ** 2n, span ** 2n)', 'larger(magnitude ** 2n, span ** 2n)'),
     ],
     seenBy: [{ ...HISTOGRAM, ...GAUSSIAN }],
   },
   {
     name: 'a row that stays in its cell forgotten (L2)',
     mutations: [
-      ...sensitivity('larger(2n * magnitude ** 2n, span ** 2n)', '2n * magnitude ** 2n'),
-      ...sensitivity('lInfinity: larger(magnitude, span)', 'lInfinity: magnitude'),
+      ...stability('larger(2n * magnitude ** 2n, span ** 2n)', '2n * magnitude ** 2n'),
+      ...stability('lInfinity: larger(magnitude, span)', 'lInfinity: magnitude'),
     ],
     seenBy: [
       { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Balance' }], ...GAUSSIAN },
@@ -57,7 +57,7 @@ const MISTAKES: readonly {
   },
   {
     name: 'several cells taken for one',
-    mutations: sensitivity(
+    mutations: stability(
       'dataset.neighbours, aggregate.groupBy.length > 0)',
       'dataset.neighbours, aggregate.groupBy.length > 1)',
     ),
@@ -65,9 +65,9 @@ const MISTAKES: readonly {
   },
   {
     name: 'a replaced row that only comes',
-    mutations: sensitivity(
-      '{ l1: span, l2Squared: span ** 2n, lInfinity: span }',
-      '{ l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
+    mutations: stability(
+      'l1: span, l2Squared: span ** 2n, lInfinity: span }',
+      'l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
     ),
     seenBy: [
       { kind: 'sum', column: 'Balance' },
@@ -77,15 +77,15 @@ const MISTAKES: readonly {
   },
   {
     name: 'a row that comes priced as one that is replaced',
-    mutations: sensitivity(
-      '{ l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
-      '{ l1: span, l2Squared: span ** 2n, lInfinity: span }',
+    mutations: stability(
+      'l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
+      'l1: span, l2Squared: span ** 2n, lInfinity: span }',
     ),
     seenBy: [SUM, { ...SUM, ...GAUSSIAN }],
   },
   {
     name: 'no row is ever left out of a sum',
-    mutations: sensitivity('if (mayBeLeftOut(column, aggregate))', 'if (false)'),
+    mutations: stability('if (mayBeLeftOut(column, aggregate))', 'if (false)'),
     seenBy: [
       { ...SUM, where: SOME_ROWS },
       { kind: 'sum', column: 'Income' },
@@ -93,17 +93,17 @@ const MISTAKES: readonly {
   },
   {
     name: 'no predicate leaves a row out of a sum',
-    mutations: sensitivity('aggregate.where !== undefined ||', ''),
+    mutations: stability('aggregate.where !== undefined ||', ''),
     seenBy: [{ ...SUM, where: SOME_ROWS }],
   },
   {
     name: 'no missing value leaves a row out of a sum',
-    mutations: sensitivity('column.nullable ||', ''),
+    mutations: stability('column.nullable ||', ''),
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
   {
     name: 'squares taken for what is squared',
-    mutations: sensitivity(
+    mutations: stability(
       "statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)",
       'values',
     ),
@@ -155,8 +155,8 @@ const MISTAKES: readonly {
     name: 'counts taken as monotonic under change-one',
     mutations: [
       {
-        file: 'planner/selection.ts',
-        find: "monotonic: dataset.neighbours === 'add-remove'",
+        file: 'planner/stability.ts',
+        find: "monotonic: neighbours === 'add-remove'",
         replace: 'monotonic: true',
       },
     ],
@@ -187,17 +187,32 @@ const MISTAKES: readonly {
   {
     name: 'a replaced row that has no rank before',
     mutations: [
-      { file: 'mechanisms/quantile.ts', find: 'return below - above', replace: 'return magnitude(below)' },
+      {
+        file: 'planner/stability.ts',
+        find: "neighbours === 'add-remove' ? weight : below - above",
+        replace: 'weight',
+      },
     ],
     seenBy: [PERCENTILE, { kind: 'median', column: 'Wealth', epsilon: 16 }],
+  },
+  {
+    name: 'a row that comes weighed by the smaller weight',
+    mutations: [
+      {
+        file: 'planner/stability.ts',
+        find: 'const weight = larger(absolute(below), absolute(above))',
+        replace: 'const weight = smaller(absolute(below), absolute(above))',
+      },
+    ],
+    seenBy: [PERCENTILE],
   },
   {
     name: 'ranks taken as monotonic',
     mutations: [
       {
         file: 'mechanisms/quantile.ts',
-        find: 'calibrateExponential(rankSensitivity(score, neighbours), false',
-        replace: 'calibrateExponential(rankSensitivity(score, neighbours), true',
+        find: 'calibrateExponential(sensitivity, false, epsilonNano)\n  return {',
+        replace: 'calibrateExponential(sensitivity, true, epsilonNano)\n  return {',
       },
     ],
     seenBy: [PERCENTILE, { ...PERCENTILE, kind: 'minimum' }, { ...PERCENTILE, kind: 'maximum' }].map(
@@ -208,9 +223,9 @@ const MISTAKES: readonly {
     name: 'a replaced row that changes one key only',
     mutations: [
       {
-        file: 'mechanisms/key-selection.ts',
-        find: "return neighbours === 'add-remove' ? 1n : 2n",
-        replace: 'return 1n',
+        file: 'planner/stability.ts',
+        find: "neighbours === 'add-remove' ? 1n : 2n",
+        replace: '1n',
       },
     ],
     seenBy: [KEYS, { ...KEYS, counts: true }, { ...KEYS, counts: true, delta: 1e-5 }],

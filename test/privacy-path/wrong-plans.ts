@@ -36,8 +36,10 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
       const twice = epsilonNano(2n * loss.epsilonNano)
       if (measurement.mechanism === 'near-truncated-geometric') {
         // Where two keys change: as if one did.
-        const epsilon = measurement.neighbours === 'add-remove' ? twice : loss.epsilonNano
-        const wrong = calibrateKeyPresence('add-remove', epsilon, loss.deltaAtto)
+        const { sensitivity } = measurement
+        const oneKey = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
+        const epsilon = sensitivity.l0 === 1n ? twice : loss.epsilonNano
+        const wrong = calibrateKeyPresence(oneKey, epsilon, loss.deltaAtto)
         return [{ mistake: 'half the sensitivity', plan: { ...plan, measurement: wrong } }]
       }
       const half = product(measurement.scale, rational(1n, 2n))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { declareDataset } from '../../src/catalog/declaration.ts'
 import type { Aggregate, Statistic } from '../../src/planner/aggregate.ts'
-import { sensitivityOf } from '../../src/planner/sensitivity.ts'
+import { stabilityOf } from '../../src/planner/stability.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 
@@ -32,7 +32,7 @@ function small(neighbours: Neighbours, lower: number, upper: number, nullable: b
 const magnitude = (value: bigint) => (value < 0n ? -value : value)
 const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
-test('the sensitivity of a sum is what the hardest pair of neighbours reaches, whatever is summed', () => {
+test('the stability of a sum is what the hardest pair of neighbours reaches, whatever is summed', () => {
   const statistic = fc.record({
     kind: fc.constantFrom('affine-sum' as const, 'affine-square-sum' as const),
     column: fc.constant('Value'),
@@ -61,11 +61,13 @@ test('the sensitivity of a sum is what the hardest pair of neighbours reaches, w
         // Sums of one row more, or of another row, differ by the same whatever the other rows are.
         const sums = rows.map((row) => aggregateRows(aggregate, [row])[0] ?? [])
         const none = aggregateRows(aggregate, [])[0] ?? []
-        let reached = { l1: 0n, l2Squared: 0n, lInfinity: 0n }
+        let reached = { l0: 0n, l1: 0n, l2Squared: 0n, lInfinity: 0n }
         for (const here of sums) {
           for (const there of neighbours === 'add-remove' ? [none] : sums) {
             const moved = here.map((sum, cell) => magnitude(sum - (there[cell] ?? 0n)))
+            const entries = BigInt(moved.filter((value) => value > 0n).length)
             reached = {
+              l0: larger(reached.l0, entries),
               l1: larger(
                 reached.l1,
                 moved.reduce((sum, value) => sum + value, 0n),
@@ -79,7 +81,7 @@ test('the sensitivity of a sum is what the hardest pair of neighbours reaches, w
           }
         }
         const dataset = small(neighbours, lower, upper, nullable)
-        expect(sensitivityOf(summed, aggregate, dataset)).toEqual(reached)
+        expect(stabilityOf(summed, aggregate, dataset)).toEqual(reached)
       },
     ),
     { numRuns: 1000 },
