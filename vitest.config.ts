@@ -1,12 +1,26 @@
 import { defineConfig } from 'vitest/config'
 import closingLine from './test/closing-line.ts'
 
+const ALL = 'test/**/*.all.test.ts'
+const LONG = 'test/**/*.long.test.ts'
+
+/** Ends a test that hangs; far above what any test takes on a slow machine. */
+const timeoutMs = process.env.SOTTO_TEST_ROUNDS === undefined ? 600_000 : 14_400_000
+
+/** The tiers of tests; a file's suffix names its tier. See test/README.md. */
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     reporters: ['default', closingLine],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: timeoutMs,
+    hookTimeout: timeoutMs,
     pool: 'forks',
+    maxWorkers: 2,
+    // Node runs the TypeScript itself, as it does in production.
+    experimental: { viteModuleRunner: false },
+    projects: [
+      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [ALL, LONG] } },
+      { extends: true, test: { name: 'all', include: [ALL] } },
+      { extends: true, test: { name: 'long', include: [LONG] } },
+    ],
   },
 })

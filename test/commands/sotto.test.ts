@@ -1,99 +1,26 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
-import type { StoredEvent } from '../../src/ledger/ledger.ts'
-import { type ChainHead, createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { installed } from '../installed.ts'
-import { ANSWER, chain, EVERY_KIND, everyKind, SESSION_ANSWER } from '../ledger/every-kind.ts'
+import { chain, EVERY_KIND, everyKind } from '../ledger/every-kind.ts'
 import { loss, question } from '../ledger/support.ts'
+import {
+  command,
+  events,
+  folder,
+  inFolder,
+  ledger,
+  read,
+  root,
+  run,
+  sotto,
+  useCommandFolder,
+  written,
+} from './command-folder.ts'
 
-const root = path.resolve(import.meta.dirname, '../..')
-const command = path.join(root, 'src/commands/sotto.ts')
-
-let folder = ''
-const inFolder = (name: string) => path.join(folder, name)
-const write = (name: string, text: string | Uint8Array) => writeFileSync(inFolder(name), text)
-const read = (name: string) => readFileSync(inFolder(name), 'utf8')
-
-interface Ended {
-  readonly code: number | null
-  readonly output: string
-  readonly errors: string
-}
-
-/** Runs a program in the folder to its end. */
-function run(
-  program: string,
-  args: readonly string[],
-  { input = '', environment = {} }: { input?: string; environment?: Record<string, string> } = {},
-): Promise<Ended> {
-  const child = spawn(program, args, {
-    cwd: folder,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment },
-  })
-  let [output, errors] = ['', '']
-  child.stdout.on('data', (chunk) => {
-    output += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    errors += chunk
-  })
-  child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ code, output, errors }))
-  })
-}
-
-type RunOptions = Parameters<typeof run>[2]
-const sotto = (args: readonly string[], options?: RunOptions) =>
-  run(process.execPath, [command, ...args], options)
-const ledger = (line: string, options?: RunOptions) => sotto(['ledger', ...line.split(' ')], options)
-
-let events: readonly StoredEvent[]
-const written = (stored: readonly StoredEvent[]) => stored.map(exportLine).join('')
-
-/** An answer with the receipt for it, and an export that holds both. */
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'sotto-command-'))
-  await createSigningKey(inFolder('signing.key'))
-  await createSigningKey(inFolder('other.key'))
-  const signer = await readHeadSigner(inFolder('signing.key'))
-  const signed = (head: ChainHead) => ({ ...head, signature: signer.sign(head) })
-
-  const paidBy = chain('census', everyKind('zcdp'))[1]
-  const { dataset: _, ...receipt } = signed({ dataset: 'census', sequence: 2, hash: paidBy?.hash ?? '' })
-  const answer = JSON.stringify({ ...JSON.parse(ANSWER), note: 'é', receipt })
-  write('answer.json', answer)
-  write('altered.json', answer.replace('2531', '2532'))
-  const before = chain('census', everyKind('zcdp', { answer }))[13]
-  const sessionAnswer = JSON.stringify({
-    ...JSON.parse(SESSION_ANSWER),
-    receipt: { sequence: 14, hash: before?.hash },
-  })
-  write('session-answer.json', sessionAnswer)
-  events = chain('census', everyKind('zcdp', { answer, sessionAnswer }))
-
-  write('census.jsonl', written(events))
-  write('cut.jsonl', written(events.slice(0, -1)))
-  write('forged.jsonl', written(events.toSpliced(7, 1)))
-  const last = { dataset: 'census', sequence: events.length, hash: events.at(-1)?.hash ?? '' }
-  write('head.json', `${JSON.stringify({ version: 1, ...signed(last) }, null, 2)}\n`)
-  const { signature } = signed({ ...last, sequence: 1 })
-  write('wrong-signature.json', JSON.stringify({ ...last, signature }))
-  write('unsigned.json', JSON.stringify(last))
-  const heads = events
-    .slice(0, 3)
-    .map(({ hash }, place) => signed({ dataset: 'census', sequence: place + 1, hash }))
-  write('heads.jsonl', heads.map((head) => `${JSON.stringify(head)}\n`).join(''))
-})
-afterAll(() => rmSync(folder, { recursive: true }))
+useCommandFolder()
 
 describe('verify', () => {
   test('a sound export, from a file and from standard input', async () => {
@@ -285,47 +212,6 @@ test('the package names the command, which runs by itself', async () => {
   expect(path.resolve(root, bin.sotto)).toBe(command)
   const environment = { PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` }
   expect(await run(command, ['--help'], { environment })).toMatchObject({ code: 0, errors: '' })
-})
-
-/** The commands of a section of the page, without those that need a running service. */
-function commandsOf(section: string): string {
-  const page = readFileSync(path.join(root, 'docs/ledger.md'), 'utf8')
-  const text = page.split(/^## /m).find((each) => each.startsWith(section)) ?? ''
-  return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block]) => block).join('')
-}
-
-const tools = ['bash', 'jq', 'sha256sum'].every(installed) && spawnSync('openssl', ['version']).status === 0
-test.skipIf(!tools)('the commands of docs/ledger.md do what it says', async () => {
-  const shell = async (script: string) => {
-    // As npx would run it, from another folder than the project's.
-    const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
-    const environment = { SOTTO_DATA_DIR: folder }
-    return run('bash', ['--norc', '-euc', `${npx}\n${script}`], { environment })
-  }
-  writeFileSync(inFolder('ledger-signing.key'), read('signing.key'), { mode: 0o600 })
-  write('ledger-signing.key.pub', read('signing.key.pub'))
-  const published = await shell(commandsOf('Sign and publish').replace(/^.*create-signing-key.*$/m, ''))
-  expect(published.errors).toBe('')
-  expect(published.output).toContain('event 18 of census: there, and signed')
-  const checked = await shell(commandsOf('Check a receipt'))
-  expect(checked.output).toContain('event 2 of census: there, with the answer, and signed')
-
-  const byHand = await shell(commandsOf('By hand'))
-  expect(byHand.errors).toBe('')
-  const [third, paid] = [events[2]?.hash, events[1]?.hash]
-  const digest = JSON.parse(events[2]?.canonical ?? '').answerHash
-  expect(byHand.output.trim().split('\n')).toEqual([
-    `${third}  -`,
-    third,
-    paid,
-    paid,
-    digest,
-    `${digest}  answer.json`,
-    'Signature Verified Successfully',
-    'Signature Verified Successfully',
-  ])
-  write('census.jsonl', written(events.toSpliced(7, 1)))
-  expect((await shell(commandsOf('By hand'))).code).not.toBe(0)
 })
 
 test('the event that docs/ledger.md shows is one, and so is every kind of its table', async () => {

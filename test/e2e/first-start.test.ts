@@ -1,13 +1,8 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { installed } from '../installed.ts'
 import { type ServiceProcess, startServiceProcess } from './process.ts'
-
-const run = promisify(execFile)
 
 let directory = ''
 let service: ServiceProcess
@@ -26,15 +21,6 @@ test('the first start writes two keys for the owner alone, and prints neither', 
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     expect(service.output()).not.toContain((await readFile(file, 'utf8')).trim())
   }
-})
-
-test.skipIf(!installed('curl'))('the printed line, pasted into a shell, is answered', async () => {
-  const line = service
-    .output()
-    .split('\n')
-    .find((text) => text.trimStart().startsWith('curl '))
-  const { stdout } = await run('sh', ['-c', line ?? 'exit 1'])
-  expect(JSON.parse(stdout)).toMatchObject({ kind: 'count', dataset: 'census', cost: { epsilon: 0.1 } })
 })
 
 test('Swagger UI is where it says', async () => {

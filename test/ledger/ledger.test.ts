@@ -1,18 +1,4 @@
-import { describe, test } from 'vitest'
-import { LEDGER_LAWS } from './laws.ts'
-import { SESSION_LAWS } from './session-laws.ts'
-import { describeEachStore } from './stores.ts'
-import { expectSoundBooks } from './support.ts'
+import { describeContract } from './describe-contract.ts'
+import { describeOnSqlite } from './stores.ts'
 
-describeEachStore('every law of the ledger', (store) => {
-  describe.each([
-    { of: 'budgets, charges, allotments and sharing', laws: LEDGER_LAWS },
-    { of: 'sparse vector sessions', laws: SESSION_LAWS },
-  ])('of $of', ({ laws }) => {
-    test.each(laws)('$name', async (law) => {
-      const place = await store.freshPlace()
-      await law.holds(place)
-      await expectSoundBooks(place.ledger)
-    })
-  })
-})
+describeOnSqlite('the contract of the ledger', describeContract)

@@ -24,9 +24,17 @@ export interface SharedPlace extends Place {
   close(): Promise<void>
 }
 
-/** Describe what every store must do: `tests` is called once for each. */
+/** Describes what every store must do: `tests` is called once for each. */
 export function describeEachStore(name: string, tests: (store: StoreUnderTest) => void): void {
+  describeOnSqlite(name, tests)
+  describeOnPostgres(name, tests)
+}
+
+export function describeOnSqlite(name: string, tests: (store: StoreUnderTest) => void): void {
   describe(`${name}, on SQLite`, () => tests({ name: 'SQLite', freshPlace: placeOnSqlite }))
+}
+
+export function describeOnPostgres(name: string, tests: (store: StoreUnderTest) => void): void {
   const installed = postgresBinaries() !== undefined
   const title = `${name}, on PostgreSQL`
   describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {

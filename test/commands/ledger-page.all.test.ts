@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { installed } from '../installed.ts'
+import {
+  command,
+  events,
+  folder,
+  inFolder,
+  read,
+  root,
+  run,
+  useCommandFolder,
+  write,
+  written,
+} from './command-folder.ts'
+
+useCommandFolder()
+
+/** The commands of a section of the page, without those that need a running service. */
+function commandsOf(section: string): string {
+  const page = readFileSync(path.join(root, 'docs/ledger.md'), 'utf8')
+  const text = page.split(/^## /m).find((each) => each.startsWith(section)) ?? ''
+  return [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(([, block]) => block).join('')
+}
+
+const tools = ['bash', 'jq', 'sha256sum'].every(installed) && spawnSync('openssl', ['version']).status === 0
+test.skipIf(!tools)('the commands of docs/ledger.md do what it says', async () => {
+  const shell = async (script: string) => {
+    // As npx would run it, from another folder than the project's.
+    const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
+    const environment = { SOTTO_DATA_DIR: folder }
+    return run('bash', ['--norc', '-euc', `${npx}\n${script}`], { environment })
+  }
+  write('ledger-signing.key', read('signing.key'))
+  chmodSync(inFolder('ledger-signing.key'), 0o600)
+  write('ledger-signing.key.pub', read('signing.key.pub'))
+  const published = await shell(commandsOf('Sign and publish').replace(/^.*create-signing-key.*$/m, ''))
+  expect(published.errors).toBe('')
+  expect(published.output).toContain('event 18 of census: there, and signed')
+  const checked = await shell(commandsOf('Check a receipt'))
+  expect(checked.output).toContain('event 2 of census: there, with the answer, and signed')
+
+  const byHand = await shell(commandsOf('By hand'))
+  expect(byHand.errors).toBe('')
+  const [third, paid] = [events[2]?.hash, events[1]?.hash]
+  const digest = JSON.parse(events[2]?.canonical ?? '').answerHash
+  expect(byHand.output.trim().split('\n')).toEqual([
+    `${third}  -`,
+    third,
+    paid,
+    paid,
+    digest,
+    `${digest}  answer.json`,
+    'Signature Verified Successfully',
+    'Signature Verified Successfully',
+  ])
+  write('census.jsonl', written(events.toSpliced(7, 1)))
+  expect((await shell(commandsOf('By hand'))).code).not.toBe(0)
+})
