@@ -6,7 +6,6 @@ import type { Dataset, NumericColumn } from '../src/catalog/dataset.ts'
 import { readConfig } from '../src/config.ts'
 import { openDuckDbEngine } from '../src/engines/duckdb/engine.ts'
 import { ingest } from '../src/engines/duckdb/ingest.ts'
-import { writeParquet } from '../src/engines/duckdb/write-parquet.ts'
 import { calibrateGeometric } from '../src/mechanisms/geometric.ts'
 import type { Measurement } from '../src/mechanisms/measurement.ts'
 import { addNoise } from '../src/mechanisms/mechanism.ts'
@@ -17,6 +16,7 @@ import { stabilityOfRank } from '../src/planner/stability.ts'
 import { epsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../src/privacy/loss.ts'
 import { rational } from '../src/privacy/rational.ts'
 import { type Peer, type PeerRequest, startPeer } from './opendp-peer.ts'
+import { writeParquet } from './write-parquet.ts'
 
 /** The same work by both, in nanoseconds of one piece of it: medians over the rounds. */
 export interface OpenDpFigure {
@@ -257,7 +257,7 @@ async function medianComparisons(folder: string): Promise<{
     id: 'bench',
     title: 'Rows to take the median of',
     version: '1',
-    source: { path: 'rows.parquet', format: 'parquet' },
+    source: { kind: 'file', path: 'rows.parquet', format: 'parquet' },
     columns,
     privacyUnit: { kind: 'row' },
     neighbours: 'add-remove',

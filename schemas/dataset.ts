@@ -102,14 +102,34 @@ const column = z.discriminatedUnion('type', [
   stringColumn,
 ])
 
+const fileSource = z
+  .strictObject({
+    kind: z.literal('file'),
+    path: z.string().min(1).max(500).describe('Relative to the data folder.'),
+    format: z.enum(['csv', 'parquet']),
+  })
+  .meta({ id: 'FileSource', description: 'A file below the data folder.' })
+
+/** A made-up population, as a registration and the command line describe it. */
+export const populationSource = z
+  .strictObject({
+    kind: z.literal('population'),
+    rows: z.int().min(1).max(1_000_000).describe('The number of people.'),
+    seed: z.string().min(1).max(100).describe('A size and a seed always give the same people.'),
+  })
+  .meta({
+    id: 'PopulationSource',
+    description:
+      'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
+  })
+
+const columns = z.array(column).min(1).max(200).readonly()
+const synthetic = z.boolean().describe('True for made-up data, which describe no real person.')
+
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
-  source: z.strictObject({
-    path: z.string().min(1).max(500).describe('Relative to the data folder.'),
-    format: z.enum(['csv', 'parquet']),
-  }),
-  columns: z.array(column).min(1).max(200).readonly(),
+  source: z.discriminatedUnion('kind', [fileSource, populationSource]),
   privacyUnit: z
     .discriminatedUnion('kind', [
       z.strictObject({ kind: z.literal('row') }),
@@ -126,7 +146,6 @@ const declaration = {
       'add-remove: a person more or fewer, the number of rows is private. change-one: a person replaced by another, ' +
         'the number of rows is public.',
     ),
-  synthetic: z.boolean().default(false).describe('Whether the data are made up, and protect nobody.'),
   accounting: z
     .enum(['basic', 'zcdp'])
     .default('basic')
@@ -143,11 +162,11 @@ const declaration = {
     ),
 }
 
-/** The registration that Swagger UI offers: the demo's file again, under the other kind of neighbours. */
+/** The registration that Swagger UI offers: a smaller population than the demo's, under the other kind of neighbours. */
 const registrationExample = {
   id: 'census-small',
   title: 'Synthetic census, three columns, number of people public',
-  source: { path: 'census.parquet', format: 'parquet' },
+  source: { kind: 'population', rows: 1_000, seed: 'census-small' },
   columns: [
     { name: 'Sex', type: 'category', categories: ['M', 'F'] },
     { name: 'Age', type: 'integer', lower: 0, upper: 120 },
@@ -156,20 +175,32 @@ const registrationExample = {
   privacyUnit: { kind: 'row' },
   neighbours: 'change-one',
   budget: { epsilon: 5, delta: 1e-6 },
-  synthetic: true,
 }
 
 /** POST /v1/datasets */
-export const registration = z.strictObject({ ...declaration, budget: budgetRequest }).meta({
-  id: 'Registration',
-  description: 'A file below the data folder, its public facts and its budget.',
-  examples: [registrationExample],
-})
+export const registration = z
+  .strictObject({
+    ...declaration,
+    columns: columns
+      .optional()
+      .describe('May be left out for a population, and then holds all of its columns.'),
+    synthetic: synthetic
+      .optional()
+      .describe(`${synthetic.description} Left out: true for a population, false for a file.`),
+    budget: budgetRequest,
+  })
+  .meta({
+    id: 'Registration',
+    description: 'A source of rows, its public facts and its budget.',
+    examples: [registrationExample],
+  })
 
 /** A dataset's public facts. */
 export const dataset = z
   .strictObject({
     ...declaration,
+    columns,
+    synthetic,
     version: z.string().describe('Counts the registrations of this id.'),
     rows: z
       .int()

@@ -17,7 +17,7 @@ import { readHeadSigner } from './ledger/signature.ts'
 import { verifyLedger } from './ledger/verification.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
-import { censusRegistration, writeCensus } from './registration/demo.ts'
+import { censusRegistration } from './registration/demo.ts'
 import { createRegistry, type Registry } from './registration/register.ts'
 import { openComputationPool } from './workers/pool.ts'
 
@@ -69,7 +69,6 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 
     const { id } = censusRegistration
     if (config.demo && catalog.get(id) === undefined && !catalog.wasRemoved(id)) {
-      await writeCensus(path.join(config.dataDirectory, censusRegistration.source.path))
       // A budget from before, of a catalog that was lost, stays as it is.
       const before = await ledger.budget(id)
       const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)

@@ -9,7 +9,8 @@ import { uniformFromWords } from '../src/mechanisms/samplers/uniform-integers.ts
 import { plan } from '../src/planner/plan.ts'
 import { drawPlot } from '../src/plots/draw.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
-import { censusRegistration, generateCensus } from '../src/registration/demo.ts'
+import { censusRegistration } from '../src/registration/demo.ts'
+import { generatePopulation } from '../src/registration/sources/population.ts'
 import { type Picture, plotOf } from '../src/workers/plots.ts'
 import { referenceEngine } from './engines/reference-engine.ts'
 
@@ -74,7 +75,7 @@ async function tableOfCensus(): Promise<Picture> {
     if (column?.type !== 'category') throw new Error(`${name} has categories`)
     return column.categories
   })
-  const rows = generateCensus().map(({ sex, age, occupation }) => ({
+  const rows = [...generatePopulation(censusRegistration.source)].map(({ sex, age, occupation }) => ({
     Sex: SEXES?.indexOf(sex) ?? -1,
     Age: BigInt(age),
     Occupation: OCCUPATIONS?.indexOf(occupation) ?? -1,

@@ -116,7 +116,7 @@ export async function registerAuditedDatasets(there: Registered): Promise<void> 
 const TITLE = 'Made-up people for auditors'
 
 function sourceOf({ id }: (typeof AUDITED_DATASETS)[number]) {
-  return { path: `${id}.csv`, format: 'csv' } as const
+  return { kind: 'file', path: `${id}.csv`, format: 'csv' } as const
 }
 
 async function writeUnlessThere(file: string, text: string): Promise<void> {
@@ -137,7 +137,8 @@ async function writeUnlessThere(file: string, text: string): Promise<void> {
 export function auditedDatasets(find: (id: string) => Dataset | undefined) {
   return AUDITED_DATASETS.filter((audited) => {
     const dataset = find(audited.id)
-    return dataset?.title === TITLE && dataset.source.path === sourceOf(audited).path && dataset.synthetic
+    if (dataset?.title !== TITLE || dataset.source.kind !== 'file') return false
+    return dataset.source.path === sourceOf(audited).path && dataset.synthetic
   })
 }
 

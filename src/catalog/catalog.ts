@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise, writePrivately } from '../files/durable-file.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
-import type { Dataset } from './dataset.ts'
+import type { Dataset, Source } from './dataset.ts'
 import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 
 /** A registered dataset: what was declared, and what follows from it. */
@@ -54,7 +54,7 @@ export interface RowsOpener {
 type StoredEntry =
   | {
       readonly state: 'registered'
-      readonly declaration: Omit<DatasetDeclaration, 'accounting' | 'sharing'> & Partial<DatasetDeclaration>
+      readonly declaration: StoredDeclaration
       readonly budget: CatalogEntry['budget']
       readonly version: string
       readonly rows?: number
@@ -62,6 +62,12 @@ type StoredEntry =
       readonly sourceDigest: string
     }
   | Removed
+
+/** A declaration of this or an earlier release: the first had files alone, one accounting and no sharing. */
+type StoredDeclaration = Omit<DatasetDeclaration, 'source' | 'accounting' | 'sharing'> &
+  Partial<Pick<DatasetDeclaration, 'accounting' | 'sharing'>> & {
+    readonly source: Source | Omit<Extract<Source, { kind: 'file' }>, 'kind'>
+  }
 
 /** What stays of a registration: what its budget, which stays too, must go on with. */
 interface Removed {
@@ -101,8 +107,13 @@ export async function openCatalog(
     }
     if (stored.state === 'removed') return stored
     const { budget, version, rows, registeredAt, sourceDigest } = stored
-    // What was registered before these could be declared.
-    const declaration: DatasetDeclaration = { accounting: 'basic', sharing: false, ...stored.declaration }
+    const { source } = stored.declaration
+    const declaration: DatasetDeclaration = {
+      accounting: 'basic',
+      sharing: false,
+      ...stored.declaration,
+      source: 'kind' in source ? source : { kind: 'file', ...source },
+    }
     return {
       declaration,
       budget,

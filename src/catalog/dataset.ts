@@ -47,11 +47,15 @@ export interface StringColumn extends ColumnFacts {
 
 export type Column = NumericColumn | BooleanColumn | CategoryColumn | StringColumn
 
-/** A file below the data folder. */
-export interface Source {
-  readonly path: string
-  readonly format: 'csv' | 'parquet'
-}
+/** The format of a file that can be ingested. */
+export type FileFormat = 'csv' | 'parquet'
+
+/** Where a dataset's rows come from. */
+export type Source =
+  /** A file; the path is relative to the data folder. */
+  | { readonly kind: 'file'; readonly path: string; readonly format: FileFormat }
+  /** Made-up people, the same for the same size and seed. */
+  | { readonly kind: 'population'; readonly rows: number; readonly seed: string }
 
 /** The public facts of a registered dataset. Nothing here depends on data that its neighbours relation protects. */
 export interface Dataset {

@@ -1,19 +1,23 @@
+import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import path from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 
-/** Give a finished file its name: from then on it is there whole, a loss of power notwithstanding, or not at all. */
+/** Renames a finished file to its name: after a loss of power the file exists there completely or not at all. */
 export async function publishFile(partialFile: string, file: string): Promise<void> {
   await synchronise(partialFile)
   await rename(partialFile, file)
   await synchronise(path.dirname(file))
 }
 
-/** Write a text that its owner alone may read; whoever reads the file sees the old text or the new one, whole. */
+/** Writes a text that only its owner may read; readers see the old text or the new one, never a mixture. */
 export async function writePrivately(file: string, text: string): Promise<void> {
   const partialFile = `${file}.partial`
   const handle = await open(partialFile, 'w', 0o600)
   try {
-    // The mode above holds for a new file only.
+    // The mode above applies to new files only.
     await handle.chmod(0o600)
     await handle.writeFile(text)
   } finally {
@@ -22,7 +26,29 @@ export async function writePrivately(file: string, text: string): Promise<void> 
   await publishFile(partialFile, file)
 }
 
-/** Make what a file or a folder holds survive a loss of power. */
+/**
+ * Writes chunks to a file that only its owner may read. The file is neither durable nor complete before this resolves.
+ * @returns the SHA-256 of the bytes, hexadecimal.
+ */
+export async function writeDigested(
+  chunks: AsyncIterable<Buffer> | Iterable<string>,
+  file: string,
+): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(
+    Readable.from(chunks, { objectMode: true }),
+    async function* (read: AsyncIterable<Buffer | string>) {
+      for await (const chunk of read) {
+        hash.update(chunk)
+        yield chunk
+      }
+    },
+    createWriteStream(file, { mode: 0o600 }),
+  )
+  return hash.digest('hex')
+}
+
+/** Makes the contents of a file or a folder survive a loss of power. */
 export async function synchronise(fileOrFolder: string): Promise<void> {
   const handle = await open(fileOrFolder, 'r')
   try {

@@ -1,8 +1,12 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
-import { type DatasetDeclaration, declareColumns, declareDataset } from '../catalog/declaration.ts'
-import { copySource } from '../catalog/source-file.ts'
+import {
+  type ColumnDeclaration,
+  type DatasetDeclaration,
+  declareColumns,
+  declareDataset,
+} from '../catalog/declaration.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import { ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
@@ -24,6 +28,7 @@ import {
 } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
+import { copySource, sourceKind } from './sources/source.ts'
 
 /** What registering needs. */
 export interface RegistryDependencies {
@@ -34,8 +39,10 @@ export interface RegistryDependencies {
   readonly dataDirectory: string
 }
 
-/** A registration as a custodian sends it. */
-export type RegistrationRequest = DatasetDeclaration & {
+/** A registration as a custodian sends it; what its kind of source fixes may be left out. */
+export type RegistrationRequest = Omit<DatasetDeclaration, 'columns' | 'synthetic'> & {
+  readonly columns?: readonly ColumnDeclaration[] | undefined
+  readonly synthetic?: boolean | undefined
   readonly budget: CatalogEntry['budget']
 }
 
@@ -93,7 +100,8 @@ async function register(
   requireAlone: () => Promise<void>,
 ): Promise<Registered> {
   const { catalog, engine, ledger, dataDirectory } = dependencies
-  const { budget: requestedBudget, ...declaration } = request
+  const { budget: requestedBudget } = request
+  const declaration = completeDeclaration(request)
   const granted: PrivacyLoss = {
     epsilonNano: epsilonFromWire(requestedBudget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
     deltaAtto: deltaFromWire(requestedBudget.delta, 'budget.delta'),
@@ -119,18 +127,18 @@ async function register(
   await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
   let publishing = false
   try {
-    const sourceDigest = await copySource(dataDirectory, source, copy)
+    const { format, digest: sourceDigest } = await copySource(source, { dataDirectory, copy })
     if (existing !== undefined) {
-      const entry = requireSame(existing, request, sourceDigest)
+      const entry = requireSame(existing, { ...declaration, budget: requestedBudget }, sourceDigest)
       return { entry, granted: opened?.granted ?? granted, created: false }
     }
 
-    const { rows } = await ingest({ sourcePath: copy, format: source.format, columns, targetPath: rowsFile })
+    const { rows } = await ingest({ sourcePath: copy, format, columns, targetPath: rowsFile })
     if (declaration.neighbours === 'change-one' && rows === 0) {
       throw new Refusal(
         'source-does-not-fit',
         'Under change-one neighbours a dataset needs at least one row.',
-        [{ field: 'source.path', rule: 'must name a file with at least one row' }],
+        [{ field: 'source', rule: 'must have at least one row' }],
       )
     }
     const entry: CatalogEntry = {
@@ -161,6 +169,21 @@ async function register(
     // Fails unless the folder is empty, which it is after the refusal of an id that was never registered.
     await rmdir(path.dirname(rowsFile)).catch(() => undefined)
   }
+}
+
+/**
+ * Fills in what the kind of source fixes.
+ * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
+ */
+function completeDeclaration({ budget: _, ...request }: RegistrationRequest): DatasetDeclaration {
+  const { kind } = request.source
+  const { fixed } = sourceKind(kind)
+  if (fixed.synthetic && request.synthetic === false)
+    throw refuseField('invalid-request', 'synthetic', `must be true for a source of kind ${kind}`)
+  const columns = request.columns ?? fixed.columns
+  if (columns === undefined)
+    throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
+  return { ...request, columns, synthetic: request.synthetic ?? fixed.synthetic ?? false }
 }
 
 /** An id's budget outlives its dataset, so that registering again cannot reset what was spent, nor raise the cap. */
@@ -207,7 +230,7 @@ function requireSameNeighbours(
 /** The entry there is, where it came from the same file and the same request; what was granted since is no matter. */
 function requireSame(
   existing: CatalogEntry,
-  request: RegistrationRequest,
+  request: DatasetDeclaration & Pick<CatalogEntry, 'budget'>,
   sourceDigest: string,
 ): CatalogEntry {
   const { declaration, budget } = existing

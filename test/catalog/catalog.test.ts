@@ -1,4 +1,4 @@
-import { access, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], versi
   const declaration: DatasetDeclaration = {
     id,
     title: 'People',
-    source: { path: 'people.csv', format: 'csv' },
+    source: { kind: 'file', path: 'people.csv', format: 'csv' },
     columns: [{ name: 'Age', type: 'integer', lower: 0, upper: 120, step: 1, nullable: true }],
     privacyUnit: { kind: 'row' },
     neighbours,
@@ -39,6 +39,17 @@ test('entries survive a restart, exactly', async () => {
   const reopened = await openCatalog(directory)
   expect(reopened.list()).toEqual([entryOf('alpha', 'add-remove'), entryOf('beta', 'change-one')])
   expect(reopened.get('beta')?.dataset.rows).toBe(17)
+})
+
+test('an entry of an earlier release is read: files alone, one accounting, no sharing', async () => {
+  const catalog = await openCatalog(directory)
+  await catalog.add(entryOf('earlier', 'add-remove'))
+  const file = path.join(directory, 'earlier', 'dataset.json')
+  const stored = JSON.parse(await readFile(file, 'utf8'))
+  const { source, accounting: _accounting, sharing: _sharing, ...declaration } = stored.declaration
+  const { kind: _kind, ...earlierSource } = source
+  await writeFile(file, JSON.stringify({ ...stored, declaration: { ...declaration, source: earlierSource } }))
+  expect((await openCatalog(directory)).get('earlier')).toEqual(catalog.get('earlier'))
 })
 
 test('the private number of rows is not even written down', async () => {

@@ -12,7 +12,7 @@ const declaration = (
 ): DatasetDeclaration => ({
   id: 'people',
   title: 'People',
-  source: { path: 'people.csv', format: 'csv' },
+  source: { kind: 'file', path: 'people.csv', format: 'csv' },
   columns: [column, ...others],
   privacyUnit: { kind: 'row' },
   neighbours: 'add-remove',

@@ -80,7 +80,7 @@ describe('where the configuration allows it', () => {
       .send({
         id: 'patients',
         title: 'Patients',
-        source: { path: 'patients.csv', format: 'csv' },
+        source: { kind: 'file', path: 'patients.csv', format: 'csv' },
         columns: [{ name: 'Age', type: 'integer', lower: 0, upper: 100 }],
         privacyUnit: { kind: 'row' },
         neighbours: 'add-remove',

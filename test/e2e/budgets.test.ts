@@ -26,7 +26,7 @@ afterAll(async () => {
 const registration = {
   id: 'pupils',
   title: 'Pupils',
-  source: { path: 'pupils.csv', format: 'csv' },
+  source: { kind: 'file', path: 'pupils.csv', format: 'csv' },
   columns: [
     { name: 'year', type: 'integer', lower: 0, upper: 100 },
     { name: 'name', type: 'string' },

@@ -16,7 +16,7 @@ beforeAll(async () => {
     { name: 'City', type: 'string' },
   ]
   const budget = { epsilon: 1, delta: 1e-6 }
-  const source = { path: 'people.csv', format: 'csv' }
+  const source = { kind: 'file', path: 'people.csv', format: 'csv' }
   const facts = {
     title: 'People',
     source,

@@ -2,11 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
-import { generateCensus } from '../../src/registration/demo.ts'
+import { censusRegistration } from '../../src/registration/demo.ts'
+import { generatePopulation } from '../../src/registration/sources/population.ts'
 import { epsilonOf } from '../balances.ts'
 import { startTestService, type TestService } from './service.ts'
 
-const people = generateCensus()
+const people = [...generatePopulation(censusRegistration.source)]
 let service: TestService
 beforeAll(async () => {
   service = await startTestService({ SOTTO_DEMO: 'true' })
@@ -26,7 +27,7 @@ beforeAll(async () => {
     .send({
       id: 'visits',
       title: 'Visits to a hospital',
-      source: { path: 'visits.csv', format: 'csv' },
+      source: { kind: 'file', path: 'visits.csv', format: 'csv' },
       columns: [
         { name: 'Visit', type: 'integer', lower: 0, upper: 10_000 },
         { name: 'Diagnosis', type: 'string', nullable: true },

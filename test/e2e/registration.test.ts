@@ -32,7 +32,7 @@ afterAll(() => service.close())
 const pupils = {
   id: 'pupils',
   title: 'Pupils',
-  source: { path: 'school/pupils.csv', format: 'csv' },
+  source: { kind: 'file', path: 'school/pupils.csv', format: 'csv' },
   columns: [
     { name: 'year', type: 'integer', lower: 1, upper: 4 },
     { name: 'absent', type: 'number', lower: 0, upper: 20, step: 0.25 },
@@ -87,11 +87,51 @@ describe('a file is registered', () => {
   })
 })
 
+describe('a population is registered', () => {
+  const people = {
+    id: 'people',
+    title: 'A thousand made-up people',
+    source: { kind: 'population', rows: 1_000, seed: 's' },
+    privacyUnit: { kind: 'row' },
+    neighbours: 'change-one',
+    budget: { epsilon: 100 },
+  }
+
+  test('without a file: it has every column, is synthetic, and can be registered again', async () => {
+    const { body } = await register(people).expect(201)
+    expect(body).toMatchObject({ rows: 1_000, synthetic: true, source: people.source })
+    expect(body.columns.map(({ name }: { name: string }) => name)).toEqual([
+      'Sex',
+      'Age',
+      'Married',
+      'Earnings',
+      'Occupation',
+    ])
+    expect((await register(people).expect(200)).body).toEqual(body)
+    await register({ ...people, source: { ...people.source, seed: 't' } }).expect(409)
+    const counted = await ask('people', { kind: 'histogram', column: 'Sex', ...EXACT }).expect(200)
+    const [men, women] = counted.body.result.cells.map((cell: { value: number }) => cell.value)
+    expect(men + women).toBe(1_000)
+  })
+
+  test('with some of its columns, within narrower bounds', async () => {
+    const columns = [{ name: 'Age', type: 'integer', lower: 40, upper: 50 }]
+    const { body } = await register({ ...people, id: 'ages', columns }).expect(201)
+    expect(body.columns).toHaveLength(1)
+    const counted = await ask('ages', {
+      kind: 'count',
+      where: { column: 'Age', op: '<', value: 40 },
+      ...EXACT,
+    }).expect(200)
+    expect(counted.body.result.value).toBe(0)
+  })
+})
+
 describe('what does not fit follows the declared rule', () => {
   const odd = (column: object, id: string) => ({
     ...pupils,
     id,
-    source: { path: 'school/odd.csv', format: 'csv' },
+    source: { kind: 'file', path: 'school/odd.csv', format: 'csv' },
     columns: [column],
   })
 
@@ -146,7 +186,7 @@ describe('what does not fit follows the declared rule', () => {
       'no rows under change-one',
       {
         ...pupils,
-        source: { path: 'school/empty.csv', format: 'csv' },
+        source: { kind: 'file', path: 'school/empty.csv', format: 'csv' },
         columns: [{ name: 'name', type: 'string' }],
       },
       422,
@@ -154,7 +194,7 @@ describe('what does not fit follows the declared rule', () => {
     ],
     [
       'a file that is not what it says',
-      { ...pupils, source: { path: 'school/broken.parquet', format: 'parquet' } },
+      { ...pupils, source: { kind: 'file', path: 'school/broken.parquet', format: 'parquet' } },
       422,
       'source-unreadable',
     ],
@@ -166,26 +206,31 @@ describe('what does not fit follows the declared rule', () => {
     ],
     [
       'a path upwards',
-      { ...pupils, source: { path: '../pupils.csv', format: 'csv' } },
+      { ...pupils, source: { kind: 'file', path: '../pupils.csv', format: 'csv' } },
       422,
       'source-refused',
     ],
     [
       'an absolute path',
-      { ...pupils, source: { path: '/etc/passwd.csv', format: 'csv' } },
+      { ...pupils, source: { kind: 'file', path: '/etc/passwd.csv', format: 'csv' } },
       422,
       'source-refused',
     ],
-    ['a link', { ...pupils, source: { path: 'school/link.csv', format: 'csv' } }, 422, 'source-refused'],
+    [
+      'a link',
+      { ...pupils, source: { kind: 'file', path: 'school/link.csv', format: 'csv' } },
+      422,
+      'source-refused',
+    ],
     [
       'a URL',
-      { ...pupils, source: { path: 'http://127.0.0.1:1/pupils.csv', format: 'csv' } },
+      { ...pupils, source: { kind: 'file', path: 'http://127.0.0.1:1/pupils.csv', format: 'csv' } },
       422,
       'source-refused',
     ],
     [
       "the service's own keys",
-      { ...pupils, source: { path: 'keys.json', format: 'csv' } },
+      { ...pupils, source: { kind: 'file', path: 'keys.json', format: 'csv' } },
       422,
       'source-refused',
     ],
@@ -201,6 +246,32 @@ describe('what does not fit follows the declared rule', () => {
       'invalid-request',
     ],
     ['no columns', { ...pupils, columns: [] }, 400, 'invalid-request'],
+    ['a file without columns', { ...pupils, columns: undefined }, 400, 'invalid-request'],
+    ['a source of no kind', { ...pupils, source: { path: 'a.csv', format: 'csv' } }, 400, 'invalid-request'],
+    [
+      'a population that is not synthetic',
+      { ...pupils, source: { kind: 'population', rows: 10, seed: 's' }, synthetic: false },
+      400,
+      'invalid-request',
+    ],
+    [
+      'an empty population',
+      { ...pupils, source: { kind: 'population', rows: 0, seed: 's' } },
+      400,
+      'invalid-request',
+    ],
+    [
+      'too large a population',
+      { ...pupils, source: { kind: 'population', rows: 1_000_001, seed: 's' } },
+      400,
+      'invalid-request',
+    ],
+    [
+      'a column that no population has',
+      { ...pupils, source: { kind: 'population', rows: 10, seed: 's' } },
+      422,
+      'source-does-not-fit',
+    ],
     ['an unknown field', { ...pupils, owner: 'me' }, 400, 'invalid-request'],
   ])('%s is refused, and nothing is left', async (_name, registration, status, code) => {
     const id = 'id' in registration && registration.id.includes('/') ? registration.id : 'refused'
@@ -281,7 +352,7 @@ describe('whoever sees all that is free learns nothing about any person', () => 
     try {
       await writeFile(path.join(watched.dataDirectory, 'people.csv'), `name,year\n${csv}`)
       const columns = [{ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }]
-      const source = { path: 'people.csv', format: 'csv' }
+      const source = { kind: 'file', path: 'people.csv', format: 'csv' }
       const registration = {
         ...pupils,
         id: 'people',
@@ -341,7 +412,7 @@ test('where the catalog is lost, a question about another file does not find the
     const registration = {
       ...pupils,
       id: 'people',
-      source: { path: 'people.csv', format: 'csv' },
+      source: { kind: 'file', path: 'people.csv', format: 'csv' },
       columns: [{ name: 'year', type: 'integer', lower: 1, upper: 4 }],
     }
     const count = async () =>

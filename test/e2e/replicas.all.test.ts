@@ -44,7 +44,7 @@ describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in Pos
   const registration = (id: string, file: string, upper: number) => ({
     id,
     title: 'Pupils',
-    source: { path: file, format: 'csv' },
+    source: { kind: 'file', path: file, format: 'csv' },
     columns: [{ name: 'year', type: 'integer', lower: 0, upper }],
     privacyUnit: { kind: 'row' },
     neighbours: 'add-remove',

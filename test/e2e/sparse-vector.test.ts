@@ -12,7 +12,7 @@ const CERTAIN = { positives: 2, epsilon: 1_000 }
 const registration = {
   id: 'pupils',
   title: 'Pupils',
-  source: { path: 'pupils.csv', format: 'csv' },
+  source: { kind: 'file', path: 'pupils.csv', format: 'csv' },
   columns: [{ name: 'year', type: 'integer', lower: 0, upper: 100 }],
   privacyUnit: { kind: 'row' },
   neighbours: 'add-remove',

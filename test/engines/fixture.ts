@@ -55,7 +55,7 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
     id,
     title: id,
     version,
-    source: { path: 'test.csv', format: 'csv' },
+    source: { kind: 'file', path: 'test.csv', format: 'csv' },
     columns,
     privacyUnit: { kind: 'row' },
     neighbours: 'add-remove',

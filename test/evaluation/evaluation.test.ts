@@ -3,7 +3,8 @@ import { type ExactAggregate, readAggregate, releaseAggregate } from '../../src/
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { censusRegistration, generateCensus } from '../../src/registration/demo.ts'
+import { censusRegistration } from '../../src/registration/demo.ts'
+import { generatePopulation } from '../../src/registration/sources/population.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { planOf } from '../planner/planned.ts'
 import { candidatesOf, estimates, KINDS, numbersOf, planCensus, taped } from './evaluated.ts'
@@ -71,7 +72,7 @@ test('what was read for another plan', async () => {
 
 const SEXES = censusRegistration.columns[0].categories
 const OCCUPATIONS = censusRegistration.columns[4].categories
-const censusRows: readonly StoredRow[] = generateCensus().map((person) => ({
+const censusRows: readonly StoredRow[] = [...generatePopulation(censusRegistration.source)].map((person) => ({
   Sex: SEXES.indexOf(person.sex),
   Age: BigInt(person.age),
   Occupation: OCCUPATIONS.indexOf(person.occupation),

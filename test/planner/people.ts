@@ -6,7 +6,7 @@ export function people(neighbours: Neighbours, rows = 100) {
   const declaration: DatasetDeclaration = {
     id: 'people',
     title: 'People',
-    source: { path: 'people.csv', format: 'csv' },
+    source: { kind: 'file', path: 'people.csv', format: 'csv' },
     columns: [
       { name: 'Age', type: 'integer', lower: 0, upper: 120, step: 1, nullable: false },
       { name: 'Balance', type: 'number', lower: -50, upper: 30, step: 0.05, nullable: false },

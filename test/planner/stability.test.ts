@@ -12,7 +12,7 @@ function small(neighbours: Neighbours, lower: number, upper: number, nullable: b
     {
       id: 'small',
       title: 'Small',
-      source: { path: 'small.csv', format: 'csv' },
+      source: { kind: 'file', path: 'small.csv', format: 'csv' },
       columns: [
         { name: 'Value', type: 'integer', lower, upper, step: 1, nullable },
         { name: 'Counts', type: 'boolean', nullable: false },

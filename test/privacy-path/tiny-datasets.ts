@@ -18,7 +18,7 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
   const declaration: DatasetDeclaration = {
     id: 'tiny',
     title: 'Tiny',
-    source: { path: 'tiny.csv', format: 'csv' },
+    source: { kind: 'file', path: 'tiny.csv', format: 'csv' },
     columns: [
       { name: 'Age', type: 'integer', lower: 1, upper: 4, step: 1, nullable: false },
       { name: 'Balance', type: 'number', lower: -1, upper: 1.5, step: 0.5, nullable: false },

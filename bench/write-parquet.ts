@@ -1,7 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { DuckDBDataChunk, INTEGER, VARCHAR } from '@duckdb/node-api'
-import { publishFile } from '../../files/durable-file.ts'
-import { openLockedInstance, quoteIdentifier, quoteLiteral, ROWS_TABLE } from './instance.ts'
+import {
+  openLockedInstance,
+  quoteIdentifier,
+  quoteLiteral,
+  ROWS_TABLE,
+} from '../src/engines/duckdb/instance.ts'
+import { publishFile } from '../src/files/durable-file.ts'
 
 /** A column to write; all columns of a file are as long as each other. */
 export type ParquetColumn =

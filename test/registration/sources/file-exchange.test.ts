@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { copySource } from '../../src/catalog/source-file.ts'
+import { fileSource } from '../../../src/registration/sources/file.ts'
 
-/** What happens between the look at a path and its opening. */
+/** Run before and after a path is opened. */
 let beforeOpen = async () => {}
 let afterOpen = async () => {}
 vi.mock('node:fs/promises', async (original) => {
@@ -21,7 +21,7 @@ vi.mock('node:fs/promises', async (original) => {
   }
 })
 
-test.each(['for good', 'and back'])('a folder that is exchanged for a link %s leads nowhere', async (how) => {
+test.each(['for good', 'and back'])('a folder that is replaced by a link %s is not followed', async (how) => {
   const outside = await mkdtemp(path.join(tmpdir(), 'sotto-outside-'))
   const directory = await mkdtemp(path.join(tmpdir(), 'sotto-data-'))
   const [folder, kept] = [path.join(directory, 'people'), path.join(directory, 'kept')]
@@ -37,17 +37,16 @@ test.each(['for good', 'and back'])('a folder that is exchanged for a link %s le
     await rm(folder)
     await rename(kept, folder)
   }
-  const copied = copySource(
-    directory,
-    { path: 'people/people.csv', format: 'csv' },
-    path.join(directory, 'copy'),
+  const copied = fileSource.copy(
+    { kind: 'file', path: 'people/people.csv', format: 'csv' },
+    { dataDirectory: directory, copy: path.join(directory, 'copy') },
   )
   await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
   await rm(directory, { recursive: true })
   await rm(outside, { recursive: true })
 })
 
-test('a file that is exchanged for a pipe keeps nobody waiting', async () => {
+test('a file that is replaced by a pipe does not block', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'sotto-data-'))
   const file = path.join(directory, 'people.csv')
   await writeFile(file, 'mine')
@@ -56,7 +55,10 @@ test('a file that is exchanged for a pipe keeps nobody waiting', async () => {
     execFileSync('mkfifo', [file])
   }
   afterOpen = async () => {}
-  const copied = copySource(directory, { path: 'people.csv', format: 'csv' }, path.join(directory, 'copy'))
+  const copied = fileSource.copy(
+    { kind: 'file', path: 'people.csv', format: 'csv' },
+    { dataDirectory: directory, copy: path.join(directory, 'copy') },
+  )
   await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
   await rm(directory, { recursive: true })
 })

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { copySource } from '../../src/catalog/source-file.ts'
-import { Refusal } from '../../src/privacy/refusal.ts'
+import { Refusal } from '../../../src/privacy/refusal.ts'
+import { fileSource } from '../../../src/registration/sources/file.ts'
 
 let directory = ''
 let outside = ''
@@ -25,10 +25,14 @@ afterAll(async () => {
 })
 
 const copyOf = (sourcePath: string, format: 'csv' | 'parquet' = 'csv') =>
-  copySource(directory, { path: sourcePath, format }, path.join(directory, 'copy'))
+  fileSource.copy(
+    { kind: 'file', path: sourcePath, format },
+    { dataDirectory: directory, copy: path.join(directory, 'copy') },
+  )
 
-test('a file below the data folder is copied, for the owner alone, and digested', async () => {
-  const digest = await copyOf('year 2025/people-1.csv')
+test('a file below the data folder is copied, readable by its owner alone, and digested', async () => {
+  const { format, digest } = await copyOf('year 2025/people-1.csv')
+  expect(format).toBe('csv')
   const text = await readFile(path.join(directory, 'copy'), 'utf8')
   expect(text).toBe('a\n1\n')
   expect(digest).toBe(createHash('sha256').update(text).digest('hex'))
@@ -66,6 +70,6 @@ test.each([
   await expect(refused).rejects.toMatchObject({ code: 'source-refused', errors: [{ field: 'source.path' }] })
 })
 
-test('a file is what its format says', async () => {
+test('the extension must be that of the format', async () => {
   await expect(copyOf('year 2025/people-1.csv', 'parquet')).rejects.toThrow('.parquet')
 })

@@ -1,0 +1,77 @@
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
+import path from 'node:path'
+import { writeDigested } from '../../files/durable-file.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import type { SourceKind, SourceOfKind } from './source.ts'
+
+/** A CSV or Parquet file below the data folder. */
+export const fileSource: SourceKind<'file'> = {
+  fixed: {},
+  copy: async (source, { dataDirectory, copy }) => {
+    const located = await locateSource(dataDirectory, source)
+    const handle = await open(located, OPEN_FLAGS).catch(() => {
+      throw refuseSource('cannot be read')
+    })
+    try {
+      await requireSameFile(handle, await locateSource(dataDirectory, source))
+      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy)
+      return { format: source.format, digest }
+    } finally {
+      await handle.close()
+    }
+  },
+}
+
+/** The characters of a folder or file name: they exclude separators, drive letters, URLs and patterns. */
+const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
+
+/** Follows no link at the end of the path, and does not block on a named pipe. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Refuses another file than the one that was located: a folder may have been replaced by a link meanwhile. */
+async function requireSameFile(handle: FileHandle, located: string): Promise<void> {
+  const opened = await handle.stat({ bigint: true })
+  const found = await lstat(located, { bigint: true }).catch(() => undefined)
+  if (!opened.isFile() || opened.ino !== found?.ino || opened.dev !== found.dev) {
+    throw refuseSource('changed while it was read')
+  }
+}
+
+function refuseSource(rule: string) {
+  return refuseField('source-refused', 'source.path', rule)
+}
+
+/**
+ * Locates a source file below the data folder and returns its absolute path.
+ *
+ * The text is checked before the file system is read. Then every step down from the data folder must be a real
+ * directory and the last one a regular file, so that no link leads out of the folder.
+ *
+ * @throws Refusal `source-refused`, before anything is opened.
+ */
+async function locateSource(dataDirectory: string, source: SourceOfKind<'file'>): Promise<string> {
+  if (path.isAbsolute(source.path) || /^[A-Za-z]:/.test(source.path)) {
+    throw refuseSource('must be relative to the data folder')
+  }
+  if (source.path.includes('://')) throw refuseSource('must be a file below the data folder, not a URL')
+  const segments = source.path.split('/')
+  if (segments.includes('..')) throw refuseSource('must not leave the data folder')
+  if (!segments.every((segment) => SEGMENT.test(segment))) {
+    throw refuseSource('may hold only letters, digits, spaces, "_", "-", "." and "/" between folder names')
+  }
+  // The extension keeps the service's own files (keys, ledger, ingested data) out of reach.
+  if (!source.path.endsWith(`.${source.format}`)) throw refuseSource(`must end in .${source.format}`)
+
+  let located = dataDirectory
+  for (const [depth, segment] of segments.entries()) {
+    located = path.join(located, segment)
+    const status = await lstat(located).catch(() => undefined)
+    if (status === undefined) throw refuseSource('names no file below the data folder')
+    if (status.isSymbolicLink()) throw refuseSource('must not pass through a symbolic link')
+    const last = depth === segments.length - 1
+    if (last ? !status.isFile() : !status.isDirectory())
+      throw refuseSource('names no file below the data folder')
+  }
+  return located
+}

@@ -1,0 +1,58 @@
+import type { FileFormat, Source } from '../../catalog/dataset.ts'
+import type { ColumnDeclaration } from '../../catalog/declaration.ts'
+import { fileSource } from './file.ts'
+import { populationSource } from './population.ts'
+
+/** A source of one kind, such as a file. */
+export type SourceOfKind<Kind extends Source['kind']> = Extract<Source, { readonly kind: Kind }>
+
+/** A copy of a source that only the service writes. */
+export interface SourceCopy {
+  readonly format: FileFormat
+  /** The SHA-256 of the bytes, hexadecimal. It confirms a guess at the whole file, so it stays private. */
+  readonly digest: string
+}
+
+/** Where a source is copied from and to; both paths are absolute. */
+export interface CopyPaths {
+  /** The folder that holds source files. */
+  readonly dataDirectory: string
+  /** The copy; a file there is replaced. */
+  readonly copy: string
+}
+
+/** How sources of one kind are read. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
+export interface SourceKind<Kind extends Source['kind']> {
+  /** Declarations that hold for every source of this kind, and may be left out of a registration. */
+  readonly fixed: {
+    readonly columns?: readonly ColumnDeclaration[]
+    readonly synthetic?: true
+  }
+  /**
+   * Copies the source to a file that only the service writes, so that the bytes checked, digested and ingested are the
+   * same.
+   * @throws Refusal `source-refused` for a source that may not be read.
+   */
+  copy(source: SourceOfKind<Kind>, paths: CopyPaths): Promise<SourceCopy>
+}
+
+const SOURCE_KINDS: { readonly [Kind in Source['kind']]: SourceKind<Kind> } = {
+  file: fileSource,
+  population: populationSource,
+}
+
+/** How sources of a kind are read. */
+export function sourceKind<Kind extends Source['kind']>(kind: Kind): SourceKind<Kind> {
+  return SOURCE_KINDS[kind]
+}
+
+/**
+ * Copies a source of any kind.
+ * @throws Refusal `source-refused` for a source that may not be read.
+ */
+export function copySource<Kind extends Source['kind']>(
+  source: SourceOfKind<Kind>,
+  paths: CopyPaths,
+): Promise<SourceCopy> {
+  return sourceKind<Kind>(source.kind as Kind).copy(source, paths)
+}
