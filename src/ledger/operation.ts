@@ -1,52 +1,47 @@
 import type { Ledger } from './ledger.ts'
-import type { Protocol } from './protocol.ts'
+import type { Batch } from './protocol/batch.ts'
+import { COMMANDS, type CommandName } from './protocol/commands.ts'
 
-/** What a store can be asked, apart from what concerns the whole of it. */
+/** A method of the ledger that a store carries out in a batch. */
 export type OperationName = Exclude<keyof Ledger, 'close' | 'exclusively'>
 
-type OperationArguments = { readonly [Name in OperationName]: Parameters<Ledger[Name]> }
+export type OperationArguments = { readonly [Name in OperationName]: Parameters<Ledger[Name]> }
 export type OperationResults = { readonly [Name in OperationName]: Awaited<ReturnType<Ledger[Name]>> }
 
-/** The ledger's operations without their promises, as a store that works synchronously offers them. */
-export type Operations = {
-  readonly [Name in OperationName]: (...args: OperationArguments[Name]) => OperationResults[Name]
-}
-
-/** Operations that change rows; the protocol decides them, and the others only read. */
-export type CommandName = Exclude<keyof Protocol, 'sessionQuestion'>
+/** A method of the ledger that only reads. */
 export type ReadName = Exclude<OperationName, CommandName>
 
-/** One operation with its arguments, as it crosses threads. */
+/** The reading methods of the ledger, for a store that works synchronously. */
+export type Reads = {
+  readonly [Name in ReadName]: (...args: OperationArguments[Name]) => OperationResults[Name]
+}
+
+/** A call of the ledger: the method and its arguments. */
 export type Call<Name extends OperationName = OperationName> = {
   readonly [Each in Name]: { readonly operation: Each; readonly args: OperationArguments[Each] }
 }[Name]
 
-/** What became of one call of a batch that was committed. */
+/** The outcome of one call of a committed batch. */
 export type Settled =
   | { readonly kind: 'done'; readonly result: OperationResults[OperationName] }
   | { readonly kind: 'failed'; readonly error: Error }
 
-/** Carry out one call. */
-export function perform<Name extends OperationName>(
-  operations: Pick<Operations, Name>,
+/** True if a call may change rows. */
+export function isCommand(call: Call): call is Call<CommandName> {
+  return Object.hasOwn(COMMANDS, call.operation)
+}
+
+/** Applies a command to a batch. */
+export function applyCommand<Name extends CommandName>(
+  batch: Batch,
   call: Call<Name>,
 ): OperationResults[Name] {
   const { operation, args } = call
-  return operations[operation](...args)
+  return COMMANDS[operation](batch, ...args)
 }
 
-const COMMANDS: { readonly [Name in CommandName]: true } = {
-  openBudget: true,
-  grant: true,
-  allot: true,
-  charge: true,
-  recordAnswer: true,
-  recordFailure: true,
-  openSession: true,
-  recordSessionAnswer: true,
-}
-
-/** Whether a call changes rows. */
-export function isCommand(call: Call): call is Call<CommandName> {
-  return Object.hasOwn(COMMANDS, call.operation)
+/** Carries out a call that only reads. */
+export function applyRead<Name extends ReadName>(reads: Reads, call: Call<Name>): OperationResults[Name] {
+  const { operation, args } = call
+  return reads[operation](...args)
 }

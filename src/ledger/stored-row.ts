@@ -9,7 +9,7 @@ import {
   type RhoPico,
   rhoPico,
 } from '../privacy/loss.ts'
-import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protocol.ts'
+import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protocol/rows.ts'
 
 /*
  * What the tables of every store hold, in the protocol's terms. Whole numbers come as bigint or as decimal digits, counts up to

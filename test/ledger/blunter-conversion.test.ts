@@ -68,7 +68,7 @@ describe('where the grants together are converted into less than the cap that wa
     {
       bug: 'a grant that takes back',
       change: {
-        file: 'ledger/protocol.ts',
+        file: 'ledger/protocol/budgets.ts',
         find: 'coversAmount(bought, before.budget.cap) ? bought : before.budget.cap',
         replace: 'bought',
       },

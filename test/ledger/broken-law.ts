@@ -21,7 +21,9 @@ export async function brokenLaw(
     try {
       await law.holds(place)
       await expectSoundBooks(place.ledger)
-    } catch {
+    } catch (error) {
+      // A mutant must fail a test, not crash: an undefined name would fail every test.
+      if (error instanceof ReferenceError) throw error
       return law.name
     } finally {
       await place.close?.()

@@ -7,318 +7,310 @@ interface Mutant extends SourceChange {
   readonly bug: string
 }
 
-const protocol = (bug: string, find: string, replace: string): Mutant => ({
-  bug,
-  file: 'ledger/protocol.ts',
-  find,
-  replace,
-})
-const store = (bug: string, find: string, replace: string): Mutant => ({
-  bug,
-  file: 'ledger/sqlite/store.ts',
-  find,
-  replace,
-})
-const storedRow = (bug: string, find: string, replace: string): Mutant => ({
-  bug,
-  file: 'ledger/stored-row.ts',
-  find,
-  replace,
-})
+const mutantsIn =
+  (file: string) =>
+  (bug: string, find: string, replace: string): Mutant => ({ bug, file: `ledger/${file}.ts`, find, replace })
+const batch = mutantsIn('protocol/batch')
+const budgets = mutantsIn('protocol/budgets')
+const charges = mutantsIn('protocol/charges')
+const sessions = mutantsIn('protocol/sessions')
+const store = mutantsIn('sqlite/store')
+const storedRow = mutantsIn('stored-row')
 const LEDGER_MUTANTS: readonly Mutant[] = [
-  protocol(
+  charges(
     'a debit without a look at the cap',
     "if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'dataset'",
     '',
   ),
-  protocol(
+  charges(
     'the cap held against the price alone',
     'coversAmount(subtractAmounts(cap, spent), price)',
     'coversAmount(cap, price)',
   ),
-  protocol(
+  charges(
     'the last unit of a cap cannot be spent',
     'if (!shared && !coversAmount(subtractAmounts(cap, spent), price))',
     'if (!shared && (!coversAmount(subtractAmounts(cap, spent), price) || isSameAmount(subtractAmounts(cap, spent), price)))',
   ),
-  protocol('a share held against what is left of the dataset', 'if (!shared && !covers', 'if (!covers'),
-  protocol('allotments ignored', 'const limit = analyst.allotment?.limit ?? cap', 'const limit = cap'),
-  protocol(
+  charges('a share held against what is left of the dataset', 'if (!shared && !covers', 'if (!covers'),
+  charges('allotments ignored', 'const limit = analyst.allotment?.limit ?? cap', 'const limit = cap'),
+  charges(
     'no limit at all without an allotment',
     'return coversAmount(limit, addAmounts(analyst.spent, price)) ?',
     'return analyst.allotment === undefined || coversAmount(limit, addAmounts(analyst.spent, price)) ?',
   ),
-  protocol(
+  charges(
     'an allotment held against the price alone',
     'coversAmount(limit, addAmounts(analyst.spent, price))',
     'coversAmount(limit, price)',
   ),
-  protocol(
+  charges(
     'shares not held against the allotment',
     'coversAmount(limit, addAmounts(analyst.spent, price))',
     'coversAmount(limit, addAmounts(subtractAmounts(analyst.spent, analyst.spentOnShared), price))',
   ),
-  protocol(
-    'the dataset debited for a share',
+  charges(
+    'the dataset is debited for a share',
     `if (sharedFrom === undefined) {
-      accounts.set(dataset, {`,
+    batch.accounts.set(dataset, {`,
     `{
-      accounts.set(dataset, {`,
+    batch.accounts.set(dataset, {`,
   ),
-  protocol(
+  charges(
     'a share that costs its analyst nothing',
     'spent: addAmounts(analyst.spent, price),',
     'spent: sharedFrom === undefined ? addAmounts(analyst.spent, price) : analyst.spent,',
   ),
-  protocol(
+  charges(
     'a share not counted as one',
     '...(sharedFrom !== undefined && { spentOnShared: addAmounts(analyst.spentOnShared, price) }),',
     '',
   ),
-  protocol(
+  charges(
     'every spending counted as shared',
     '...(sharedFrom !== undefined && { spentOnShared',
     '...(true && { spentOnShared',
   ),
-  protocol(
+  charges(
     'a release shared with whom it is of',
     'return source.principal === principal ? undefined : id',
     'return id',
   ),
-  protocol(
+  charges(
     'a release shared with whom it is of, and with nobody else',
     'source.principal === principal ? undefined : id',
     'source.principal !== principal ? undefined : id',
   ),
-  protocol(
+  charges(
     'a share under a key that was chosen',
     'request.sharing && !request.keyChosen ?',
     'request.sharing ?',
   ),
-  protocol('a share where nobody shares', 'request.sharing && !request.keyChosen ?', '!request.keyChosen ?'),
-  protocol(
+  charges('a share where nobody shares', 'request.sharing && !request.keyChosen ?', '!request.keyChosen ?'),
+  charges(
     'releases shared from where nobody shares',
     'if (sharing && sharedFrom === undefined &&',
     'if (sharedFrom === undefined &&',
   ),
-  protocol(
-    'a share handed on as if it were the release',
-    'if (sharing && sharedFrom === undefined && sharedReleaseOf(dataset, requestHash) === undefined)',
+  charges(
+    'a share is shared in turn',
+    'if (sharing && sharedFrom === undefined && sharedReleaseOf(batch, dataset, requestHash) === undefined)',
     'if (sharing)',
   ),
-  protocol('the latest release shared', ' && sharedReleaseOf(dataset, requestHash) === undefined)', ')'),
-  protocol(
-    'releases shared between datasets',
-    'sharedReleases.get(joinKey(dataset, requestHash)) ?? rows.sharedRelease(dataset, requestHash)',
-    "[...['census', 'other'].map((each) => rows.sharedRelease(each, requestHash)), sharedReleases.get(joinKey(dataset, requestHash))].find((each) => each !== undefined)",
+  charges(
+    'the latest release is shared instead of the first',
+    ' && sharedReleaseOf(batch, dataset, requestHash) === undefined)',
+    ')',
   ),
-  protocol(
-    'a share that lapsed goes on as a charge without a debit',
-    "if (sharedFrom === undefined) return { kind: 'charged', charge } as const",
-    "if (sharedFrom === undefined || attempt > 1) return { kind: 'charged', charge } as const",
+  batch(
+    'releases are shared between datasets',
+    'batch.sharedReleases.get(joinKey(dataset, requestHash)) ?? batch.rows.sharedRelease(dataset, requestHash)',
+    "[...['census', 'other'].map((each) => batch.rows.sharedRelease(each, requestHash)), batch.sharedReleases.get(joinKey(dataset, requestHash))].find((each) => each !== undefined)",
   ),
-  protocol(
-    'a lease that ends one millisecond late',
-    'nowMs < earlier.leaseExpiresAtMs',
-    'nowMs <= earlier.leaseExpiresAtMs',
+  charges(
+    'a further attempt of a share reads the data',
+    "if (sharedFrom === undefined) return { kind: 'charged', charge }",
+    "if (sharedFrom === undefined || attempt > 1) return { kind: 'charged', charge }",
   ),
-  protocol('a lease that never ends', ' && nowMs < earlier.leaseExpiresAtMs', ''),
-  protocol('a lease that locks while the clock is behind', 'nowMs >= earlier.leasedAtMs && ', ''),
-  protocol('no lease', 'return nowMs >= earlier.leasedAtMs && nowMs', 'return false && nowMs'),
-  protocol(
-    'a wait of the whole lease',
-    'retryAfterMs: earlier.leaseExpiresAtMs - nowMs',
+  charges('a lease ends one millisecond late', 'nowMs < leaseExpiresAtMs', 'nowMs <= leaseExpiresAtMs'),
+  charges('a lease never ends', ' && nowMs < leaseExpiresAtMs', ''),
+  charges('a lease holds while the clock is behind', 'nowMs >= leasedAtMs && ', ''),
+  charges('a lease is ignored', 'return nowMs >= leasedAtMs && nowMs', 'return false && nowMs'),
+  charges(
+    'the wait is the whole lease',
+    'retryAfterMs: earlier.leaseExpiresAtMs - batch.nowMs',
     'retryAfterMs: request.leaseMs',
   ),
-  protocol(
+  charges(
     'no fence between attempts',
     "row?.state === 'charged' && row.attempt === attempt",
     "row?.state === 'charged'",
   ),
-  protocol(
+  charges(
     'an answer after a failure',
     "row?.state === 'charged' && row.attempt === attempt",
     'row?.attempt === attempt',
   ),
-  protocol(
+  charges(
     'further attempts that do not count',
     'const attempt = earlier.attempt + 1',
     'const attempt = earlier.attempt',
   ),
-  protocol(
+  charges(
     'further attempts that are debited again',
-    'charges.set(earlier.id, row)',
-    `charges.set(earlier.id, row)
-    const again = expectThere(accounts.get(earlier.dataset))
-    accounts.set(earlier.dataset, { ...again, budget: { ...again.budget, spent: addAmounts(again.budget.spent, request.price) } })`,
+    'batch.charges.set(earlier.id, row)',
+    `batch.charges.set(earlier.id, row)
+  const again = expectRow(batch.accounts.get(earlier.dataset))
+  batch.accounts.set(earlier.dataset, { ...again, budget: { ...again.budget, spent: addAmounts(again.budget.spent, request.price) } })`,
   ),
-  protocol(
-    'a further attempt under the version that was',
-    'attempt,\n      datasetVersion,\n      leasedAtMs',
-    'attempt,\n      leasedAtMs',
+  charges(
+    'a further attempt keeps the earlier version',
+    'attempt,\n    datasetVersion,\n    leasedAtMs',
+    'attempt,\n    leasedAtMs',
   ),
-  protocol(
+  charges(
     'a failure that gives the debit back',
-    "charges.set(id, { ...row, state: 'failed' })",
-    `charges.set(id, { ...row, state: 'failed' })
-    const back = expectThere(accounts.get(row.dataset))
-    accounts.set(row.dataset, { ...back, budget: { ...back.budget, spent: noAmount(row.price.accounting) } })`,
+    "batch.charges.set(id, { ...row, state: 'failed' })",
+    `batch.charges.set(id, { ...row, state: 'failed' })
+  const back = expectRow(batch.accounts.get(row.dataset))
+  batch.accounts.set(row.dataset, { ...back, budget: { ...back.budget, spent: subtractAmounts(back.budget.spent, row.price) } })`,
   ),
-  protocol(
+  charges(
     'a key for any request',
     'if (earlier.requestHash !== request.requestHash || earlier.dataset',
     'if (earlier.dataset',
   ),
-  protocol(
-    'a key for any dataset',
-    ' || earlier.dataset !== request.dataset) return false',
-    ') return false',
-  ),
-  protocol('a key for any price', 'return isSameAmount(earlier.price, request.price)', 'return true'),
-  protocol(
+  charges('a key for any dataset', ' || earlier.dataset !== request.dataset) return false', ') return false'),
+  charges('a key for any price', 'return isSameAmount(earlier.price, request.price)', 'return true'),
+  charges(
     'a key for its price though it is answered',
     "if (earlier.state === 'answered' || earlier.state === 'denied') return true",
     "if (earlier.state === 'denied') return true",
   ),
-  protocol(
-    'a denial that does not stick',
-    'return request.keyChosen ? denial(earlier, request) : debit',
-    'return debit',
+  charges(
+    'a denial does not stick to a chosen key',
+    'return request.keyChosen\n        ? repeatedDenial(batch, earlier, request)\n        : firstAttempt',
+    'return firstAttempt',
   ),
-  protocol(
-    'a denial that sticks to whatever was asked',
-    'return request.keyChosen ? denial(earlier, request) : debit(id, request, earlier)',
-    'return denial(earlier, request)',
+  charges(
+    'a denial sticks to a key that was not chosen',
+    'return request.keyChosen\n        ? repeatedDenial(batch, earlier, request)\n        : firstAttempt(batch, id, request, earlier)',
+    'return repeatedDenial(batch, earlier, request)',
   ),
-  protocol(
-    'a denial recorded again and again',
-    `charges.set(id, row)
-        append(dataset, { kind: 'denied', ...facts })
-      }`,
-    `charges.set(id, row)
-      }
-      append(dataset, { kind: 'denied', ...facts })`,
+  charges(
+    'a repeated denial has another event',
+    `batch.charges.set(id, row)
+      appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })
+    }`,
+    `batch.charges.set(id, row)
+    }
+    appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })`,
   ),
-  protocol('a denial that is not recorded', "append(dataset, { kind: 'denied', ...facts })", ''),
-  protocol('a first denial said to stick', 'by: short, sticks: false,', 'by: short, sticks: true,'),
-  protocol(
+  charges('a denial has no event', "appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })", ''),
+  charges(
+    'a first denial sticks',
+    'by: exceeded,\n      sticks: false,',
+    'by: exceeded,\n      sticks: true,',
+  ),
+  charges(
     'a sticking denial said not to',
     "by: by ?? 'dataset', sticks: true,",
     "by: by ?? 'dataset', sticks: false,",
   ),
-  protocol('a sticking denial by the dataset, whatever it was', "by: by ?? 'dataset'", "by: 'dataset'"),
-  protocol('an allotment below what was spent', 'if (!coversAmount(limit, before.spent)) {', 'if (false) {'),
-  protocol(
-    'an allotment that cannot be what was spent',
-    'if (!coversAmount(limit, before.spent)) {',
-    'if (!coversAmount(limit, before.spent) || (isSameAmount(limit, before.spent) && !isSameAmount(limit, noAmount(limit.accounting)))) {',
+  charges('a sticking denial by the dataset, whatever it was', "by: by ?? 'dataset'", "by: 'dataset'"),
+  budgets('an allotment is below the spending', 'if (!coversAmount(limit, before.spent)) ', 'if (false) '),
+  budgets(
+    'an allotment cannot equal the spending',
+    'if (!coversAmount(limit, before.spent)) ',
+    'if (!coversAmount(limit, before.spent) || (coversAmount(before.spent, limit) && !coversAmount(noAmount(limit.accounting), limit))) ',
   ),
-  protocol(
+  budgets(
     'an allotment of nothing that buys nothing',
     'isNothing(granted) ? before.spent : amountBoughtBy',
     'amountBoughtBy',
   ),
-  protocol(
+  budgets(
     'an allotment of nothing that is no limit',
     'isNothing(granted) ? before.spent',
     'isNothing(granted) ? account.budget.cap',
   ),
-  protocol(
+  budgets(
     'an allotment of nothing that lets what was shared be spent again',
     'isNothing(granted) ? before.spent',
-    'isNothing(granted) ? addAmounts(before.spent, before.spentOnShared)',
+    'isNothing(granted) ? { ...before.spent, epsilonNano: before.spent.epsilonNano + before.spentOnShared.epsilonNano }',
   ),
-  protocol(
+  budgets(
     'an allotment of a delta alone taken for one of nothing',
     'return epsilonNano === 0n && deltaAtto === 0n',
     'return epsilonNano === 0n',
   ),
-  protocol(
+  budgets(
     'an allotment of an epsilon alone taken for one of nothing',
     'return epsilonNano === 0n && deltaAtto === 0n',
     'return deltaAtto === 0n',
   ),
-  protocol(
+  budgets(
     'an allotment of nothing on record as nothing',
     "const recorded = limit.accounting === 'basic' ? lossOf(limit) : granted",
     'const recorded = granted',
   ),
-  protocol(
-    'an allotment that is not lifted',
-    'analysts.set(joinKey(dataset, analyst), before)',
-    'analysts.set(joinKey(dataset, analyst), analystOf(account, analyst))',
+  budgets('an allotment is not lifted', 'setAnalyst(batch, unlimited)', 'setAnalyst(batch, before)'),
+  budgets(
+    'an allotment resets the spending',
+    'const after = { ...unlimited, allotment',
+    'const after = { ...unlimited, spent: noAmount(limit.accounting), spentOnShared: noAmount(limit.accounting), allotment',
   ),
-  protocol(
-    'an allotment that forgets what was spent',
-    'const after = { ...before, allotment',
-    'const after = { ...newAnalyst(account, analyst), allotment',
+  budgets(
+    'an allotment has no event',
+    "appendEvent(batch, dataset, {\n    kind: 'allotted',\n    principal,\n    analyst,\n    loss",
+    "void ({\n    kind: 'allotted',\n    principal,\n    analyst,\n    loss",
   ),
-  protocol(
-    'an allotment that is not on record',
-    "append(dataset, {\n      kind: 'allotted',\n      principal,\n      analyst,\n      loss",
-    "void ({\n      kind: 'allotted',\n      principal,\n      analyst,\n      loss",
-  ),
-  protocol(
+  budgets(
     'a grant that raises nothing',
     'const budget = { ...before.budget, granted, cap }',
     'const budget = { ...before.budget, granted }',
   ),
-  protocol(
+  budgets(
     'a grant whose own rho is added',
     'const bought = amountBoughtBy(before.budget.cap.accounting, granted)',
-    'const bought = addAmounts(before.budget.cap, amountBoughtBy(before.budget.cap.accounting, amount))',
+    `const { cap: earlier } = before.budget
+  const bought = earlier.accounting === 'basic' ? amountBoughtBy('basic', granted) : { ...earlier, rhoPico: earlier.rhoPico + amountBoughtBy('zcdp', amount).rhoPico }`,
   ),
-  protocol('a grant that is not on record', "append(dataset, { kind: 'granted'", "void ({ kind: 'granted'"),
-  protocol('a cap beyond the largest by two grants', 'expectCap(granted)\n    const bought', 'const bought'),
-  protocol(
+  budgets(
+    'a grant has no event',
+    "appendEvent(batch, dataset, {\n    kind: 'granted'",
+    "void ({\n    kind: 'granted'",
+  ),
+  budgets('two grants exceed the largest cap', 'expectCap(granted)\n  const bought', 'const bought'),
+  budgets(
     'a budget that can be opened again',
     "if (existing !== undefined) return { kind: 'exists', budget: existing.budget }",
     "if (existing !== undefined && existing.headSequence > 99) return { kind: 'exists', budget: existing.budget }",
   ),
-  protocol(
+  batch(
     'a chain that does not follow',
     'const { headHash: previousHash } = account',
     'const previousHash = FIRST_PREVIOUS_HASH',
   ),
-  protocol('events without a salt', ' salt: drawSalt(),', ''),
-  protocol('a salt that everybody knows', 'salt: drawSalt(),', 'salt: sha256(previousHash),'),
-  protocol(
-    'one salt for all events',
-    'salt: drawSalt(),',
-    'salt: ((drawSalt as { drawn?: string }).drawn ??= drawSalt()),',
+  batch('events have no salt', ' salt: batch.drawSalt(),', ''),
+  batch('the salt can be computed', 'salt: batch.drawSalt(),', 'salt: sha256(previousHash),'),
+  batch(
+    'all events have the same salt',
+    'salt: batch.drawSalt(),',
+    'salt: ((batch.drawSalt as { drawn?: string }).drawn ??= batch.drawSalt()),',
   ),
-  protocol(
+  batch(
     'a head that stays',
-    'accounts.set(dataset, { ...account, headSequence: sequence, headHash: hash })',
+    'batch.accounts.set(dataset, { ...account, headSequence: sequence, headHash: hash })',
     '',
   ),
-  protocol(
+  batch(
     'a hash over less than the event',
     'const hash = sha256(canonical)',
     'const hash = sha256(canonical.slice(1))',
   ),
-  protocol(
-    'an answer that is not in the chain',
-    "append(dataset, { kind: 'answered'",
-    "void ({ kind: 'answered'",
+  charges(
+    'an answer has no event',
+    "appendEvent(batch, dataset, {\n    kind: 'answered'",
+    "void ({\n    kind: 'answered'",
   ),
-  protocol(
+  batch(
     'another hash in the receipt',
     'return { sequence, hash }',
     'return { sequence, hash: account.headHash }',
   ),
-  protocol(
-    'a session though its answer is discarded',
-    'if (!endWithAnswer(id, attempt, answer)) return false',
-    'endWithAnswer(id, attempt, answer)',
+  sessions(
+    'a session is opened although its answer is discarded',
+    'if (!recordAnswer(batch, id, attempt, answer)) return false',
+    'recordAnswer(batch, id, attempt, answer)',
   ),
-  protocol('a positive too many', 'if (positivesFound >= positives)', 'if (positivesFound > positives)'),
-  protocol(
+  sessions('a positive too many', 'if (positivesFound >= positives)', 'if (positivesFound > positives)'),
+  sessions(
     'questions in any order',
     "if (outcome.kind !== 'open' || outcome.question !== question) return false",
     "if (outcome.kind !== 'open') return false",
   ),
-  protocol('a question for any request', 'return stored.requestHash === requestHash', 'return true'),
+  sessions('a question for any request', 'return stored.requestHash === requestHash', 'return true'),
   store(
     'changes of charges that are not written',
     'for (const { before, after } of changes.changedCharges) {',

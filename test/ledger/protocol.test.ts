@@ -2,19 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { eventHash, type LedgerEvent } from '../../src/ledger/event.ts'
 import type { ChargeRequest } from '../../src/ledger/ledger.ts'
-import {
-  type Account,
-  type AnalystAccount,
-  beginWork,
-  type Changes,
-  type Rows,
-  type StoredCharge,
-  type Work,
-} from '../../src/ledger/protocol.ts'
+import { type Batch, beginBatch, changesOf } from '../../src/ledger/protocol/batch.ts'
+import { allot, grant, openBudget } from '../../src/ledger/protocol/budgets.ts'
+import { charge, recordAnswer, recordFailure } from '../../src/ledger/protocol/charges.ts'
+import type { Account, AnalystAccount, Changes, Rows, StoredCharge } from '../../src/ledger/protocol/rows.ts'
 import { FIRST_MS } from './places.ts'
 import { basic, loss, question, summed } from './support.ts'
 
-/** Rows in memory, and a writer that refuses what does not follow what is there, as the stores' statements do. */
+/** Rows in memory, with a writer that refuses changes to rows other than those stored, as the SQL statements of the stores do. */
 function memory() {
   const accounts = new Map<string, Account>()
   const analysts = new Map<string, AnalystAccount>()
@@ -46,27 +41,27 @@ function memory() {
   return { rows, write }
 }
 
-type Act = (work: Work) => unknown
+type Act = (batch: Batch) => unknown
 
-const charge =
+const asks =
   (principal: string, changes: Partial<ChargeRequest> = {}): Act =>
-  (work) =>
-    work.charge(question('the question', { principal, sharing: true, price: basic('0.4'), ...changes }))
+  (batch) =>
+    charge(batch, question('the question', { principal, sharing: true, price: basic('0.4'), ...changes }))
 const id = (principal: string) => chargeId(principal, 'the question')
 
-/** Calls on one dataset; where `ada` has a charge under way already, what comes of it. */
+/** Commands on one dataset. Some refer to a charge of `ada` that may not exist. */
 const ACTS: readonly { readonly name: string; readonly act: Act }[] = [
-  { name: 'ada asks', act: charge('ada') },
-  { name: 'bob asks', act: charge('bob') },
-  { name: 'bob asks for a fresh draw', act: charge('bob', { idempotencyKey: 'his own', keyChosen: true }) },
-  { name: 'eve asks for more than there is', act: charge('eve', { requestHash: 'dear', price: basic('9') }) },
-  { name: 'ada is answered', act: (work) => work.recordAnswer(id('ada'), 1, 'the answer') },
-  { name: 'ada fails', act: (work) => work.recordFailure(id('ada'), 1) },
-  { name: 'carol grants more', act: (work) => work.grant('census', loss('0.3'), 'carol', 'more') },
+  { name: 'ada asks', act: asks('ada') },
+  { name: 'bob asks', act: asks('bob') },
+  { name: 'bob asks under a chosen key', act: asks('bob', { idempotencyKey: 'his own', keyChosen: true }) },
+  { name: 'eve asks for more than the budget', act: asks('eve', { requestHash: 'dear', price: basic('9') }) },
+  { name: 'ada is answered', act: (batch) => recordAnswer(batch, id('ada'), 1, 'the answer') },
+  { name: 'ada fails', act: (batch) => recordFailure(batch, id('ada'), 1) },
+  { name: 'carol grants more', act: (batch) => grant(batch, 'census', loss('0.3'), 'carol', 'more') },
   {
-    name: 'carol sets a limit for bob',
-    act: (work) =>
-      work.allot({
+    name: 'carol sets an allotment for bob',
+    act: (batch) =>
+      allot(batch, {
         dataset: 'census',
         analyst: 'bob',
         granted: loss('0.3'),
@@ -78,23 +73,20 @@ const ACTS: readonly { readonly name: string; readonly act: Act }[] = [
 
 const STARTS: readonly { readonly name: string; readonly acts: readonly Act[] }[] = [
   { name: 'an empty budget', acts: [] },
-  { name: 'a charge under way', acts: [charge('ada')] },
-  {
-    name: 'an answer',
-    acts: [charge('ada'), (work) => work.recordAnswer(id('ada'), 1, 'the answer')],
-  },
-  { name: 'a denial', acts: [charge('bob', { price: basic('2') })] },
+  { name: 'a charge under way', acts: [asks('ada')] },
+  { name: 'an answer', acts: [asks('ada'), (batch) => recordAnswer(batch, id('ada'), 1, 'the answer')] },
+  { name: 'a denial', acts: [asks('bob', { price: basic('2') })] },
 ]
 
-/** Where two runs are held against each other, down to their hashes. */
+/** A fixed salt, so that equal histories have equal hashes. */
 const sameSalt = () => 'salt'
 
-function started(acts: readonly Act[]) {
+function storeAfter(acts: readonly Act[]) {
   const store = memory()
-  const work = beginWork(store.rows, FIRST_MS, sameSalt)
-  work.openBudget('census', summed('1'), 'carol')
-  for (const act of acts) act(work)
-  store.write(work.changes())
+  const batch = beginBatch(store.rows, FIRST_MS, sameSalt)
+  openBudget(batch, 'census', summed('1'), 'carol')
+  for (const act of acts) act(batch)
+  store.write(changesOf(batch))
   return store
 }
 
@@ -102,17 +94,17 @@ const printed = (value: unknown) =>
   JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? `${each}n` : each))
 
 describe.each(STARTS)('after $name', ({ acts }) => {
-  it('of two that have read the same rows, at most one can write what changes a dataset', () => {
+  it('at most one of two batches that read the same rows can write its changes', () => {
     let refused = 0
     for (const one of ACTS) {
       for (const other of ACTS) {
-        const { rows, write } = started(acts)
-        const works = [beginWork(rows, FIRST_MS), beginWork(rows, FIRST_MS)] as const
-        one.act(works[0])
-        other.act(works[1])
-        const changes = works.map((work) => work.changes())
+        const { rows, write } = storeAfter(acts)
+        const batches = [beginBatch(rows, FIRST_MS), beginBatch(rows, FIRST_MS)] as const
+        one.act(batches[0])
+        other.act(batches[1])
+        const changes = batches.map(changesOf)
         const changing = changes.filter(({ events }) => events.length > 0)
-        // Whoever changes anything moves the head of the chain, which is what the stores ask for before they write.
+        // Every change moves the head of the chain, which the stores compare before they write.
         for (const each of changes)
           expect(each.accounts.length).toBe(each.events.length > 0 || each.changedCharges.length > 0 ? 1 : 0)
         expect(changing.map(write), `${one.name}, ${other.name}`).toEqual(
@@ -124,21 +116,21 @@ describe.each(STARTS)('after $name', ({ acts }) => {
     expect(refused).toBeGreaterThan(10)
   })
 
-  it('three calls bring the same together as one by one, in whatever way they are split', () => {
+  it('three commands have the same effect in one batch, in two and in three', () => {
     let tried = 0
     for (const first of ACTS) {
       for (const second of ACTS) {
         for (const third of ACTS) {
           const sequence = [first, second, third]
           const found = [[3], [1, 2], [2, 1], [1, 1, 1]].map((sizes) => {
-            const { rows, write } = started(acts)
+            const { rows, write } = storeAfter(acts)
             let next = 0
             const results = sizes.flatMap((size) => {
-              const work = beginWork(rows, FIRST_MS, sameSalt)
-              const batch = sequence.slice(next, next + size).map(({ act }) => act(work))
+              const batch = beginBatch(rows, FIRST_MS, sameSalt)
+              const results = sequence.slice(next, next + size).map(({ act }) => act(batch))
               next += size
-              expect(write(work.changes())).toBe(true)
-              return batch
+              expect(write(changesOf(batch))).toBe(true)
+              return results
             })
             const ends = ['ada', 'bob', 'eve'].map((principal) => [
               rows.analyst('census', principal),
@@ -156,59 +148,59 @@ describe.each(STARTS)('after $name', ({ acts }) => {
     expect(tried).toBe(ACTS.length ** 3 * 4)
   })
 
-  it('a call that throws has changed nothing', () => {
-    const { rows } = started(acts)
-    const work = beginWork(rows, FIRST_MS)
+  it('a command that throws has changed nothing', () => {
+    const { rows } = storeAfter(acts)
+    const batch = beginBatch(rows, FIRST_MS)
     const wrong: readonly Act[] = [
-      charge('ada', { leaseMs: 0 }),
-      charge('fay', { price: { accounting: 'zcdp', rhoPico: 1n as never } }),
-      (each) => each.grant('census', loss('1000000'), 'carol', 'more'),
-      (each) => each.openBudget('other', summed('1', '1'), 'carol'),
-      (each) => each.recordAnswer(id('ada'), 1, '\ud800'),
-      (each) => each.recordAnswer(id('ada'), 0, 'x'),
+      asks('ada', { leaseMs: 0 }),
+      asks('fay', { price: { accounting: 'zcdp', rhoPico: 1n as never } }),
+      (each) => grant(each, 'census', loss('1000000'), 'carol', 'more'),
+      (each) => openBudget(each, 'other', summed('1', '1'), 'carol'),
+      (each) => recordAnswer(each, id('ada'), 1, '\ud800'),
+      (each) => recordAnswer(each, id('ada'), 0, 'x'),
     ]
-    for (const act of wrong) expect(() => act(work)).toThrow(RangeError)
-    expect(Object.values(work.changes()).flat()).toEqual([])
+    for (const act of wrong) expect(() => act(batch)).toThrow(RangeError)
+    expect(Object.values(changesOf(batch)).flat()).toEqual([])
   })
 })
 
-describe('one history in two ledgers', () => {
+describe('the same history in two ledgers', () => {
   const historyWith = (drawSalt?: () => string) => {
-    const work = beginWork(memory().rows, FIRST_MS, drawSalt)
-    work.openBudget('census', summed('1'), 'carol')
-    for (const { act } of ACTS) act(work)
-    return work.changes().events.map(({ canonical, hash }) => {
+    const batch = beginBatch(memory().rows, FIRST_MS, drawSalt)
+    openBudget(batch, 'census', summed('1'), 'carol')
+    for (const { act } of ACTS) act(batch)
+    return changesOf(batch).events.map(({ canonical, hash }) => {
       const event: LedgerEvent = JSON.parse(canonical)
       return { event, hash }
     })
   }
 
-  it('has hashes that do not tell who guesses an event that they are right', () => {
+  it('has hashes that do not confirm a guessed event', () => {
     const others = historyWith()
-    for (const [place, { event, hash }] of historyWith().entries()) {
+    for (const [index, { event, hash }] of historyWith().entries()) {
       const { salt, ...known } = event
-      const { salt: another = '', ...guessed } = { ...others[place]?.event, previousHash: event.previousHash }
+      const { salt: another = '', ...guessed } = { ...others[index]?.event, previousHash: event.previousHash }
       expect(guessed).toEqual(known)
       expect(eventHash({ ...known, salt: salt ?? '' })).toBe(hash)
       for (const wrong of [known, { ...known, salt: another }]) expect(eventHash(wrong)).not.toBe(hash)
     }
   })
 
-  it('differs in nothing but salts and what comes of them', () => {
+  it('is identical if the salts are', () => {
     expect(historyWith(sameSalt)).toEqual(historyWith(sameSalt))
   })
 
-  it('draws one salt for each event', () => {
+  it('has one salt per event', () => {
     let drawn = 0
     const history = historyWith(() => {
       drawn += 1
       return String(drawn)
     })
-    expect(history.map(({ event }) => event.salt)).toEqual(history.map((_, place) => String(place + 1)))
+    expect(history.map(({ event }) => event.salt)).toEqual(history.map((_, index) => String(index + 1)))
     expect(history.length).toBeGreaterThan(5)
   })
 })
 
-it.each([Number.NaN, -1, 0.5, 8_640_000_000_000_000])('a clock that tells %d is none', (nowMs) => {
-  expect(() => beginWork(memory().rows, nowMs)).toThrow(RangeError)
+it.each([Number.NaN, -1, 0.5, 8_640_000_000_000_000])('a clock that returns %d is refused', (nowMs) => {
+  expect(() => beginBatch(memory().rows, nowMs)).toThrow(RangeError)
 })

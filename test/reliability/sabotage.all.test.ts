@@ -47,19 +47,20 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
     {
       what: 'a charge is forgotten by the balance',
       change: {
-        file: 'ledger/protocol.ts',
-        find: `accounts.set(dataset, { ...account, budget: { ...budget, spent: addAmounts(budget.spent, price) } })`,
-        replace: `if (account.headSequence % 7 !== 0)
-        accounts.set(dataset, { ...account, budget: { ...budget, spent: addAmounts(budget.spent, price) } })`,
+        file: 'ledger/protocol/charges.ts',
+        find: `  if (sharedFrom === undefined) {
+    batch.accounts.set(dataset, {`,
+        replace: `  if (sharedFrom === undefined && account.headSequence % 7 !== 0) {
+    batch.accounts.set(dataset, {`,
       },
       found: /verification/,
     },
     {
       what: 'it stores an answer and does not say so in the chain',
       change: {
-        file: 'ledger/protocol.ts',
-        find: `append(dataset, { kind: 'answered', principal, chargeId: id, attempt, answerHash: sha256(answer) })`,
-        replace: '',
+        file: 'ledger/protocol/charges.ts',
+        find: "appendEvent(batch, dataset, {\n    kind: 'answered'",
+        replace: "void ({\n    kind: 'answered'",
       },
       found: /verification/,
     },
@@ -100,31 +101,31 @@ test.for([
   {
     what: 'a retry debits again',
     change: {
-      file: 'ledger/protocol.ts',
-      find: '    charges.set(earlier.id, row)\n    const event = append(earlier.dataset, {',
-      replace: `    charges.set(earlier.id, row)
-    const again = expectThere(accounts.get(earlier.dataset))
-    const spent = addAmounts(again.budget.spent, earlier.price)
-    accounts.set(earlier.dataset, { ...again, budget: { ...again.budget, spent } })
-    const event = append(earlier.dataset, {`,
+      file: 'ledger/protocol/charges.ts',
+      find: '  batch.charges.set(earlier.id, row)\n',
+      replace: `  batch.charges.set(earlier.id, row)
+  const again = expectRow(batch.accounts.get(earlier.dataset))
+  const spent = addAmounts(again.budget.spent, earlier.price)
+  batch.accounts.set(earlier.dataset, { ...again, budget: { ...again.budget, spent } })
+`,
     },
     found: /questions that are paid for/,
   },
   {
     what: 'nothing is ever denied',
     change: {
-      file: 'ledger/protocol.ts',
-      find: 'const short = shortOf(budget, analyst, price, sharedFrom !== undefined)',
-      replace: 'const short = undefined as ReturnType<typeof shortOf>',
+      file: 'ledger/protocol/charges.ts',
+      find: 'const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)',
+      replace: 'const exceeded = undefined as ReturnType<typeof exceededLimit>',
     },
     found: /did not change the row that it had just read/,
   },
   {
     what: 'a question that was answered is debited again',
     change: {
-      file: 'ledger/protocol.ts',
-      find: "      case 'answered':\n        return { kind: 'answered', id, answer: expectThere(answerOf(id)) }",
-      replace: "      case 'answered':\n        return retry(earlier, request)",
+      file: 'ledger/protocol/charges.ts',
+      find: "    case 'answered':\n      return { kind: 'answered', id, answer: expectRow(answerOf(batch, id)) }",
+      replace: "    case 'answered':\n      return furtherAttempt(batch, earlier, request)",
     },
     found: /a debit is final/,
   },

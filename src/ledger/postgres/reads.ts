@@ -1,7 +1,9 @@
 import type { QueryResult } from 'pg'
 import { entryFromEvent } from '../event.ts'
-import type { OperationResults, Operations, ReadName } from '../operation.ts'
-import { type Account, beginWork, newAnalyst, recordOf, spendingOf } from '../protocol.ts'
+import type { OperationArguments, OperationResults, ReadName } from '../operation.ts'
+import { beginBatch } from '../protocol/batch.ts'
+import { type Account, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
+import { sessionQuestion } from '../protocol/sessions.ts'
 import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
 import {
   accountFromRow,
@@ -20,7 +22,7 @@ import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON } from 
 export type Look = (statement: Statement, values: readonly unknown[]) => Promise<QueryResult>
 
 type Reads = {
-  readonly [Name in ReadName]: (...args: Parameters<Operations[Name]>) => Promise<OperationResults[Name]>
+  readonly [Name in ReadName]: (...args: OperationArguments[Name]) => Promise<OperationResults[Name]>
 }
 
 /** The operations that change nothing. Each is one statement, and so shows one moment; none waits for a lock. */
@@ -77,7 +79,7 @@ export function postgresReads(look: Look): Reads {
       const [found] = row === undefined ? [] : rowsOf(row, 'sessions')
       const [answer] = row === undefined ? [] : rowsOf(row, 'answers')
       const nothing = () => undefined
-      const work = beginWork(
+      const batch = beginBatch(
         {
           account: () => (row === undefined ? undefined : accountFromRow(row)),
           session: () => (found === undefined ? undefined : sessionFromRow(found)),
@@ -92,7 +94,7 @@ export function postgresReads(look: Look): Reads {
         },
         0,
       )
-      return work.sessionQuestion(question)
+      return sessionQuestion(batch, question)
     },
     async sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
       expectCount('limit', limit, MAX_PAGE)

@@ -1,7 +1,7 @@
 import { type Amount, noAmount, subtractAmounts } from '../../privacy/accounting.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { FIRST_PREVIOUS_HASH } from '../event.ts'
-import type { Account, AnalystAccount, Changes, StoredCharge } from '../protocol.ts'
+import type { Account, AnalystAccount, Changes, StoredCharge } from '../protocol/rows.ts'
 import { columnsOf, type Row } from '../stored-row.ts'
 
 /*

@@ -1,8 +1,10 @@
 import type { ClientBase } from 'pg'
 import { chargeId } from '../charge-id.ts'
 import { LedgerFault } from '../fault.ts'
-import { type Call, type CommandName, perform, type Settled } from '../operation.ts'
-import { type Account, type AnalystAccount, beginWork, type Rows } from '../protocol.ts'
+import { applyCommand, type Call, type Settled } from '../operation.ts'
+import { beginBatch, changesOf } from '../protocol/batch.ts'
+import type { CommandName } from '../protocol/commands.ts'
+import type { Account, AnalystAccount, Rows } from '../protocol/rows.ts'
 import { expectText } from '../range.ts'
 import {
   accountFromRow,
@@ -54,10 +56,10 @@ export async function commitBatch(
     await onStep('locked')
     const { rows, nowMs, expectComplete } = await readRows(client, keys, accounts)
     await onStep('read')
-    const work = beginWork(rows, now === undefined ? nowMs : now())
-    settled = calls.map((call) => settle(() => perform<CommandName>(work, call)))
+    const batch = beginBatch(rows, now === undefined ? nowMs : now())
+    settled = calls.map((call) => settle(() => applyCommand(batch, call)))
     expectComplete()
-    const changes = work.changes()
+    const changes = changesOf(batch)
     changed = changes.accounts.length > 0
     if (changed) await ask(client, WRITE, writeArguments(changes))
     await onStep('written')

@@ -5,26 +5,27 @@ import { entryFromEvent, FIRST_PREVIOUS_HASH } from '../event.ts'
 import { LedgerFault } from '../fault.ts'
 import type { AnalystSpending, ChargeRecord } from '../ledger.ts'
 import {
+  applyCommand,
+  applyRead,
   type Call,
-  type CommandName,
   isCommand,
-  type Operations,
-  perform,
   type ReadName,
+  type Reads,
   type Settled,
 } from '../operation.ts'
+import { beginBatch, changesOf } from '../protocol/batch.ts'
 import {
   type Account,
   type AnalystAccount,
-  beginWork,
   type Changes,
+  expectRow,
   newAnalyst,
   type Rows,
   recordOf,
   type StoredCharge,
   spendingOf,
-  type Work,
-} from '../protocol.ts'
+} from '../protocol/rows.ts'
+import { sessionQuestion } from '../protocol/sessions.ts'
 import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
 import {
   accountFromRow,
@@ -72,27 +73,25 @@ export function openSqliteStore(path: string, now: () => number): SqliteStore {
 export function sqliteStore(database: DatabaseSync, now: () => number): SqliteStore {
   const rows = sqliteRows(database)
   const write = sqliteWriter(database)
-  const readsAfter = sqliteReads(database, rows)
+  const reads = sqliteReads(database, rows, now)
   let stopped: LedgerFault | undefined
 
   function settleAll(calls: () => readonly Call[]): readonly Settled[] {
     const settled: Settled[] = []
     let next = calls()
-    let work = beginWork(rows, now())
+    let batch = beginBatch(rows, now())
     for (; next.length > 0; next = calls()) settled.push(...next.map(settle))
-    write(work.changes())
+    write(changesOf(batch))
     return settled
 
     function settle(call: Call): Settled {
       if (!isCommand(call)) {
-        // What is read shows what the calls before it have changed.
-        write(work.changes())
-        work = beginWork(rows, now())
+        // A read must see the changes of the calls before it.
+        write(changesOf(batch))
+        batch = beginBatch(rows, now())
       }
       try {
-        const result = isCommand(call)
-          ? perform<CommandName>(work, call)
-          : perform<ReadName>(readsAfter(work), call as Call<ReadName>)
+        const result = isCommand(call) ? applyCommand(batch, call) : applyRead(reads, call as Call<ReadName>)
         return { kind: 'done', result }
       } catch (error) {
         // What fails in SQLite is no matter of one call.
@@ -347,10 +346,7 @@ function rowInserter(
   }
 }
 
-function sqliteReads(
-  database: DatabaseSync,
-  rows: ReturnType<typeof sqliteRows>,
-): (work: Work) => Pick<Operations, ReadName> {
+function sqliteReads(database: DatabaseSync, rows: ReturnType<typeof sqliteRows>, now: () => number): Reads {
   const findOpening = database.prepare(`
     SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
   `)
@@ -391,7 +387,7 @@ function sqliteReads(
   const countCharges = database.prepare('SELECT dataset, count(*) AS charges FROM charges GROUP BY dataset')
   const probe = database.prepare('SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)')
 
-  return (work) => ({
+  return {
     budget: (dataset) => rows.account(dataset)?.budget,
     analystSpending(dataset, principal) {
       const account = rows.account(dataset)
@@ -413,7 +409,7 @@ function sqliteReads(
       const positivesLeft = positives - positivesFound
       return { id, dataset, datasetVersion, principal, opening, answered, positivesLeft }
     },
-    sessionQuestion: work.sessionQuestion,
+    sessionQuestion: (question) => sessionQuestion(beginBatch(rows, now()), question),
     sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('beforeQuestion', beforeQuestion, MAX_COUNT)
@@ -462,7 +458,7 @@ function sqliteReads(
       new Map(countCharges.all().map((row) => [text(row, 'dataset'), count(row, 'charges')])),
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
-  })
+  }
 }
 
 function newAccountValues({ dataset, budget: { granted, cap } }: Account) {
@@ -553,11 +549,6 @@ function chargeValues(charge: StoredCharge) {
 
 function ifThere<Value>(row: Row | undefined, from: (row: Row) => Value): Value | undefined {
   return row === undefined ? undefined : from(row)
-}
-
-function expectRow(row: Row | undefined): Row {
-  if (row === undefined) throw new Error('the ledger misses a row that must be there')
-  return row
 }
 
 function expectOneChange(result: { readonly changes: number | bigint }): void {

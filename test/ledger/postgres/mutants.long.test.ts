@@ -22,7 +22,7 @@ const schema = changeIn('postgres/schema')
 const store = changeIn('postgres/store')
 const rows = changeIn('postgres/rows')
 const reads = changeIn('postgres/reads')
-const service = changeIn('postgres')
+const service = changeIn('postgres/ledger')
 const mutant = (bug: string, law: string, ...changes: readonly SourceChange[]): Mutant => ({
   bug,
   law,
@@ -233,8 +233,8 @@ const MUTANTS: readonly Mutant[] = [
     'a call that fails takes its batch with it',
     'a call that is refused does not touch those asked with it',
     store(
-      'settled = calls.map((call) => settle(() => perform<CommandName>(work, call)))',
-      "settled = calls.map((call) => ({ kind: 'done', result: perform<CommandName>(work, call) }))",
+      'settled = calls.map((call) => settle(() => applyCommand(batch, call)))',
+      "settled = calls.map((call) => ({ kind: 'done', result: applyCommand(batch, call) }))",
     ),
     service(
       '      return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)',

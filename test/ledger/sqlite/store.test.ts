@@ -167,7 +167,7 @@ describe('a batch', () => {
       DROP TRIGGER shared_releases_are_never_changed;
       UPDATE shared_releases SET charge = (SELECT min(charge) FROM releases)
     `)
-    expect(() => run(store, 'charge', ofBob('b'))).toThrow('answers another question')
+    expect(() => run(store, 'charge', ofBob('b'))).toThrow('answers another request')
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
   })
 

@@ -1,0 +1,290 @@
+import {
+  type Amount,
+  addAmounts,
+  coversAmount,
+  isSameAmount,
+  subtractAmounts,
+} from '../../privacy/accounting.ts'
+import { sha256 } from '../canonical.ts'
+import { chargeId } from '../charge-id.ts'
+import { eventAmount } from '../event.ts'
+import type {
+  AnalystSpending,
+  Budget,
+  Charge,
+  ChargeOutcome,
+  ChargeRequest,
+  EventReference,
+  StoredRelease,
+} from '../ledger.ts'
+import { expectCount, expectPrice, expectStorable, expectText, MAX_COUNT, MAX_LEASE_MS } from '../range.ts'
+import {
+  analystOf,
+  answerOf,
+  appendEvent,
+  type Batch,
+  setAnalyst,
+  setSharedRelease,
+  sharedReleaseOf,
+} from './batch.ts'
+import { type Account, type AnalystAccount, expectRow, type StoredCharge, spendingOf } from './rows.ts'
+
+/** Decides {@link Ledger.charge}. */
+export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
+  expectChargeRequest(request)
+  const id = chargeId(request.principal, request.idempotencyKey)
+  const earlier = batch.charges.get(id)
+  if (earlier === undefined) return firstAttempt(batch, id, request, undefined)
+  if (earlier.principal !== request.principal || earlier.idempotencyKey !== request.idempotencyKey) {
+    throw new Error('two idempotency keys have the same charge id')
+  }
+  if (!isSameQuestion(earlier, request)) return { kind: 'key-reused' }
+  switch (earlier.state) {
+    case 'denied':
+      return request.keyChosen
+        ? repeatedDenial(batch, earlier, request)
+        : firstAttempt(batch, id, request, earlier)
+    case 'answered':
+      return { kind: 'answered', id, answer: expectRow(answerOf(batch, id)) }
+    case 'charged':
+      return isLeased(batch, earlier)
+        ? { kind: 'in-flight', retryAfterMs: earlier.leaseExpiresAtMs - batch.nowMs }
+        : furtherAttempt(batch, earlier, request)
+    case 'failed':
+      return furtherAttempt(batch, earlier, request)
+  }
+}
+
+/** Decides {@link Ledger.recordAnswer}. */
+export function recordAnswer(batch: Batch, id: string, attempt: number, answer: string): boolean {
+  expectText({ id })
+  expectStorable('answer', answer)
+  const row = currentAttempt(batch, id, attempt)
+  if (row === undefined) return false
+  const { dataset, principal, requestHash, sharing, sharedFrom } = row
+  batch.charges.set(id, { ...row, state: 'answered' })
+  batch.releases.set(id, answer)
+  // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged for.
+  if (sharing && sharedFrom === undefined && sharedReleaseOf(batch, dataset, requestHash) === undefined)
+    setSharedRelease(batch, dataset, requestHash, id)
+  appendEvent(batch, dataset, {
+    kind: 'answered',
+    principal,
+    chargeId: id,
+    attempt,
+    answerHash: sha256(answer),
+  })
+  return true
+}
+
+/** Decides {@link Ledger.recordFailure}. */
+export function recordFailure(batch: Batch, id: string, attempt: number): void {
+  expectText({ id })
+  const row = currentAttempt(batch, id, attempt)
+  if (row === undefined) return
+  batch.charges.set(id, { ...row, state: 'failed' })
+  appendEvent(batch, row.dataset, { kind: 'failed', principal: row.principal, chargeId: id, attempt })
+}
+
+/** Finds a charge whose latest attempt is `attempt` and still under way. */
+function currentAttempt(batch: Batch, id: string, attempt: number): StoredCharge | undefined {
+  expectCount('attempt', attempt, MAX_COUNT)
+  const row = batch.charges.get(id)
+  return row?.state === 'charged' && row.attempt === attempt ? row : undefined
+}
+
+/**
+ * Debits a request that has no paid charge yet, or denies it.
+ * @param denied the charge of an earlier denial of the same request
+ */
+function firstAttempt(
+  batch: Batch,
+  id: string,
+  request: ChargeRequest,
+  denied: StoredCharge | undefined,
+): ChargeOutcome {
+  const { dataset, principal, price } = request
+  const account = batch.accounts.get(dataset)
+  if (account === undefined) return { kind: 'no-budget' }
+  if (price.accounting !== account.budget.cap.accounting)
+    throw new RangeError("the price is not in the units of the dataset's accounting")
+  const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
+  const analyst = analystOf(batch, account, principal)
+  const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)
+  const row = newCharge(batch, id, request, { denied, sharedFrom, isDenied: exceeded !== undefined })
+  if (denied === undefined) batch.requests.set(id, request.request)
+  if (exceeded !== undefined) {
+    // A repeated denial adds no event and leaves the stored charge unchanged.
+    if (denied === undefined) {
+      batch.charges.set(id, row)
+      appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })
+    }
+    return {
+      kind: 'denied',
+      by: exceeded,
+      sticks: false,
+      budget: account.budget,
+      analyst: spendingOf(analyst),
+    }
+  }
+  batch.charges.set(id, row)
+  debit(batch, account, analyst, row)
+  const event = appendEvent(
+    batch,
+    dataset,
+    sharedFrom === undefined
+      ? { ...eventFacts(row), kind: 'charged', attempt: 1 }
+      : { ...eventFacts(row), kind: 'shared', attempt: 1, sharedFrom },
+  )
+  return chargedOutcome(batch, row, event)
+}
+
+function newCharge(
+  batch: Batch,
+  id: string,
+  request: ChargeRequest,
+  {
+    denied,
+    sharedFrom,
+    isDenied,
+  }: {
+    readonly denied: StoredCharge | undefined
+    readonly sharedFrom: string | undefined
+    readonly isDenied: boolean
+  },
+): StoredCharge {
+  const { principal, idempotencyKey, dataset, datasetVersion, requestHash, price, sharing } = request
+  return {
+    ...{ id, principal, idempotencyKey, dataset, datasetVersion, requestHash, price, sharing },
+    state: isDenied ? 'denied' : 'charged',
+    attempt: isDenied ? 0 : 1,
+    createdAtMs: denied?.createdAtMs ?? batch.nowMs,
+    leasedAtMs: batch.nowMs,
+    leaseExpiresAtMs: isDenied ? batch.nowMs : batch.nowMs + request.leaseMs,
+    ...(!isDenied && sharedFrom !== undefined && { sharedFrom }),
+  }
+}
+
+/** Debits the analyst, and the dataset unless the charge shares the release of another. */
+function debit(batch: Batch, account: Account, analyst: AnalystAccount, charge: StoredCharge): void {
+  const { dataset, price, sharedFrom } = charge
+  const { budget } = account
+  setAnalyst(batch, {
+    ...analyst,
+    spent: addAmounts(analyst.spent, price),
+    ...(sharedFrom !== undefined && { spentOnShared: addAmounts(analyst.spentOnShared, price) }),
+  })
+  if (sharedFrom === undefined) {
+    batch.accounts.set(dataset, {
+      ...account,
+      budget: { ...budget, spent: addAmounts(budget.spent, price) },
+    })
+  }
+}
+
+/** The fields that the events of a charge share. */
+function eventFacts({ id, principal, requestHash, datasetVersion, price }: StoredCharge) {
+  return { principal, chargeId: id, requestHash, datasetVersion, loss: eventAmount(price) }
+}
+
+/** Repeats the denial of a chosen key, with the current balances. */
+function repeatedDenial(
+  batch: Batch,
+  { dataset }: StoredCharge,
+  { price, principal }: ChargeRequest,
+): ChargeOutcome {
+  const account = expectRow(batch.accounts.get(dataset))
+  const { budget } = account
+  const analyst = analystOf(batch, account, principal)
+  const by =
+    price.accounting === budget.cap.accounting ? exceededLimit(budget, analyst, price, false) : undefined
+  return { kind: 'denied', by: by ?? 'dataset', sticks: true, budget, analyst: spendingOf(analyst) }
+}
+
+/** Starts another attempt of a charge that is paid and has no answer. */
+function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequest): ChargeOutcome {
+  const { datasetVersion, principal } = request
+  const attempt = earlier.attempt + 1
+  const row: StoredCharge = {
+    ...earlier,
+    state: 'charged',
+    attempt,
+    datasetVersion,
+    leasedAtMs: batch.nowMs,
+    leaseExpiresAtMs: batch.nowMs + request.leaseMs,
+  }
+  batch.charges.set(earlier.id, row)
+  const event = appendEvent(batch, earlier.dataset, {
+    kind: 'retried',
+    principal,
+    chargeId: earlier.id,
+    attempt,
+    datasetVersion,
+  })
+  return chargedOutcome(batch, row, event)
+}
+
+function chargedOutcome(
+  batch: Batch,
+  { id, attempt, dataset, principal, sharedFrom }: StoredCharge,
+  event: EventReference,
+): ChargeOutcome {
+  const account = expectRow(batch.accounts.get(dataset))
+  const analyst = spendingOf(analystOf(batch, account, principal))
+  const charge: Charge = { id, attempt, budget: account.budget, analyst, event }
+  if (sharedFrom === undefined) return { kind: 'charged', charge }
+  return { kind: 'shared', charge, shared: storedRelease(batch, sharedFrom) }
+}
+
+function storedRelease(batch: Batch, id: string): StoredRelease {
+  const { dataset, principal } = expectRow(batch.charges.get(id))
+  return { id, dataset, principal, answer: expectRow(answerOf(batch, id)) }
+}
+
+/** Finds the charge of another analyst whose release is shared for this request. */
+function releaseOfAnother(
+  batch: Batch,
+  { dataset, requestHash, principal }: ChargeRequest,
+): string | undefined {
+  const id = sharedReleaseOf(batch, dataset, requestHash)
+  if (id === undefined) return undefined
+  const source = expectRow(batch.charges.get(id))
+  if (source.dataset !== dataset || source.requestHash !== requestHash)
+    throw new Error('the shared release answers another request')
+  return source.principal === principal ? undefined : id
+}
+
+/** True while the attempt of a charge may still be computing its answer. */
+function isLeased({ nowMs }: Batch, { leasedAtMs, leaseExpiresAtMs }: StoredCharge): boolean {
+  // A lease that begins in the future was given before the clock was set back. Its remaining time is unknown, so it is void.
+  return nowMs >= leasedAtMs && nowMs < leaseExpiresAtMs
+}
+
+/** The limit that a price would exceed. An analyst without an allotment is limited by the dataset's cap. */
+function exceededLimit(
+  { cap, spent }: Budget,
+  analyst: AnalystSpending,
+  price: Amount,
+  shared: boolean,
+): 'dataset' | 'allotment' | undefined {
+  if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'dataset'
+  const limit = analyst.allotment?.limit ?? cap
+  return coversAmount(limit, addAmounts(analyst.spent, price)) ? undefined : 'allotment'
+}
+
+/**
+ * True if a request repeats the one that its key was first used for. Until the charge is answered, the price must match
+ * too: an answer with another privacy loss must not be computed under this debit.
+ */
+function isSameQuestion(earlier: StoredCharge, request: ChargeRequest): boolean {
+  if (earlier.requestHash !== request.requestHash || earlier.dataset !== request.dataset) return false
+  if (earlier.state === 'answered' || earlier.state === 'denied') return true
+  return isSameAmount(earlier.price, request.price)
+}
+
+function expectChargeRequest(request: ChargeRequest): void {
+  const { dataset, datasetVersion, principal, idempotencyKey, requestHash, price } = request
+  expectText({ dataset, datasetVersion, principal, idempotencyKey, requestHash, request: request.request })
+  expectPrice(price)
+  expectCount('leaseMs', request.leaseMs, MAX_LEASE_MS)
+}

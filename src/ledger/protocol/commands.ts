@@ -1,0 +1,27 @@
+import type { OperationArguments, OperationResults } from '../operation.ts'
+import type { Batch } from './batch.ts'
+import { allot, grant, openBudget } from './budgets.ts'
+import { charge, recordAnswer, recordFailure } from './charges.ts'
+import { openSession, recordSessionAnswer } from './sessions.ts'
+
+/*
+ * The charge protocol: the methods of a ledger that change rows, each a pure function over the state of a batch. Stores
+ * read rows and write changes, and decide nothing. A command appends events to the chain of one dataset only, so a
+ * store that locks the row of that dataset's budget has exclusive access to all rows that the command may change.
+ */
+
+/** A method of the ledger that changes rows. */
+export type CommandName =
+  | 'openBudget'
+  | 'grant'
+  | 'allot'
+  | 'charge'
+  | 'recordAnswer'
+  | 'recordFailure'
+  | 'openSession'
+  | 'recordSessionAnswer'
+
+/** All commands. One that throws has changed nothing, and the batch may continue. */
+export const COMMANDS: {
+  readonly [Name in CommandName]: (batch: Batch, ...args: OperationArguments[Name]) => OperationResults[Name]
+} = { openBudget, grant, allot, charge, recordAnswer, recordFailure, openSession, recordSessionAnswer }

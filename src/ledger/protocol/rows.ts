@@ -1,0 +1,132 @@
+import { type Amount, noAmount } from '../../privacy/accounting.ts'
+import type {
+  AnalystSpending,
+  Budget,
+  ChargeRecord,
+  EventReference,
+  NewSession,
+  SessionAnswer,
+} from '../ledger.ts'
+
+/*
+ * The rows of a ledger, as the charge protocol reads and writes them. Every store maps its tables to these types.
+ */
+
+/** A dataset's budget and the head of its hash chain. */
+export interface Account {
+  readonly dataset: string
+  readonly budget: Budget
+  /** Sequence number of the last event; 0 before the first. */
+  readonly headSequence: number
+  readonly headHash: string
+}
+
+/** One analyst's spending on one dataset. */
+export interface AnalystAccount extends AnalystSpending {
+  readonly dataset: string
+}
+
+/** A stored charge, without the text of its request. All times are milliseconds since 1970. */
+export interface StoredCharge {
+  readonly id: string
+  readonly principal: string
+  readonly idempotencyKey: string
+  readonly dataset: string
+  readonly datasetVersion: string
+  readonly requestHash: string
+  readonly price: Amount
+  readonly state: 'charged' | 'answered' | 'failed' | 'denied'
+  /** 0 for a denied charge. */
+  readonly attempt: number
+  readonly createdAtMs: number
+  readonly leasedAtMs: number
+  readonly leaseExpiresAtMs: number
+  /** True if the release of this charge may answer other analysts. */
+  readonly sharing: boolean
+  /** Id of the charge whose release answers this one. */
+  readonly sharedFrom?: string
+}
+
+/** A sparse vector session, with the number of its answers and positives so far. */
+export interface SessionRow extends NewSession {
+  /** Id of the charge that opened the session. */
+  readonly id: string
+  readonly dataset: string
+  readonly datasetVersion: string
+  readonly principal: string
+  readonly answered: number
+  readonly positivesFound: number
+}
+
+/** A stored answer to a question of a session. */
+export interface SessionAnswerRow {
+  readonly requestHash: string
+  readonly answer: string
+}
+
+/** Reads the rows of a store as they are before a batch. Every method returns `undefined` for a row that does not exist. */
+export interface Rows {
+  account(dataset: string): Account | undefined
+  analyst(dataset: string, principal: string): AnalystAccount | undefined
+  charge(id: string): StoredCharge | undefined
+  /** The stored answer of a charge. */
+  answer(id: string): string | undefined
+  /** Id of the charge whose release is shared for this request. */
+  sharedRelease(dataset: string, requestHash: string): string | undefined
+  session(id: string): SessionRow | undefined
+  sessionAnswer(session: string, idempotencyKey: string): SessionAnswerRow | undefined
+}
+
+/** An event to append to the chain of its dataset. */
+export interface NewEvent extends EventReference {
+  readonly dataset: string
+  readonly principal: string
+  readonly canonical: string
+}
+
+/** The changes of a batch. A store writes all of them in one transaction. */
+export interface Changes {
+  /** Ordered by dataset. `before` is missing for a new account. */
+  readonly accounts: readonly { readonly before?: Account; readonly after: Account }[]
+  readonly analysts: readonly { readonly before?: AnalystAccount; readonly after: AnalystAccount }[]
+  readonly newCharges: readonly (StoredCharge & { readonly request: string })[]
+  readonly changedCharges: readonly { readonly before: StoredCharge; readonly after: StoredCharge }[]
+  /** Ordered by sequence within each dataset. */
+  readonly events: readonly NewEvent[]
+  readonly releases: readonly { readonly charge: string; readonly answer: string }[]
+  readonly sharedReleases: readonly {
+    readonly dataset: string
+    readonly requestHash: string
+    readonly charge: string
+  }[]
+  readonly sessions: readonly ({ readonly charge: string } & NewSession)[]
+  readonly sessionAnswers: readonly SessionAnswer[]
+}
+
+/** The account of an analyst who has spent nothing and has no allotment. */
+export function newAnalyst({ dataset, budget }: Account, principal: string): AnalystAccount {
+  const nothing = noAmount(budget.cap.accounting)
+  return { dataset, principal, spent: nothing, spentOnShared: nothing }
+}
+
+/** Converts an analyst's row to what the ledger returns to its callers. */
+export function spendingOf(analyst: AnalystAccount): AnalystSpending {
+  const { principal, allotment, spent, spentOnShared } = analyst
+  return { principal, spent, spentOnShared, ...(allotment !== undefined && { allotment }) }
+}
+
+/** Converts a charge's row to the record that verification compares with the events. */
+export function recordOf(charge: StoredCharge, answerHash: string | undefined): ChargeRecord {
+  const { id, dataset, principal, requestHash, price, state, attempt, sharedFrom } = charge
+  return {
+    ...{ id, dataset, principal, requestHash, price, state, attempt },
+    ...(sharedFrom !== undefined && { sharedFrom }),
+    ...(answerHash !== undefined && { answerHash }),
+  }
+}
+
+/** @throws Error if a row that must exist does not. */
+export function expectRow<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new Error('a row is missing from the ledger')
+  return row
+}

@@ -1,0 +1,76 @@
+import { sha256 } from '../canonical.ts'
+import type { NewSession, SessionAnswer, SessionQuestion, SessionQuestionOutcome } from '../ledger.ts'
+import { expectCount, expectStorable, expectText, MAX_COUNT, MAX_THRESHOLD_NOISE } from '../range.ts'
+import { appendEvent, type Batch, sessionAnswerOf, setSessionAnswer } from './batch.ts'
+import { recordAnswer } from './charges.ts'
+import { expectRow } from './rows.ts'
+
+/** Decides {@link Ledger.openSession}. */
+export function openSession(
+  batch: Batch,
+  id: string,
+  attempt: number,
+  answer: string,
+  session: NewSession,
+): boolean {
+  const { positives, terms, thresholdNoise } = session
+  expectText({ terms })
+  expectCount('positives', positives, MAX_COUNT)
+  if (thresholdNoise < -MAX_THRESHOLD_NOISE || thresholdNoise > MAX_THRESHOLD_NOISE)
+    throw new RangeError('thresholdNoise is out of range')
+  if (!recordAnswer(batch, id, attempt, answer)) return false
+  const { dataset, datasetVersion, principal } = expectRow(batch.charges.get(id))
+  const opened = { positives, terms, thresholdNoise }
+  batch.newSessions.push({ charge: id, ...opened })
+  batch.sessions.set(id, {
+    ...{ id, dataset, datasetVersion, principal, ...opened },
+    answered: 0,
+    positivesFound: 0,
+  })
+  return true
+}
+
+/** Decides {@link Ledger.sessionQuestion}, which changes nothing. */
+export function sessionQuestion(batch: Batch, question: SessionQuestion): SessionQuestionOutcome {
+  const { session, idempotencyKey, requestHash } = question
+  expectText({ session, idempotencyKey, requestHash })
+  const found = batch.sessions.get(session)
+  if (found === undefined) return { kind: 'no-session' }
+  const stored = sessionAnswerOf(batch, session, idempotencyKey)
+  if (stored !== undefined) {
+    return stored.requestHash === requestHash
+      ? { kind: 'answered', answer: stored.answer }
+      : { kind: 'key-reused' }
+  }
+  const { dataset, answered, positives, positivesFound, terms, thresholdNoise } = found
+  if (positivesFound >= positives) return { kind: 'used-up' }
+  const { headSequence, headHash } = expectRow(batch.accounts.get(dataset))
+  const head = { sequence: headSequence, hash: headHash }
+  return { kind: 'open', question: answered + 1, positivesFound, head, positives, terms, thresholdNoise }
+}
+
+/** Decides {@link Ledger.recordSessionAnswer}. */
+export function recordSessionAnswer(batch: Batch, recorded: SessionAnswer): boolean {
+  const { session, question, requestHash, request, above, answer } = recorded
+  expectText({ request })
+  expectStorable('answer', answer)
+  expectCount('question', question, MAX_COUNT)
+  const outcome = sessionQuestion(batch, recorded)
+  if (outcome.kind !== 'open' || outcome.question !== question) return false
+  const found = expectRow(batch.sessions.get(session))
+  batch.sessions.set(session, {
+    ...found,
+    answered: question,
+    positivesFound: found.positivesFound + (above ? 1 : 0),
+  })
+  setSessionAnswer(batch, recorded)
+  appendEvent(batch, found.dataset, {
+    kind: 'session-answered',
+    principal: found.principal,
+    chargeId: session,
+    question,
+    requestHash,
+    answerHash: sha256(answer),
+  })
+  return true
+}
