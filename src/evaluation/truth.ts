@@ -121,6 +121,7 @@ function rowsOf(
     case 'count':
     case 'count-distinct':
     case 'sum':
+    case 'sum-from-middle':
       return undefined
     case 'proportion':
       return estimate.rows
@@ -143,6 +144,7 @@ function isLinear(estimate: Estimate): boolean {
       return true
     case 'mean':
       return estimate.rows.kind === 'public'
+    case 'sum-from-middle':
     case 'proportion-of-cells':
     case 'variance':
     case 'standard-deviation':

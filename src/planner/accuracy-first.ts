@@ -91,8 +91,12 @@ function refuseUnknownAccuracy(plan: Plan): Refusal {
   const refuse = (rule: string) => refuseField('query-does-not-fit', 'accuracy', rule)
   if (plan.kind === 'key-selection')
     return refuse('is that of the counts, and none are asked for: set counts, or give epsilon instead')
-  if (plan.kind === 'additive' && plan.estimates.length > 1)
-    return refuse('is for queries with one number per cell: give epsilon instead')
+  if (plan.kind === 'additive' && plan.estimates.length > 1) {
+    const rule =
+      'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
+      'ask for one statistic, or give epsilon in place of accuracy'
+    return refuseField('query-does-not-fit', 'statistics', rule)
+  }
   const rule = 'must be given: how accurate the answer is depends on the number of rows, which is private'
   return refuseField('query-does-not-fit', 'accuracy.supposedRows', rule)
 }

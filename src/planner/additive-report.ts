@@ -175,6 +175,7 @@ function placesOf(estimate: Estimate): readonly number[] {
     // Two cells of it, which err independently of each other.
     case 'proportion-of-cells':
       return [estimate.statistic, estimate.statistic]
+    case 'sum-from-middle':
     case 'mean':
       return [estimate.sum, ...placeOfRows(estimate.rows)]
     case 'variance':
@@ -228,6 +229,8 @@ function unroundedAccuracyBefore(
     case 'count-distinct':
     case 'sum':
       return first
+    case 'sum-from-middle':
+      return sumErrors(estimate, first, second)
     case 'proportion':
       return proportionErrors(first, estimate.rows)
     case 'proportion-of-cells':
@@ -253,6 +256,15 @@ function unroundedAccuracyBefore(
 
 function rowsSupposed(rows: RowCount, supposedRows: number | undefined): number | undefined {
   return rows.kind === 'public' ? rows.rows : supposedRows
+}
+
+/** The sum is that about the middle, plus the middle times the number of rows. */
+function sumErrors(estimate: NumericEstimate, sum: ErrorReport, count: ErrorReport): ErrorReport {
+  const middle = Math.abs(boundsOf(estimate)[1])
+  return {
+    halfWidth: sum.halfWidth + middle * count.halfWidth,
+    expectedAbsoluteError: sum.expectedAbsoluteError + middle * count.expectedAbsoluteError,
+  }
 }
 
 /**
@@ -360,6 +372,11 @@ function estimated(
     case 'count-distinct':
     case 'sum':
       return { value: numberAt(estimate.statistic), ...foreseen }
+    case 'sum-from-middle': {
+      const [sum = NO_ERROR, count = NO_ERROR] = errors
+      const value = numberAt(estimate.sum) + boundsOf(estimate)[1] * rowsAt(estimate.rows, numberAt)
+      return { value, ...sumErrors(estimate, sum, count) }
+    }
     case 'proportion': {
       const value = within(numberAt(estimate.statistic) / estimate.rows, 0, 1)
       return { value, ...proportionErrors(foreseen, estimate.rows) }
@@ -407,7 +424,7 @@ function estimatedProportion(holding: number, others: number, error: ErrorReport
  * parts are within their half-widths, which holds with the stated confidence; the expected error is to first order.
  */
 function estimatedMean(
-  estimate: Extract<Estimate, { kind: 'mean' }>,
+  estimate: Extract<Estimate, { sum: number }>,
   errors: readonly ErrorReport[],
   numberAt: (place: number) => number,
 ): Released {
@@ -497,7 +514,7 @@ function roundedHalfWidth(plan: AdditivePlan, estimate: Estimate, halfWidth: num
   const wholeTruth =
     estimate.kind === 'count' ||
     estimate.kind === 'count-distinct' ||
-    (estimate.kind === 'sum' && estimate.column.type === 'integer')
+    ((estimate.kind === 'sum' || estimate.kind === 'sum-from-middle') && estimate.column.type === 'integer')
   // A whole truth within h of x is within floor(h + 1/2) of x rounded; any other truth may be half a unit further.
   return wholeTruth ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5
 }

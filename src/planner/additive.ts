@@ -19,8 +19,9 @@ export type RowCount =
 export type Estimate =
   | { readonly kind: 'count' | 'count-distinct'; readonly statistic: number }
   | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
+  /** From the sum about the middle of the range and the number of rows. */
   | {
-      readonly kind: 'mean'
+      readonly kind: 'sum-from-middle' | 'mean'
       readonly column: NumericColumn
       readonly sum: number
       readonly rows: RowCount
@@ -113,22 +114,37 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
       const statistic = sources.place({ kind: 'count-distinct', of: withoutNullCell(key) })
       return [{ kind: 'count-distinct', statistic }]
     }
-    case 'groupBy':
-      return query.statistics.map((statistic, position) =>
-        statistic.kind === 'count'
-          ? { kind: 'count', statistic: sources.place({ kind: 'count' }) }
-          : numericEstimate(statistic.kind, statistic.column, `statistics.${position}.column`, sources),
-      )
+    case 'groupBy': {
+      const centered = centeredColumns(query.statistics)
+      return query.statistics.map((statistic, position) => {
+        if (statistic.kind === 'count') return { kind: 'count', statistic: sources.place({ kind: 'count' }) }
+        const { kind, column } = statistic
+        const field = `statistics.${position}.column`
+        const shared = kind === 'sum' && centered.has(column)
+        return numericEstimate(shared ? 'sumFromMiddle' : kind, column, field, sources)
+      })
+    }
   }
 }
 
-type NumericStatistic = Extract<GroupStatistic, { column: string }>['kind']
+/** Columns whose sum about the middle is measured for another statistic, so that their sum needs no measurement of its own. */
+function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<string> {
+  return new Set(
+    statistics.flatMap((statistic) =>
+      statistic.kind === 'count' || statistic.kind === 'sum' ? [] : [statistic.column],
+    ),
+  )
+}
+
+type NumericStatistic = Extract<GroupStatistic, { column: string }>['kind'] | 'sumFromMiddle'
 
 /**
- * Where the number of rows that count is public, a mean is one noisy sum divided by it. Elsewhere it is a noisy sum
- * about the middle of the range over a noisy count: a row then moves the sum by half the range at most, whatever the
- * range's distance from 0. A variance adds the sum of squares about the middle, which a row moves by a quarter of the
- * range's square at most.
+ * Plans one statistic of a numeric column. Where the number of rows is public, a mean is one noisy sum divided by it.
+ * Elsewhere it is a noisy sum about the middle of the range divided by a noisy count: a row then moves the sum by at most
+ * half the range, whatever the distance of the range from 0. A variance adds the sum of squares about the middle, which a
+ * row moves by at most a quarter of the squared range. A sum beside one of these is `sum about the middle + middle * count`:
+ * its noise is no larger than that of a sum measured by itself, because half the range and the distance of the middle from
+ * 0 add up to the largest absolute value, and the epsilon is divided among fewer statistics.
  */
 function numericEstimate(kind: NumericStatistic, name: string, field: string, sources: Sources): Estimate {
   const column = requireNumericColumn(sources.dataset, name, field)
@@ -139,8 +155,14 @@ function numericEstimate(kind: NumericStatistic, name: string, field: string, so
   switch (kind) {
     case 'sum':
       return { kind: 'sum', column, statistic: sum(1n, 0n) }
+    case 'sumFromMiddle':
     case 'mean':
-      return { kind: 'mean', column, sum: sum(2n, offset), rows: rowsOf(column, sources) }
+      return {
+        kind: kind === 'mean' ? 'mean' : 'sum-from-middle',
+        column,
+        sum: sum(2n, offset),
+        rows: rowsOf(column, sources),
+      }
     case 'variance':
     case 'standardDeviation': {
       requireSquares(column, field)

@@ -134,7 +134,9 @@ function amountCompared(plan: AdditivePlan): bigint {
 function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   if (!query.postprocess.nonNegative) return
   for (const estimate of estimates) {
-    if ((estimate.kind === 'sum' || estimate.kind === 'mean') && estimate.column.lowerIndex < 0n) {
+    const mayBeNegative =
+      estimate.kind === 'sum' || estimate.kind === 'sum-from-middle' || estimate.kind === 'mean'
+    if (mayBeNegative && estimate.column.lowerIndex < 0n) {
       throw refuseField(
         'query-does-not-fit',
         'postprocess.nonNegative',

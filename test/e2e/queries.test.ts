@@ -213,7 +213,9 @@ describe('preview', () => {
       query: { epsilon: 0.5, delta: 0 },
     })
     expect(disclosureRisk.query.risk).toBeCloseTo(1 / (1 + 3 * Math.exp(-lossOfOneReplaced)), 12)
-    expect(disclosureRisk.statement).toContain('At epsilon 0.5, an adversary who knows everyone but one person')
+    expect(disclosureRisk.statement).toContain(
+      'At epsilon 0.5, an adversary who knows everyone but one person',
+    )
     // The number of rows is private here, so without a supposition the adversary is left with two.
     expect((await ask('').expect(200)).body.disclosureRisk.candidates).toBe(2)
     for (const wrong of ['1', '0', '2.5', '-3', '1e3', '', '9999999999999'])

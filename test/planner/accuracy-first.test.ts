@@ -268,13 +268,13 @@ describe('refusals', () => {
       'several statistics',
       { ...groups, statistics: [{ kind: 'count' }, age], accuracy: { halfWidth } },
       'query-does-not-fit',
-      'accuracy',
+      'statistics',
     ],
     [
       'several statistics of supposed rows',
       { ...groups, statistics: [{ kind: 'count' }, age], accuracy: { halfWidth, supposedRows: 100 } },
       'query-does-not-fit',
-      'accuracy',
+      'statistics',
     ],
     [
       'keys without counts',

@@ -91,6 +91,7 @@ function partsOf(estimate: Estimate): { readonly places: ReadonlySet<number>; re
       return of([estimate.statistic])
     case 'proportion-of-cells':
       return of([estimate.statistic], 2)
+    case 'sum-from-middle':
     case 'mean':
       return of([estimate.sum, ...count])
     case 'variance':
@@ -148,6 +149,7 @@ function truthsOf(
       return [all === 0n ? undefined : { value: Number(some) / Number(all), rows: Number(all) }]
     }
     case 'sum':
+    case 'sum-from-middle':
     case 'mean':
     case 'variance':
     case 'standard-deviation': {
@@ -174,7 +176,7 @@ function momentOf(
   squares: bigint,
 ): number | undefined {
   const step = Number(stepNano) / 1e9
-  if (kind === 'sum') return Number(sum) * step
+  if (kind === 'sum' || kind === 'sum-from-middle') return Number(sum) * step
   if (count === 0n) return undefined
   if (kind === 'mean') return (Number(sum) / Number(count)) * step
   const variance = (Number(squares * count - sum ** 2n) / Number(count) ** 2) * step ** 2
@@ -183,11 +185,23 @@ function momentOf(
 
 /** How far off an estimate can be at all. */
 function widestOf(estimate: Estimate): number {
-  if (estimate.kind === 'proportion' || estimate.kind === 'proportion-of-cells') return 1
-  if (!('column' in estimate) || estimate.kind === 'sum') return Number.POSITIVE_INFINITY
-  const { lowerIndex, upperIndex, stepNano } = estimate.column
-  const range = (Number(upperIndex - lowerIndex) * Number(stepNano)) / 1e9
-  return { mean: range, variance: range ** 2 / 4, 'standard-deviation': range / 2 }[estimate.kind]
+  switch (estimate.kind) {
+    case 'count':
+    case 'count-distinct':
+    case 'sum':
+    case 'sum-from-middle':
+      return Number.POSITIVE_INFINITY
+    case 'proportion':
+    case 'proportion-of-cells':
+      return 1
+    case 'mean':
+    case 'variance':
+    case 'standard-deviation': {
+      const { lowerIndex, upperIndex, stepNano } = estimate.column
+      const range = (Number(upperIndex - lowerIndex) * Number(stepNano)) / 1e9
+      return { mean: range, variance: range ** 2 / 4, 'standard-deviation': range / 2 }[estimate.kind]
+    }
+  }
 }
 
 /** The value of one estimate of one cell, and the half-width that goes with it. */
