@@ -61,7 +61,7 @@ async function expectRefusal(
 }
 
 test.skipIf(!installed('curl'))("the page's commands and refusals are what the service does", async () => {
-  const [define, createFile, register, manage, withdraw, ...others] = commandsOf(page)
+  const [define, createFile, register, manage, withdraw, registerPopulation, ...others] = commandsOf(page)
   expect(others).toEqual([])
   const run = async (...commands: readonly (string | undefined)[]) => {
     const lines = await shell.run([define, ...commands].join('\n'))
@@ -81,6 +81,8 @@ test.skipIf(!installed('curl'))("the page's commands and refusals are what the s
   for (const [change = '', code = '', field = ''] of sourceRows)
     await expectRefusal(change, { status: 422, code, field })
 
+  const [population] = await run(registerPopulation)
+  expect(population).toMatchObject({ id: 'people', rows: 1_000, synthetic: true })
   const [registered, again] = await run(register, register)
   expect(registered).toMatchObject(JSON.parse(/```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''))
   expect(again).toEqual(registered)
