@@ -22,9 +22,11 @@ export const result = z
           z.strictObject({
             key: cellKey,
             values: z
-              .array(z.strictObject({ value: z.number(), halfWidth: z.number() }))
-              .readonly()
-              .describe("In the order of the query's statistics."),
+              .record(z.string(), z.strictObject({ value: z.number(), halfWidth: z.number() }))
+              .describe(
+                'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
+                  'column, such as `count` and `mean_Age`.',
+              ),
           }),
         )
         .readonly(),
@@ -166,10 +168,9 @@ export const accuracy = z
           'before it is known whether the key is kept.',
       ),
     estimates: z
-      .array(z.strictObject(nullableError))
-      .readonly()
+      .record(z.string(), z.strictObject(nullableError))
       .optional()
-      .describe('Of a query for several statistics: of each.'),
+      .describe('Accuracy of each statistic, by its name, for a query that asks for several.'),
     statistics: z
       .array(errorReport.extend(statisticName))
       .readonly()

@@ -65,8 +65,7 @@ const meanAbsoluteError = z
 
 const name = {
   key: cellKey.optional().describe('Of a table: the cell.'),
-  statistic: z.string().optional(),
-  column: z.string().optional(),
+  statistic: z.string().optional().describe('Name of the statistic in the values of a group.'),
   p: z.number().optional(),
 }
 
@@ -107,7 +106,6 @@ const numbers = {
     .array(
       z.strictObject({
         statistic: z.string().optional(),
-        column: z.string().optional(),
         totalAbsoluteError: meanAbsoluteError,
         relativeTotalErrorPercent: meanOverRuns.describe(percent),
       }),
@@ -136,7 +134,6 @@ const numbers = {
           .array(
             z.strictObject({
               statistic: z.string().optional(),
-              column: z.string().optional(),
               totalAbsoluteError: z.number().nullable(),
               relativeTotalErrorPercent: z.number().nullable().describe(percent),
             }),

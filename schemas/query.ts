@@ -250,6 +250,11 @@ const groupStatistic = z
   )
   .meta({ id: 'GroupStatistic', description: 'What is computed of each group.' })
 
+function isSameStatistic(one: GroupStatistic, other: GroupStatistic): boolean {
+  const columnOf = (statistic: GroupStatistic) => ('column' in statistic ? statistic.column : undefined)
+  return one.kind === other.kind && columnOf(one) === columnOf(other)
+}
+
 const groupByQuery = z
   .strictObject({
     kind: z.literal('groupBy'),
@@ -262,7 +267,19 @@ const groupByQuery = z
       .array(groupStatistic)
       .min(1)
       .max(8)
-      .describe('Computed of each group, and shown in this order.'),
+      .superRefine((statistics, context) => {
+        for (const [position, statistic] of statistics.entries())
+          if (statistics.findIndex((other) => isSameStatistic(statistic, other)) < position)
+            context.addIssue({
+              code: 'custom',
+              path: [position],
+              message: 'must not repeat an earlier statistic',
+            })
+      })
+      .describe(
+        'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
+          '`count` and `mean_Age`. A statistic may be listed once.',
+      ),
     ...additive,
   })
   .meta({

@@ -101,7 +101,7 @@ function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumb
   const count = plan.kind === 'additive' ? plan.estimates.length : 1
   return Array.from({ length: count }, (_, set) => {
     const members = numbers.filter(({ truth }, position) => position % count === set && truth !== null)
-    const { statistic, column } = numbers[set]?.name ?? {}
+    const { statistic } = numbers[set]?.name ?? {}
     const sumOf = (each: (member: TrueNumber) => number | null) =>
       members.reduce<number | null>(
         (sum, member) => {
@@ -114,10 +114,7 @@ function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumb
     const theoretical = sumOf((member) => member.expectedAbsoluteError)
     const bound = sumOf((member) => member.expectedAbsoluteError ?? member.expectedAbsoluteErrorBound)
     return {
-      name: {
-        ...(statistic === undefined ? {} : { statistic }),
-        ...(column === undefined ? {} : { column }),
-      },
+      name: statistic === undefined ? {} : { statistic },
       /** What the errors are added to. */
       sumOfNone: members.length === 0 ? Number.NaN : 0,
       sumOfTruths: members.reduce((sum, { truth }) => sum + Math.abs(truth ?? 0), 0),

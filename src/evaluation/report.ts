@@ -48,9 +48,8 @@ export interface ShownNumber extends NumberName {
 
 /** Errors of numbers in one unit, added up (L1). A number without a truth is left out. */
 export interface EvaluatedTotal {
-  /** Of groups, whose statistics have units of their own: which one. */
+  /** Name of the statistic, for groups: each has a unit of its own. */
   readonly statistic?: string
-  readonly column?: string
   readonly totalAbsoluteError: AbsoluteErrorFigure
   /** 100 sum |noisy - truth| / sum |truth|; null where all truths are 0. */
   readonly relativeTotalErrorPercent: Figure
@@ -59,7 +58,6 @@ export interface EvaluatedTotal {
 /** As {@link EvaluatedTotal}, of one answer. */
 export interface ShownTotal {
   readonly statistic?: string
-  readonly column?: string
   readonly totalAbsoluteError: number | null
   readonly relativeTotalErrorPercent: number | null
 }

@@ -1,5 +1,5 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import type { Estimate } from '../planner/additive.ts'
+import { type Estimate, statisticName } from '../planner/additive.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan, QuantilePlan } from '../planner/plan-kinds.ts'
 import { accuracyReport, report } from '../planner/report.ts'
@@ -12,11 +12,11 @@ import { numberFromDecimal } from '../privacy/decimal.ts'
  * is for datasets whose people are made up, and nothing that answers a query needs it.
  */
 
-/** Which number of an answer: of which cell, which statistic of a group, or which percentile; nothing where it is the only one. */
+/** Identifies a number of an answer by its cell, its statistic within a group, or its percentile. Empty for a single number. */
 export interface NumberName {
   readonly key?: Readonly<Record<string, CellLabel>>
+  /** Its name in the group's values. */
   readonly statistic?: string
-  readonly column?: string
   readonly p?: number
 }
 
@@ -47,7 +47,7 @@ export interface AnswerNumber {
 export function answerNumbers({ result, accuracy: { halfWidth } }: Report): readonly AnswerNumber[] {
   if ('value' in result) return [{ value: result.value, halfWidth }]
   if ('cells' in result) return result.cells.map(({ value }) => ({ value, halfWidth }))
-  if ('groups' in result) return result.groups.flatMap(({ values }) => values)
+  if ('groups' in result) return result.groups.flatMap(({ values }) => Object.values(values))
   if ('percentiles' in result) return result.percentiles.map(({ value }) => ({ value, halfWidth }))
   throw new RangeError('a selection is not made of numbers')
 }
@@ -63,7 +63,8 @@ export function numberNames(plan: AdditivePlan | QuantilePlan): readonly NumberN
   if (groupings.length === 0) return [{}]
   const keys = cellKeys(groupings)
   if (query.kind !== 'groupBy') return keys.map((key) => ({ key }))
-  return keys.flatMap((key) => query.statistics.map(({ kind, ...of }) => ({ key, statistic: kind, ...of })))
+  const statistics = query.statistics.map(statisticName)
+  return keys.flatMap((key) => statistics.map((statistic) => ({ key, statistic })))
 }
 
 /**
@@ -91,7 +92,7 @@ export function exactEstimates(
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
     if (rows === 0) return { ...UNKNOWN, name }
     const accuracy = accuracyAt(rows)
-    const { expectedAbsoluteError } = accuracy.estimates?.[place] ?? accuracy
+    const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
     const linear = isLinear(estimate)
     return {
       name,

@@ -3,7 +3,7 @@ import { accuracy } from '../mechanisms/mechanism.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import type { Estimate, RowCount } from './additive.ts'
+import { type Estimate, type RowCount, statisticName } from './additive.ts'
 import type { Statistic } from './aggregate.ts'
 import { cellKeys } from './grouping.ts'
 import type { AdditivePlan } from './plan-kinds.ts'
@@ -109,9 +109,20 @@ export function accuracyOfAdditive(plan: AdditivePlan, supposedRows?: number): A
     confidence: plan.confidence,
     halfWidth: single?.halfWidth ?? null,
     expectedAbsoluteError: single?.expectedAbsoluteError ?? null,
-    ...(each.length === 1 ? {} : { estimates: each }),
+    ...(each.length === 1
+      ? {}
+      : {
+          estimates: Object.fromEntries(
+            namesOf(plan).map((name, place) => [name, each[place] ?? UNKNOWN_ERROR]),
+          ),
+        }),
     ...partsOf(plan),
   }
+}
+
+/** The names of a plan's estimates in answers, if there may be several. */
+function namesOf({ query }: AdditivePlan): readonly string[] {
+  return query.kind === 'groupBy' ? query.statistics.map(statisticName) : []
 }
 
 /** The half-widths of the statistics that estimates are made from, which hold together, where an estimate needs several. */
@@ -153,13 +164,20 @@ export function reportEstimates(plan: AdditivePlan, noisy: readonly (readonly bi
     }))
     return { result: { cells }, accuracy: before }
   }
-  const parts = estimates.map((estimate) => ({ estimate, errors: errorsOf(plan, estimate) }))
+  const names = namesOf(plan)
+  const parts = estimates.map((estimate, place) => ({
+    name: names[place] ?? '',
+    estimate,
+    errors: errorsOf(plan, estimate),
+  }))
   const groups = keys.map((key, cell) => ({
     key,
-    values: parts.map(({ estimate, errors }) => {
-      const { value, halfWidth } = released(plan, estimate, errors, noisy, cell)
-      return { value, halfWidth }
-    }),
+    values: Object.fromEntries(
+      parts.map(({ name, estimate, errors }) => {
+        const { value, halfWidth } = released(plan, estimate, errors, noisy, cell)
+        return [name, { value, halfWidth }]
+      }),
+    ),
   }))
   return { result: { groups } satisfies Result, accuracy: before }
 }

@@ -127,6 +127,11 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
   }
 }
 
+/** Returns the name of a group's statistic in answers: its kind, or its kind and column, such as `mean_Age`. */
+export function statisticName(statistic: GroupStatistic): string {
+  return 'column' in statistic ? `${statistic.kind}_${statistic.column}` : statistic.kind
+}
+
 /** Columns whose sum about the middle is measured for another statistic, so that their sum needs no measurement of its own. */
 function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<string> {
   return new Set(
@@ -231,7 +236,7 @@ function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimit
         'keys',
         dataset,
         limits,
-        query.statistics.length,
+        query.statistics.map(statisticName),
       )
     case 'count':
     case 'sum':
@@ -250,7 +255,7 @@ function planTable(
   field: string,
   dataset: Dataset,
   { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
-  estimates = 0,
+  statistics: readonly string[] = [],
 ): readonly Grouping[] {
   const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
   const repeated = groupings.findIndex(
@@ -261,20 +266,23 @@ function planTable(
   if (cells > maxCells) {
     throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are answered`)
   }
-  const frame = LONGEST_CELL_FRAME + estimates * LONGEST_ESTIMATE
-  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), frame)
+  const longestValues = statistics.reduce(
+    (sum, name) => sum + JSON.stringify(name).length + LONGEST_ESTIMATE,
+    LONGEST_CELL_FRAME,
+  )
+  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), longestValues)
   if (cells * longestCell > maxCharacters) {
     throw refuseField('query-does-not-fit', field, 'span too many cells of too long names for one answer')
   }
   return groupings
 }
 
-/** What a cell has around its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
+/** Characters of a cell without its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
 const LONGEST_CELL_FRAME = 50
-/** What each of several estimates adds: `{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`. */
+/** Characters that a statistic of a group adds beside its name: `:{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`. */
 const LONGEST_ESTIMATE = 80
 
-/** The characters of one column's part of a cell's key, at the most. */
+/** Largest number of characters of one column's part of a cell's key. */
 function longestKey({ column, labels }: Grouping): number {
   return Math.max(...labels.map((label) => JSON.stringify({ [column]: label }).length))
 }

@@ -9,11 +9,11 @@ type CellKey = Readonly<Record<string, CellLabel>>
 export type Result =
   | { readonly value: number }
   | { readonly cells: readonly { readonly key: CellKey; readonly value: number }[] }
-  /** One value for each statistic of each group, in the order of the query's. */
+  /** Values by the names of the query's statistics, in their order. */
   | {
       readonly groups: readonly {
         readonly key: CellKey
-        readonly values: readonly { readonly value: number; readonly halfWidth: number }[]
+        readonly values: Readonly<Record<string, { readonly value: number; readonly halfWidth: number }>>
       }[]
     }
   /** Best first; the gap is to the next one, in rows. */
@@ -97,11 +97,10 @@ export interface AccuracyReport {
    * best (a selection), or its rank (a quantile).
    */
   readonly unit?: 'rows'
-  /** Of a query for several statistics: of each. */
-  readonly estimates?: readonly {
-    readonly halfWidth: number | null
-    readonly expectedAbsoluteError: number | null
-  }[]
+  /** Of a query for several statistics: the accuracy of each, by its name. */
+  readonly estimates?: Readonly<
+    Record<string, { readonly halfWidth: number | null; readonly expectedAbsoluteError: number | null }>
+  >
   /** Of the noisy sums and counts that values are made from, where there are several: these hold together. */
   readonly statistics?: readonly (ErrorReport & { readonly statistic: string; readonly column?: string })[]
   /** Of a selection with gaps: of each of them, and they hold together. */

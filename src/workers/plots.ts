@@ -133,6 +133,7 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   const values = 'values' in evaluated ? evaluated.values : []
   const noisy = 'values' in evaluated ? (evaluated.shown[0]?.values ?? []) : []
   const labels = values.map(({ key }) => key)
+  const what = values[0]?.statistic ?? kind
   const keys = Object.keys(labels[0] ?? {})
   if (keys.length === 0 || new Set(labels.map((key) => JSON.stringify(key))).size < values.length)
     throw refuseField(
@@ -152,7 +153,7 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
     ]
   })
   const unit = kind === 'contingency' || kind === 'histogram' ? { unit: 'rows' } : {}
-  return { plot: 'noisy-table', title: `Noisy ${kind}: ${dataset}`, keys, cells, confidence, ...unit }
+  return { plot: 'noisy-table', title: `Noisy ${what}: ${dataset}`, keys, cells, confidence, ...unit }
 }
 
 function labelText(label: CellLabel): string {

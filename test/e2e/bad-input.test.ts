@@ -138,6 +138,11 @@ describe('each gets a clear problem document, and costs nothing', () => {
       'is required',
     ],
     [
+      '{"kind":"groupBy","keys":["Sex"],"statistics":[{"kind":"count"},{"kind":"sum","column":"Age"},{"kind":"mean","column":"Age"},{"kind":"sum","column":"Age"}],"epsilon":1}',
+      'statistics.3',
+      'must not repeat an earlier statistic',
+    ],
+    [
       '{"kind":"noisyMax","candidates":{"predicates":[{"name":"a","where":{"column":"Age","op":">","value":1}},{"name":"b","were":1,"where":{"column":"Age","op":">","value":1}}]},"epsilon":1}',
       'candidates.predicates.1.were',
       'is not a field of this request',

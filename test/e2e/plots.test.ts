@@ -56,7 +56,7 @@ describe.each([
         epsilon: 1,
       },
     },
-    ['M', 'F'],
+    ['M', 'F', 'Noisy mean_Age: census'],
   ],
 ])('GET %s of %j', (address, parameters, expected) => {
   const asTexts = Object.fromEntries(

@@ -115,10 +115,16 @@ describe('numbers are as close to the truth as stated', () => {
       const group = people
         .filter(({ age, sex, married: status }) => age >= 30 && sex === key.Sex && status === key.Married)
         .map(({ age }) => age)
-      const truths = [group.length, group.length * mean(group), mean(group), Math.sqrt(variance(group))]
-      for (const [position, truth] of truths.entries()) {
-        const { value, halfWidth } = values[position] ?? { value: Number.NaN, halfWidth: 0 }
-        expect(Math.abs(value - truth), `${JSON.stringify(key)} ${position}`).toBeLessThan(15 * halfWidth)
+      const truths = {
+        count: group.length,
+        sum_Age: group.length * mean(group),
+        mean_Age: mean(group),
+        standardDeviation_Age: Math.sqrt(variance(group)),
+      }
+      expect(Object.keys(values)).toEqual(Object.keys(truths))
+      for (const [name, truth] of Object.entries(truths)) {
+        const { value, halfWidth } = values[name] ?? { value: Number.NaN, halfWidth: 0 }
+        expect(Math.abs(value - truth), `${JSON.stringify(key)} ${name}`).toBeLessThan(15 * halfWidth)
       }
     }
   })

@@ -124,18 +124,24 @@ describe('what an answer shows', () => {
       { Member: true },
       { Member: null },
     ])
-    expect(result.groups.map(({ values }) => values.map(({ value }) => value))).toEqual([
+    const names = ['mean_Age', 'count', 'sum_Age']
+    expect(result.groups.map(({ values }) => Object.keys(values))).toEqual([names, names, names])
+    expect(result.groups.map(({ values }) => Object.values(values).map(({ value }) => value))).toEqual([
       [40, 10, 400],
       [60, 1000, 60_000],
       [120, 10, 1200],
     ])
-    const halfWidths = result.groups.map(({ values }) => values.map(({ halfWidth }) => halfWidth))
+    const halfWidths = result.groups.map(({ values }) =>
+      Object.values(values).map(({ halfWidth }) => halfWidth),
+    )
     const [few = [], many = []] = halfWidths
     // A mean over more rows is better known; counts and sums err alike everywhere, as was foreseen.
     expect(many[0]).toBeLessThan(few[0] ?? 0)
     expect(many.slice(1)).toEqual(few.slice(1))
     expect(accuracy).toMatchObject({ halfWidth: null, expectedAbsoluteError: null })
-    expect(accuracy.estimates?.map(({ halfWidth }) => halfWidth)).toEqual([null, ...few.slice(1)])
+    expect(
+      Object.entries(accuracy.estimates ?? {}).map(([name, { halfWidth }]) => [name, halfWidth]),
+    ).toEqual(names.map((name, place) => [name, [null, ...few.slice(1)][place]]))
     expect(accuracy.statistics?.map(({ statistic, column }) => [statistic, column])).toEqual([
       ['sum about the middle', 'Age'],
       ['count', undefined],

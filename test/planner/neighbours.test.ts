@@ -36,7 +36,11 @@ const estimateQuery = asked(
     fc.record({
       kind: fc.constant('groupBy'),
       keys,
-      statistics: fc.array(groupStatistic, { minLength: 1, maxLength: 3 }),
+      statistics: fc.uniqueArray(groupStatistic, {
+        minLength: 1,
+        maxLength: 3,
+        selector: (statistic) => JSON.stringify(statistic),
+      }),
     }),
     fc.record({
       kind: fc.constant('contingency'),
