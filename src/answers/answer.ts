@@ -2,15 +2,13 @@ import type { Dataset } from '../catalog/dataset.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
-import { cellCount } from '../planner/aggregate.ts'
 import { type BatchPlan, planBatch } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
-import type { Plan } from '../planner/plan-kinds.ts'
-import { LARGEST_ANSWER, type PlanLimits } from '../planner/plan-limits.ts'
+import { LARGEST_ANSWER, type PlanLimits } from '../planner/plan-kind.ts'
+import type { Plan, Released } from '../planner/plan-kinds.ts'
+import { mostValues, replacementLoss } from '../planner/plan-kinds.ts'
 import { priceOf } from '../planner/price.ts'
-import { replacementLoss } from '../planner/replacement.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import type { Released } from '../planner/report-kinds.ts'
 import { type Amount, amountNumbers, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
@@ -197,19 +195,6 @@ function planQueries(
     throw refuseField('query-does-not-fit', 'queries', rule)
   }
   return planBatch(plans, dataset.accounting)
-}
-
-/** How many values an answer has at the most; those of selections are few. */
-function mostValues(planned: Plan): number {
-  switch (planned.kind) {
-    case 'additive':
-      return cellCount(planned.aggregate) * planned.estimates.length
-    case 'noisy-max':
-    case 'quantile':
-      return 0
-    case 'key-selection':
-      return planned.maxKeys
-  }
 }
 
 /** What a preview is made against. */

@@ -6,20 +6,67 @@ import { selectNoisyMax } from '../mechanisms/noisy-max.ts'
 import { selectQuantile } from '../mechanisms/quantile.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import { type Aggregate, cellCount } from '../planner/aggregate.ts'
-import type { AdditivePlan, KeySelectionPlan, Plan, QuantilePlan } from '../planner/plan-kinds.ts'
-import type { Released } from '../planner/report-kinds.ts'
+import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { KeySelectionPlan } from '../planner/kinds/key-selection.ts'
+import type { QuantilePlan } from '../planner/kinds/quantile.ts'
+import type { Plan, PlanKindName, PlanOf, Released, ReleaseOf } from '../planner/plan-kinds.ts'
 
-/**
- * The exact integers that a plan reads from the data, by kind of plan. They leave only through {@link releaseAggregate}. They
- * can be sent to a worker thread (structured clone).
- */
-export type ExactAggregate =
+/** Exact integers read from the data, by kind of plan. They can be sent to a worker thread (structured clone). */
+interface ExactTypes {
   /** One array per statistic, one integer per cell, in grid units. */
-  | { readonly kind: 'additive'; readonly integers: readonly (readonly bigint[])[] }
+  readonly additive: { readonly kind: 'additive'; readonly integers: readonly (readonly bigint[])[] }
   /** The number of rows of each candidate. */
-  | { readonly kind: 'noisy-max'; readonly scores: readonly bigint[] }
-  | { readonly kind: 'quantile'; readonly values: IndexCounts }
-  | { readonly kind: 'key-selection'; readonly texts: TextCounts }
+  readonly 'noisy-max': { readonly kind: 'noisy-max'; readonly scores: readonly bigint[] }
+  readonly quantile: { readonly kind: 'quantile'; readonly values: IndexCounts }
+  readonly 'key-selection': { readonly kind: 'key-selection'; readonly texts: TextCounts }
+}
+
+/** The exact integers that a plan reads from the data. They leave only through {@link prepareRelease}. */
+export type ExactAggregate = ExactTypes[PlanKindName]
+
+/** The exact integers that a plan of one kind reads. */
+export type ExactOf<Kind extends PlanKindName> = { [K in Kind]: ExactTypes[K] & { readonly kind: K } }[Kind]
+
+/** Draws one release with fresh noise. */
+export type DrawRelease<Kind extends PlanKindName = PlanKindName> = (
+  noiseSource: UniformSource,
+) => Promise<ReleaseOf<Kind>>
+
+/** How plans of one kind read the data and release it. */
+interface ReleaseSteps<Kind extends PlanKindName> {
+  readonly read: (plan: PlanOf<Kind>, engine: Engine) => Promise<ExactOf<Kind>>
+  readonly prepare: (plan: PlanOf<Kind>, exact: ExactOf<Kind>) => DrawRelease<Kind>
+}
+
+const releaseSteps: { readonly [Kind in PlanKindName]: ReleaseSteps<Kind> } = {
+  additive: {
+    read: async (plan, engine) => ({ kind: 'additive', integers: await readCells(engine, plan) }),
+    prepare: releaseEstimates,
+  },
+  'noisy-max': {
+    read: async (plan, engine) => ({ kind: 'noisy-max', scores: (await readCells(engine, plan)).flat() }),
+    prepare:
+      ({ measurement }, { scores }) =>
+      async (noiseSource) => ({
+        kind: 'noisy-max',
+        selected: selectNoisyMax(measurement, scores, noiseSource),
+      }),
+  },
+  quantile: {
+    read: async ({ dataset, counting }, engine) => ({
+      kind: 'quantile',
+      values: await engine.countIndexes(dataset, counting),
+    }),
+    prepare: releaseQuantiles,
+  },
+  'key-selection': {
+    read: async ({ dataset, counting }, engine) => ({
+      kind: 'key-selection',
+      texts: await engine.countTexts(dataset, counting),
+    }),
+    prepare: prepareKeyRelease,
+  },
+}
 
 /**
  * Reads what a plan asks of the data and releases it through the plan's mechanism. Only the noisy values depend on the data.
@@ -34,17 +81,11 @@ export async function release(plan: Plan, engine: Engine, noiseSource: UniformSo
  * Reads what a plan asks of the data.
  * @throws EngineFailure
  */
-export async function readAggregate(plan: Plan, engine: Engine): Promise<ExactAggregate> {
-  switch (plan.kind) {
-    case 'additive':
-      return { kind: 'additive', integers: await readCells(engine, plan) }
-    case 'noisy-max':
-      return { kind: 'noisy-max', scores: (await readCells(engine, plan)).flat() }
-    case 'quantile':
-      return { kind: 'quantile', values: await engine.countIndexes(plan.dataset, plan.counting) }
-    case 'key-selection':
-      return { kind: 'key-selection', texts: await engine.countTexts(plan.dataset, plan.counting) }
-  }
+export function readAggregate<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+  engine: Engine,
+): Promise<ExactOf<Kind>> {
+  return releaseSteps[plan.kind].read(plan, engine)
 }
 
 /**
@@ -53,65 +94,60 @@ export async function readAggregate(plan: Plan, engine: Engine): Promise<ExactAg
  * @throws RangeError if the data was read for another kind of plan; and whatever the source of randomness throws. Nothing
  * is released then.
  */
-export async function releaseAggregate(
-  plan: Plan,
-  exact: ExactAggregate,
+export async function releaseAggregate<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+  exact: ExactOf<Kind>,
   noiseSource: UniformSource,
-): Promise<Released> {
+): Promise<ReleaseOf<Kind>> {
   return prepareRelease(plan, exact)(noiseSource)
 }
-
-/** Draws one release with fresh noise. */
-export type DrawRelease = (noiseSource: UniformSource) => Promise<Released>
 
 /**
  * Prepares repeated releases of the same data under the same plan: whatever depends on these alone is computed once.
  * @throws RangeError if the data was read for another kind of plan.
  */
-export function prepareRelease(plan: Plan, exact: ExactAggregate): DrawRelease {
-  if (plan.kind === 'additive' && exact.kind === 'additive')
-    return (noiseSource) => releaseEstimates(plan, exact.integers, noiseSource)
-  if (plan.kind === 'noisy-max' && exact.kind === 'noisy-max')
-    return async (noiseSource) => ({
-      kind: 'noisy-max',
-      selected: selectNoisyMax(plan.measurement, exact.scores, noiseSource),
-    })
-  if (plan.kind === 'quantile' && exact.kind === 'quantile')
-    return (noiseSource) => releaseQuantiles(plan, exact.values, noiseSource)
-  if (plan.kind === 'key-selection' && exact.kind === 'key-selection')
-    return prepareKeyRelease(plan, exact.texts)
-  throw new RangeError('what was read is not what the plan asks for')
+export function prepareRelease<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+  exact: ExactOf<Kind>,
+): DrawRelease<Kind> {
+  if (plan.kind !== exact.kind) throw new RangeError('what was read is not what the plan asks for')
+  return releaseSteps[plan.kind].prepare(plan, exact)
 }
 
-async function releaseEstimates(
+function releaseEstimates(
   { measurements }: AdditivePlan,
-  integers: readonly (readonly bigint[])[],
-  noiseSource: UniformSource,
-): Promise<Released> {
-  const noisy: (readonly bigint[])[] = []
-  for (const [statistic, measurement] of measurements.entries()) {
-    noisy.push(addNoise(measurement, expectDefined(integers[statistic]), noiseSource))
-    // Ten thousand cells take milliseconds: yield to other requests in between.
-    if (statistic + 1 < measurements.length) await setImmediate()
+  { integers }: ExactOf<'additive'>,
+): DrawRelease<'additive'> {
+  return async (noiseSource) => {
+    const noisy: (readonly bigint[])[] = []
+    for (const [statistic, measurement] of measurements.entries()) {
+      noisy.push(addNoise(measurement, expectDefined(integers[statistic]), noiseSource))
+      // Ten thousand cells take milliseconds: yield to other requests in between.
+      if (statistic + 1 < measurements.length) await setImmediate()
+    }
+    return { kind: 'additive', noisy }
   }
-  return { kind: 'additive', noisy }
 }
 
-async function releaseQuantiles(
+function releaseQuantiles(
   { measurements }: QuantilePlan,
-  values: IndexCounts,
-  noiseSource: UniformSource,
-): Promise<Released> {
-  const indexes: bigint[] = []
-  for (const measurement of measurements) {
-    indexes.push(selectQuantile(measurement, values, noiseSource))
-    // Over a million values each takes a tenth of a second: yield to other requests in between.
-    await setImmediate()
+  { values }: ExactOf<'quantile'>,
+): DrawRelease<'quantile'> {
+  return async (noiseSource) => {
+    const indexes: bigint[] = []
+    for (const measurement of measurements) {
+      indexes.push(selectQuantile(measurement, values, noiseSource))
+      // Over a million values each takes a tenth of a second: yield to other requests in between.
+      await setImmediate()
+    }
+    return { kind: 'quantile', indexes }
   }
-  return { kind: 'quantile', indexes }
 }
 
-function prepareKeyRelease({ measurement }: KeySelectionPlan, { texts, counts }: TextCounts): DrawRelease {
+function prepareKeyRelease(
+  { measurement }: KeySelectionPlan,
+  { texts: { texts, counts } }: ExactOf<'key-selection'>,
+): DrawRelease<'key-selection'> {
   const keyAt = (position: number) => expectDefined(texts[position])
   if (measurement.mechanism === 'thresholded-geometric')
     return async (noiseSource) => {

@@ -1,6 +1,6 @@
 import type { ExactAggregate } from '../answers/release.ts'
 import { noisyMaxMasses } from '../mechanisms/noisy-max.ts'
-import type { NoisyMaxPlan } from '../planner/plan-kinds.ts'
+import type { NoisyMaxPlan } from '../planner/kinds/noisy-max.ts'
 import type { Result } from '../planner/report-kinds.ts'
 import type { EvaluationSize } from './limits.ts'
 import { moments } from './moments.ts'

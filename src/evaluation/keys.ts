@@ -1,6 +1,6 @@
 import type { ExactAggregate } from '../answers/release.ts'
 import { keepProbability } from '../mechanisms/key-selection.ts'
-import type { KeySelectionPlan } from '../planner/plan-kinds.ts'
+import type { KeySelectionPlan } from '../planner/kinds/key-selection.ts'
 import type { Result } from '../planner/report-kinds.ts'
 import { charactersOfKey, type EvaluationSize, MOST_CHARACTERS_OF_KEYS } from './limits.ts'
 import { moments } from './moments.ts'

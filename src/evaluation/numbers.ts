@@ -1,4 +1,5 @@
-import type { AdditivePlan, QuantilePlan } from '../planner/plan-kinds.ts'
+import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import type { EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
 import type { EvaluatedNumbers, ShownNumber } from './report.ts'

@@ -1,4 +1,5 @@
-import type { Released, Report } from '../planner/report-kinds.ts'
+import type { Released } from '../planner/plan-kinds.ts'
+import type { Report } from '../planner/report-kinds.ts'
 import type { Evaluation } from './report.ts'
 
 /** Sums over the runs so far. */

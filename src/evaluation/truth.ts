@@ -1,10 +1,11 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
 import { type Estimate, statisticName } from '../planner/additive.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
-import type { AdditivePlan, QuantilePlan } from '../planner/plan-kinds.ts'
+import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { QuantilePlan } from '../planner/kinds/quantile.ts'
+import { percentagesOf } from '../planner/kinds/quantile.ts'
 import { accuracyReport, report } from '../planner/report.ts'
 import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
-import { percentagesOf } from '../planner/selection.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 
 /*

@@ -6,7 +6,7 @@ import { numberFromRational } from '../privacy/rational.ts'
 import { type Estimate, type RowCount, statisticName } from './additive.ts'
 import type { Statistic } from './aggregate.ts'
 import { cellKeys } from './grouping.ts'
-import type { AdditivePlan } from './plan-kinds.ts'
+import type { AdditivePlan } from './kinds/additive.ts'
 import type {
   AccuracyReport,
   ErrorReport,

@@ -4,7 +4,7 @@ import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
-import { LARGEST_ANSWER, type PlanLimits } from './plan-limits.ts'
+import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
 
 /** The kinds of query that are answered by adding noise to sums and counts. */

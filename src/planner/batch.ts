@@ -1,8 +1,7 @@
 import { type Accounting, type Amount, addAmounts, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
-import type { Predicate } from './aggregate.ts'
 import { disjointness } from './disjoint.ts'
-import type { Plan } from './plan-kinds.ts'
+import { type Plan, rowsThatCount } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
 import { disjointQueriesMoved } from './stability.ts'
 
@@ -49,21 +48,6 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
     compareAmounts(next.price, best.price) < 0 ? next : best,
   )
   return { plans, groups, price, sumOfPrices }
-}
-
-/**
- * What a row must satisfy to have any part in a plan's release. Statistics, cells, candidates, ranks and keys are all
- * counted among these rows only, and where a plan leans on a public number of rows that is the same for neighbours.
- */
-function rowsThatCount(plan: Plan): Predicate | undefined {
-  switch (plan.kind) {
-    case 'additive':
-    case 'noisy-max':
-      return plan.aggregate.where
-    case 'quantile':
-    case 'key-selection':
-      return plan.counting.where
-  }
 }
 
 type Disjoint = (one: number, other: number) => boolean

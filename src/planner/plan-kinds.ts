@@ -1,70 +1,56 @@
-import type { Query } from '../../schemas/query.ts'
-import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
-import type { KeyCountMeasurement, KeyPresenceMeasurement } from '../mechanisms/key-selection.ts'
-import type { Measurement } from '../mechanisms/measurement.ts'
-import type { NoisyMaxMeasurement } from '../mechanisms/noisy-max.ts'
-import type { QuantileMeasurement } from '../mechanisms/quantile.ts'
-import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
-import type { AdditiveQuery, Estimate } from './additive.ts'
-import type { Aggregate, ValueCounting } from './aggregate.ts'
-import type { CellLabel, Grouping } from './grouping.ts'
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { Predicate } from './aggregate.ts'
+import { type AdditivePlan, type AdditiveRelease, additive } from './kinds/additive.ts'
+import { type KeySelectionPlan, type KeySelectionRelease, keySelection } from './kinds/key-selection.ts'
+import { type NoisyMaxPlan, type NoisyMaxRelease, noisyMax } from './kinds/noisy-max.ts'
+import { type QuantilePlan, type QuantileRelease, quantile } from './kinds/quantile.ts'
+import type { PlanKind } from './plan-kind.ts'
 
-/** Everything that is decided about a query before any data is read: it depends on public facts only. */
-export type Plan = AdditivePlan | NoisyMaxPlan | QuantilePlan | KeySelectionPlan
-
-/** What every plan holds. */
-export interface PlanFacts {
-  readonly dataset: Dataset
-  /** The price in epsilon and delta. */
-  readonly loss: PrivacyLoss
-  /** The price in zero-concentrated differential privacy, rounded up; left out where the mechanism has none. */
-  readonly rho?: RhoPico
-  /** That of every half-width stated. */
-  readonly confidence: number
+/** Plan and release of each kind. A new kind is a file in `kinds/`, an entry here and one in {@link planKinds}. */
+interface PlanTypes {
+  readonly additive: { readonly plan: AdditivePlan; readonly release: AdditiveRelease }
+  readonly 'noisy-max': { readonly plan: NoisyMaxPlan; readonly release: NoisyMaxRelease }
+  readonly quantile: { readonly plan: QuantilePlan; readonly release: QuantileRelease }
+  readonly 'key-selection': { readonly plan: KeySelectionPlan; readonly release: KeySelectionRelease }
 }
 
-/** Sums and counts, noise, and what people read from them. */
-export interface AdditivePlan extends PlanFacts {
-  readonly kind: 'additive'
-  readonly query: AdditiveQuery
-  readonly aggregate: Aggregate
-  /** One for each of the aggregate's statistics. */
-  readonly measurements: readonly Measurement[]
-  readonly groupings: readonly Grouping[]
-  readonly estimates: readonly Estimate[]
+export type PlanKindName = keyof PlanTypes
+
+/** Everything that is decided about a query before any data is read. It depends on public facts only. */
+export type Plan = PlanTypes[PlanKindName]['plan']
+
+/** Values that carry noise and may leave the service, by kind of plan. */
+export type Released = PlanTypes[PlanKindName]['release']
+
+/** Plan of one kind. Functions that are generic in the kind find its entry in a table without a switch. */
+export type PlanOf<Kind extends PlanKindName> = {
+  [K in Kind]: PlanTypes[K]['plan'] & { readonly kind: K }
+}[Kind]
+
+/** Release of one kind of plan. */
+export type ReleaseOf<Kind extends PlanKindName> = {
+  [K in Kind]: PlanTypes[K]['release'] & { readonly kind: K }
+}[Kind]
+
+/** Everything the planner knows about each kind of plan. */
+export const planKinds: { readonly [Kind in PlanKindName]: PlanKind<PlanOf<Kind>, ReleaseOf<Kind>> } = {
+  additive,
+  'noisy-max': noisyMax,
+  quantile,
+  'key-selection': keySelection,
 }
 
-export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
-export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
-export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
-
-/** The best of declared candidates by their counts: one cell each, or one statistic each. */
-export interface NoisyMaxPlan extends PlanFacts {
-  readonly kind: 'noisy-max'
-  readonly query: NoisyMaxQuery
-  readonly aggregate: Aggregate
-  readonly measurement: NoisyMaxMeasurement
-  /** What the candidates are called, in the order of their counts. */
-  readonly candidates: readonly CellLabel[]
+/** See {@link PlanKind.rowsThatCount}. */
+export function rowsThatCount<Kind extends PlanKindName>(plan: PlanOf<Kind>): Predicate | undefined {
+  return planKinds[plan.kind].rowsThatCount(plan)
 }
 
-/** Grid points of one column by their ranks. */
-export interface QuantilePlan extends PlanFacts {
-  readonly kind: 'quantile'
-  readonly query: QuantileQuery
-  readonly counting: ValueCounting
-  readonly column: NumericColumn
-  readonly measurements: readonly QuantileMeasurement[]
+/** See {@link PlanKind.mostValues}. */
+export function mostValues<Kind extends PlanKindName>(plan: PlanOf<Kind>): number {
+  return planKinds[plan.kind].mostValues(plan)
 }
 
-/** The common values of a column whose values nobody declared. */
-export interface KeySelectionPlan extends PlanFacts {
-  readonly kind: 'key-selection'
-  readonly query: KeySelectionQuery
-  readonly counting: ValueCounting
-  readonly measurement: KeyCountMeasurement | KeyPresenceMeasurement
-  /** More keys than this are cut off: those with the lowest noisy counts, or the last ones. */
-  readonly maxKeys: number
-  /** So are those for which so many characters have no room. */
-  readonly maxCharacters: number
+/** See {@link PlanKind.replacementLoss}. */
+export function replacementLoss<Kind extends PlanKindName>(plan: PlanOf<Kind>): PrivacyLoss {
+  return planKinds[plan.kind].replacementLoss(plan)
 }

@@ -16,11 +16,14 @@ import {
 import { refuseField } from '../privacy/refusal.ts'
 import { type EpsilonRange, leastLoss, refuseTarget, type Target, targetOf } from './accuracy-first.ts'
 import { type AdditiveQuery, type AdditiveShape, planAdditive } from './additive.ts'
+import type { AdditivePlan } from './kinds/additive.ts'
+import { planKeySelection } from './kinds/key-selection.ts'
+import { planNoisyMax } from './kinds/noisy-max.ts'
+import { planQuantiles } from './kinds/quantile.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from './measure.ts'
-import type { AdditivePlan, Plan } from './plan-kinds.ts'
-import type { PlanLimits } from './plan-limits.ts'
+import type { PlanLimits } from './plan-kind.ts'
+import type { Plan } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
-import { planKeySelection, planNoisyMax, planQuantiles } from './selection.ts'
 import { stabilityOf } from './stability.ts'
 
 /**

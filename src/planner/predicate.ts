@@ -9,10 +9,24 @@ import {
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Predicate } from './aggregate.ts'
+import type { Predicate, ValueCounting } from './aggregate.ts'
 
 type Literal = number | string | boolean
 type Comparison = Extract<QueryPredicate, { value: unknown }>
+
+/**
+ * The rows that a query counts, as every aggregate states them.
+ * @throws Refusal as {@link planPredicate}.
+ */
+export function planRows(
+  where: QueryPredicate | undefined,
+  dataset: Dataset,
+): Pick<ValueCounting, 'where' | 'bounding'> {
+  return {
+    ...(where === undefined ? {} : { where: planPredicate(where, dataset, 'where') }),
+    bounding: { kind: 'one-row-each' },
+  }
+}
 
 /**
  * A query's predicate in the language of aggregates: numbers become grid indexes, categories become indexes into the

@@ -1,10 +1,12 @@
 import type { Accounting, Amount } from '../privacy/accounting.ts'
-import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
+import { lossOfReplacement, type PrivacyLoss, type RhoPico } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
+import type { PlanFacts } from './plan-kind.ts'
 
 /**
- * What is charged for a release, in the units that the dataset's budget is counted in.
- * @throws Refusal `unsupported-under-zcdp` for what has no price in rho, where that is what is counted.
+ * Price of a release, in the units of the dataset's budget.
+ * @throws Refusal `unsupported-under-zcdp` for a release without a price in rho where budgets are
+ * counted in rho.
  */
 export function priceOf(
   { loss, rho }: { readonly loss: PrivacyLoss; readonly rho?: RhoPico },
@@ -19,4 +21,9 @@ export function priceOf(
       throw refuseField('unsupported-under-zcdp', 'kind', rule)
     }
   }
+}
+
+/** Loss between datasets that differ by one row replaced, as one row removed and one added. */
+export function replacementLossInTwoSteps({ dataset, loss }: PlanFacts): PrivacyLoss {
+  return lossOfReplacement(loss, dataset.neighbours)
 }

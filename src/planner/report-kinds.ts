@@ -1,5 +1,4 @@
 import type { GaussianCalibration, MechanismName } from '../mechanisms/measurement.ts'
-import type { Selected } from '../mechanisms/noisy-max.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { CellLabel } from './grouping.ts'
 
@@ -114,16 +113,3 @@ export interface Report {
   readonly result: Result
   readonly accuracy: AccuracyReport
 }
-
-/** What noise has made fit to leave; by kind of plan. */
-export type Released =
-  /** One array per statistic, one noisy integer per cell, in output units. */
-  | { readonly kind: 'additive'; readonly noisy: readonly (readonly bigint[])[] }
-  | { readonly kind: 'noisy-max'; readonly selected: readonly Selected[] }
-  /** Grid indexes, one per measurement. */
-  | { readonly kind: 'quantile'; readonly indexes: readonly bigint[] }
-  /** In no order that says anything. */
-  | {
-      readonly kind: 'key-selection'
-      readonly keys: readonly { readonly key: string; readonly noisyCount?: bigint }[]
-    }

@@ -1,28 +1,29 @@
-import { accuracyOfAdditive, noiseOfAdditive, reportEstimates } from './additive-report.ts'
-import type { Plan } from './plan-kinds.ts'
-import type { AccuracyReport, NoiseReport, Released, Report } from './report-kinds.ts'
-import { accuracyOfSelection, noiseOfSelection, reportSelection } from './selection-report.ts'
+import { type PlanKindName, type PlanOf, planKinds, type ReleaseOf } from './plan-kinds.ts'
+import type { AccuracyReport, NoiseReport, Report } from './report-kinds.ts'
 
-/** How a plan's answer is made noisy; public before the query is paid for. */
-export function noiseReport(plan: Plan): NoiseReport {
-  return plan.kind === 'additive' ? noiseOfAdditive(plan) : noiseOfSelection(plan)
+/** Describes how a plan's answer is made noisy. Public before the query is paid for. */
+export function noiseReport<Kind extends PlanKindName>(plan: PlanOf<Kind>): NoiseReport {
+  return planKinds[plan.kind].noise(plan)
 }
 
 /**
- * The accuracy of a plan's answer, computed without data.
+ * Computes the accuracy of a plan's answer without data.
  *
- * @param supposedRows how many rows the caller supposes to count: the accuracy of some estimates depends on it. Whole,
- * at least 1.
+ * @param supposedRows number of rows that the caller supposes to count, at least 1: the accuracy of some estimates
+ * depends on it.
  */
-export function accuracyReport(plan: Plan, supposedRows?: number): AccuracyReport {
-  return plan.kind === 'additive' ? accuracyOfAdditive(plan, supposedRows) : accuracyOfSelection(plan)
+export function accuracyReport<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+  supposedRows?: number,
+): AccuracyReport {
+  return planKinds[plan.kind].accuracy(plan, supposedRows)
 }
 
 /**
- * The answer's numbers from what was released: post-processing, so it may use anything public and costs nothing.
+ * Computes the answer's numbers from a release. This is post-processing: it may use anything public and costs nothing.
  * @throws RangeError where the release is not that of the plan.
  */
-export function report(plan: Plan, released: Released): Report {
-  if (plan.kind === 'additive' && released.kind === 'additive') return reportEstimates(plan, released.noisy)
-  return { result: reportSelection(plan, released), accuracy: accuracyReport(plan) }
+export function report<Kind extends PlanKindName>(plan: PlanOf<Kind>, release: ReleaseOf<Kind>): Report {
+  if (plan.kind !== release.kind) throw new RangeError('a plan reports releases of its own kind only')
+  return planKinds[plan.kind].report(plan, release)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
-import type { AdditivePlan } from '../../src/planner/plan-kinds.ts'
+import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { accuracyReport, noiseReport, report } from '../../src/planner/report.ts'
 import { estimatesOf } from './planned.ts'
 

@@ -1,6 +1,7 @@
 import { query as querySchema } from '../../schemas/query.ts'
+import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { plan } from '../../src/planner/plan.ts'
-import type { AdditivePlan, Plan } from '../../src/planner/plan-kinds.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { people } from './people.ts'

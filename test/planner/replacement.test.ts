@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { replacementLoss } from '../../src/planner/replacement.ts'
+import { replacementLoss } from '../../src/planner/plan-kinds.ts'
 import { epsilonNumber, lossOfTwoSteps, NO_LOSS } from '../../src/privacy/loss.ts'
 import { people } from './people.ts'
 import { planOf } from './planned.ts'

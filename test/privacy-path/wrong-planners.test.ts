@@ -144,7 +144,7 @@ const MISTAKES: readonly {
     name: 'every percentile at the whole epsilon',
     mutations: [
       {
-        file: 'planner/selection.ts',
+        file: 'planner/kinds/quantile.ts',
         find: 'shares[part] ?? NO_LOSS.epsilonNano',
         replace: 'loss.epsilonNano',
       },

@@ -4,8 +4,9 @@ import {
   type SparseVectorMeasurement,
   sparseVectorZeroConcentratedMap,
 } from '../../src/mechanisms/sparse-vector.ts'
+import type { NoisyMaxPlan } from '../../src/planner/kinds/noisy-max.ts'
 import type { plan } from '../../src/planner/plan.ts'
-import type { NoisyMaxPlan, Plan } from '../../src/planner/plan-kinds.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { NO_LOSS, rhoNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
@@ -322,7 +323,7 @@ describe('a price in rho with a mistake is seen', () => {
     ],
     [
       'one percentile of three',
-      'planner/selection.ts',
+      'planner/kinds/quantile.ts',
       'rhoTogether(measurements.map(',
       'rhoTogether(measurements.slice(0, 1).map(',
       [{ kind: 'percentile', column: 'Balance', p: [20, 50, 62.5], epsilon: 1 }],

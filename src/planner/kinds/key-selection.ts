@@ -1,0 +1,117 @@
+import type { Query } from '../../../schemas/query.ts'
+import type { Dataset } from '../../catalog/dataset.ts'
+import {
+  calibrateKeyCounts,
+  calibrateKeyPresence,
+  type KeySelectionMeasurement,
+  keySelectionAccuracy,
+} from '../../mechanisms/key-selection.ts'
+import type { PrivacyLoss } from '../../privacy/loss.ts'
+import { numberFromRational } from '../../privacy/rational.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import type { ValueCounting } from '../aggregate.ts'
+import { LARGEST_ANSWER, type PlanFacts, type PlanKind, type PlanLimits } from '../plan-kind.ts'
+import { planRows, requireColumn } from '../predicate.ts'
+import { replacementLossInTwoSteps } from '../price.ts'
+import type { AccuracyReport, Result } from '../report-kinds.ts'
+import { stabilityOfValueCounts } from '../stability.ts'
+
+export type KeySelectionQuery = Extract<Query, { kind: 'keySelection' }>
+
+/** Plan that releases the common values of a column whose values are not declared. */
+export interface KeySelectionPlan extends PlanFacts {
+  readonly kind: 'key-selection'
+  readonly query: KeySelectionQuery
+  readonly counting: ValueCounting
+  readonly measurement: KeySelectionMeasurement
+  /** Largest number of keys in an answer. Those with the lowest noisy counts, or the last ones, are cut off. */
+  readonly maxKeys: number
+  /** Largest number of characters of an answer's keys. Keys that exceed it are cut off. */
+  readonly maxCharacters: number
+}
+
+/** Keys in an arbitrary order, which must not be shown. */
+export interface KeySelectionRelease {
+  readonly kind: 'key-selection'
+  readonly keys: readonly { readonly key: string; readonly noisyCount?: bigint }[]
+}
+
+/** @throws Refusal `query-does-not-fit` for a column whose values are declared, or numbers. */
+export function planKeySelection(
+  query: KeySelectionQuery,
+  dataset: Dataset,
+  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
+  confidence: number,
+): (loss: PrivacyLoss) => KeySelectionPlan {
+  const column = requireColumn(dataset, query.column, 'column')
+  if (column.type !== 'string') {
+    const rule = `is for free text; ${column.name} is of type ${column.type}: use a histogram or noisyMax`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const counting = { ...planRows(query.where, dataset), column: column.name }
+  return ({ epsilonNano, deltaAtto }) => {
+    const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
+    const measurement = calibrate(stabilityOfValueCounts(dataset), epsilonNano, deltaAtto)
+    return {
+      kind: 'key-selection',
+      query,
+      dataset,
+      loss: measurement.loss,
+      confidence,
+      counting,
+      measurement,
+      maxKeys: maxCells,
+      maxCharacters,
+    }
+  }
+}
+
+/** Keys of a column whose values are not declared. */
+export const keySelection: PlanKind<KeySelectionPlan, KeySelectionRelease> = {
+  rowsThatCount: ({ counting }) => counting.where,
+  mostValues: ({ maxKeys }) => maxKeys,
+  replacementLoss: replacementLossInTwoSteps,
+  noise({ dataset: { neighbours }, measurement }) {
+    if (measurement.mechanism === 'near-truncated-geometric')
+      return { mechanism: measurement.mechanism, neighbours }
+    return {
+      mechanism: measurement.mechanism,
+      neighbours,
+      scale: numberFromRational(measurement.scale),
+      threshold: Number(measurement.threshold),
+    }
+  },
+  accuracy,
+  report: (plan, { keys }) => ({ result: reportKeys(plan, keys), accuracy: accuracy(plan) }),
+}
+
+function accuracy({ confidence, measurement }: KeySelectionPlan): AccuracyReport {
+  const { rowsForConfidence, count } = keySelectionAccuracy(measurement, confidence)
+  return {
+    confidence,
+    halfWidth: count?.halfWidth ?? null,
+    expectedAbsoluteError: count?.expectedAbsoluteError ?? null,
+    unit: 'rows',
+    rowsToAppear: rowsForConfidence,
+  }
+}
+
+/** Lists keys in an order that depends on the release only: by noisy count, then by key. */
+function reportKeys({ maxKeys, maxCharacters }: KeySelectionPlan, keys: KeySelectionRelease['keys']): Result {
+  const ordered = keys.toSorted((a, b) => {
+    const [first, second] = [a.noisyCount ?? 0n, b.noisyCount ?? 0n]
+    if (first !== second) return first > second ? -1 : 1
+    return a.key < b.key ? -1 : 1
+  })
+  const shown: { readonly key: string; readonly count?: number }[] = []
+  let charactersLeft = maxCharacters
+  for (const { key, noisyCount } of ordered) {
+    const entry = { key, ...(noisyCount === undefined ? {} : { count: Number(noisyCount) }) }
+    const length = JSON.stringify(entry).length + 1
+    // A key that is too long is left out; shorter ones after it are not.
+    if (shown.length === maxKeys || length > charactersLeft) continue
+    charactersLeft -= length
+    shown.push(entry)
+  }
+  return { keys: shown, truncated: shown.length < ordered.length }
+}

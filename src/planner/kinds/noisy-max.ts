@@ -1,0 +1,141 @@
+import type { Query } from '../../../schemas/query.ts'
+import type { Dataset } from '../../catalog/dataset.ts'
+import {
+  calibrateNoisyMax,
+  type NoisyMaxMeasurement,
+  noisyMaxAccuracy,
+  noisyMaxGapAccuracy,
+  noisyMaxRho,
+  type Selected,
+} from '../../mechanisms/noisy-max.ts'
+import type { PrivacyLoss } from '../../privacy/loss.ts'
+import { numberFromRational } from '../../privacy/rational.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import type { Aggregate } from '../aggregate.ts'
+import { type CellLabel, planGrouping } from '../grouping.ts'
+import { splitEpsilon } from '../measure.ts'
+import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
+import { planPredicate, planRows } from '../predicate.ts'
+import { replacementLossInTwoSteps } from '../price.ts'
+import type { AccuracyReport } from '../report-kinds.ts'
+import { stabilityOfCounts } from '../stability.ts'
+
+export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
+
+/** Plan that selects the best of declared candidates by their counts: one cell each, or one statistic each. */
+export interface NoisyMaxPlan extends PlanFacts {
+  readonly kind: 'noisy-max'
+  readonly query: NoisyMaxQuery
+  readonly aggregate: Aggregate
+  readonly measurement: NoisyMaxMeasurement
+  /** Names of the candidates, in the order of their counts. */
+  readonly candidates: readonly CellLabel[]
+}
+
+/** Selected candidates, best first. */
+export interface NoisyMaxRelease {
+  readonly kind: 'noisy-max'
+  readonly selected: readonly Selected[]
+}
+
+/** @throws Refusal `query-does-not-fit` for candidates that the dataset does not have, or too many. */
+export function planNoisyMax(
+  query: NoisyMaxQuery,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  confidence: number,
+): (loss: PrivacyLoss) => NoisyMaxPlan {
+  const { aggregate, candidates } = candidatesOf(query, dataset)
+  if (candidates.length > maxCells) {
+    const rule = `has ${candidates.length} candidates; at most ${maxCells} are compared`
+    throw refuseField('query-does-not-fit', 'candidates', rule)
+  }
+  const { lInfinity, monotonic } = stabilityOfCounts(dataset)
+  const setting = {
+    candidates: candidates.length,
+    k: query.k,
+    gap: query.gap,
+    noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
+    sensitivity: lInfinity,
+    monotonic,
+  } as const
+  return (loss) => {
+    // Refuses an epsilon that is too small to be divided among the k candidates.
+    splitEpsilon(loss.epsilonNano, query.k)
+    const measurement = calibrateNoisyMax(setting, loss.epsilonNano)
+    return {
+      kind: 'noisy-max',
+      query,
+      dataset,
+      loss: measurement.loss,
+      rho: noisyMaxRho(measurement, setting.sensitivity, setting.monotonic),
+      confidence,
+      aggregate,
+      measurement,
+      candidates,
+    }
+  }
+}
+
+function candidatesOf(
+  { candidates, where }: NoisyMaxQuery,
+  dataset: Dataset,
+): { readonly aggregate: Aggregate; readonly candidates: readonly CellLabel[] } {
+  const rows = planRows(where, dataset)
+  if ('column' in candidates) {
+    const { key, labels } = planGrouping(candidates.column, dataset, 'candidates.column')
+    return { aggregate: { ...rows, groupBy: [key], statistics: [{ kind: 'count' }] }, candidates: labels }
+  }
+  const names = candidates.predicates.map(({ name }) => name)
+  const repeated = names.findIndex((name, position) => names.indexOf(name) !== position)
+  if (repeated !== -1)
+    throw refuseField('query-does-not-fit', `candidates.predicates.${repeated}.name`, 'is given twice')
+  const statistics = candidates.predicates.map((candidate, position) => ({
+    kind: 'count' as const,
+    where: planPredicate(candidate.where, dataset, `candidates.predicates.${position}.where`),
+  }))
+  return { aggregate: { ...rows, groupBy: [], statistics }, candidates: names }
+}
+
+/** The best of declared candidates. */
+export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxRelease> = {
+  rowsThatCount: ({ aggregate }) => aggregate.where,
+  mostValues: () => 0,
+  replacementLoss: replacementLossInTwoSteps,
+  noise({ dataset, measurement }) {
+    const { noise, monotonic, scale, sensitivity, fractionBits, gap } = measurement
+    return {
+      mechanism: 'noisy-max',
+      noise,
+      neighbours: dataset.neighbours,
+      monotonic,
+      scale: numberFromRational(scale) / 2 ** fractionBits,
+      sensitivity: Number(sensitivity),
+      ...(gap ? { granularity: 2 ** -fractionBits } : {}),
+    }
+  },
+  accuracy,
+  report: (plan, { selected }) => ({
+    result: {
+      selected: selected.map(({ candidate, gap }) => {
+        const label = plan.candidates[candidate]
+        if (label === undefined) throw new RangeError('the release selects a candidate that does not exist')
+        return {
+          candidate: label,
+          ...(gap === undefined ? {} : { gap: Number(gap) / 2 ** plan.measurement.fractionBits }),
+        }
+      }),
+    },
+    accuracy: accuracy(plan),
+  }),
+}
+
+function accuracy({ confidence, measurement }: NoisyMaxPlan): AccuracyReport {
+  return {
+    confidence,
+    halfWidth: noisyMaxAccuracy(measurement, confidence).halfWidth,
+    expectedAbsoluteError: null,
+    unit: 'rows',
+    ...(measurement.gap ? { gapHalfWidth: noisyMaxGapAccuracy(measurement, confidence).halfWidth } : {}),
+  }
+}

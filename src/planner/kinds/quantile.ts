@@ -1,0 +1,181 @@
+import type { Query } from '../../../schemas/query.ts'
+import type { Dataset, NumericColumn } from '../../catalog/dataset.ts'
+import {
+  calibrateQuantile,
+  extremeRank,
+  MAX_QUANTILE_POINTS,
+  maximumScore,
+  minimumScore,
+  percentileScore,
+  type QuantileMeasurement,
+  quantileAccuracy,
+  quantileRho,
+} from '../../mechanisms/quantile.ts'
+import { decimalFromNumber, numberFromDecimal } from '../../privacy/decimal.ts'
+import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
+import { rational } from '../../privacy/rational.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import { requireNumericColumn } from '../additive.ts'
+import type { ValueCounting } from '../aggregate.ts'
+import { rhoTogether, splitEpsilon } from '../measure.ts'
+import type { PlanFacts, PlanKind } from '../plan-kind.ts'
+import { planRows } from '../predicate.ts'
+import { replacementLossInTwoSteps } from '../price.ts'
+import type { AccuracyReport, Result } from '../report-kinds.ts'
+import { stabilityOfRank } from '../stability.ts'
+
+export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
+
+/** Plan that selects grid points of one column by their ranks. */
+export interface QuantilePlan extends PlanFacts {
+  readonly kind: 'quantile'
+  readonly query: QuantileQuery
+  readonly counting: ValueCounting
+  readonly column: NumericColumn
+  readonly measurements: readonly QuantileMeasurement[]
+}
+
+/** Grid indexes, one per measurement. */
+export interface QuantileRelease {
+  readonly kind: 'quantile'
+  readonly indexes: readonly bigint[]
+}
+
+/** @throws Refusal `query-does-not-fit` for a column that is not numeric, or a percentile that cannot be. */
+export function planQuantiles(
+  query: QuantileQuery,
+  dataset: Dataset,
+  confidence: number,
+): (loss: PrivacyLoss) => QuantilePlan {
+  const column = requireNumericColumn(dataset, query.column, 'column')
+  const { lowerIndex, upperIndex } = column
+  const points = upperIndex - lowerIndex + 1n
+  if (points > MAX_QUANTILE_POINTS) {
+    const rule = `has ${points} grid points between its bounds; a quantile is chosen among at most ${MAX_QUANTILE_POINTS}`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const counting = { ...planRows(query.where, dataset), column: column.name }
+  const scoresAt = scoresOf(query, dataset, points, confidence)
+  return (loss) => {
+    const scores = scoresAt(loss)
+    const shares = splitEpsilon(loss.epsilonNano, scores.length)
+    const measurements = scores.map((score, part) =>
+      calibrateQuantile(
+        { score, sensitivity: stabilityOfRank(score, dataset).lInfinity, lowerIndex, upperIndex },
+        shares[part] ?? NO_LOSS.epsilonNano,
+      ),
+    )
+    return {
+      kind: 'quantile',
+      query,
+      dataset,
+      loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
+      rho: rhoTogether(measurements.map((measurement) => quantileRho(measurement))),
+      confidence,
+      counting,
+      column,
+      measurements,
+    }
+  }
+}
+
+type RankScores = readonly QuantileMeasurement['score'][]
+
+function scoresOf(
+  query: QuantileQuery,
+  dataset: Dataset,
+  points: bigint,
+  confidence: number,
+): (loss: PrivacyLoss) => RankScores {
+  switch (query.kind) {
+    case 'median':
+      return () => [percentileScore(1n, 2n)]
+    case 'percentile': {
+      const scores = percentagesOf(query).map((percentage, position) => {
+        const hundredths = decimalFromNumber(percentage, 2)
+        const field = Array.isArray(query.p) ? `p.${position}` : 'p'
+        if (!(percentage > 0 && percentage < 100)) {
+          const rule = 'must lie strictly between 0 and 100; for the ends ask for the minimum or the maximum'
+          throw refuseField('invalid-request', field, rule)
+        }
+        if (hundredths === undefined)
+          throw refuseField('invalid-request', field, 'must have at most 2 fractional digits')
+        const { numerator, denominator } = rational(hundredths, 10_000n)
+        return percentileScore(numerator, denominator)
+      })
+      return () => scores
+    }
+    case 'minimum':
+    case 'maximum': {
+      const scoreOf = query.kind === 'minimum' ? minimumScore : maximumScore
+      const { lInfinity } = stabilityOfRank(scoreOf(1n), dataset)
+      return ({ epsilonNano }) => [scoreOf(extremeRank(points, lInfinity, epsilonNano, confidence))]
+    }
+  }
+}
+
+/** The percentages that a query asks for. */
+export function percentagesOf({ p }: Extract<QuantileQuery, { kind: 'percentile' }>): readonly number[] {
+  return Array.isArray(p) ? p : [p]
+}
+
+/** Quantiles of one column. */
+export const quantile: PlanKind<QuantilePlan, QuantileRelease> = {
+  rowsThatCount: ({ counting }) => counting.where,
+  mostValues: () => 0,
+  replacementLoss: replacementLossInTwoSteps,
+  noise: (plan) => ({
+    mechanism: 'exponential',
+    neighbours: plan.dataset.neighbours,
+    quantiles: plan.measurements.map(quantileNoise(plan)),
+  }),
+  accuracy,
+  report: (plan, { indexes }) => ({ result: reportQuantiles(plan, indexes), accuracy: accuracy(plan) }),
+}
+
+function accuracy({ confidence, measurements }: QuantilePlan): AccuracyReport {
+  // Several are sorted, so that one with a large error can move another: the half-width holds for all together.
+  const shared = 1 - (1 - confidence) / measurements.length
+  const each = measurements.map((measurement) => quantileAccuracy(measurement, shared).halfWidth)
+  return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit: 'rows' }
+}
+
+function quantileNoise({ query }: QuantilePlan) {
+  const percentages = query.kind === 'percentile' ? percentagesOf(query) : [50]
+  return (measurement: QuantilePlan['measurements'][number], position: number) => {
+    const { exponent, sensitivity, loss, score } = measurement
+    const p = percentages[position]
+    return {
+      ...(query.kind === 'minimum' || query.kind === 'maximum'
+        ? // Counted from the upper end, the target of a maximum is negative.
+          { rank: Math.abs(Number(score.target)) }
+        : p === undefined
+          ? {}
+          : { p }),
+      scale: Number(exponent.denominator) / Number(exponent.numerator),
+      sensitivity: Number(sensitivity),
+      epsilon: epsilonNumber(loss.epsilonNano),
+    }
+  }
+}
+
+function reportQuantiles({ query, column }: QuantilePlan, indexes: readonly bigint[]): Result {
+  const values = indexes.map((index) => numberFromDecimal(index * column.stepNano, 9))
+  if (query.kind !== 'percentile' || !Array.isArray(query.p)) {
+    const [value] = values
+    if (value === undefined) throw new RangeError('a quantile was not released')
+    return { value }
+  }
+  // Percentiles increase with p. Sorting values that noise has put out of order moves none of them further from the
+  // truth.
+  const increasing = values.toSorted((a, b) => a - b)
+  const percentages = percentagesOf(query)
+  const order = percentages.map((_, position) => position)
+  order.sort((a, b) => (percentages[a] ?? 0) - (percentages[b] ?? 0))
+  const percentiles = percentages.map((p, position) => {
+    const value = increasing[order.indexOf(position)]
+    if (value === undefined) throw new RangeError('a quantile was not released')
+    return { p, value }
+  })
+  return { percentiles }
+}

@@ -1,0 +1,50 @@
+import type { Query } from '../../schemas/query.ts'
+import type { Dataset } from '../catalog/dataset.ts'
+import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
+import type { Predicate } from './aggregate.ts'
+import type { AccuracyReport, NoiseReport, Report } from './report-kinds.ts'
+
+/** Limits on a plan. */
+export interface PlanLimits {
+  readonly maxCells: number
+  /** Largest number of characters of an answer's values with their keys; {@link LARGEST_ANSWER} by default. */
+  readonly maxCharacters?: number
+}
+
+/** Largest number of characters of an answer's values. Every answer is stored forever. */
+export const LARGEST_ANSWER = 4_000_000
+
+/** Facts that a plan of any kind holds. */
+export interface PlanFacts {
+  readonly query: Query
+  readonly dataset: Dataset
+  /** Price in epsilon and delta. */
+  readonly loss: PrivacyLoss
+  /** Price in zero-concentrated differential privacy, rounded up; absent where the mechanism has none. */
+  readonly rho?: RhoPico
+  /** Confidence of every half-width stated. */
+  readonly confidence: number
+}
+
+/** What the planner knows about one kind of plan. Everything follows from the plan, or from its release. */
+export interface PlanKind<Plan extends PlanFacts, Release> {
+  /**
+   * Predicate that a row must satisfy to have any part in the release; `undefined` where every row has. Statistics, cells,
+   * candidates, ranks and keys are counted among these rows only. A public number of rows that a plan relies on is the
+   * same for neighbours.
+   */
+  readonly rowsThatCount: (plan: Plan) => Predicate | undefined
+  /** Largest number of values in an answer, as the limit on a batch counts them; 0 for selections of a few. */
+  readonly mostValues: (plan: Plan) => number
+  /**
+   * Loss between datasets that differ by one row replaced: how much the release reveals about which row a person has.
+   * Under change-one this is the price.
+   */
+  readonly replacementLoss: (plan: Plan) => PrivacyLoss
+  /** How the answer is made noisy. Public before the query is paid for. */
+  readonly noise: (plan: Plan) => NoiseReport
+  /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
+  readonly accuracy: (plan: Plan, supposedRows?: number) => AccuracyReport
+  /** The answer's numbers from the release: post-processing, which costs nothing. */
+  readonly report: (plan: Plan, release: Release) => Report
+}
