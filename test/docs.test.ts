@@ -95,12 +95,12 @@ test('the limits of disclosure risks are documented as they are', () => {
     Object.fromEntries(rows.map(([, what, value = '']) => [what, Number(value.replaceAll(',', ''))])),
   ).toEqual({
     'people in a universe': limits.LARGEST_UNIVERSE,
-    'worlds that are enumerated': limits.MOST_ENUMERATED_WORLDS,
+    'enumerated worlds': limits.MOST_ENUMERATED_WORLDS,
     'values read to compare worlds with neighbours': limits.MOST_ENUMERATED_VALUES,
-    'possible worlds at all': Number(limits.MOST_WORLDS),
-    'different answers': limits.MOST_ANSWERS,
-    'different answers times points of a curve': limits.MOST_CURVE_STEPS,
-    'numbers in the table of sums': limits.LARGEST_SUM_TABLE,
+    'possible worlds': Number(limits.MOST_WORLDS),
+    'distinct answers': limits.MOST_ANSWERS,
+    'distinct answers times points of a curve': limits.MOST_CURVE_STEPS,
+    'entries in the table of sums': limits.LARGEST_SUM_TABLE,
     'additions to fill that table': limits.MOST_SUM_ADDITIONS,
     'digits before and after the point of a value': limits.MOST_DIGITS,
   })
