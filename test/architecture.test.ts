@@ -45,7 +45,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/risk',
   ],
   'src/http': ['src/privacy', 'src/ledger', 'src/answers'],
-  'src/commands': ['src/access', 'src/files', 'src/ledger', 'src/privacy'],
+  'src/commands': ['schemas', 'src/access', 'src/files', 'src/ledger', 'src/privacy', 'src/registration'],
   routes: [
     'schemas',
     'src/catalog',

@@ -1,8 +1,8 @@
 import path from 'node:path'
 
 /**
- * What a start prints for the person at the terminal: a query to paste and where Swagger UI is. The key is read from
- * its file by the pasted command, so that it stands in no log and no history.
+ * Prints where the service listens, a first query to paste, and the address of Swagger UI. The pasted command reads the
+ * key from its file, so that the key appears in no log and no shell history.
  */
 export function printWelcome(
   service: { readonly url: string; readonly hasDemo: boolean },

@@ -38,9 +38,9 @@ test.skipIf(!tools)('the commands of docs/ledger.md do what it says', async () =
   write('ledger-signing.key.pub', read('signing.key.pub'))
   const published = await shell(commandsOf('Sign and publish').replace(/^.*create-signing-key.*$/m, ''))
   expect(published.errors).toBe('')
-  expect(published.output).toContain('event 18 of census: there, and signed')
+  expect(published.output).toContain('event 18 of census: found, and signed')
   const checked = await shell(commandsOf('Check a receipt'))
-  expect(checked.output).toContain('event 2 of census: there, with the answer, and signed')
+  expect(checked.output).toContain('event 2 of census: found, with the answer, and signed')
 
   const byHand = await shell(commandsOf('By hand'))
   expect(byHand.errors).toBe('')

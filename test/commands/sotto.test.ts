@@ -1,9 +1,11 @@
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { openKeyRing } from '../../src/access/keys.ts'
 import { chargeId } from '../../src/ledger/charge-id.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { copySource } from '../../src/registration/sources/source.ts'
 import { chain, EVERY_KIND, everyKind } from '../ledger/every-kind.ts'
 import { loss, question } from '../ledger/support.ts'
 import {
@@ -61,15 +63,15 @@ describe('verify', () => {
   })
 
   test.each([
-    ['--head head.json --public-key signing.key.pub', 'head.json: event 18 of census: there, and signed'],
-    ['--head unsigned.json', 'unsigned.json: event 18 of census: there; signature not checked'],
-    ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: there, and signed'],
+    ['--head head.json --public-key signing.key.pub', 'head.json: event 18 of census: found, and signed'],
+    ['--head unsigned.json', 'unsigned.json: event 18 of census: found; signature not checked'],
+    ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: found, and signed'],
     [
       '--receipt answer.json --public-key signing.key.pub',
-      'answer.json: event 2 of census: there, with the answer, and signed',
+      'answer.json: event 2 of census: found, with the answer, and signed',
     ],
-    ['--receipt session-answer.json --dataset census', 'event 14 of census: there, with the answer;'],
-    ['--receipt unsigned.json', 'unsigned.json: event 18 of census: there; signature'],
+    ['--receipt session-answer.json --dataset census', 'event 14 of census: found, with the answer;'],
+    ['--receipt unsigned.json', 'unsigned.json: event 18 of census: found; signature'],
   ])('heads and receipts are found: %s', async (args, message) => {
     const { code, output, errors } = await ledger(`verify --export census.jsonl ${args}`)
     expect(errors).toBe('')
@@ -79,21 +81,32 @@ describe('verify', () => {
 })
 
 test.each([
-  ['ledger', 'usage: npx sotto ledger'],
-  ['', 'usage: npx sotto ledger'],
-  ['ledger verfy', 'usage: npx sotto ledger'],
+  ['ledger', 'usage: npx sotto <command>'],
+  ['', 'usage: npx sotto <command>'],
+  ['ledger verfy', 'usage: npx sotto <command>'],
+  ['constructor', 'usage: npx sotto <command>'],
   ['ledger verify --exprot x', "Unknown option '--exprot'"],
   ['ledger verify census.jsonl', 'census.jsonl'],
   ['ledger verify --export missing.jsonl', 'missing.jsonl'],
   ['ledger verify --export census.jsonl --head missing.json', 'missing.json'],
-  ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: it names no dataset'],
+  ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: names no dataset'],
   ['ledger verify --export census.jsonl --receipt session-answer.json', 'name it with --dataset'],
   ['ledger verify --export census.jsonl --head head.json --public-key head.json', 'must be the PEM'],
-  ['ledger verify --export census.jsonl --public-key signing.key.pub', 'there is no --head and no --receipt'],
+  ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],
   ['ledger verify', 'there is no ledger at'],
   ['ledger sign --export census.jsonl', 'SOTTO_LEDGER_SIGNING_KEY: must name the key'],
-  ['ledger create-signing-key', 'usage: npx sotto ledger'],
-  ['ledger create-signing-key signing.key', 'it was left as it is'],
+  ['ledger create-signing-key', 'usage: npx sotto ledger create-signing-key'],
+  ['ledger create-signing-key signing.key', 'nothing was written'],
+  ['population', '--rows: '],
+  ['population --rows 0 --seed s', '--rows: must be at least 1'],
+  ['population --rows 1000001 --seed s', '--rows: must be at most 1000000'],
+  ['population --rows 1e-3 --seed s', '--rows: '],
+  ['population --rows many --seed s', '--rows: '],
+  ['population --rows 10', '--seed: '],
+  ['population --rows 10 --seed s --columns 3', "Unknown option '--columns'"],
+  ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
+  ['key analyst', 'usage: npx sotto key'],
+  ['key analyst Ada', 'a name is 1 to 63 lower-case letters'],
 ])('what cannot be done ends with exit code 2 and says why: %s', async (line, message) => {
   const { code, output, errors } = await sotto(line === '' ? [] : line.split(' '))
   expect(errors).toContain(message)
@@ -102,12 +115,42 @@ test.each([
   expect(code).toBe(2)
 })
 
-test('help is no mistake', async () => {
-  for (const args of [['--help'], ['ledger', 'verify', '--help']]) {
-    const { code, output } = await sotto(args)
-    expect(output).toContain('usage: npx sotto ledger')
-    expect(code).toBe(0)
-  }
+test.each([
+  ['--help', 'usage: npx sotto <command>'],
+  ['help', 'usage: npx sotto <command>'],
+  ['ledger --help', 'usage: npx sotto <command>'],
+  ['ledger verify --help', 'usage: npx sotto ledger verify [options]'],
+  ['ledger export -h', 'usage: npx sotto ledger export [options]'],
+  ['ledger sign --help', 'usage: npx sotto ledger sign [options]'],
+  ['ledger create-signing-key --help', 'usage: npx sotto ledger create-signing-key <file>'],
+  ['population --help', 'usage: npx sotto population --rows <number>'],
+  ['key --help', 'usage: npx sotto key <'],
+  ['openapi --help', 'usage: npx sotto openapi'],
+])('help is printed with exit code 0: %s', async (line, usage) => {
+  const { code, output, errors } = await sotto(line.split(' '))
+  expect(output).toContain(usage)
+  expect(errors).toBe('')
+  expect(code).toBe(0)
+})
+
+test('population writes the rows that a registration with the same size and seed holds', async () => {
+  const printed = await sotto(['population', '--rows', '1200', '--seed', 'a seed'])
+  expect(printed).toMatchObject({ code: 0, errors: '' })
+  const copy = inFolder('population.copy')
+  await copySource({ kind: 'population', rows: 1200, seed: 'a seed' }, { dataDirectory: folder, copy })
+  expect(printed.output).toBe(readFileSync(copy, 'utf8'))
+  const written = await sotto(['population', '--rows', '1200', '--seed', 'a seed', '--output', 'people.csv'])
+  expect(written).toEqual({ code: 0, output: '', errors: '' })
+  expect(read('people.csv')).toBe(printed.output)
+})
+
+test('key creates a key that the key ring accepts', async () => {
+  const environment = { SOTTO_DATA_DIR: inFolder('keys') }
+  const { code, output } = await sotto(['key', 'auditor', 'ada'], { environment })
+  expect(code).toBe(0)
+  expect(openKeyRing(inFolder('keys'))?.principalOf(output.trim())).toEqual({ name: 'ada', role: 'auditor' })
+  const again = await sotto(['key', 'analyst', 'ada'], { environment })
+  expect(again).toMatchObject({ code: 2, errors: expect.stringContaining('the name ada is taken') })
 })
 
 test('sign signs what it has verified, and nothing else', async () => {
@@ -162,8 +205,8 @@ describe('the live store', () => {
     const heads = path.join(data, 'heads.jsonl')
     expect((await ledger(`sign --output ${heads}`, { environment })).code).toBe(0)
     const again = await ledger(`verify --head ${heads} --public-key signing.key.pub`, { environment })
-    expect(again.output).toContain('event 3 of census: there, and signed')
-    expect(again.output).toContain('event 1 of survey: there, and signed')
+    expect(again.output).toContain('event 3 of census: found, and signed')
+    expect(again.output).toContain('event 1 of survey: found, and signed')
     expect(again.code).toBe(0)
     const fromExport = await ledger(`verify --export ${output} --head ${heads}`)
     expect(fromExport.errors).toContain('event 1 of survey: event 1 is missing')
@@ -173,8 +216,8 @@ describe('the live store', () => {
   test('needs a dataset that it has', async () => {
     for (const [line, message] of [
       ['export', 'name one of the datasets with --dataset: census, survey'],
-      ['export --dataset never', 'there never was a dataset never'],
-      ['verify --dataset never', 'there never was a dataset never'],
+      ['export --dataset never', 'the ledger has no dataset never'],
+      ['verify --dataset never', 'the ledger has no dataset never'],
     ] as const) {
       const { code, errors } = await ledger(line, { environment })
       expect(errors).toContain(message)

@@ -1,0 +1,31 @@
+import { parseArgs } from 'node:util'
+import { readConfig } from '../config.ts'
+import { exportLines } from '../ledger/exported.ts'
+import { type Command, Misuse, SUCCESS, writeOutput } from './command.ts'
+import { datasetsOf, LEDGER_HELP, withLedger } from './ledger-source.ts'
+
+/** `npx sotto ledger export` */
+export const exportEvents: Command = {
+  help: `usage: npx sotto ledger export [options]
+
+Writes the events of one dataset as JSON Lines.
+
+  --dataset <id>    the dataset; may be left out where the ledger has one only
+  --output <file>   write to this file instead of standard output
+
+${LEDGER_HELP}
+`,
+  run: async (args) => {
+    const { values } = parseArgs({
+      args: [...args],
+      options: { dataset: { type: 'string' }, output: { type: 'string' } },
+    })
+    return withLedger(readConfig(process.env), async (ledger) => {
+      const [dataset, ...others] = await datasetsOf(ledger, values.dataset)
+      if (dataset === undefined || others.length > 0)
+        throw new Misuse(`name one of the datasets with --dataset: ${[dataset, ...others].join(', ')}`)
+      await writeOutput(values.output, exportLines(ledger, dataset))
+      return SUCCESS
+    })
+  },
+}

@@ -1,0 +1,113 @@
+import { createReadStream, existsSync } from 'node:fs'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { type Config, readConfig } from '../config.ts'
+import {
+  type ExportFindings,
+  eventPages,
+  findNotedEvents,
+  followExport,
+  type NotedEvent,
+} from '../ledger/exported.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { type Verification, verifyLedger } from '../ledger/verification.ts'
+import { type Amount, amountNumbers } from '../privacy/accounting.ts'
+import { Misuse } from './command.ts'
+
+/** The help on which ledger a command reads. */
+export const LEDGER_HELP = 'SOTTO_DATA_DIR and SOTTO_LEDGER_URL name the ledger.'
+
+/** The ledger or export that a command reads. */
+export interface LedgerSource {
+  /** An export's file, or "-" for standard input; absent for the live ledger. */
+  readonly export?: string
+  /** A dataset; absent for all of them. */
+  readonly dataset?: string
+}
+
+/** Verifies an export, or the live ledger, and looks for noted events in it. */
+export async function followEvents(
+  { export: file, dataset }: LedgerSource,
+  noted: readonly NotedEvent[],
+): Promise<ExportFindings> {
+  if (file !== undefined) {
+    const chunks: Readable = file === '-' ? process.stdin : createReadStream(file)
+    return followExport(chunks, { noted, ...(dataset !== undefined && { dataset }) })
+  }
+  return withLedger(readConfig(process.env), async (ledger) => {
+    const finder = findNotedEvents(noted)
+    const datasets: ExportFindings['datasets'][number][] = []
+    const counts = await ledger.chargeCounts()
+    for (const each of await datasetsOf(ledger, dataset)) {
+      const verification = await verifyLedger(ledger, each, counts)
+      if (verification === undefined) throw unknownDataset(each)
+      datasets.push({ dataset: each, verification })
+      if (!noted.some((event) => event.dataset === each)) continue
+      for await (const page of eventPages(ledger, each)) {
+        for (const { canonical, hash } of page) finder.add(JSON.parse(canonical), hash)
+      }
+    }
+    return { datasets, noted: finder.result() }
+  })
+}
+
+/**
+ * The datasets of a ledger, or the given one.
+ * @throws Misuse for a ledger without datasets, and for a dataset that it never had.
+ */
+export async function datasetsOf(ledger: Ledger, dataset: string | undefined): Promise<readonly string[]> {
+  const all = await ledger.datasets()
+  if (all.length === 0) throw new Misuse('the ledger has no datasets')
+  if (dataset === undefined) return all
+  if (!all.includes(dataset)) throw unknownDataset(dataset)
+  return [dataset]
+}
+
+function unknownDataset(dataset: string): Misuse {
+  return new Misuse(`the ledger has no dataset ${dataset}`)
+}
+
+/**
+ * Opens the live ledger, uses it and closes it.
+ * @throws Misuse where the ledger does not exist: opening would create a new one.
+ */
+export async function withLedger<Result>(
+  { ledgerUrl }: Config,
+  use: (ledger: Ledger) => Promise<Result>,
+): Promise<Result> {
+  if (path.isAbsolute(ledgerUrl) && !existsSync(ledgerUrl))
+    throw new Misuse(
+      `there is no ledger at ${ledgerUrl}: SOTTO_DATA_DIR and SOTTO_LEDGER_URL say where it is`,
+    )
+  // Loaded here because a command that reads an export needs no database.
+  const { openLedger } = await import('../ledger/open.ts')
+  const ledger = await openLedger({ url: ledgerUrl })
+  try {
+    return await use(ledger)
+  } finally {
+    await ledger.close()
+  }
+}
+
+/** Prints one line for each dataset and for the first line of an export that cannot be read. */
+export function printFindings({ datasets, badLine }: ExportFindings): void {
+  for (const { dataset, verification } of datasets) {
+    if (verification.kind === 'sound') console.log(describeSound(dataset, verification))
+    else console.error(`${dataset}: event ${verification.sequence} does not fit: ${verification.reason}`)
+  }
+  if (badLine !== undefined) console.error(`line ${badLine.line}: ${badLine.reason}`)
+}
+
+function describeSound(
+  dataset: string,
+  { events, headHash, budget }: Extract<Verification, { kind: 'sound' }>,
+): string {
+  const balances = `spent ${describeAmount(budget.spent)} of ${describeAmount(budget.cap)}`
+  return `${dataset}: ${events} events fit, ${balances}, head ${headHash}`
+}
+
+function describeAmount(amount: Amount): string {
+  return Object.entries(amountNumbers(amount))
+    .map(([unit, value]) => `${unit} ${value}`)
+    .join(' and ')
+}
