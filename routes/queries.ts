@@ -75,8 +75,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         operationId: 'answerQuery',
         summary: 'Answer a query',
         description:
-          'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent, and a ' +
-          'repeat of the question replays it byte for byte at no cost (`Idempotent-Replayed: true`).',
+          'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of ' +
+          'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `paid` is the amount that ' +
+          'was charged for the first response.',
         security: analyst.security,
         params: datasetParameters,
         headers: idempotencyHeaders,

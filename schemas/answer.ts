@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { amount, debit, receipt } from './budget.ts'
+import { amount, debit, paid, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
@@ -213,6 +213,7 @@ export const answer = z
     noise,
     accuracy,
     ...debit,
+    paid,
     receipt,
     shared,
   })
@@ -293,6 +294,7 @@ export const batchAnswer = z
       .readonly()
       .describe('In the order of the queries.'),
     ...debit,
+    paid,
     receipt,
     shared,
   })

@@ -60,6 +60,13 @@ export const debit = {
     .describe('Of an analyst who has one: how much of the cap is for them.'),
 }
 
+/** Amount that a replayed document was paid with. */
+export const paid = amount
+  .optional()
+  .describe(
+    'Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0.',
+  )
+
 /** Where an auditor finds a debit. */
 export const receipt = z
   .strictObject({

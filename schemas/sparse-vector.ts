@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
-import { amount, debit, receipt } from './budget.ts'
+import { amount, debit, paid, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
 import { where } from './query.ts'
@@ -128,6 +128,7 @@ export const openedSession = z
     ...facts,
     positivesLeft,
     ...debit,
+    paid,
     receipt,
   })
   .meta({ id: 'OpenedSession', description: 'A session, what it cost and how far off its answers can be.' })

@@ -12,7 +12,14 @@ import { accuracyReport, noiseReport, report } from '../planner/report.ts'
 import { type Amount, amountNumbers, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
-import { type ChargeDependencies, charge, describeDebit, describePrice, inFlight } from './charge.ts'
+import {
+  type ChargeDependencies,
+  charge,
+  describeDebit,
+  describePrice,
+  describeReplay,
+  inFlight,
+} from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { release } from './release.ts'
 
@@ -48,9 +55,11 @@ export interface Batch extends Asked {
   readonly queries: readonly Query[]
 }
 
-/** An answer as it is sent: the bytes that were stored, and whether they were stored before. */
+/** A response body. */
 export interface Answer {
+  /** The stored bytes, or the document of a replay, which is made from them. */
   readonly body: string
+  /** True if the request had been answered before. */
   readonly replayed: boolean
 }
 
@@ -128,7 +137,7 @@ async function answerUnderCharge(
     sharing: true,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   })
-  if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
+  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
   const charged = outcome.charge
   try {
     const debit = describeDebit(dependencies, dataset.id, price, charged)

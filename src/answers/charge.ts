@@ -133,6 +133,17 @@ export function describeDebit(
   }
 }
 
+/**
+ * Returns the document of a replay: the stored one, with a cost of zero, and what was paid for it as `paid`. The stored
+ * bytes stay as they are, because the ledger holds their hash.
+ */
+export function describeReplay(stored: string): string {
+  const document = JSON.parse(stored)
+  const { cost }: { readonly cost: Readonly<Record<string, number>> } = document
+  const nothing = Object.fromEntries(Object.keys(cost).map((unit) => [unit, 0]))
+  return JSON.stringify({ ...document, cost: nothing, paid: cost })
+}
+
 /** Reference to an event in a dataset's chain, signed if the service has a signing key. */
 export function describeReceipt(signer: HeadSigner | undefined, dataset: string, event: EventReference) {
   const { sequence, hash } = event

@@ -42,6 +42,7 @@ import {
   describeDebit,
   describePrice,
   describeReceipt,
+  describeReplay,
   inFlight,
   keyOfRequest,
   keyReused,
@@ -155,7 +156,7 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
     sharing: false,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   })
-  if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
+  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
   if (outcome.kind === 'shared') throw new Error('a session is not shared')
   const { id, attempt } = outcome.charge
   try {

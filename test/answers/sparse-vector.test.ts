@@ -136,7 +136,13 @@ describe('opening', () => {
       questions: 100,
       margin: sparseVectorMargin(measurement, 0.95, 100),
     })
-    expect(await sessions.open(opening)).toEqual({ body, replayed: true })
+    const replay = await sessions.open(opening)
+    expect(replay.replayed).toBe(true)
+    expect(openedSession.parse(JSON.parse(replay.body))).toEqual({
+      ...opened,
+      cost: { epsilon: 0, delta: 0 },
+      paid: { epsilon: 1_000, delta: 0 },
+    })
     expect(await spent()).toBe(1_000)
     expect(await kinds()).toEqual(['opened', 'charged', 'answered'])
   })

@@ -159,7 +159,11 @@ describe('a batch', () => {
     expect(receipt.sequence).toBe(2)
     expect((await budgetOf('batch')).spent).toEqual({ epsilon: 300, delta: 0 })
     const again = await post('batch/queries/batch', { queries }).expect(200)
-    expect(again.text).toBe(first.text)
+    expect(batchAnswer.parse(again.body)).toEqual({
+      ...first.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: { epsilon: 300, delta: 0 },
+    })
     expect(again.headers['idempotent-replayed']).toBe('true')
     expect((await service.as('analyst').get(`/v1/releases/${id}`).expect(200)).text).toBe(first.text)
     expect(await kindsOf('batch')).toEqual(['answered', 'charged', 'opened'])
@@ -307,7 +311,13 @@ describe('sharing', () => {
     const own = service.asColleague()
     expect((await own.get(`/v1/releases/${second.id}`).expect(200)).text).toBe(response.text)
     await own.get(`/v1/releases/${first.id}`).expect(404)
-    expect((await post('shared/queries', asked, { agent: own }).expect(200)).text).toBe(response.text)
+    const replayed = await post('shared/queries', asked, { agent: own }).expect(200)
+    expect(answerSchema.parse(replayed.body)).toEqual({
+      ...response.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: response.body.cost,
+    })
+    expect(response.body).toMatchObject({ cost: { epsilon: 0.3, delta: 0 }, shared: true })
     expect(await analystsOf('shared')).toMatchObject([
       { analyst: 'analyst', spent: { epsilon: 0.3 }, spentOnShared: { epsilon: 0 } },
       { analyst: 'colleague', spent: { epsilon: 0.3 }, spentOnShared: { epsilon: 0.3 } },

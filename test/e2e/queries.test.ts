@@ -96,7 +96,7 @@ describe('the charge protocol over HTTP', () => {
     expect(after.remaining.epsilon).toBe(Number((before.remaining.epsilon - 0.3).toFixed(9)))
   })
 
-  test('the same question is replayed byte for byte, free, however it is written', async () => {
+  test('a repeated question is replayed at no cost, in any notation, and says what was paid', async () => {
     const first = await ask({ kind: 'count', where: age30, epsilon: 0.03 }).expect(200)
     expect(first.headers).not.toHaveProperty('idempotent-replayed')
     const before = await budget()
@@ -107,8 +107,14 @@ describe('the charge protocol over HTTP', () => {
       delta: 0,
     }).expect(200)
     expect(second.headers['idempotent-replayed']).toBe('true')
-    expect(second.text).toBe(first.text)
+    expect(answerSchema.parse(second.body)).toEqual({
+      ...first.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: { epsilon: 0.03, delta: 0 },
+    })
     expect(await budget()).toEqual(before)
+    const release = await service.as('analyst').get(`/v1/releases/${first.body.id}`).expect(200)
+    expect(release.text).toBe(first.text)
   })
 
   test('a new key is a fresh draw, and is paid for', async () => {

@@ -124,7 +124,11 @@ describe('a session', () => {
     const again = await open({ epsilon: 1_000, positives: 2, threshold: 7 })
     expect(again.status).toBe(200)
     expect(again.headers['idempotent-replayed']).toBe('true')
-    expect(again.text).toBe(first.text)
+    expect(openedSession.parse(again.body)).toEqual({
+      ...first.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: { epsilon: 1_000, delta: 0 },
+    })
     expect(await spent()).toBe(before)
     const other = await opened(request, { key: 'second' })
     expect(other.id).not.toBe(first.body.id)
