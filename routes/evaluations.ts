@@ -36,14 +36,14 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
   app,
   { keyRing, catalog, engine, limits, evaluationPool },
 ) => {
-  const analyst = accessFor(keyRing, 'analyst')
+  const evaluators = accessFor(keyRing, 'analyst', 'custodian')
   await app.register(fastifyAccepts)
   const told = { schema: z.string() }
 
   app.post(
     '/v1/datasets/:dataset/evaluations',
     {
-      onRequest: analyst.onRequest,
+      onRequest: evaluators.onRequest,
       handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
       schema: {
         tags: ['Evaluations'],
@@ -53,7 +53,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
           'Answers the query many times and compares with the truth. For synthetic datasets only, whoever asks; never ' +
           'charged. With `Accept: application/x-ndjson` or `text/event-stream` it tells how far it is: lines, or events, ' +
           'of `progress`, and at the end one of `evaluation` or `problem`.',
-        security: analyst.security,
+        security: evaluators.security,
         params: datasetParameters,
         body: evaluationRequest,
         response: {

@@ -57,7 +57,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
   { keyRing, catalog, engine, limits, plotPool },
 ) => {
-  const analyst = accessFor(keyRing, 'analyst')
+  const evaluators = accessFor(keyRing, 'analyst', 'custodian')
   const draw = async (
     reply: FastifyReply,
     theme: Theme,
@@ -142,13 +142,13 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app.get(
     '/v1/datasets/:dataset/plots/noisy-table',
     {
-      onRequest: analyst.onRequest,
+      onRequest: evaluators.onRequest,
       schema: {
         tags: ['Plots'],
         operationId: 'plotNoisyTable',
         summary: 'A noisy table of made-up people, with error bars and the truth',
         description: 'For synthetic datasets only, whoever asks; drawn anew each time and never charged.',
-        security: analyst.security,
+        security: evaluators.security,
         params: datasetParameters,
         querystring: z.strictObject({
           query: jsonParameter(query, { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.01 }),

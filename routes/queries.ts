@@ -65,6 +65,7 @@ const previewQuery = batchPreviewQuery.extend({
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
   const { keyRing, catalog, ledger, limits } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
 
   app.post(
     '/v1/datasets/:dataset/queries',
@@ -122,14 +123,14 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
   app.post(
     '/v1/datasets/:dataset/queries/batch/preview',
     {
-      onRequest: analyst.onRequest,
+      onRequest: everyone.onRequest,
       schema: {
         tags: ['Queries'],
         operationId: 'previewBatch',
         summary:
           'What a batch would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
-        security: analyst.security,
+        security: everyone.security,
         params: datasetParameters,
         querystring: batchPreviewQuery,
         body: batch,
@@ -147,14 +148,14 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
   app.post(
     '/v1/datasets/:dataset/queries/preview',
     {
-      onRequest: analyst.onRequest,
+      onRequest: everyone.onRequest,
       schema: {
         tags: ['Queries'],
         operationId: 'previewQuery',
         summary:
           'What a query would cost, how far off its answer could be, and what it lets an adversary guess',
         description: 'Touches no data and costs nothing.',
-        security: analyst.security,
+        security: everyone.security,
         params: datasetParameters,
         querystring: previewQuery,
         body: query,

@@ -40,6 +40,7 @@ const opened = {
 export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
   const { keyRing, catalog, ledger } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
+  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
   const sessions = createSparseVectorSessions({
     ...dependencies,
     registered: (id) => catalog.get(id)?.dataset,
@@ -74,14 +75,14 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
   app.post(
     '/v1/datasets/:dataset/sparse-vector-sessions/preview',
     {
-      onRequest: analyst.onRequest,
+      onRequest: everyone.onRequest,
       schema: {
         tags: ['Sparse vector'],
         operationId: 'previewSession',
         summary:
           'What a session would cost, how far off its answers could be, and what they let an adversary guess',
         description: 'Touches no data and costs nothing.',
-        security: analyst.security,
+        security: everyone.security,
         params: datasetParameters,
         querystring: z.strictObject({ candidates }),
         body: sessionRequest,

@@ -327,7 +327,7 @@ describe('a dataset that is not synthetic', () => {
   test.each(queries)('is never evaluated nor drawn: %j', async (query) => {
     const before = await budgetOf('people')
     for (const role of ['analyst', 'custodian', 'auditor'] as const) {
-      const code = role === 'analyst' ? 'not-synthetic' : 'forbidden'
+      const code = role === 'auditor' ? 'forbidden' : 'not-synthetic'
       for (const extent of [{}, { runs: 10 }, { runs: 1, shown: 0 }]) {
         const { body } = await service
           .as(role)

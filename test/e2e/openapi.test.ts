@@ -93,6 +93,42 @@ test('every operation has a unique operationId in camelCase', () => {
   )
 })
 
+test('a role may call exactly the operations that list its key', async () => {
+  for (const { method, path: template, operation } of operations()) {
+    const listed = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme))
+    if (listed.length === 0) continue
+    const path = template.replace('{id}', '0'.repeat(32)).replace(/\{\w+\}/g, 'nowhere')
+    for (const [scheme, role] of Object.entries(ROLE_OF_SCHEME)) {
+      const { body } = await service.as(role)[method](path)
+      expect(body.code === 'forbidden', `${role} ${method} ${path}: ${body.code}`).toBe(
+        !listed.includes(scheme),
+      )
+    }
+  }
+})
+
+test('everyone may preview, and custodians may evaluate', () => {
+  const rolesOf = (id: string) => {
+    const { operation } = operations().find((each) => each.operation.operationId === id) ?? {}
+    return operation?.security?.flatMap((scheme) => Object.keys(scheme).map((name) => ROLE_OF_SCHEME[name]))
+  }
+  for (const id of ['previewQuery', 'previewBatch', 'previewSession'])
+    expect(rolesOf(id)).toEqual(['analyst', 'custodian', 'auditor'])
+  for (const id of ['evaluateQuery', 'plotNoisyTable']) expect(rolesOf(id)).toEqual(['analyst', 'custodian'])
+  for (const id of ['answerQuery', 'answerBatch', 'openSession', 'answerSessionQuestion'])
+    expect(rolesOf(id)).toEqual(['analyst'])
+})
+
+test('a preview is the same for every role, but for an analyst with an allotment', async () => {
+  const query = { kind: 'count', where: { column: 'Age', op: '<', value: 7 }, epsilon: 0.1 }
+  const previewAs = async (role: Role) =>
+    (await service.as(role).post('/v1/datasets/census/queries/preview').send(query).expect(200)).body
+  const seen = await previewAs('analyst')
+  expect(seen).toMatchObject({ cost: { epsilon: 0.1 }, affordable: true })
+  expect(await previewAs('custodian')).toEqual(seen)
+  expect(await previewAs('auditor')).toEqual(seen)
+})
+
 test('a response without a body is documented without content', () => {
   const withdraw = operations().find(({ operation }) => operation.operationId === 'withdrawDataset')
   expect(withdraw?.operation.responses?.['204']).toEqual({ description: 'The dataset was withdrawn.' })
