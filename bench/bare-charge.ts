@@ -4,9 +4,12 @@ import { canonicalEvent, FIRST_PREVIOUS_HASH, type LedgerEvent } from '../src/le
 const PRINCIPAL = 'analyst'
 const REQUEST = JSON.stringify({ kind: 'count', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 })
 
-/** What a charge stores, as wide as the ledger's: the yardsticks write it without the ledger. Losses are 1 nano-epsilon. */
+/**
+ * Values of a charge, as wide as the ledger's rows, for baselines that write without the ledger. Losses are 1
+ * nano-epsilon.
+ */
 export interface BareCharge {
-  /** 32 hexadecimal digits without an order, as a hash has none. */
+  /** 32 hexadecimal digits in random order, like a hash. */
   readonly id: string
   readonly principal: string
   readonly idempotencyKey: string
@@ -15,13 +18,13 @@ export interface BareCharge {
   readonly request: string
   readonly nowMs: number
   readonly leaseExpiresAtMs: number
-  /** The text of its event, which is the same for all charges of a dataset. */
+  /** Text of the charge's event; the same for all charges of a dataset. */
   readonly canonical: string
-  /** In place of the event's SHA-256: 64 hexadecimal digits. Hashing is work of the ledger's, not of the store's. */
+  /** Stands in for the event's SHA-256: 64 hexadecimal digits. Hashing is the ledger's work, not the store's. */
   readonly hash: string
 }
 
-/** Makes charges of a dataset, each with an id of its own. */
+/** Makes charges of a dataset, each with its own id. */
 export function bareCharges(dataset: string): () => BareCharge {
   const event: LedgerEvent = {
     version: 1,

@@ -8,15 +8,14 @@ import { openLockedInstance } from '../src/engines/duckdb/instance.ts'
 import { printAggregate } from '../src/engines/duckdb/sql.ts'
 
 /*
- * What Sotto is measured against: a route that does no more than the work nobody could leave out. It counts the rows
- * with the statement that Sotto prints, over the same ingested file with the same settings, and commits one row to
- * SQLite, as durably, before it answers. There is no key, no validation, no plan, no noise, no log line, no budget and
- * no second commit.
+ * The baseline that Sotto is compared with: a route that does the minimum work. It counts the rows with the statement
+ * that Sotto prints, over the same ingested file with the same settings, and durably commits one row to SQLite before
+ * it answers. It has no key, validation, plan, noise, log line, budget or second commit.
  */
 
-/** Counts and then commits a row of its own, synchronously. */
+/** Counts, then commits one row synchronously. */
 export const SINGLE_COMMIT_ROUTE = '/count'
-/** Counts and then commits together with whoever else is waiting. */
+/** Counts, then commits together with all waiting requests. */
 export const GROUPED_COMMIT_ROUTE = '/count-grouped'
 
 if (import.meta.main) await serve(process.argv[2] ?? '', process.argv[3] ?? '')
@@ -44,7 +43,7 @@ interface CountRequest {
   readonly where: { readonly value: number }
 }
 
-/** As many connections as Sotto opens, each with the statement prepared; whoever finds none free waits in line. */
+/** Opens as many connections as Sotto, each with the statement prepared. Requests wait in line while all are busy. */
 async function openCounter(dataDirectory: string): Promise<(age: number) => Promise<number>> {
   const config = readConfig({})
   const catalog = await openCatalog(path.join(dataDirectory, 'datasets'))

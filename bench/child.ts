@@ -6,26 +6,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const START_WITHIN_MS = 60_000
 const LOOK_EVERY_MS = 20
 
-/** A server under measurement, in a process of its own. */
+/** A server under measurement, in its own process. */
 export interface Child {
   readonly url: string
-  /** Asks it to stop and waits until it has. */
+  /** Sends a stop signal and waits until the process has ended. */
   stop(): Promise<void>
 }
 
-/** What to start and how it says where it listens. */
+/** What to start, and how the server reports its address. */
 export interface ChildCommand {
   readonly arguments: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** Takes everything the process prints: a pipe would have this process read it, at the expense of the load. */
+  /**
+   * File that takes everything the process prints. A pipe would be read by this process, at the expense of the load.
+   */
   readonly logFile: string
-  /** Finds the URL, its first group, in what was printed. */
+  /** Pattern that finds the URL, its first group, in the printed text. */
   readonly announcement: RegExp
 }
 
 /**
  * Starts a server with this Node and waits until it listens.
- * @throws where it ends before, or does not listen in time.
+ * @throws Error if the server ends before it listens, or does not listen in time.
  */
 export async function startChild(command: ChildCommand): Promise<Child> {
   const log = openSync(command.logFile, 'a')

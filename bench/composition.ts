@@ -10,16 +10,16 @@ import {
 } from '../src/privacy/accounting.ts'
 import { deltaFromWire, epsilonFromWire, type PrivacyLoss } from '../src/privacy/loss.ts'
 
-/** Of one person more or fewer a count tells by one. */
+/** Sensitivity of a count to one person more or fewer. */
 const ONE_COUNT = { l1: 1n, l2Squared: 1n, lInfinity: 1n }
 
-/** How many counts of one epsilon a budget pays for, by how it is counted. */
+/** Number of counts of one epsilon that a budget pays for, by accounting. */
 export interface CompositionFigure {
   readonly epsilonOfEach: number
   readonly counts: Readonly<Record<Accounting, number>>
 }
 
-/** Charges geometric counts to a budget of epsilon 1 and delta 1e-6, one after the other, for as long as they fit. */
+/** Charges geometric counts to a budget of epsilon 1 and delta 1e-6, one after the other, until one no longer fits. */
 export function compositionBenchmark(): CompositionFigure[] {
   const granted = { epsilonNano: epsilonFromWire(1, 'epsilon'), deltaAtto: deltaFromWire(1e-6, 'delta') }
   return [0.1, 0.01, 0.001].map((epsilonOfEach) => ({

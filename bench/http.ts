@@ -6,18 +6,18 @@ import { GROUPED_COMMIT_ROUTE, SINGLE_COMMIT_ROUTE } from './bare-route.ts'
 import { type Child, startChild } from './child.ts'
 import { type Load, measureLoad, type Target } from './load.ts'
 
-/** What is measured side by side. */
+/** Servers that are compared. */
 export const CONTENDERS = ['sotto', 'bare route', 'bare route, grouped commits'] as const
 export type Contender = (typeof CONTENDERS)[number]
 
-/** One line of the benchmark over HTTP: medians over the rounds. */
+/** One row of the HTTP benchmark: medians over the rounds. */
 export interface HttpFigure {
   readonly contender: Contender
   readonly connections: number
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Sotto's requests per second over this contender's in the same round; absent for Sotto itself. */
+  /** Sotto's requests per second divided by this server's in the same round; absent for Sotto itself. */
   readonly sottoRatio?: { readonly median: number; readonly lowest: number; readonly highest: number }
 }
 
@@ -25,7 +25,7 @@ const CONNECTIONS = [1, 16, 64] as const
 const ROUNDS = 7
 const WARM_UP_MS = 3_000
 const ROUND_MS = 1_000
-/** For what was under way when a run ended. */
+/** Time for open requests to finish when a run ends. */
 const PAUSE_MS = 150
 
 const EPSILON = 0.1
@@ -35,9 +35,10 @@ const QUERY = { kind: 'count', where: { column: 'Age', op: '>=', value: 30 }, ep
 const root = path.resolve(import.meta.dirname, '..')
 
 /**
- * Durable noisy counts per second over HTTP, beside routes that only count and commit, in under two minutes. Each
- * server is a process of its own; the rounds take turns, so that what else the machine does weighs on all alike.
- * @throws where any request fails, or where Sotto's budget does not show that each answer was paid for.
+ * Measures durable noisy counts per second over HTTP, compared with routes that only count and commit, in under two
+ * minutes. Each server is its own process. The rounds take turns, so that other load on the machine affects all
+ * servers alike.
+ * @throws Error if a request fails, or if Sotto's budget does not show a debit for each answer.
  */
 export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'sotto-bench-http-'))
@@ -63,7 +64,7 @@ export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
       `Bearer ${(await readFile(path.join(dataDirectory, `${role}.key`), 'utf8')).trim()}`
     await grant(sotto.url, await bearer('custodian'))
     const authorization = await bearer('analyst')
-    // The same request everywhere, so that the load costs the same wherever it goes.
+    // The same request everywhere, so that the load generator costs the same for every server.
     const target = (url: string): Target => ({ url, authorization, body: JSON.stringify(QUERY) })
     const targets: Readonly<Record<Contender, Target>> = {
       sotto: target(`${sotto.url}/v1/datasets/census/queries`),
@@ -86,7 +87,7 @@ export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
     for (const contender of CONTENDERS) await measure(contender, Math.max(...CONNECTIONS), WARM_UP_MS)
     const rounds: Record<Contender, Load>[][] = CONNECTIONS.map(() => [])
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Every other round backwards: nobody always runs after the same one.
+      // Every other round runs in reverse order, so that no server always follows the same one.
       const order = round % 2 === 0 ? CONTENDERS : CONTENDERS.toReversed()
       for (const [index, connections] of CONNECTIONS.entries()) {
         const loads: Partial<Record<Contender, Load>> = {}

@@ -10,33 +10,33 @@ import { bareCharges } from './bare-charge.ts'
 import { postgresBaseline } from './postgres-baseline.ts'
 import { openSqliteBaseline } from './sqlite-baseline.ts'
 
-/** One line of the ledger's benchmark. */
+/** One row of the ledger's benchmark. */
 export interface LedgerFigure {
   readonly store: 'SQLite' | 'PostgreSQL'
-  /** Among how many the charges are spread. */
+  /** Number of datasets among which the charges are spread. */
   readonly datasets: number
   readonly callers: number
   readonly chargesPerSecond: number
-  /** Time from asking until the debit was durable; 99 of 100 took less. */
+  /** Time from the call until the debit was durable; 99 % took less. */
   readonly p99Ms: number
   readonly callsPerCommit: number
   /**
-   * What the bare store does with the bare transaction of a charge in the rounds in between: SQLite with as many in one
-   * commit as there are callers, PostgreSQL with one transaction each (`SELECT … FOR UPDATE`).
+   * Rate of the bare store with the bare transaction of a charge, in alternating rounds: SQLite with as many charges
+   * in one commit as there are callers, PostgreSQL with one transaction each (`SELECT … FOR UPDATE`).
    */
   readonly bareChargesPerSecond: number
-  /** Ours over the bare one's, round by round. */
+  /** The ledger's rate divided by the bare store's, round by round. */
   readonly ratio: Spread
 }
 
-/** The figures of several rounds. */
+/** Figures of several rounds. */
 export interface Spread {
   readonly median: number
   readonly lowest: number
   readonly highest: number
 }
 
-/** A ledger, with a count of what it did. */
+/** A ledger and the number of its operations. */
 type CountingLedger = Ledger & {
   statistics(): { readonly calls: number; readonly commits: number }
 }
@@ -50,7 +50,9 @@ const LARGEST_BUDGET = {
   granted: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO) },
 } as const
 
-/** Durable charges per second of the ledger in SQLite, beside what SQLite itself does on the same disk, in half a minute. */
+/**
+ * Measures durable charges per second of the ledger in SQLite, and of bare SQLite on the same disk, in half a minute.
+ */
 export async function sqliteLedgerBenchmark(): Promise<readonly LedgerFigure[]> {
   const figures: LedgerFigure[] = []
   for (const callers of CALLERS) {
@@ -69,7 +71,7 @@ export async function sqliteLedgerBenchmark(): Promise<readonly LedgerFigure[]> 
   return figures
 }
 
-/** The same for PostgreSQL, on one dataset and on 100; `undefined` where this machine has no PostgreSQL. */
+/** Measures the same for PostgreSQL, on one dataset and on 100; `undefined` if this machine has no PostgreSQL. */
 export async function postgresLedgerBenchmark(): Promise<readonly LedgerFigure[] | undefined> {
   if (postgresBinaries() === undefined) return undefined
   const server = await startPostgresServer()
@@ -93,7 +95,7 @@ export async function postgresLedgerBenchmark(): Promise<readonly LedgerFigure[]
   }
 }
 
-/** One round of ours and one of the bare store's. */
+/** Runs one round of the ledger and one of the bare store. */
 type Round = Pick<LedgerFigure, 'chargesPerSecond' | 'p99Ms' | 'callsPerCommit' | 'bareChargesPerSecond'> & {
   readonly ratio: number
 }
@@ -107,7 +109,7 @@ async function compare(
   const names = Array.from({ length: datasets }, (_, place) => `dataset-${place}`)
   for (const name of names) await ledger.openBudget(name, LARGEST_BUDGET, 'custodian')
   const questions = names.map((name) => questionsAbout(name))
-  // Both sides warm up in a round that does not count.
+  // Both sides run one warm-up round that does not count.
   await measureLedger(ledger, questions, callers)
   await bare()
   const rounds: Round[] = []
@@ -171,8 +173,8 @@ const FEW_EVENTS = 1_000
 const GROWTH_CALLERS = 64
 
 /**
- * The rate of charges on a dataset with a thousand events and on one with many: rounds on the two take turns. Minutes, for
- * the events have to be made.
+ * Measures the rate of charges on a dataset with a thousand events and on one with many, in alternating rounds. Takes
+ * minutes, because the events have to be created.
  */
 export async function growthBenchmark(manyEvents = 1_000_000): Promise<readonly GrowthFigure[]> {
   const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-growth-'))
@@ -225,7 +227,7 @@ async function growth(
   return sides.map(({ events, rates }) => ({ store, events, chargesPerSecond: spread(rates).median }))
 }
 
-/** Makes questions of a dataset, each with a key of its own and as wide as the service's. */
+/** Makes questions about a dataset, each with its own key and as wide as the service's. */
 function questionsAbout(dataset: string): () => ChargeRequest {
   const nextCharge = bareCharges(dataset)
   return () => {

@@ -8,18 +8,18 @@ export interface Target {
   readonly body: string
 }
 
-/** What one run over a target measured. */
+/** Measurements of one run against a target. */
 export interface Load {
-  /** All that were given, before and after the measured time too. */
+  /** Number of all answers, including those before and after the measured time. */
   readonly answers: number
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
 }
 
-/** Opening the connections takes a while, and then the first requests all come at once. */
+/** Time for opening the connections and for the initial burst of requests. */
 const RAMP_MS = 300
-/** How often the load looks whether its time is up. */
+/** Interval at which the load generator checks the time. */
 const LOOK_EVERY_MS = 50
 
 interface Answer {
@@ -28,8 +28,9 @@ interface Answer {
 }
 
 /**
- * Ask as fast as the answers come, over so many connections, each request under an `Idempotency-Key` of its own.
- * @throws where a single request fails or is answered with anything but success: a failure is quick and would flatter.
+ * Sends requests as fast as the answers arrive, over several connections, each with its own `Idempotency-Key`.
+ * @throws Error if a single request fails or is not answered with success: failures are fast and would improve the
+ * figures.
  */
 export async function measureLoad(target: Target, connections: number, durationMs: number): Promise<Load> {
   const { answers, startMs, result } = await run(target, connections, RAMP_MS + durationMs + LOOK_EVERY_MS)

@@ -7,16 +7,17 @@ const SAMPLES_PER_ROUND = 50_000
 export interface NoiseFigure {
   readonly name: string
   readonly nanosecondsPerSample: number
-  /** Against the naive sampler in floating point, which is no noise to release with. */
+  /** Multiple of the time of the naive floating-point sampler, which is unsafe for releases. */
   readonly ratioToUnsafeLaplace: number
 }
 
-/** Draws a batch and returns something of it, so that no draw can be left out. */
+/** Draws a batch and returns a value computed from it, so that no draw can be optimised away. */
 type Batch = (samples: number) => number
 
 /**
- * What a sample of noise costs: exact integers with the operating system's randomness, next to the textbook's Laplace
- * sample in floating point with `Math.random`. The contenders take turns, so that a slow moment slows them all.
+ * Measures the time of a sample of noise: exact integers with the operating system's randomness, compared with the
+ * textbook Laplace sample in floating point with `Math.random`. The samplers take turns, so that a slow moment
+ * affects all of them.
  */
 export function noiseBenchmark(): NoiseFigure[] {
   const source = systemEntropy()
@@ -41,7 +42,7 @@ export function noiseBenchmark(): NoiseFigure[] {
       const start = process.hrtime.bigint()
       sink += batch(SAMPLES_PER_ROUND)
       const nanoseconds = Number(process.hrtime.bigint() - start) / SAMPLES_PER_ROUND
-      // The first rounds are for the compiler.
+      // The first rounds let V8 compile the code.
       if (round >= 0) times[index]?.push(nanoseconds)
     })
   }

@@ -1,7 +1,7 @@
-"""OpenDP's side of the comparison: answers each line, a JSON request, with a line, the nanoseconds of an invocation.
+"""OpenDP's side of the comparison. Answers each JSON request line with the nanoseconds of one invocation.
 
-Only the invocation is timed: input is made, and measurements are constructed, before. It is given numpy arrays, which it
-takes in about 20 ns an entry; from lists it would take far longer. What it returns it turns into Python's own numbers.
+Only the invocation is timed. Inputs and measurements are prepared before. The input is a numpy array, which costs about
+20 ns per entry; lists would cost far more. The output is converted to Python numbers.
 """
 
 import json
@@ -16,13 +16,13 @@ dp.enable_features("contrib")
 
 
 def noise(request):
-    """Noise on every entry of a vector; `k`, where it is given, is the granularity 2^k of noise on real numbers."""
+    """Noise on every entry of a vector. If given, `k` sets the granularity 2^k of noise on real numbers."""
     entries = request["entries"]
     counts = numpy.arange(entries) % 1000
     if request["type"] == "integer":
         values, atom, size = counts.astype(numpy.int64), dp.atom_domain(T="i64"), None
     else:
-        # A granularity of one's own asks for a public length of the vector.
+        # An explicit granularity requires a public vector length.
         values, atom, size = counts.astype(numpy.float64), dp.atom_domain(T="f64", nan=False), entries
     make, distance = {
         "laplace": (dp.m.make_laplace, dp.l1_distance),
@@ -34,7 +34,7 @@ def noise(request):
 
 
 def noisy_max(request):
-    """The best of counts of which one person raises any number by one; at scale 1 each choice costs an epsilon of 1."""
+    """Best of several counts. One person raises any number of them by one. At scale 1 each choice costs epsilon 1."""
     scores = numpy.array(request["scores"], dtype=numpy.int64)
     measure = {"exponential": dp.max_divergence, "gumbel": dp.zero_concentrated_divergence}[request["noise"]]
     measurement = dp.m.make_noisy_max(
@@ -44,7 +44,7 @@ def noisy_max(request):
 
 
 def median(request):
-    """The median of rows, every grid point a candidate; at scale 1 it costs an epsilon of 1."""
+    """Median of rows, with every grid point as a candidate. At scale 1 it costs epsilon 1."""
     rows = numpy.fromfile(request["file"], dtype=numpy.int32).astype(numpy.int64)
     measurement = dp.m.make_private_quantile(
         dp.vector_domain(dp.atom_domain(T="i64")),

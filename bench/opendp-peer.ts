@@ -8,18 +8,18 @@ const VERSION = '0.16.0'
 const INSTALL_WITHIN_MS = 300_000
 
 const root = path.resolve(import.meta.dirname, '..')
-/** Out of version control, and kept for the next run. */
+/** Cache folder outside version control, kept for the next run. */
 const environment = path.join(root, 'node_modules', '.cache', `opendp-${VERSION}`)
 const python = path.join(environment, 'bin', 'python')
 
-/** What OpenDP is to do; `bench/opendp-peer.py` does it. */
+/** A task for OpenDP; `bench/opendp-peer.py` executes it. */
 export type PeerRequest =
   | {
       readonly kind: 'noise'
       readonly law: 'laplace' | 'gaussian'
       readonly type: 'integer' | 'real'
       readonly scale: number
-      /** The granularity of noise on real numbers is 2^k; the finest there is without it. */
+      /** The granularity of noise on real numbers is 2^k; if omitted, OpenDP's finest grid. */
       readonly k?: number
       readonly entries: number
     }
@@ -28,22 +28,22 @@ export type PeerRequest =
       readonly noise: 'exponential' | 'gumbel'
       readonly scores: readonly number[]
     }
-  /** The file holds the rows: 32-bit integers, in this machine's order of bytes. */
+  /** The file contains the rows as 32-bit integers in native byte order. */
   | { readonly kind: 'median'; readonly gridPoints: number; readonly file: string }
 
-/** OpenDP in a Python process of its own, which works only while it is asked. */
+/** OpenDP in a Python process, which is idle between requests. */
 export interface Peer {
   readonly versions: { readonly opendp: string; readonly numpy: string; readonly python: string }
-  /** Everything but the invocation, ahead of time. */
+  /** Prepares everything except the invocation. */
   prepare(key: string, request: PeerRequest): Promise<void>
-  /** Nanoseconds of an invocation, as the mean of so many in a row. */
+  /** Nanoseconds of an invocation, as the mean of several in a row. */
   time(key: string, invocations: number): Promise<number>
   stop(): Promise<void>
 }
 
 /**
- * Start OpenDP, and before that install it from the package index, if it is not there yet.
- * @returns where that cannot be done here, why.
+ * Starts OpenDP. Installs it from the package index first if necessary.
+ * @returns the reason if OpenDP cannot be installed or started.
  */
 export async function startPeer(): Promise<Peer | string> {
   const installed = await start().catch(() => undefined)
@@ -53,7 +53,7 @@ export async function startPeer(): Promise<Peer | string> {
   const limits = { timeout: INSTALL_WITHIN_MS, maxBuffer: 2 ** 24 }
   try {
     await run('python3', ['-m', 'venv', '--clear', environment], limits)
-    // Without a ready-made package for this machine it would be compiled, which is nothing to wait for.
+    // Without a prebuilt package for this machine, pip would compile it, which takes too long.
     const only = ['--only-binary', ':all:', '--retries', '1', '--quiet', '--disable-pip-version-check']
     await run(python, ['-m', 'pip', 'install', ...only, `opendp==${VERSION}`, 'numpy'], limits)
     return await start()
@@ -62,14 +62,14 @@ export async function startPeer(): Promise<Peer | string> {
   }
 }
 
-/** In one line. */
+/** Message in one line. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const said = 'stderr' in error && typeof error.stderr === 'string' ? error.stderr.trim() : ''
   return (said === '' ? error.message : said).split('\n').at(-1) ?? error.message
 }
 
-/** @throws where it does not start. */
+/** @throws Error if the process does not start. */
 async function start(): Promise<Peer> {
   const child = spawn(python, [path.join(root, 'bench', 'opendp-peer.py')], {
     stdio: ['pipe', 'pipe', 'inherit'],

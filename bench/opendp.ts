@@ -18,23 +18,23 @@ import { rational } from '../src/privacy/rational.ts'
 import { type Peer, type PeerRequest, startPeer } from './opendp-peer.ts'
 import { writeParquet } from './write-parquet.ts'
 
-/** The same work by both, in nanoseconds of one piece of it: medians over the rounds. */
+/** Times of the same work in both libraries, in nanoseconds per unit of work: medians over the rounds. */
 export interface OpenDpFigure {
   readonly what: string
   readonly sottoNanoseconds: number
-  /** Absent for what OpenDP has no like of. */
+  /** Absent if OpenDP has no equivalent. */
   readonly opendpNanoseconds?: number
-  /** OpenDP's time over Sotto's in the same round. */
+  /** OpenDP's time divided by Sotto's in the same round. */
   readonly ratio?: { readonly median: number; readonly lowest: number; readonly highest: number }
 }
 
-/** What was measured, or why nothing was. */
+/** The measurements, or the reason why there are none. */
 export type OpenDpComparison =
   | { readonly versions: Peer['versions']; readonly figures: readonly OpenDpFigure[] }
   | { readonly skipped: string }
 
 const ROUNDS = 5
-/** Of what takes OpenDP many seconds. */
+/** Fewer rounds, for work that takes OpenDP many seconds. */
 const FEW_ROUNDS = 3
 const WARM_UP_ROUNDS = 2
 
@@ -53,15 +53,15 @@ const ROWS = 1_000_000
 const GRID_POINTS = [121, 10_000, 1_000_000] as const
 const CELLS = 1_000_000
 const ONE_STEP_NANO = 1_000_000_000n
-/** Enough that what an invocation costs besides its entries does not count. */
+/** Large enough that the fixed cost of an invocation is negligible. */
 const ENTRIES = 10_000
 
-/** One line: how often each does it in a round, and how many pieces of work that is. */
+/** One row: the number of invocations of each library per round, and the units of work in an invocation. */
 interface Comparison {
   readonly what: string
   readonly rounds: number
   readonly invocations: number
-  /** Samples in an invocation, where it is samples that count. */
+  /** Samples per invocation, if samples are measured. */
   readonly pieces: number
   readonly run: () => unknown
   readonly peer?: { readonly request: PeerRequest; readonly invocations: number; readonly pieces: number }
@@ -71,9 +71,10 @@ const source = systemEntropy()
 const epsilonOne = epsilonNano(ONE_EPSILON_NANO)
 
 /**
- * Sotto's mechanisms beside OpenDP's, in about a minute: they take turns, and a ratio is that of two neighbouring turns, so
- * that a slow moment slows both. Each does what a release takes, from numbers in memory to noisy numbers; only Sotto's
- * median starts from a file. Both draw at the same scales and prices, and but for the median from the same laws.
+ * Compares Sotto's mechanisms with OpenDP's, in about a minute. They take turns, and a ratio compares two adjacent
+ * turns, so that a slow moment affects both. Each does the work of a release, from numbers in memory to noisy
+ * numbers. Only Sotto's median starts from a file. Both draw at the same scales and prices, and, except for the
+ * median, from the same distributions.
  */
 export async function openDpBenchmark(): Promise<OpenDpComparison> {
   const peer = await startPeer()
@@ -102,13 +103,13 @@ async function measure(comparisons: readonly Comparison[], peer: Peer): Promise<
   const times = comparisons.map((): { readonly sotto: number; readonly opendp: number | undefined }[] => [])
   for (const comparison of comparisons) {
     if (comparison.peer !== undefined) await peer.prepare(comparison.what, comparison.peer.request)
-    // For the compiler, which only we have.
+    // Warm-up for V8; OpenDP is compiled already.
     for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await timeOurs(comparison)
   }
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const [index, comparison] of comparisons.entries()) {
       if (round >= comparison.rounds) continue
-      // Every other round the other one comes first.
+      // Every other round runs the libraries in reverse order.
       const first = round % 2 === 0 ? await timeOurs(comparison) : undefined
       const opendp = await timeTheirs(comparison, peer)
       const sotto = first ?? (await timeOurs(comparison))
@@ -144,7 +145,7 @@ async function timeTheirs({ what, peer: theirs }: Comparison, peer: Peer): Promi
   return (await peer.time(what, theirs.invocations)) / theirs.pieces
 }
 
-/** Noise on a vector, a sample an entry. */
+/** Noise on a vector: one sample per entry. */
 function sampleComparisons({ scale, label }: (typeof SCALES)[number]): Comparison[] {
   const values = Array.from({ length: ENTRIES }, (_, entry) => BigInt(entry % 1_000))
   const ours = { rounds: ROUNDS, invocations: 10, pieces: ENTRIES }
@@ -183,14 +184,14 @@ function sampleComparisons({ scale, label }: (typeof SCALES)[number]): Compariso
   })
 }
 
-/** The grid of the Laplace and Gaussian mechanisms: 2^40 of it or more are the scale. */
+/** The grid of the Laplace and Gaussian mechanisms: the scale is at least 2^40 grid steps. */
 function fractionBitsOf(scale: bigint): number {
   let fractionBits = 0
   while (scale << BigInt(fractionBits) < 1n << 40n) fractionBits += 1
   return fractionBits
 }
 
-/** Noise of a scale that is given, where a calibration would find one. */
+/** Noise of a given scale, without calibration. */
 function measurementOf(law: 'laplace' | 'gaussian', scale: bigint, fractionBits: number): Measurement {
   const inOutputUnits = scale << BigInt(fractionBits)
   return {
@@ -205,13 +206,13 @@ function measurementOf(law: 'laplace' | 'gaussian', scale: bigint, fractionBits:
   }
 }
 
-/** The best of counts at an epsilon of 1. OpenDP has no Laplace noise for it. */
+/** Best of counts at epsilon 1. OpenDP has no Laplace noise for it. */
 function noisyMaxComparisons({
   candidates,
   invocations,
   peerInvocations,
 }: (typeof CANDIDATES)[number]): Comparison[] {
-  // In no order, and one in a thousand is the best.
+  // In no order; one in a thousand is the best.
   const scores = Array.from({ length: candidates }, (_, candidate) => (candidate * 7_919) % 1_000)
   const counts = scores.map(BigInt)
   return (['exponential', 'gumbel', 'laplace'] as const).map((noise) => {
@@ -230,7 +231,7 @@ function noisyMaxComparisons({
   })
 }
 
-/** The median of rows on a grid, and of their counts alone, at an epsilon of 1. */
+/** Median of rows on a grid, and of their counts alone, at epsilon 1. */
 async function medianComparisons(folder: string): Promise<{
   readonly comparisons: readonly Comparison[]
   readonly close: () => Promise<void>
@@ -239,7 +240,7 @@ async function medianComparisons(folder: string): Promise<{
   const grids = GRID_POINTS.map((points) => ({
     column: `Grid${points}`,
     points,
-    // The mean of three evenly distributed numbers: most rows are near the median, and few at the ends.
+    // The mean of three uniform numbers: most rows are near the median, and few near the ends.
     rows: Array.from({ length: ROWS }, () => Math.floor(((uniform() + uniform() + uniform()) / 3) * points)),
   }))
   const columns = grids.map(
@@ -317,7 +318,7 @@ async function medianComparisons(folder: string): Promise<{
   return { comparisons, close: () => engine.close() }
 }
 
-/** A count and its noise a cell, at an epsilon of 1. */
+/** A count and its noise for each cell, at epsilon 1. */
 function histogramComparison(): Comparison {
   const counts = Array.from({ length: CELLS }, (_, cell) => BigInt(cell % 1_000))
   const measurement = calibrateGeometric({ l1: 1n, l2Squared: 1n, lInfinity: 1n }, epsilonOne)

@@ -2,35 +2,36 @@ import { Pool, type PoolClient, type QueryConfig } from 'pg'
 import { startPostgresServer } from '../test/postgres-server.ts'
 import { type BareCharge, bareCharges } from './bare-charge.ts'
 
-/** What PostgreSQL does with a charge as a transaction of its own. */
+/** Rate of PostgreSQL with one transaction per charge. */
 export interface PostgresBaselineFigure {
   readonly callers: number
   readonly datasets: number
   readonly connections: number
   readonly chargesPerSecond: number
-  /** Time from asking, also for a connection, until the charge was durable; 99 of 100 took less. */
+  /** Time from the call, including the wait for a connection, until the charge was durable; 99 % took less. */
   readonly p99Ms: number
 }
 
 export interface PostgresBaselineOptions {
   readonly callers: number
-  /** The callers are spread over them; 1 is the contended case. */
+  /** Datasets among which the callers are spread; 1 is the contended case. */
   readonly datasets: number
-  /** 1500 where it is left out. */
+  /** Default: 1500. */
   readonly measureMs?: number
 }
 
 const MEASURE_MS = 1_500
 const MAX_CONNECTIONS = 64
-/** In the database of the ledger under measurement, and out of its way. */
+/** Schema in the database of the measured ledger, separate from its tables. */
 const SCHEMA = 'bare_charge'
 
 /**
- * The rate of one `SELECT … FOR UPDATE` transaction per charge: lock the budget, look whether it covers the cost, debit
- * it, insert the charge and the event, as wide as the ledger's. Each caller waits for its charge and asks for the next,
- * over one connection each, up to 64. Statements are prepared; the schema `bare_charge` is made anew and dropped after.
- * @param url of a database that may hold other things
- * @throws Error where the database cannot be reached, or a statement fails
+ * Measures the rate of one `SELECT … FOR UPDATE` transaction per charge: lock the budget, check that it covers the
+ * cost, debit it, insert the charge and the event, as wide as the ledger's. Each caller waits for its charge before
+ * the next, over one connection each, up to 64. Statements are prepared. The schema `bare_charge` is created and
+ * dropped.
+ * @param url a database that may contain other things
+ * @throws Error if the database cannot be reached, or a statement fails
  */
 export async function postgresBaseline(
   url: string,
@@ -120,7 +121,7 @@ async function createTables(pool: Pool, datasets: number): Promise<void> {
   )
 }
 
-/** So that no caller's time holds the making of a connection. */
+/** Opens the connections beforehand, so that no measured time includes it. */
 async function connectAll(pool: Pool, connections: number): Promise<void> {
   const clients = await Promise.all(Array.from({ length: connections }, () => pool.connect()))
   for (const client of clients) client.release()
@@ -142,7 +143,7 @@ async function charge(pool: Pool, next: BareCharge): Promise<void> {
     await client.query(COMMIT)
     client.release()
   } catch (error) {
-    client.release(true) // an open transaction with it
+    client.release(true) // together with its open transaction
     throw error
   }
 }
@@ -190,7 +191,7 @@ const INSERT_EVENT = {
   `,
 } satisfies QueryConfig
 
-/** Against the database of the URL given, or a server of its own. */
+/** Runs against the database of the given URL, or a temporary server. */
 if (import.meta.main) {
   const given = process.argv[2]
   const server = given === undefined ? await startPostgresServer() : undefined

@@ -12,7 +12,7 @@ import {
 import { type NoiseFigure, noiseBenchmark } from './noise.ts'
 import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 
-/** Of the bare route's requests per second, what Sotto is to reach at the most connections. */
+/** Goal for Sotto's requests per second as a share of the bare route's, at the most connections. */
 const GOAL = 0.5
 
 const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition'] as const
@@ -48,12 +48,8 @@ if (chosen('ledger')) {
   if (!asJson) {
     printLedger('The ledger in SQLite, and SQLite itself with grouped commits', sqlite)
     if (postgres === undefined)
-      console.log('\nThere is no PostgreSQL on this machine to measure its ledger with.')
-    else
-      printLedger(
-        'The ledger in PostgreSQL, and one transaction with SELECT … FOR UPDATE for each charge',
-        postgres,
-      )
+      console.log('\nThis machine has no PostgreSQL, so its ledger is not measured.')
+    else printLedger('The ledger in PostgreSQL, and one SELECT … FOR UPDATE transaction per charge', postgres)
   }
 }
 if (chosen('growth')) {
@@ -79,7 +75,7 @@ function machine(): string {
 
 function printHttp(figures: readonly HttpFigure[]): void {
   printTable(
-    'A noisy count over 100,000 rows, paid for durably, over HTTP',
+    'A noisy count over 100,000 rows, charged durably, over HTTP',
     ['connections', 'who', 'requests/s', 'p50 ms', 'p99 ms', 'Sotto / this one (rounds)'],
     figures.map(({ connections, contender, requestsPerSecond, p50Ms, p99Ms, sottoRatio }) => [
       String(connections),
@@ -137,7 +133,7 @@ function printLedger(title: string, figures: readonly LedgerFigure[]): void {
 
 function printGrowth(figures: readonly GrowthFigure[]): void {
   printTable(
-    'Charges by 64 callers on a dataset with few events and on one with many',
+    'Charges by 64 callers on a dataset with few events and on one with many events',
     ['store', 'events', 'charges/s'],
     figures.map(({ store, events, chargesPerSecond }) => [
       store,
@@ -149,7 +145,9 @@ function printGrowth(figures: readonly GrowthFigure[]): void {
 
 function printOpenDp(comparison: OpenDpComparison): void {
   if ('skipped' in comparison) {
-    console.log(`\nThe comparison with OpenDP is skipped, it could not be installed: ${comparison.skipped}`)
+    console.log(
+      `\nThe comparison with OpenDP is skipped because it could not be installed: ${comparison.skipped}`,
+    )
     return
   }
   const { versions, figures } = comparison
@@ -175,7 +173,7 @@ function printOpenDp(comparison: OpenDpComparison): void {
 
 function printComposition(figures: readonly CompositionFigure[]): void {
   printTable(
-    'How many counts a budget of epsilon 1 and delta 1e-6 pays for',
+    'Number of counts that a budget of epsilon 1 and delta 1e-6 pays for',
     ['epsilon of each', 'basic', 'zcdp'],
     figures.map(({ epsilonOfEach, counts }) => [
       String(epsilonOfEach),

@@ -4,28 +4,27 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { bareCharges } from './bare-charge.ts'
 
-/** What SQLite does with a charge's bare transaction. */
+/** Rate of SQLite with the bare transaction of a charge. */
 export interface SqliteBaselineFigure {
   /** Charges per commit. */
   readonly callers: number
   readonly chargesPerSecond: number
-  /** Time that a commit and the writes in it took; 99 of 100 took less. */
+  /** Time of a commit and its writes; 99 % took less. */
   readonly p99Ms: number
 }
 
 /** A bare store that grows with each round, as a ledger does. */
 export interface SqliteBaseline {
-  /** Each commit holds a charge of every caller. */
+  /** Each commit contains one charge of every caller. */
   measure(callers: number, measureMs: number): SqliteBaselineFigure
   close(): void
 }
 
 /**
- * The bare transaction of a charge: the conditional debit, the charge and the event, as wide as the ledger's, in a file
- * with the ledger's settings. No checks, triggers, hashes, savepoints or indexes beyond the keys.
+ * The bare transaction of a charge: the conditional debit, the charge and the event, as wide as the ledger's, in a
+ * file with the ledger's settings. It has no checks, triggers, hashes, savepoints or indexes beyond the keys.
  *
- * The thread that asks does the work: with nothing else to do meanwhile, a thread in between would add its messages and
- * nothing else.
+ * The calling thread does the work. A thread in between would only add its messages.
  */
 export function openSqliteBaseline(): SqliteBaseline {
   const folder = mkdtempSync(join(tmpdir(), 'sotto-bench-sqlite-'))

@@ -8,15 +8,15 @@ import {
 } from '../src/engines/duckdb/instance.ts'
 import { publishFile } from '../src/files/durable-file.ts'
 
-/** A column to write; all columns of a file are as long as each other. */
+/** A column to write; all columns of a file have the same length. */
 export type ParquetColumn =
   | { readonly name: string; readonly type: 'VARCHAR'; readonly values: readonly string[] }
   | { readonly name: string; readonly type: 'INTEGER'; readonly values: readonly number[] }
 
-/** The rows that DuckDB takes at a time. */
+/** Number of rows that DuckDB appends at a time. */
 const CHUNK_ROWS = 2048
 
-/** Write a Parquet file; it appears whole, or not at all. */
+/** Writes a Parquet file. It appears completely, or not at all. */
 export async function writeParquet(path: string, columns: readonly ParquetColumn[]): Promise<void> {
   const partialPath = `${path}.partial`
   try {
@@ -52,7 +52,7 @@ async function writePartial(partialPath: string, columns: readonly ParquetColumn
         appender.appendDataChunk(chunk)
       }
       appender.closeSync()
-      // DuckDB's own temporary file would have a name that is not let through.
+      // DuckDB's own temporary file would have a name that the configuration does not allow.
       await connection.run(
         `COPY ${table} TO ${quoteLiteral(partialPath)} (FORMAT parquet, USE_TMP_FILE false)`,
       )
