@@ -45,3 +45,52 @@ export function applyRead<Name extends ReadName>(reads: Reads, call: Call<Name>)
   const { operation, args } = call
   return reads[operation](...args)
 }
+
+/** The methods of a ledger, each passed to `submit` with its arguments. */
+export function ledgerMethods(
+  submit: <Name extends OperationName>(
+    operation: Name,
+    args: OperationArguments[Name],
+  ) => Promise<OperationResults[Name]>,
+): Pick<Ledger, OperationName> {
+  return {
+    openBudget: (...args) => submit('openBudget', args),
+    grant: (...args) => submit('grant', args),
+    allot: (...args) => submit('allot', args),
+    budget: (...args) => submit('budget', args),
+    analystSpending: (...args) => submit('analystSpending', args),
+    head: (...args) => submit('head', args),
+    datasets: (...args) => submit('datasets', args),
+    charge: (...args) => submit('charge', args),
+    recordAnswer: (...args) => submit('recordAnswer', args),
+    recordFailure: (...args) => submit('recordFailure', args),
+    openSession: (...args) => submit('openSession', args),
+    session: (...args) => submit('session', args),
+    sessionQuestion: (...args) => submit('sessionQuestion', args),
+    recordSessionAnswer: (...args) => submit('recordSessionAnswer', args),
+    sessionAnswers: (...args) => submit('sessionAnswers', args),
+    entries: (...args) => submit('entries', args),
+    events: (...args) => submit('events', args),
+    release: (...args) => submit('release', args),
+    chargeRecords: (...args) => submit('chargeRecords', args),
+    chargeCounts: (...args) => submit('chargeCounts', args),
+    lastDatasetVersion: (...args) => submit('lastDatasetVersion', args),
+    healthy: (...args) => submit('healthy', args),
+  }
+}
+
+/** Time limit for a store to answer a health check. */
+const HEALTH_TIMEOUT_MS = 2_000
+
+/** Runs a health check. Returns false if it rejects or takes longer than two seconds. */
+export async function answersInTime(check: () => Promise<boolean>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, HEALTH_TIMEOUT_MS, false)
+  try {
+    return await Promise.race([check(), late])
+  } catch {
+    return false
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
+import { createGroupCommit } from '../../src/ledger/group-commit.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
+import { ledgerMethods, type OperationName } from '../../src/ledger/operation.ts'
 import { MIGRATIONS } from '../../src/ledger/sqlite/schema.ts'
 import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite/store.ts'
 
@@ -16,62 +17,19 @@ export interface Place {
 /** The time at which every test begins. */
 export const FIRST_MS = Date.UTC(2026, 0, 1)
 
-/**
- * A store as a ledger, on the thread that asks: whatever is asked before anybody waits is one batch, as in the ledger's
- * own thread.
- */
+/** A ledger over a SQLite store, without a worker thread. */
 export function ledgerOver(store: SqliteStore): Ledger {
-  let waiting: { call: Call; resolve(result: never): void; reject(error: unknown): void }[] = []
-
-  function ask<Name extends OperationName>(
-    operation: Name,
-    args: Call<Name>['args'],
-  ): Promise<OperationResults[Name]> {
-    return new Promise((resolve, reject) => {
-      if (waiting.length === 0) queueMicrotask(carryOut)
-      waiting.push({ call: { operation, args } as Call, resolve, reject })
-    })
-  }
-
-  function carryOut(): void {
-    const asked = waiting
-    waiting = []
-    try {
-      const settled = store.batch(asked.map(({ call }) => call))
-      for (const [index, each] of settled.entries()) {
-        if (each.kind === 'done') asked[index]?.resolve(each.result as never)
-        else asked[index]?.reject(each.error)
-      }
-    } catch (error) {
-      for (const { reject } of asked) reject(error)
-    }
-  }
-
+  const batches = createGroupCommit<OperationName>({
+    maxBatchSize: 256,
+    commit: async (calls) => store.batch(calls),
+  })
   return {
-    openBudget: (...args) => ask('openBudget', args),
-    grant: (...args) => ask('grant', args),
-    allot: (...args) => ask('allot', args),
-    analystSpending: (...args) => ask('analystSpending', args),
-    head: (...args) => ask('head', args),
-    datasets: () => ask('datasets', []),
-    budget: (...args) => ask('budget', args),
-    charge: (...args) => ask('charge', args),
-    recordAnswer: (...args) => ask('recordAnswer', args),
-    recordFailure: (...args) => ask('recordFailure', args),
-    openSession: (...args) => ask('openSession', args),
-    session: (...args) => ask('session', args),
-    sessionQuestion: (...args) => ask('sessionQuestion', args),
-    recordSessionAnswer: (...args) => ask('recordSessionAnswer', args),
-    sessionAnswers: (...args) => ask('sessionAnswers', args),
-    entries: (...args) => ask('entries', args),
-    events: (...args) => ask('events', args),
-    release: (...args) => ask('release', args),
-    chargeRecords: (...args) => ask('chargeRecords', args),
-    chargeCounts: () => ask('chargeCounts', []),
-    lastDatasetVersion: (...args) => ask('lastDatasetVersion', args),
+    ...ledgerMethods(batches.submit),
     exclusively: (task) => task(async () => undefined),
-    healthy: () => ask('healthy', []),
-    close: async () => store.close(),
+    async close() {
+      await batches.close()
+      store.close()
+    },
   }
 }
 

@@ -16,19 +16,11 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
       change: {
         file: 'ledger/sqlite/store.ts',
         find: `      database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(() => {
-        const next = calls.length === 0 ? first : more()
-        calls.push(...next)
-        return next
-      })
+      const settled = settleAll(calls)
       database.exec('COMMIT')`,
         replace: `      if (database.isTransaction) database.exec('COMMIT')
       database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(() => {
-        const next = calls.length === 0 ? first : more()
-        calls.push(...next)
-        return next
-      })`,
+      const settled = settleAll(calls)`,
       },
       found: /acknowledged/,
     },
@@ -36,9 +28,10 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
       what: 'it acknowledges an answer that it has yet to store',
       change: {
         file: 'ledger/sqlite/ledger.ts',
-        find: `    recordAnswer: (...args) => ask('recordAnswer', args),`,
-        replace: `    recordAnswer: async (...args) => {
-      setTimeout(() => ask('recordAnswer', args).catch(() => undefined), 5)
+        find: '    ...methods,',
+        replace: `    ...methods,
+    recordAnswer: async (...args) => {
+      setTimeout(() => methods.recordAnswer(...args).catch(() => undefined), 5)
       return true
     },`,
       },

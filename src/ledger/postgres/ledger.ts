@@ -1,61 +1,50 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LedgerFault } from '../fault.ts'
+import { createGroupCommit, halves, type QueuedCall } from '../group-commit.ts'
 import type { Ledger } from '../ledger.ts'
-import type { Call, OperationResults, Settled } from '../operation.ts'
+import { answersInTime, type OperationArguments, type OperationResults, type Settled } from '../operation.ts'
 import type { CommandName } from '../protocol/commands.ts'
 import { ask, openConnections, prepareConnection, StatementError, useOnce } from './connection.ts'
 import { postgresReads } from './reads.ts'
 import { knownVersion, migratePostgres } from './schema.ts'
 import { type BatchOptions, type Command, commitBatch } from './store.ts'
 
-/** Bounds what one COMMIT waits for, and how long the budgets of its datasets are locked. */
-const LARGEST_BATCH = 1_024
-/** Beyond so many calls that wait, more are turned away: the database is away or too slow. */
-const MOST_WAITING = 20_000
-/** How often a batch is tried that others were faster than. */
-const MOST_ATTEMPTS = 4
+/** Limits how long callers wait for a COMMIT, and how long a batch locks the budgets of its datasets. */
+const MAX_BATCH_SIZE = 1_024
+/** Attempts of a batch that conflicts with transactions of other replicas. */
+const MAX_ATTEMPTS = 4
 const READ_CONNECTIONS = 4
-/** `Stt2`: the advisory lock of whoever is at work beside the ledger. The connection's end frees it. */
+/** Key of the advisory lock (`Stt2`) that {@link Ledger.exclusively} holds. It is released when its connection ends. */
 const EXCLUSIVE_LOCK = 0x53747432
-const READ_AGAIN_WITHIN_MS = 3_000
-/** After this long without an answer the store counts as unhealthy. */
-const HEALTH_TIMEOUT_MS = 2_000
+/** Time limit for repeating a read whose connection was lost. */
+const READ_RETRY_MS = 3_000
 
-/** A ledger in a PostgreSQL database, with a count of what it did. */
+/** A ledger in a PostgreSQL database, with the number of calls it answered and of transactions it committed. */
 export interface PostgresLedger extends Ledger {
-  /** How many calls were answered since it was opened, and how many transactions the changes among them took. */
   statistics(): { readonly calls: number; readonly commits: number }
 }
 
 export interface PostgresLedgerOptions extends BatchOptions {
   /**
-   * `postgres://user:password@host:port/database`, as `pg` reads it. A pooler in between must leave each connection to one
-   * client until it ends: settings and prepared statements belong to the connection.
+   * `postgres://user:password@host:port/database`, as `pg` reads it. A connection pooler must assign each connection to
+   * one client until it ends, because settings and prepared statements belong to the connection.
    */
   readonly url: string
 }
 
-/** One caller of a change. */
-interface Waiting {
-  readonly call: Command
-  readonly resolve: (result: never) => void
-  readonly reject: (error: Error) => void
-}
-
 /**
- * Open, or create, the ledger in the schema `sotto` of the PostgreSQL database at `url`. Several processes may have it open:
- * what they do to one dataset follows each other, by the server's clock. Leases of attempts that another process left
- * under way run out. Concurrent calls of this process are made durable together.
+ * Opens or creates the ledger in the schema `sotto` of the PostgreSQL database at `url`. Several processes may have it open.
+ * Their changes to a dataset are serialized, and leases use the server's clock. Leases of attempts that another process left
+ * unfinished expire. Concurrent calls of this process are committed together.
  *
- * A call rejects with a {@link LedgerFault} where the database failed, and the ledger goes on with the next; with a
- * RangeError where an argument is out of range. Where it failed at the commit, whether the call took effect is unknown: the
- * same charge, asked again, tells.
- * @throws LedgerFault `unusable` where the database cannot be reached, is not fit for a ledger, or holds something else.
+ * A call rejects with a {@link LedgerFault} if the database failed, and the ledger continues with the next call. It rejects
+ * with a RangeError if an argument is out of range. If the commit failed, it is unknown whether the call took effect;
+ * repeating the same charge shows it.
+ * @throws LedgerFault `unusable` if the database cannot be reached, does not meet the requirements, or holds something else.
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<PostgresLedger> {
   const { url } = options
-  // What is thrown for a URL that cannot be read may quote it, and its password.
-  if (!URL.canParse(url)) throw new LedgerFault('unusable', "the ledger's URL is none")
+  // The error for an invalid URL may quote it, with its password.
+  if (!URL.canParse(url)) throw new LedgerFault('unusable', "the ledger's URL is not valid")
   try {
     await useOnce(url, (client) => migratePostgres(client))
   } catch (error) {
@@ -69,88 +58,51 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   }
   const writers = openConnections(url, 1, prepare)
   const readers = openConnections(url, READ_CONNECTIONS, prepare)
-  let waiting: Waiting[] = []
-  let working: Promise<void> | undefined
+  const batches = createGroupCommit<CommandName>({
+    maxBatchSize: MAX_BATCH_SIZE,
+    commit: commitWithRetries,
+    split: splitAfter,
+  })
   let refusal: LedgerFault | undefined
   let closed: Promise<void> | undefined
-  let calls = 0
-  let commits = 0
+  let reads = 0
 
-  function change<Name extends CommandName>(
+  async function change<Name extends CommandName>(
     operation: Name,
-    args: Call<Name>['args'],
+    args: OperationArguments[Name],
   ): Promise<OperationResults[Name]> {
-    if (refusal !== undefined) return Promise.reject(refusal)
-    if (waiting.length >= MOST_WAITING)
-      return Promise.reject(new LedgerFault('unknown', "too many calls wait for the ledger's database"))
-    const { promise, resolve, reject } = Promise.withResolvers<OperationResults[Name]>()
-    waiting.push({ call: { operation, args } as Command, resolve, reject })
-    working ??= work()
-    return promise
-  }
-
-  /** While a batch is under way whatever is asked waits: the next batch is all of it. */
-  async function work(): Promise<void> {
-    for (;;) {
-      // Whoever was just answered may ask again at once, and is in time for this batch.
-      await nextTurn()
-      if (waiting.length === 0) break
-      const batch = waiting.slice(0, LARGEST_BATCH)
-      waiting = waiting.slice(LARGEST_BATCH)
-      await carryOut(batch)
+    try {
+      return await batches.submit(operation, args)
+    } catch (error) {
+      throw faultFrom(error)
     }
-    working = undefined
   }
 
-  /** Settles every call of the batch, and never rejects. */
-  async function carryOut(batch: readonly Waiting[]): Promise<void> {
-    const commands = batch.map(({ call }) => call)
-    let failure: unknown
+  async function commitWithRetries(calls: readonly Command[]): Promise<readonly Settled[]> {
     let losses = 0
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
-        const settled = await writers.use((client) => commitBatch(client, commands, options))
-        commits += 1
-        return settle(batch, settled)
+        return await writers.use((client) => commitBatch(client, calls, options))
       } catch (error) {
-        failure = error
+        // A StatementError means that nothing was changed. A connection lost during the commit is a LedgerFault.
+        const kind = error instanceof StatementError ? error.kind : undefined
+        if (kind === 'lost') losses += 1
+        const again = kind === 'conflict' || (kind === 'lost' && losses === 1)
+        if (!again || attempt === MAX_ATTEMPTS) throw error
       }
-      // Nothing was changed: a loss of the connection at the commit is no StatementError.
-      const kind = failure instanceof StatementError ? failure.kind : undefined
-      if (kind === 'lost') losses += 1
-      if (kind !== 'conflict' && !(kind === 'lost' && losses === 1)) break
-    }
-    const parts = apart(batch, failure)
-    if (parts.length > 1) {
-      for (const part of parts) await carryOut(part)
-      return
-    }
-    const error = faultFrom(failure)
-    settle(
-      batch,
-      batch.map(() => ({ kind: 'failed', error })),
-    )
-  }
-
-  function settle(batch: readonly Waiting[], settled: readonly Settled[]): void {
-    calls += batch.length
-    for (const [index, { resolve, reject }] of batch.entries()) {
-      const each = settled[index]
-      if (each?.kind === 'done') resolve(each.result as never)
-      else reject(each?.error ?? new Error('a call of the ledger was not answered'))
     }
   }
 
-  /** What is only read may be read again: after a restart of the server each of the connections may turn out dead. */
-  const reads = postgresReads(async (statement, values) => {
+  /** Reads are repeated: after a restart of the server, every connection of the pool may have been lost. */
+  const readMethods = postgresReads(async (statement, values) => {
     if (refusal !== undefined) throw refusal
-    calls += 1
+    reads += 1
     for (const startMs = performance.now(); ; ) {
       try {
         return await readers.use((client) => ask(client, statement, values))
       } catch (error) {
         const isLost = error instanceof StatementError && error.kind === 'lost'
-        if (!isLost || performance.now() > startMs + READ_AGAIN_WITHIN_MS) throw faultFrom(error)
+        if (!isLost || performance.now() > startMs + READ_RETRY_MS) throw faultFrom(error)
       }
     }
   })
@@ -169,31 +121,19 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
         }
         await ask(client, `SELECT pg_advisory_lock(${EXCLUSIVE_LOCK})`)
         outcome = task(requireAlone)
-        // Its errors are its caller's, who gets them below.
+        // The caller gets the error of the task below.
         await outcome.catch(() => undefined)
       })
     } catch (error) {
       throw faultFrom(error)
     }
-    if (outcome === undefined) throw new Error('the task was not begun')
+    if (outcome === undefined) throw new Error('the task was not started')
     return outcome
-  }
-
-  async function healthy(): Promise<boolean> {
-    const { promise: late, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(resolve, HEALTH_TIMEOUT_MS, false)
-    try {
-      return await Promise.race([reads.healthy(), late])
-    } catch {
-      return false
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   async function finish(): Promise<void> {
     refusal = new LedgerFault('closed', 'the ledger is closed')
-    await working
+    await batches.close()
     await Promise.all([writers.end(), readers.end()])
   }
 
@@ -206,10 +146,13 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     recordFailure: (...args) => change('recordFailure', args),
     openSession: (...args) => change('openSession', args),
     recordSessionAnswer: (...args) => change('recordSessionAnswer', args),
-    ...reads,
+    ...readMethods,
     exclusively,
-    healthy,
-    statistics: () => ({ calls, commits }),
+    healthy: () => answersInTime(readMethods.healthy),
+    statistics() {
+      const { calls, commits } = batches.statistics()
+      return { calls: calls + reads, commits }
+    },
     close() {
       closed ??= finish()
       return closed
@@ -217,20 +160,21 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   }
 }
 
-/** The parts of a batch among which some may fare better by themselves; in each part, the calls keep their order. */
-function apart(batch: readonly Waiting[], failure: unknown): readonly (readonly Waiting[])[] {
+/** Divides a batch that failed into parts that may succeed separately. Each part keeps the order of its calls. */
+function splitAfter(
+  batch: readonly QueuedCall<CommandName>[],
+  failure: unknown,
+): readonly (readonly QueuedCall<CommandName>[])[] {
   if (failure instanceof LedgerFault) return [batch]
   const kind = failure instanceof StatementError ? failure.kind : 'refused'
   switch (kind) {
-    // What the tables refuse, or what others are faster with, is the matter of one call: the rest is not in its way.
+    // One call causes this: the tables refuse it, or other replicas change the same rows.
     case 'conflict':
-    case 'refused': {
-      const middle = Math.ceil(batch.length / 2)
-      return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)
-    }
-    // Somebody holds the budget of one dataset.
+    case 'refused':
+      return halves(batch)
+    // Another transaction holds the lock of one dataset.
     case 'busy':
-      return [...Map.groupBy(batch, ({ call }) => placeOf(call)).values()]
+      return [...Map.groupBy(batch, ({ call }) => lockKeyOf(call)).values()]
     case 'lost':
     case 'unusable':
     case 'failed':
@@ -238,8 +182,8 @@ function apart(batch: readonly Waiting[], failure: unknown): readonly (readonly 
   }
 }
 
-/** Calls of one place change the same dataset, as far as the calls themselves tell. */
-function placeOf({ operation, args }: Command): string {
+/** Groups calls that change the same dataset, as far as their arguments show it. */
+function lockKeyOf({ operation, args }: Command): string {
   switch (operation) {
     case 'charge':
     case 'allot':
@@ -256,7 +200,7 @@ function placeOf({ operation, args }: Command): string {
   }
 }
 
-/** How a caller hears of it. */
+/** Converts a failure to the error that callers get. */
 function faultFrom(failure: unknown): Error {
   if (!(failure instanceof StatementError))
     return failure instanceof Error ? failure : new Error(String(failure))
@@ -270,6 +214,6 @@ function faultFrom(failure: unknown): Error {
     case 'busy':
     case 'lost':
     case 'failed':
-      return new LedgerFault('unknown', `the ledger's database could not do it: ${message}`)
+      return new LedgerFault('unknown', `the ledger's database failed: ${message}`)
   }
 }

@@ -43,13 +43,12 @@ import { isDiskFull, isStoreError, openSqliteDatabase } from './schema.ts'
 /** A ledger over one SQLite file, synchronous: it blocks its thread while the disk works. */
 export interface SqliteStore {
   /**
-   * Carry out calls in their order and make them durable together. One that fails leaves no trace and does not touch
-   * the others. All that is returned is durable.
-   * @param more asked for further calls once those before are decided; none ends the batch. What is returned is of all
-   *   the calls that there were by then.
-   * @throws LedgerFault `unknown` where the commit failed and the store can continue, `stopped` where it must not.
+   * Carries out calls in order, in one transaction. A call that fails has no effect and does not affect the others. Once
+   * this returns, every result is durable.
+   * @throws LedgerFault `unknown` if the commit failed and the store can continue, `stopped` if it must not; Error if the
+   *   tables refuse what one of the calls writes. The transaction is rolled back.
    */
-  batch(calls: readonly Call[], more?: () => readonly Call[]): readonly Settled[]
+  batch(calls: readonly Call[]): readonly Settled[]
   /**
    * Write everything into the one file, then let go of it.
    * @throws LedgerFault `stopped` where it stays in the log beside the file: still durable, and read when next opened.
@@ -76,11 +75,9 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
   const reads = sqliteReads(database, rows, now)
   let stopped: LedgerFault | undefined
 
-  function settleAll(calls: () => readonly Call[]): readonly Settled[] {
-    const settled: Settled[] = []
-    let next = calls()
+  function settleAll(calls: readonly Call[]): readonly Settled[] {
     let batch = beginBatch(rows, now())
-    for (; next.length > 0; next = calls()) settled.push(...next.map(settle))
+    const settled = calls.map(settle)
     write(changesOf(batch))
     return settled
 
@@ -94,35 +91,26 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
         const result = isCommand(call) ? applyCommand(batch, call) : applyRead(reads, call as Call<ReadName>)
         return { kind: 'done', result }
       } catch (error) {
-        // What fails in SQLite is no matter of one call.
+        // An error of SQLite concerns the whole batch.
         if (error instanceof Error && 'errcode' in error) throw error
         return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
       }
     }
   }
 
-  function batch(first: readonly Call[], more: () => readonly Call[] = () => []): readonly Settled[] {
+  function batch(calls: readonly Call[]): readonly Settled[] {
     if (stopped !== undefined) throw stopped
-    const calls: Call[] = []
     try {
       database.exec('BEGIN IMMEDIATE')
-      const settled = settleAll(() => {
-        const next = calls.length === 0 ? first : more()
-        calls.push(...next)
-        return next
-      })
+      const settled = settleAll(calls)
       database.exec('COMMIT')
       return settled
     } catch (error) {
       const undone = rollBack()
       if (undone && isDiskFull(error)) throw new LedgerFault('unknown', 'the disk is full', error)
-      // The tables refuse what one of the calls wants written: by themselves the others are not in its way.
-      if (undone && !isStoreError(error)) {
-        if (calls.length > 1) return calls.flatMap((call) => batch([call]))
-        return [{ kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }]
-      }
-      // After a failed flush the operating system may report success for pages it has lost, so no later commit of
-      // this process could be trusted.
+      if (undone && !isStoreError(error)) throw error
+      // After a failed flush the operating system may report success for pages that it has lost. No later commit of
+      // this process can be trusted.
       const reason = error instanceof Error ? error.message : String(error)
       stopped = new LedgerFault('stopped', `the ledger could not commit and has stopped: ${reason}`, error)
       throw stopped

@@ -1,80 +1,59 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { LedgerFault } from '../fault.ts'
-import type { Call } from '../operation.ts'
-import {
-  type FromStore,
-  messageRanges,
-  type PlainFault,
-  packSettled,
-  type ToStore,
-  unpackCall,
-} from './message.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { LedgerFault, type LedgerFaultKind } from '../fault.ts'
+import type { Call, Settled } from '../operation.ts'
 import { openSqliteStore, type SqliteStore } from './store.ts'
 
-/** A batch takes nothing further once it has so many calls: bounds what one COMMIT waits for, and the log that it writes. */
-const LARGE_BATCH = 256
+/** A message to the worker thread: a batch of calls, answered by one reply, or `close`, after which the thread exits. */
+export type Request = readonly Call[] | 'close'
+
+/** A message from the worker thread. `opened` comes first; every batch then gets one reply. */
+export type Reply =
+  | { readonly kind: 'opened' }
+  /** The batch is durable. */
+  | { readonly kind: 'committed'; readonly settled: readonly Settled[] }
+  /** The batch was rolled back, because the tables refuse one of its calls. */
+  | { readonly kind: 'refused'; readonly error: Error }
+  /** The store failed. After any fault but `unknown` the thread exits. */
+  | { readonly kind: 'fault'; readonly fault: PlainFault }
+  /** The store could not be closed. The thread exits. */
+  | { readonly kind: 'close-failed'; readonly fault: PlainFault }
+
+/** A {@link LedgerFault} as it crosses threads, which drops the class of an error. */
+export interface PlainFault {
+  readonly kind: LedgerFaultKind
+  readonly message: string
+}
 
 if (parentPort !== null) serve(parentPort, String(workerData))
 
 function serve(port: NonNullable<typeof parentPort>, path: string): void {
-  const tell = (message: FromStore) => port.postMessage(message)
+  const reply = (message: Reply) => port.postMessage(message)
   let store: SqliteStore
   try {
     store = openSqliteStore(path, Date.now)
   } catch (error) {
-    tell({ kind: 'stopped', fault: plainFault(error) })
+    reply({ kind: 'fault', fault: plainFault(error) })
     port.close()
     return
   }
-  let commits = 0
-  /** What was taken from the port, and is not in a batch yet. */
-  let next: ToStore | undefined
-
-  // Whatever is asked while a batch is being decided is part of it; while it is being committed this thread is busy, and
-  // the next batch is all that waits in the port by then.
-  port.on('message', serveFrom)
-  tell({ kind: 'opened' })
-
-  function serveFrom(first: ToStore): void {
-    next = first
-    const goesOn = next.kind === 'close' || commit()
-    // A batch ends with what is no call, or leaves what follows in the port.
-    if (!goesOn || next?.kind === 'close') end()
-  }
-
-  function commit(): boolean {
-    const numbers: number[] = []
-    const take = (): readonly Call[] => {
-      if (numbers.length >= LARGE_BATCH) return []
-      next ??= receiveMessageOnPort(port)?.message
-      if (next?.kind !== 'calls') return []
-      const { firstNumber, calls } = next
-      next = undefined
-      const unpacked = calls.map(unpackCall)
-      numbers.push(...calls.map((_, place) => firstNumber + place))
-      return unpacked
-    }
+  port.on('message', (request: Request) => {
+    if (request === 'close') return end()
     try {
-      const settled = store.batch(take(), take)
-      commits += 1
-      for (const [start, end] of messageRanges(settled.length)) {
-        const packed = settled.slice(start, end).map(packSettled)
-        tell({ kind: 'committed', numbers: numbers.slice(start, end), settled: packed, commits })
-      }
-      return true
+      reply({ kind: 'committed', settled: store.batch(request) })
     } catch (error) {
+      if (error instanceof Error && !(error instanceof LedgerFault)) return reply({ kind: 'refused', error })
       const fault = plainFault(error)
-      tell({ kind: 'rejected', numbers, fault })
-      return fault.kind === 'unknown'
+      reply({ kind: 'fault', fault })
+      if (fault.kind !== 'unknown') end()
     }
-  }
+  })
+  reply({ kind: 'opened' })
 
   function end(): void {
-    port.off('message', serveFrom)
     try {
       store.close()
     } catch (error) {
-      tell({ kind: 'stopped', fault: plainFault(error) })
+      reply({ kind: 'close-failed', fault: plainFault(error) })
     }
     port.close()
   }

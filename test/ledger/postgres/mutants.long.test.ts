@@ -23,6 +23,7 @@ const store = changeIn('postgres/store')
 const rows = changeIn('postgres/rows')
 const reads = changeIn('postgres/reads')
 const service = changeIn('postgres/ledger')
+const groupCommit = changeIn('group-commit')
 const mutant = (bug: string, law: string, ...changes: readonly SourceChange[]): Mutant => ({
   bug,
   law,
@@ -236,9 +237,9 @@ const MUTANTS: readonly Mutant[] = [
       'settled = calls.map((call) => settle(() => applyCommand(batch, call)))',
       "settled = calls.map((call) => ({ kind: 'done', result: applyCommand(batch, call) }))",
     ),
-    service(
-      '      return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)',
-      '      return middle > 0 ? [batch] : []',
+    groupCommit(
+      '  return [batch.slice(0, middle), batch.slice(middle)].filter((part) => part.length > 0)',
+      '  return middle > 0 ? [batch] : []',
     ),
   ),
   mutant(
@@ -249,7 +250,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'answers that reach the wrong callers',
     'a call that is refused does not touch those asked with it',
-    service('const each = settled[index]', 'const each = settled.at(-1 - index)'),
+    groupCommit('const each = settled[index]', 'const each = settled.at(-1 - index)'),
   ),
   mutant(
     'a hash of part of the answer',
@@ -316,7 +317,7 @@ const RACE_MUTANTS: readonly Mutant[] = [
     'neither a lock nor a second attempt',
     'one key is charged twice',
     store('ORDER BY dataset FOR UPDATE', 'ORDER BY dataset'),
-    service('const MOST_ATTEMPTS = 4', 'const MOST_ATTEMPTS = 1'),
+    service('const MAX_ATTEMPTS = 4', 'const MAX_ATTEMPTS = 1'),
   ),
 ]
 

@@ -289,7 +289,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         () => withPassword(server.url('missing')),
         /database "missing" does not exist/,
       ],
-      ['the URL is none', () => `postgres://ada:${SECRET}#@localhost/ledger`, /URL is none/],
+      ['the URL is not valid', () => `postgres://ada:${SECRET}#@localhost/ledger`, /URL is not valid/],
       ['its escapes are wrong', () => `postgres://ada:${SECRET}%zz@localhost/ledger`, /cannot be opened/],
       ['a certificate is missing', () => `${withPassword(server.url('x'))}?sslrootcert=/none.pem`, /ENOENT/],
     ])('where %s', async (_where, url, message) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { chargeId } from '../../../src/ledger/charge-id.ts'
 import { LedgerFault } from '../../../src/ledger/fault.ts'
-import type { Call, Settled } from '../../../src/ledger/operation.ts'
+import type { Call } from '../../../src/ledger/operation.ts'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
-import { type SqliteStore, sqliteStore } from '../../../src/ledger/sqlite/store.ts'
+import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { ledgerOver } from '../places.ts'
 import { basic, expectSoundBooks, loss, question, run, summed, temporaryPath } from '../support.ts'
 
@@ -31,27 +31,11 @@ function commitsOf(database: ReturnType<typeof openSqliteDatabase>): string[] {
   return commits
 }
 
-/** How calls may come to be one batch. */
-const WAYS: readonly [string, (store: SqliteStore, calls: readonly Call[]) => readonly Settled[]][] = [
-  ['at once', (store, calls) => store.batch(calls)],
-  [
-    'one after the other',
-    (store, calls) => {
-      let taken = 0
-      const next = () => calls.slice(taken, ++taken)
-      const settled: Settled[] = []
-      // Those that come after one that the tables refused are a batch of their own.
-      while (taken < calls.length) settled.push(...store.batch(next(), next))
-      return settled
-    },
-  ],
-]
-
-describe.each(WAYS)('a batch of calls that come %s', (_, batch) => {
-  it('is one commit, in which one failing call does not harm its neighbours', async () => {
+describe('a batch', () => {
+  it('is one commit, in which a failing call does not affect the others', async () => {
     const { store, database } = openStore()
     const commits = commitsOf(database)
-    const settled = batch(store, [
+    const settled = store.batch([
       charge('a'),
       charge('b', { leaseMs: -1 }),
       charge('a'),
@@ -63,7 +47,7 @@ describe.each(WAYS)('a batch of calls that come %s', (_, batch) => {
       expect.objectContaining({ kind: 'charged' }),
       expect.stringContaining('leaseMs'),
       expect.objectContaining({ kind: 'in-flight' }),
-      // What is read shows what the calls before it have changed, and nothing else.
+      // A read sees exactly the changes of the calls before it.
       expect.objectContaining({ spent: basic('0.1') }),
       expect.objectContaining({ kind: 'charged' }),
       [expect.objectContaining({ sequence: 3, kind: 'charged' })],
@@ -73,36 +57,36 @@ describe.each(WAYS)('a batch of calls that come %s', (_, batch) => {
     await expectSoundBooks(ledgerOver(store))
   })
 
-  it('in which the tables refuse one call is done again call by call, and the others take effect', async () => {
+  it('in which the tables refuse one call is retried in parts, and the other calls take effect', async () => {
     const { store, database } = openStore()
+    const ledger = ledgerOver(store)
     const commits = commitsOf(database)
     database.exec(`
       CREATE TEMP TRIGGER failing_after_the_debit BEFORE INSERT ON events WHEN NEW.principal = 'eve'
       BEGIN SELECT RAISE(ABORT, 'no room for eve'); END
     `)
-    const settled = batch(store, [
-      charge('a'),
-      charge('c', { principal: 'eve' }),
-      charge('a'),
-      { operation: 'budget', args: ['census'] },
-      charge('d'),
+    const settled = await Promise.allSettled([
+      ledger.charge(question('a')),
+      ledger.charge(question('c', { principal: 'eve' })),
+      ledger.charge(question('a')),
+      ledger.budget('census'),
+      ledger.charge(question('d')),
     ])
-    expect(settled.map((each) => (each.kind === 'done' ? each.result : each.error.message))).toEqual([
+    expect(settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.message))).toEqual([
       expect.objectContaining({ kind: 'charged' }),
       'no room for eve',
       expect.objectContaining({ kind: 'in-flight' }),
       expect.objectContaining({ spent: basic('0.1') }),
       expect.objectContaining({ kind: 'charged' }),
     ])
-    expect(commits).toHaveLength(4)
+    // Refused: all five, the first three, the first two, and the second. Committed: the first, the third, and the last two.
+    expect(commits).toHaveLength(3)
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
     expect(database.prepare("SELECT 1 FROM charges WHERE principal = 'eve'").get()).toBeUndefined()
     expect(database.prepare("SELECT 1 FROM analysts WHERE principal = 'eve'").get()).toBeUndefined()
-    await expectSoundBooks(ledgerOver(store))
+    await expectSoundBooks(ledger)
   })
-})
 
-describe('a batch', () => {
   it('that finds a row not as it had read it is undone as a whole', () => {
     const { store, database } = openStore()
     const before = run(store, 'head', 'census')
@@ -191,7 +175,7 @@ describe('a batch', () => {
     const now = clock.ms
     clock.ms = Number.NaN
     expect(() => run(store, 'charge', question('a'))).toThrow(RangeError)
-    expect(store.batch([charge('a'), charge('b')]).map(({ kind }) => kind)).toEqual(['failed', 'failed'])
+    expect(() => store.batch([charge('a'), charge('b')])).toThrow(RangeError)
     clock.ms = now
     expect(run(store, 'charge', question('a')).kind).toBe('charged')
   })
