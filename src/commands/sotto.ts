@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The command line, `npx sotto <command>`: finds the command and runs it. */
-import { LedgerFault } from '../ledger/fault.ts'
+import { LedgerFault } from '../ledger/ledger.ts'
 import { type Command, Misuse, SUCCESS, UNSOUND, UNUSABLE } from './command.ts'
 
 const USAGE = `usage: npx sotto <command> [options]

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AnswerFailure } from '../answers/answer.ts'
 import { QuestionFailure } from '../answers/sparse-vector.ts'
-import { LedgerFault } from '../ledger/fault.ts'
+import { LedgerFault } from '../ledger/ledger.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
 

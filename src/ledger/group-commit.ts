@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LedgerFault } from './fault.ts'
+import { LedgerFault } from './ledger.ts'
 import type { Call, OperationArguments, OperationName, OperationResults, Settled } from './operation.ts'
 
 /** Further calls are refused while this many wait: the store is unavailable or too slow. */

@@ -1,7 +1,6 @@
 import { isAbsolute } from 'node:path'
-import { LedgerFault } from './fault.ts'
-import type { PostgresLedger } from './postgres/ledger.ts'
-import { openPostgresLedger } from './postgres/ledger.ts'
+import { LedgerFault } from './ledger.ts'
+import { openPostgresLedger, type PostgresLedger } from './postgres/ledger.ts'
 import { openSqliteLedger, type SqliteLedger } from './sqlite/ledger.ts'
 
 /**

@@ -2,13 +2,13 @@ import { expect } from 'vitest'
 import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
 import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
 import { amountFromEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
-import { LedgerFault } from '../../src/ledger/fault.ts'
-import type {
-  AnalystSpending,
-  ChargeRecord,
-  LedgerHead,
-  StoredEvent,
-  StoredSessionAnswer,
+import {
+  type AnalystSpending,
+  type ChargeRecord,
+  LedgerFault,
+  type LedgerHead,
+  type StoredEvent,
+  type StoredSessionAnswer,
 } from '../../src/ledger/ledger.ts'
 import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
 import {

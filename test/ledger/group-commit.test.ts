@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { LedgerFault } from '../../src/ledger/fault.ts'
 import { createGroupCommit } from '../../src/ledger/group-commit.ts'
+import { LedgerFault } from '../../src/ledger/ledger.ts'
 import type { Call, Settled } from '../../src/ledger/operation.ts'
 
 type Release = Call<'release'>

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { sha256 } from '../../src/ledger/canonical.ts'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId, sha256 } from '../../src/ledger/canonical.ts'
 import type { LedgerEvent } from '../../src/ledger/event.ts'
 import type { ChargeOutcome, ChargeRequest, Ledger } from '../../src/ledger/ledger.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import type { LedgerEvent } from '../../src/ledger/event.ts'
 import { openedForNeighbours } from '../../src/ledger/event.ts'
 import type { ChargeRequest, Ledger, NewAllotment } from '../../src/ledger/ledger.ts'

@@ -1,4 +1,4 @@
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import type {
   AnalystSpending,
   Budget,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import { eventHash, type LedgerEvent } from '../../src/ledger/event.ts'
 import type { ChargeRequest } from '../../src/ledger/ledger.ts'
 import { type Batch, beginBatch, changesOf } from '../../src/ledger/protocol/batch.ts'

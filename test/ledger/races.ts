@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import type { ChargeRequest, Ledger, SessionAnswer } from '../../src/ledger/ledger.ts'
 import { openPostgresLedger, type PostgresLedgerOptions } from '../../src/ledger/postgres/ledger.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
 import { roundCounter } from '../reliability/rounds.ts'
 import { openRacetrack, RACES, type Racetrack } from './races.ts'

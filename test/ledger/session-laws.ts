@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
-import { sha256 } from '../../src/ledger/canonical.ts'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId, sha256 } from '../../src/ledger/canonical.ts'
 import type { Ledger, NewSession, SessionAnswer, SessionQuestion } from '../../src/ledger/ledger.ts'
 import { MAX_THRESHOLD_NOISE } from '../../src/ledger/range.ts'
 import type { Law } from './laws.ts'

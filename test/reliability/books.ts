@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { sha256 } from '../../src/ledger/canonical.ts'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId, sha256 } from '../../src/ledger/canonical.ts'
 import type { LedgerEvent } from '../../src/ledger/event.ts'
 import { eventPages } from '../../src/ledger/exported.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'

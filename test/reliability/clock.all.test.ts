@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chargeId } from '../../src/ledger/charge-id.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
 import { describeEachStore } from '../ledger/stores.ts'
 import { expectNothingLost } from './books.ts'
 import type { Heard } from './children.ts'

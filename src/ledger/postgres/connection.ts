@@ -9,7 +9,7 @@ import {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
-import { LedgerFault } from '../fault.ts'
+import { LedgerFault } from '../ledger.ts'
 
 /** How long a new connection may take, or the wait for one that others use. */
 const CONNECT_TIMEOUT_MS = 5_000

@@ -1,6 +1,5 @@
-import { LedgerFault } from '../fault.ts'
 import { createGroupCommit, halves, type QueuedCall } from '../group-commit.ts'
-import type { Ledger } from '../ledger.ts'
+import { type Ledger, LedgerFault } from '../ledger.ts'
 import { answersInTime, type OperationArguments, type OperationResults, type Settled } from '../operation.ts'
 import type { CommandName } from '../protocol/commands.ts'
 import { ask, openConnections, prepareConnection, StatementError, useOnce } from './connection.ts'

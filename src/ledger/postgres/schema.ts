@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
-import { LedgerFault } from '../fault.ts'
+import { LedgerFault } from '../ledger.ts'
 import {
   MAX_CAP_DELTA_ATTO,
   MAX_COUNT,

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import { chargeId } from '../charge-id.ts'
-import { LedgerFault } from '../fault.ts'
+import { chargeId } from '../canonical.ts'
+import { LedgerFault } from '../ledger.ts'
 import { applyCommand, type Call, type Settled } from '../operation.ts'
 import { beginBatch, changesOf } from '../protocol/batch.ts'
 import type { CommandName } from '../protocol/commands.ts'

@@ -5,8 +5,7 @@ import {
   isSameAmount,
   subtractAmounts,
 } from '../../privacy/accounting.ts'
-import { sha256 } from '../canonical.ts'
-import { chargeId } from '../charge-id.ts'
+import { chargeId, sha256 } from '../canonical.ts'
 import { eventAmount } from '../event.ts'
 import type {
   AnalystSpending,

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { LedgerFault } from '../fault.ts'
 import { createGroupCommit } from '../group-commit.ts'
-import type { Ledger } from '../ledger.ts'
+import { type Ledger, LedgerFault } from '../ledger.ts'
 import { answersInTime, ledgerMethods, type OperationName, type Settled } from '../operation.ts'
 import type { PlainFault, Reply, Request } from './worker.ts'
 

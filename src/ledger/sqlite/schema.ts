@@ -2,7 +2,7 @@ import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
-import { LedgerFault } from '../fault.ts'
+import { LedgerFault } from '../ledger.ts'
 import {
   MAX_CAP_DELTA_ATTO,
   MAX_COUNT,

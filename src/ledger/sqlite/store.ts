@@ -2,8 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { noAmount, subtractAmounts } from '../../privacy/accounting.ts'
 import { sha256 } from '../canonical.ts'
 import { entryFromEvent, FIRST_PREVIOUS_HASH } from '../event.ts'
-import { LedgerFault } from '../fault.ts'
-import type { AnalystSpending, ChargeRecord } from '../ledger.ts'
+import { type AnalystSpending, type ChargeRecord, LedgerFault } from '../ledger.ts'
 import {
   applyCommand,
   applyRead,

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { LedgerFault, type LedgerFaultKind } from '../fault.ts'
+import { LedgerFault, type LedgerFaultKind } from '../ledger.ts'
 import type { Call, Settled } from '../operation.ts'
 import { openSqliteStore, type SqliteStore } from './store.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { chargeId } from '../../../src/ledger/charge-id.ts'
+import { chargeId } from '../../../src/ledger/canonical.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'

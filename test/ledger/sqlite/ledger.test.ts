@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LedgerFault } from '../../../src/ledger/fault.ts'
+import { LedgerFault } from '../../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../../src/ledger/sqlite/ledger.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
 import { basic, chargeOf, expectSoundBooks, loss, question, summed, temporaryPath } from '../support.ts'

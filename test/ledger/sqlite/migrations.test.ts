@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { chargeId } from '../../../src/ledger/charge-id.ts'
+import { chargeId } from '../../../src/ledger/canonical.ts'
 import { MIGRATIONS, openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
 import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { type Amount, addAmounts } from '../../../src/privacy/accounting.ts'

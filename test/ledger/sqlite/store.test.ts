@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { chargeId } from '../../../src/ledger/charge-id.ts'
-import { LedgerFault } from '../../../src/ledger/fault.ts'
+import { chargeId } from '../../../src/ledger/canonical.ts'
+import { LedgerFault } from '../../../src/ledger/ledger.ts'
 import type { Call } from '../../../src/ledger/operation.ts'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
 import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
