@@ -1,4 +1,4 @@
-import { noiseSampler } from '../src/mechanisms/mechanism.ts'
+import { noiseSampler } from '../src/mechanisms/measurement.ts'
 import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
 
 const ROUNDS = 15

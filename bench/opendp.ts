@@ -8,7 +8,7 @@ import { openDuckDbEngine } from '../src/engines/duckdb/engine.ts'
 import { ingest } from '../src/engines/duckdb/ingest.ts'
 import { calibrateGeometric } from '../src/mechanisms/geometric.ts'
 import type { Measurement } from '../src/mechanisms/measurement.ts'
-import { addNoise } from '../src/mechanisms/mechanism.ts'
+import { addNoise } from '../src/mechanisms/measurement.ts'
 import { calibrateNoisyMax, selectNoisyMax } from '../src/mechanisms/noisy-max.ts'
 import { calibrateQuantile, percentileScore, selectQuantile } from '../src/mechanisms/quantile.ts'
 import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
@@ -289,7 +289,7 @@ async function medianComparisons(folder: string): Promise<{
     await writeFile(file, Int32Array.from(rows))
     const grid = { lowerIndex: 0n, upperIndex: BigInt(points - 1) }
     const score = percentileScore(1n, 2n)
-    const setting = { score, sensitivity: stabilityOfRank(score, dataset).lInfinity, ...grid }
+    const setting = { score, sensitivity: stabilityOfRank(score, dataset).sensitivity, ...grid }
     const measurement = calibrateQuantile(setting, epsilonOne)
     const counting = { column, bounding: { kind: 'one-row-each' } } as const
     const counted = await engine.countIndexes(dataset, counting)

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Engine, IndexCounts, TextCounts } from '../engines/engine.ts'
 import { keyPresenceSampler, releaseKeyCounts } from '../mechanisms/key-selection.ts'
-import { addNoise } from '../mechanisms/mechanism.ts'
+import { addNoise } from '../mechanisms/measurement.ts'
 import { selectNoisyMax } from '../mechanisms/noisy-max.ts'
 import { selectQuantile } from '../mechanisms/quantile.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'

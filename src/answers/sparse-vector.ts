@@ -307,8 +307,7 @@ function planSession({ threshold, positives, epsilon }: SessionRequest, dataset:
     const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
     throw refuseField('invalid-request', 'epsilon', `must be at least ${least}: two noises share it`)
   }
-  const { lInfinity, monotonic } = stabilityOfCounts(dataset)
-  const shape = { positives, sensitivity: lInfinity, monotonic }
+  const shape = { positives, ...stabilityOfCounts(dataset) }
   return {
     dataset,
     threshold: BigInt(threshold),

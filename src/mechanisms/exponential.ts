@@ -7,7 +7,9 @@ import {
   type RhoPico,
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
+import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
 import { boundedRangeRho } from '../privacy/zero-concentrated.ts'
+import type { Mechanism } from './contract.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
 import { bernoulliExpUnbounded } from './samplers/bernoulli-unbounded.ts'
 import { exponentialBounds, shiftRoundingUp } from './samplers/exponential-bounds.ts'
@@ -38,32 +40,45 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * Proof: docs/proofs/exponential.md.
  */
 
-/** The exponential mechanism, bound to the sensitivity of its scores. */
-export interface ExponentialMeasurement {
+/** The exponential mechanism bound to the sensitivity of its scores. */
+export interface ExponentialMeasurement extends ScoreSensitivity {
   readonly mechanism: 'exponential'
-  /** L-infinity, in score units. */
-  readonly sensitivity: bigint
-  readonly monotonic: boolean
+  /** Number of outcomes, multiplicities counted: a public figure. */
+  readonly outcomes: bigint
   /** P(outcome) is proportional to exp(-exponent * distance). */
   readonly exponent: Rational
   readonly loss: PrivacyLoss
 }
 
+/** Distances from the best score, each with the number of outcomes that share it. */
+export interface ScoredOutcomes {
+  readonly distances: ArrayLike<number>
+  readonly multiplicities: ArrayLike<number>
+}
+
+/** Bound on the distance of the chosen outcome from the best. */
+export interface SelectionAccuracy {
+  readonly confidence: number
+  /** In score units. */
+  readonly halfWidth: number
+}
+
 /**
- * Bind the exponential mechanism to a sensitivity and an epsilon.
- * @throws RangeError for a sensitivity or an epsilon of 0.
+ * Binds the exponential mechanism to the sensitivity of scores and an epsilon.
+ * @throws RangeError for a sensitivity or an epsilon of 0, or no outcomes.
  */
 export function calibrateExponential(
-  sensitivity: bigint,
-  monotonic: boolean,
+  setting: Pick<ExponentialMeasurement, 'sensitivity' | 'monotonic' | 'outcomes'>,
   epsilonNano: EpsilonNano,
 ): ExponentialMeasurement {
+  const { sensitivity, monotonic, outcomes } = setting
   requireScoreSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
-  const exponent = rational(epsilonNano, scoreSpread(sensitivity, monotonic) * ONE_EPSILON_NANO)
+  if (outcomes < 1n) throw new RangeError('there is nothing to choose from')
+  const exponent = rational(epsilonNano, scoreSpread(setting) * ONE_EPSILON_NANO)
   const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
-  requireWithin(exponentialPrivacyMap(exponent, sensitivity, monotonic), loss)
-  return { mechanism: 'exponential', sensitivity, monotonic, exponent, loss }
+  requireWithin(exponentialPrivacyMap({ exponent }, setting), loss)
+  return { mechanism: 'exponential', sensitivity, monotonic, outcomes, exponent, loss }
 }
 
 /** @throws RangeError for a sensitivity of 0: there would be nothing to hide, and no noise. */
@@ -72,43 +87,42 @@ export function requireScoreSensitivity(sensitivity: bigint): void {
 }
 
 /** How far two scores can move against each other between neighbours, in score units. */
-export function scoreSpread(sensitivity: bigint, monotonic: boolean): bigint {
+export function scoreSpread({ sensitivity, monotonic }: ScoreSensitivity): bigint {
   return monotonic ? sensitivity : 2n * sensitivity
 }
 
-/** What one choice costs where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
+/** Loss of one choice where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
 export function exponentialPrivacyMap(
-  exponent: Rational,
-  sensitivity: bigint,
-  monotonic: boolean,
+  { exponent }: Pick<ExponentialMeasurement, 'exponent'>,
+  sensitivity: ScoreSensitivity,
 ): PrivacyLoss {
-  const spread = scoreSpread(sensitivity, monotonic)
+  const spread = scoreSpread(sensitivity)
   const epsilon = divideRoundingUp(spread * exponent.numerator * ONE_EPSILON_NANO, exponent.denominator)
   return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
 }
 
-/** The zCDP price of one choice: epsilon^2 / 8, or epsilon tanh(epsilon / 2) where that is less, rounded up to 1e-12. */
-export function exponentialRho(exponent: Rational, sensitivity: bigint, monotonic: boolean): RhoPico {
-  return boundedRangeRho(exponentialPrivacyMap(exponent, sensitivity, monotonic).epsilonNano)
+/** Price of one choice in zCDP: epsilon^2 / 8, or epsilon tanh(epsilon / 2) where that is less, rounded up to 1e-12. */
+export function exponentialRho(
+  measurement: Pick<ExponentialMeasurement, 'exponent'>,
+  sensitivity: ScoreSensitivity,
+): RhoPico {
+  return boundedRangeRho(exponentialPrivacyMap(measurement, sensitivity).epsilonNano)
 }
 
 /**
- * How far from the best outcome the chosen one can be. With m outcomes beside the best, P(distance > t) is largest where
- * all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest whole t for which
- * that is at most 1 - confidence.
+ * Computes how far from the best outcome the chosen one can be. With m outcomes beside the best, P(distance > t) is
+ * largest where all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest
+ * whole t for which that is at most 1 - confidence.
  *
- * @param outcomes how many there are, multiplicities counted: a public figure.
- * @returns the half-width in score units.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function exponentialAccuracy(
-  exponent: Rational,
-  outcomes: bigint,
+  { exponent, outcomes }: Pick<ExponentialMeasurement, 'exponent' | 'outcomes'>,
   confidence: number,
-): { readonly confidence: number; readonly halfWidth: number } {
+): SelectionAccuracy {
   requireConfidence(confidence)
   const others = Number(outcomes - 1n)
-  // The summand is there for the roundings of this line: the half-width may be overstated by them, never understated.
+  // The summand covers the roundings of this line: they can overstate the half-width, never understate it.
   const successor =
     (Math.log((others * confidence) / (1 - confidence)) + 2 ** -40) / numberFromRational(exponent)
   return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
@@ -463,3 +477,19 @@ function levelLookup({ smallest, width }: Choice): (distance: number) => number 
   const exactWidth = Number(width)
   return (distance) => Math.floor((distance - smallest) / exactWidth)
 }
+
+/** The exponential mechanism under the contract of all mechanisms. It releases the index of one entry. */
+export const exponentialMechanism = {
+  calibrate: (setting, { epsilonNano }) => calibrateExponential(setting, epsilonNano),
+  privacyMap: exponentialPrivacyMap,
+  zeroConcentratedMap: exponentialRho,
+  release: ({ exponent }, { distances, multiplicities }, source) =>
+    chooseExponentially(distances, multiplicities, exponent, source),
+  accuracy: exponentialAccuracy,
+} as const satisfies Mechanism<
+  Pick<ExponentialMeasurement, 'sensitivity' | 'monotonic' | 'outcomes'>,
+  ExponentialMeasurement,
+  ScoreSensitivity,
+  ScoredOutcomes,
+  number
+>

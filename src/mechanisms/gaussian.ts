@@ -21,6 +21,8 @@ import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { discreteGaussianRho } from '../privacy/zero-concentrated.ts'
 import {
   type Accuracy,
+  type AdditiveMechanism,
+  addNoise,
   type GaussianCalibration,
   type Measurement,
   sensitivityInOutputUnits,
@@ -264,3 +266,17 @@ function gaussianSigma({ noise }: Pick<Measurement, 'noise'>): bigint {
     throw new RangeError('this measurement has no discrete Gaussian noise')
   return noise.sigma
 }
+
+/** The Gaussian mechanism under the contract of all mechanisms. */
+export const gaussianMechanism = {
+  calibrate: ({ sensitivity, calibration }, { epsilonNano, deltaAtto: delta }) =>
+    calibrateGaussian(sensitivity, epsilonNano, delta, calibration),
+  privacyMap: gaussianPrivacyMap,
+  zeroConcentratedMap: gaussianZeroConcentratedMap,
+  release: addNoise,
+  accuracy: gaussianAccuracy,
+  mass: gaussianMass,
+} as const satisfies AdditiveMechanism<{
+  readonly sensitivity: Sensitivity
+  readonly calibration: GaussianCalibration
+}>

@@ -9,7 +9,13 @@ import {
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import { discreteLaplaceRho } from '../privacy/zero-concentrated.ts'
-import { type Accuracy, type Measurement, sensitivityInOutputUnits } from './measurement.ts'
+import {
+  type Accuracy,
+  type AdditiveMechanism,
+  addNoise,
+  type Measurement,
+  sensitivityInOutputUnits,
+} from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
 import { discreteLaplaceMass } from './samplers/discrete-laplace.ts'
 
@@ -107,3 +113,13 @@ function laplaceScale({ noise }: Measurement): Rational {
     throw new RangeError('this measurement has no discrete Laplace noise')
   return noise.scale
 }
+
+/** The geometric mechanism under the contract of all mechanisms. */
+export const geometricMechanism = {
+  calibrate: ({ sensitivity }, { epsilonNano }) => calibrateGeometric(sensitivity, epsilonNano),
+  privacyMap: laplacePrivacyMap,
+  zeroConcentratedMap: laplaceZeroConcentratedMap,
+  release: addNoise,
+  accuracy: laplaceAccuracy,
+  mass: laplaceMass,
+} as const satisfies AdditiveMechanism<{ readonly sensitivity: Sensitivity }>

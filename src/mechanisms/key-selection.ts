@@ -10,6 +10,7 @@ import {
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Stability } from '../privacy/sensitivity.ts'
+import type { Mechanism } from './contract.ts'
 import { calibrateGeometric, laplaceAccuracy } from './geometric.ts'
 import type { Accuracy } from './measurement.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
@@ -489,3 +490,35 @@ function requireCounts(counts: ArrayLike<number>): void {
   }
   if (!sound) throw new RangeError('the rows of a key are a whole number')
 }
+
+type KeyParameters = { readonly sensitivity: Stability }
+
+/** Keys with noisy counts under the contract of all mechanisms. The mechanism has no price in rho. */
+export const keyCountsMechanism = {
+  calibrate: ({ sensitivity }, loss) => calibrateKeyCounts(sensitivity, loss.epsilonNano, loss.deltaAtto),
+  privacyMap: keyCountsPrivacyMap,
+  zeroConcentratedMap: undefined,
+  release: releaseKeyCounts,
+  accuracy: keySelectionAccuracy,
+} as const satisfies Mechanism<
+  KeyParameters,
+  KeyCountMeasurement,
+  Stability,
+  ArrayLike<number>,
+  readonly NoisyKey[]
+>
+
+/** Keys alone under the contract of all mechanisms: positions of the keys kept. The mechanism has no price in rho. */
+export const keyPresenceMechanism = {
+  calibrate: ({ sensitivity }, loss) => calibrateKeyPresence(sensitivity, loss.epsilonNano, loss.deltaAtto),
+  privacyMap: keyPresencePrivacyMap,
+  zeroConcentratedMap: undefined,
+  release: releaseKeys,
+  accuracy: keySelectionAccuracy,
+} as const satisfies Mechanism<
+  KeyParameters,
+  KeyPresenceMeasurement,
+  Stability,
+  ArrayLike<number>,
+  readonly number[]
+>

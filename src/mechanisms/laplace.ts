@@ -1,8 +1,8 @@
 import { type EpsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../privacy/loss.ts'
 import { divideRoundingUp, rational } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import { laplacePrivacyMap } from './geometric.ts'
-import type { Measurement } from './measurement.ts'
+import { geometricMechanism, laplacePrivacyMap } from './geometric.ts'
+import type { AdditiveMechanism, Measurement } from './measurement.ts'
 import { requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
 
 /**
@@ -46,3 +46,9 @@ export function calibrateLaplace(sensitivity: Sensitivity, epsilonNano: EpsilonN
   requireWithin(laplacePrivacyMap(measurement, sensitivity), measurement.loss)
   return measurement
 }
+
+/** The Laplace mechanism under the contract of all mechanisms. Only its grid differs from the geometric mechanism's. */
+export const laplaceMechanism = {
+  ...geometricMechanism,
+  calibrate: ({ sensitivity }, { epsilonNano }) => calibrateLaplace(sensitivity, epsilonNano),
+} as const satisfies AdditiveMechanism<{ readonly sensitivity: Sensitivity }>

@@ -1,6 +1,10 @@
-import type { PrivacyLoss } from '../privacy/loss.ts'
+import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Rational } from '../privacy/rational.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
+import type { Mechanism } from './contract.ts'
+import { discreteGaussianSampler } from './samplers/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
 
 /** The mechanisms a query may name. */
 export type MechanismName = 'geometric' | 'laplace' | 'gaussian'
@@ -44,6 +48,15 @@ export interface Accuracy {
   readonly standardDeviation: number
 }
 
+/** A mechanism that adds independent noise to each entry of a vector. Inputs are in grid units, outputs in output units. */
+export interface AdditiveMechanism<Parameters = never>
+  extends Mechanism<Parameters, Measurement, Sensitivity, readonly bigint[], readonly bigint[]> {
+  readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
+  readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
+  /** Probability that the noise of one entry is this many output units, for tests and for people, never for sampling. */
+  readonly mass: (measurement: Measurement, noise: bigint) => number
+}
+
 /** The sensitivity that the released vector has, in output units: multiplying by a power of two loses nothing. */
 export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits: number): Sensitivity {
   const shift = BigInt(fractionBits)
@@ -51,5 +64,32 @@ export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits:
     l1: sensitivity.l1 << shift,
     l2Squared: sensitivity.l2Squared << (2n * shift),
     lInfinity: sensitivity.lInfinity << shift,
+  }
+}
+
+/**
+ * Release a vector: each entry scaled to output units, plus independent noise of the measurement's law, exactly.
+ *
+ * @param values the aggregate, in grid units.
+ * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.
+ * @throws whatever the source throws: a failure of randomness is fatal, and nothing is released.
+ */
+export function addNoise(
+  { fractionBits, noise }: Measurement,
+  values: readonly bigint[],
+  source: UniformSource,
+): bigint[] {
+  const sample = noiseSampler(noise, source)
+  const shift = BigInt(fractionBits)
+  return values.map((value) => (value << shift) + sample())
+}
+
+/** A sampler of the law, in output units. */
+export function noiseSampler(noise: NoiseLaw, source: UniformSource): () => bigint {
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return discreteLaplaceSampler(noise.scale, source)
+    case 'discrete-gaussian':
+      return discreteGaussianSampler(noise.sigma, source)
   }
 }

@@ -8,12 +8,15 @@ import {
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
+import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
 import { boundedRangeRho, pureRho } from '../privacy/zero-concentrated.ts'
+import type { Mechanism } from './contract.ts'
 import {
   bestScore,
   chooseByScores,
   exponentialMasses,
   requireScoreSensitivity,
+  type SelectionAccuracy,
   scoreSpread,
 } from './exponential.ts'
 import { permuteAndFlip, permuteAndFlipMasses } from './permute-and-flip.ts'
@@ -57,17 +60,13 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 export type SelectionNoise = 'laplace' | 'exponential' | 'gumbel'
 
 /** What is selected, and from what. */
-export interface NoisyMaxSetting {
+export interface NoisyMaxSetting extends ScoreSensitivity {
   /** How many there are. */
   readonly candidates: number
   /** How many of them to release. */
   readonly k: number
   readonly gap: boolean
   readonly noise: SelectionNoise
-  /** L-infinity, in score units. */
-  readonly sensitivity: bigint
-  /** Whether all scores move in the same direction between neighbours. */
-  readonly monotonic: boolean
 }
 
 /** Report noisy max, bound to a setting and a scale. */
@@ -99,7 +98,7 @@ const SMALLEST_SCALE = 1n << 40n
 export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: EpsilonNano): NoisyMaxMeasurement {
   requireSetting(setting)
   requireEpsilon(epsilonNano)
-  const shiftNano = noiseShift(setting, setting.sensitivity, setting.monotonic) * ONE_EPSILON_NANO
+  const shiftNano = noiseShift(setting, setting) * ONE_EPSILON_NANO
   let fractionBits = 0
   let scale = rational(shiftNano, epsilonNano)
   if (setting.noise === 'laplace') {
@@ -108,7 +107,7 @@ export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: Epsilon
   }
   const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
   const measurement: NoisyMaxMeasurement = { ...setting, mechanism: 'noisy-max', fractionBits, scale, loss }
-  requireWithin(noisyMaxPrivacyMap(measurement, setting.sensitivity, setting.monotonic), loss)
+  requireWithin(noisyMaxPrivacyMap(measurement, setting), loss)
   return measurement
 }
 
@@ -132,18 +131,17 @@ function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSett
 }
 
 /** By how much all noise together has to move, at most, to make up for a neighbour: in score units. */
-function noiseShift({ k }: NoisyMaxSetting, sensitivity: bigint, monotonic: boolean): bigint {
-  return BigInt(k) * scoreSpread(sensitivity, monotonic)
+function noiseShift({ k }: NoisyMaxSetting, sensitivity: ScoreSensitivity): bigint {
+  return BigInt(k) * scoreSpread(sensitivity)
 }
 
 /** What a selection costs where scores have this sensitivity: epsilon = k spread / scale, rounded up to 1e-9. */
 export function noisyMaxPrivacyMap(
   measurement: NoisyMaxMeasurement,
-  sensitivity: bigint,
-  monotonic: boolean,
+  sensitivity: ScoreSensitivity,
 ): PrivacyLoss {
   const { scale } = measurement
-  const shift = noiseShift(measurement, sensitivity, monotonic) << BigInt(measurement.fractionBits)
+  const shift = noiseShift(measurement, sensitivity) << BigInt(measurement.fractionBits)
   return {
     ...NO_LOSS,
     epsilonNano: brandEpsilon(
@@ -153,12 +151,8 @@ export function noisyMaxPrivacyMap(
 }
 
 /** The zCDP price of a selection, rounded up to 1e-12. */
-export function noisyMaxRho(
-  measurement: NoisyMaxMeasurement,
-  sensitivity: bigint,
-  monotonic: boolean,
-): RhoPico {
-  const { epsilonNano } = noisyMaxPrivacyMap(measurement, sensitivity, monotonic)
+export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: ScoreSensitivity): RhoPico {
+  const { epsilonNano } = noisyMaxPrivacyMap(measurement, sensitivity)
   const k = BigInt(measurement.k)
   switch (measurement.noise) {
     case 'laplace':
@@ -334,10 +328,7 @@ function laplaceDistribution(x: number): number {
  * @returns the half-width in score units.
  * @throws RangeError for a confidence outside (0, 1).
  */
-export function noisyMaxAccuracy(
-  measurement: NoisyMaxMeasurement,
-  confidence: number,
-): { readonly confidence: number; readonly halfWidth: number } {
+export function noisyMaxAccuracy(measurement: NoisyMaxMeasurement, confidence: number): SelectionAccuracy {
   requireConfidence(confidence)
   const { candidates, k, scale, fractionBits } = measurement
   const pairs = k * candidates - (k * (k + 1)) / 2
@@ -367,7 +358,7 @@ export function noisyMaxAccuracy(
 export function noisyMaxGapAccuracy(
   { gap, candidates, scale, fractionBits }: NoisyMaxMeasurement,
   confidence: number,
-): { readonly confidence: number; readonly halfWidth: number } {
+): SelectionAccuracy {
   requireConfidence(confidence)
   if (!gap) throw new RangeError('this measurement releases no gaps')
   const scaleNumber = numberFromRational(scale)
@@ -397,3 +388,18 @@ function differenceTail({ noise, scale }: NoisyMaxMeasurement, scales: number): 
       return 1 / (1 + Math.exp(scales))
   }
 }
+
+/** Report noisy max under the contract of all mechanisms. Its accuracy is that of the selection, in score units. */
+export const noisyMaxMechanism = {
+  calibrate: (setting, { epsilonNano }) => calibrateNoisyMax(setting, epsilonNano),
+  privacyMap: noisyMaxPrivacyMap,
+  zeroConcentratedMap: noisyMaxRho,
+  release: selectNoisyMax,
+  accuracy: noisyMaxAccuracy,
+} as const satisfies Mechanism<
+  NoisyMaxSetting,
+  NoisyMaxMeasurement,
+  ScoreSensitivity,
+  readonly bigint[],
+  readonly Selected[]
+>

@@ -1,7 +1,15 @@
-import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
+import type { EpsilonNano, PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import { numberFromRational, type Rational } from '../privacy/rational.ts'
+import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
 import { pureRho } from '../privacy/zero-concentrated.ts'
-import { bestScore, exponentialPrivacyMap } from './exponential.ts'
+import type { Mechanism } from './contract.ts'
+import {
+  bestScore,
+  calibrateExponential,
+  exponentialPrivacyMap,
+  type SelectionAccuracy,
+} from './exponential.ts'
+import { requireConfidence } from './preconditions.ts'
 import { bernoulliExpUnbounded } from './samplers/bernoulli-unbounded.ts'
 import type { UniformSource } from './samplers/uniform-source.ts'
 
@@ -26,18 +34,60 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * (arXiv 2105.07260). Proof: docs/proofs/permute-and-flip.md.
  */
 
-/** What one choice costs where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
-export function permuteAndFlipPrivacyMap(
-  exponent: Rational,
-  sensitivity: bigint,
-  monotonic: boolean,
-): PrivacyLoss {
-  return exponentialPrivacyMap(exponent, sensitivity, monotonic)
+/** Permute-and-flip bound to the sensitivity of its scores. */
+export interface PermuteAndFlipMeasurement extends ScoreSensitivity {
+  readonly mechanism: 'permute-and-flip'
+  /** Number of candidates. */
+  readonly outcomes: bigint
+  /** The coin of a candidate succeeds with probability exp(-exponent * distance). */
+  readonly exponent: Rational
+  readonly loss: PrivacyLoss
 }
 
-/** The zCDP price of one choice: that of its pure epsilon. */
-export function permuteAndFlipRho(exponent: Rational, sensitivity: bigint, monotonic: boolean): RhoPico {
-  return pureRho(permuteAndFlipPrivacyMap(exponent, sensitivity, monotonic).epsilonNano)
+/**
+ * Binds permute-and-flip to the sensitivity of scores and an epsilon.
+ * @throws RangeError for a sensitivity or an epsilon of 0, or no candidates.
+ */
+export function calibratePermuteAndFlip(
+  setting: Pick<PermuteAndFlipMeasurement, 'sensitivity' | 'monotonic' | 'outcomes'>,
+  epsilonNano: EpsilonNano,
+): PermuteAndFlipMeasurement {
+  // At the same price both mechanisms have the same exponent.
+  return { ...calibrateExponential(setting, epsilonNano), mechanism: 'permute-and-flip' }
+}
+
+/** Loss of one choice where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
+export function permuteAndFlipPrivacyMap(
+  measurement: Pick<PermuteAndFlipMeasurement, 'exponent'>,
+  sensitivity: ScoreSensitivity,
+): PrivacyLoss {
+  return exponentialPrivacyMap(measurement, sensitivity)
+}
+
+/** Price of one choice in zCDP: that of its pure epsilon. */
+export function permuteAndFlipRho(
+  measurement: Pick<PermuteAndFlipMeasurement, 'exponent'>,
+  sensitivity: ScoreSensitivity,
+): RhoPico {
+  return pureRho(permuteAndFlipPrivacyMap(measurement, sensitivity).epsilonNano)
+}
+
+/**
+ * Computes how far from the best candidate the chosen one can be. As report noisy max with exponential noise, a candidate
+ * that is t + 1 worse than the best is ahead of it with a probability of exp(-exponent (t + 1)) / 2 at most. The half-width
+ * is the smallest whole t for which this probability, over all n - 1 others, is at most 1 - confidence.
+ *
+ * @throws RangeError for a confidence outside (0, 1).
+ */
+export function permuteAndFlipAccuracy(
+  { exponent, outcomes }: Pick<PermuteAndFlipMeasurement, 'exponent' | 'outcomes'>,
+  confidence: number,
+): SelectionAccuracy {
+  requireConfidence(confidence)
+  const others = Number(outcomes - 1n)
+  // The summand covers the roundings of this line: they can overstate the half-width, never understate it.
+  const successor = (Math.log(others / (2 * (1 - confidence))) + 2 ** -40) / numberFromRational(exponent)
+  return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
 }
 
 /**
@@ -93,3 +143,18 @@ export function permuteAndFlipMasses(scores: readonly bigint[], exponent: Ration
     return ((1 - failure) * sum) / scores.length
   })
 }
+
+/** Permute-and-flip under the contract of all mechanisms. It releases the index of one candidate. */
+export const permuteAndFlipMechanism = {
+  calibrate: (setting, { epsilonNano }) => calibratePermuteAndFlip(setting, epsilonNano),
+  privacyMap: permuteAndFlipPrivacyMap,
+  zeroConcentratedMap: permuteAndFlipRho,
+  release: ({ exponent }, scores, source) => permuteAndFlip(scores, exponent, source),
+  accuracy: permuteAndFlipAccuracy,
+} as const satisfies Mechanism<
+  Pick<PermuteAndFlipMeasurement, 'sensitivity' | 'monotonic' | 'outcomes'>,
+  PermuteAndFlipMeasurement,
+  ScoreSensitivity,
+  readonly bigint[],
+  number
+>

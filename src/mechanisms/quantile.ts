@@ -1,5 +1,7 @@
 import type { EpsilonNano, PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import { rational } from '../privacy/rational.ts'
+import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
+import type { Mechanism } from './contract.ts'
 import {
   calibrateExponential,
   chooseExponentially,
@@ -129,7 +131,8 @@ export function calibrateQuantile(
   if (score.below <= score.above) throw new RangeError('a row below must weigh more than one above')
   requireGrid(lowerIndex, upperIndex)
   // Some points gain while others lose, so the scores are never monotonic.
-  const measurement = calibrateExponential(sensitivity, false, epsilonNano)
+  const outcomes = upperIndex - lowerIndex + 1n
+  const measurement = calibrateExponential({ sensitivity, monotonic: false, outcomes }, epsilonNano)
   return { ...measurement, score, lowerIndex, upperIndex }
 }
 
@@ -139,9 +142,9 @@ export function calibrateQuantile(
  */
 export function quantilePrivacyMap(
   measurement: QuantileMeasurement,
-  sensitivity: bigint = measurement.sensitivity,
+  { sensitivity }: ScoreSensitivity = measurement,
 ): PrivacyLoss {
-  return exponentialPrivacyMap(measurement.exponent, sensitivity, false)
+  return exponentialPrivacyMap(measurement, { sensitivity, monotonic: false })
 }
 
 /**
@@ -150,9 +153,9 @@ export function quantilePrivacyMap(
  */
 export function quantileRho(
   measurement: QuantileMeasurement,
-  sensitivity: bigint = measurement.sensitivity,
+  { sensitivity }: ScoreSensitivity = measurement,
 ): RhoPico {
-  return exponentialRho(measurement.exponent, sensitivity, false)
+  return exponentialRho(measurement, { sensitivity, monotonic: false })
 }
 
 /**
@@ -193,8 +196,8 @@ export function quantileMass(measurement: QuantileMeasurement, values: ValueCoun
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function quantileAccuracy(measurement: QuantileMeasurement, confidence: number): QuantileAccuracy {
-  const { score, lowerIndex, upperIndex, exponent } = measurement
-  const { halfWidth } = exponentialAccuracy(exponent, upperIndex - lowerIndex + 1n, confidence)
+  const { score } = measurement
+  const { halfWidth } = exponentialAccuracy(measurement, confidence)
   return { confidence, halfWidth: halfWidth / Number(score.below - score.above) }
 }
 
@@ -214,8 +217,9 @@ export function extremeRank(
   epsilonNano: EpsilonNano,
   confidence: number,
 ): bigint {
-  const { exponent } = calibrateExponential(sensitivity, false, epsilonNano)
-  return BigInt(exponentialAccuracy(exponent, points, confidence).halfWidth) + 1n
+  const setting = { sensitivity, monotonic: false, outcomes: points }
+  const measurement = calibrateExponential(setting, epsilonNano)
+  return BigInt(exponentialAccuracy(measurement, confidence).halfWidth) + 1n
 }
 
 /** Grid points in order, in runs of the same distance: how many before each run, how many in it, and the distance. */
@@ -317,3 +321,18 @@ function requireRank(rank: bigint): void {
 function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value
 }
+
+/** Quantiles under the contract of all mechanisms. The mechanism releases one grid index. */
+export const quantileMechanism = {
+  calibrate: (setting, { epsilonNano }) => calibrateQuantile(setting, epsilonNano),
+  privacyMap: quantilePrivacyMap,
+  zeroConcentratedMap: quantileRho,
+  release: selectQuantile,
+  accuracy: quantileAccuracy,
+} as const satisfies Mechanism<
+  Pick<QuantileMeasurement, 'score' | 'sensitivity' | 'lowerIndex' | 'upperIndex'>,
+  QuantileMeasurement,
+  ScoreSensitivity,
+  ValueCounts,
+  bigint
+>

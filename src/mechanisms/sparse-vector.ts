@@ -7,7 +7,9 @@ import {
   type RhoPico,
 } from '../privacy/loss.ts'
 import { divideRoundingUp, rational } from '../privacy/rational.ts'
+import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
 import { pureRho } from '../privacy/zero-concentrated.ts'
+import type { Mechanism } from './contract.ts'
 import type { Accuracy } from './measurement.ts'
 import { requireConfidence, requireWithin } from './preconditions.ts'
 import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
@@ -40,13 +42,9 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  */
 
 /** What is asked of a sequence of questions. */
-export interface SparseVectorShape {
+export interface SparseVectorShape extends ScoreSensitivity {
   /** After so many answers "above" nothing more is answered. */
   readonly positives: number
-  /** How far one question's value moves between neighbours, in grid units. */
-  readonly sensitivity: bigint
-  /** Whether between any two neighbours no value moves up while another moves down. */
-  readonly monotonic: boolean
 }
 
 /** The sparse vector technique bound to a shape and an epsilon: all that it takes to answer, and nothing about data. */
@@ -134,15 +132,19 @@ function thresholdShare(shape: SparseVectorShape, epsilonNano: EpsilonNano): big
 }
 
 /**
- * What answering a whole sequence costs: sensitivity / threshold scale + k positives sensitivity / question scale, exact,
- * rounded up to 1e-9.
+ * Loss of answering a whole sequence of questions whose values have this sensitivity: sensitivity / threshold scale + k
+ * positives sensitivity / question scale, exact, rounded up to 1e-9.
  * @throws RangeError for scales below 1.
  */
-export function sparseVectorPrivacyMap(measurement: SparseVectorMeasurement): PrivacyLoss {
-  const { thresholdScale, questionScale, sensitivity, fractionBits } = measurement
-  requireShape(measurement)
+export function sparseVectorPrivacyMap(
+  measurement: SparseVectorMeasurement,
+  { sensitivity, monotonic }: ScoreSensitivity = measurement,
+): PrivacyLoss {
+  const { thresholdScale, questionScale, fractionBits, positives } = measurement
+  const shape = { positives, sensitivity, monotonic }
+  requireShape(shape)
   if (thresholdScale < 1n || questionScale < 1n) throw new RangeError('the scale of noise is above 0')
-  const dividend = sensitivity * questionScale + questionDistance(measurement) * thresholdScale
+  const dividend = sensitivity * questionScale + questionDistance(shape) * thresholdScale
   return {
     ...NO_LOSS,
     epsilonNano: brandEpsilon(
@@ -151,9 +153,12 @@ export function sparseVectorPrivacyMap(measurement: SparseVectorMeasurement): Pr
   }
 }
 
-/** What a whole sequence costs in zero-concentrated differential privacy: what any mechanism of its epsilon does. */
-export function sparseVectorZeroConcentratedMap(measurement: SparseVectorMeasurement): RhoPico {
-  return pureRho(sparseVectorPrivacyMap(measurement).epsilonNano)
+/** Price of a whole sequence in zCDP: that of any mechanism of its epsilon. */
+export function sparseVectorZeroConcentratedMap(
+  measurement: SparseVectorMeasurement,
+  sensitivity: ScoreSensitivity = measurement,
+): RhoPico {
+  return pureRho(sparseVectorPrivacyMap(measurement, sensitivity).epsilonNano)
 }
 
 /** How much of the loss each of the two noises accounts for, in nano-epsilons, rounded up. */
@@ -282,3 +287,21 @@ function scales({ thresholdScale, questionScale }: SparseVectorMeasurement): rea
   const [threshold, question] = [Number(thresholdScale), Number(questionScale)]
   return threshold < question ? [threshold, question] : [question, threshold]
 }
+
+/**
+ * The sparse vector technique under the contract of all mechanisms. The loss is that of a whole sequence; a release
+ * answers one question of it, and the accuracy is that of the gap.
+ */
+export const sparseVectorMechanism = {
+  calibrate: (shape, { epsilonNano }) => calibrateSparseVector(shape, epsilonNano),
+  privacyMap: sparseVectorPrivacyMap,
+  zeroConcentratedMap: sparseVectorZeroConcentratedMap,
+  release: compareWithThreshold,
+  accuracy: sparseVectorGapAccuracy,
+} as const satisfies Mechanism<
+  SparseVectorShape,
+  SparseVectorMeasurement,
+  ScoreSensitivity,
+  ThresholdQuestion,
+  ThresholdAnswer
+>

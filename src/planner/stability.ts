@@ -48,7 +48,7 @@ export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset:
 export function stabilityOfCounts({ privacyUnit, neighbours }: Dataset): ScoreSensitivity {
   switch (privacyUnit.kind) {
     case 'row':
-      return { lInfinity: 1n, monotonic: neighbours === 'add-remove' }
+      return { sensitivity: 1n, monotonic: neighbours === 'add-remove' }
   }
 }
 
@@ -64,7 +64,7 @@ export function stabilityOfRank(
   switch (privacyUnit.kind) {
     case 'row': {
       const weight = larger(absolute(below), absolute(above))
-      return { lInfinity: neighbours === 'add-remove' ? weight : below - above, monotonic: false }
+      return { sensitivity: neighbours === 'add-remove' ? weight : below - above, monotonic: false }
     }
   }
 }

@@ -19,8 +19,8 @@ export interface Stability extends Sensitivity {
 
 /** Bounds on how far scores move between neighbouring datasets, for mechanisms that compare scores with each other. */
 export interface ScoreSensitivity {
-  /** Largest difference of one score, in score units. */
-  readonly lInfinity: bigint
+  /** Largest difference of one score (L-infinity), in score units. */
+  readonly sensitivity: bigint
   /** True where all scores move in the same direction between any two neighbours. */
   readonly monotonic: boolean
 }

@@ -15,7 +15,7 @@ import {
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { noiseSampler } from '../../src/mechanisms/measurement.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
 import { plan } from '../../src/planner/plan.ts'

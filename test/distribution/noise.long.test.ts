@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { NoiseLaw } from '../../src/mechanisms/measurement.ts'
-import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { noiseSampler } from '../../src/mechanisms/measurement.ts'
 import {
   discreteGaussianSampler,
   discreteGaussianSamplerOfSquare,

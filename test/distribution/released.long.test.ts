@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { accuracy as accuracyOf, addNoise } from '../../src/mechanisms/mechanism.ts'
+import { addNoise } from '../../src/mechanisms/measurement.ts'
+import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { report } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'

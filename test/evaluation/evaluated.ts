@@ -9,7 +9,7 @@ import type {
   EvaluatedNumbers,
   Evaluation,
 } from '../../src/evaluation/report.ts'
-import { noiseSampler } from '../../src/mechanisms/mechanism.ts'
+import { noiseSampler } from '../../src/mechanisms/measurement.ts'
 import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
 import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { plan as planQuery } from '../../src/planner/plan.ts'

@@ -35,30 +35,39 @@ describe('calibration', () => {
   it('is exact: exponent = epsilon / (2 sensitivity), or epsilon / sensitivity for monotonic scores', () => {
     const epsilon = epsilonNano(300_000_000n)
     const loss = { epsilonNano: epsilon, deltaAtto: 0n }
-    expect(calibrateExponential(3n, false, epsilon)).toEqual({
+    expect(calibrateExponential({ sensitivity: 3n, monotonic: false, outcomes: 5n }, epsilon)).toEqual({
       mechanism: 'exponential',
       sensitivity: 3n,
       monotonic: false,
+      outcomes: 5n,
       exponent: rational(1n, 20n),
       loss,
     })
-    expect(calibrateExponential(3n, true, epsilon).exponent).toEqual(rational(1n, 10n))
+    expect(
+      calibrateExponential({ sensitivity: 3n, monotonic: true, outcomes: 5n }, epsilon).exponent,
+    ).toEqual(rational(1n, 10n))
   })
 
   it('costs what was asked for, neither more nor less, over the whole domain', () => {
     const sensitivities = fc.bigInt(1n, 1n << 60n)
     fc.assert(
       fc.property(sensitivities, fc.boolean(), anyEpsilon, (sensitivity, monotonic, epsilon) => {
-        const { exponent, loss } = calibrateExponential(sensitivity, monotonic, epsilon)
-        expect(exponentialPrivacyMap(exponent, sensitivity, monotonic)).toEqual(loss)
+        const { exponent, loss } = calibrateExponential({ sensitivity, monotonic, outcomes: 5n }, epsilon)
+        expect(exponentialPrivacyMap({ exponent }, { sensitivity, monotonic })).toEqual(loss)
         expect(loss.epsilonNano).toBe(epsilon)
       }),
     )
   })
 
-  it('refuses a sensitivity or an epsilon of 0', () => {
-    expect(() => calibrateExponential(0n, true, epsilonNano(1n))).toThrow(RangeError)
-    expect(() => calibrateExponential(1n, true, epsilonNano(0n))).toThrow(RangeError)
+  it('refuses a sensitivity or an epsilon of 0, and no outcomes', () => {
+    const none = { sensitivity: 1n, monotonic: true, outcomes: 0n }
+    expect(() => calibrateExponential(none, epsilonNano(1n))).toThrow(RangeError)
+    expect(() =>
+      calibrateExponential({ sensitivity: 0n, monotonic: true, outcomes: 5n }, epsilonNano(1n)),
+    ).toThrow(RangeError)
+    expect(() =>
+      calibrateExponential({ sensitivity: 1n, monotonic: true, outcomes: 5n }, epsilonNano(0n)),
+    ).toThrow(RangeError)
   })
 })
 
@@ -66,18 +75,24 @@ describe('the privacy maps', () => {
   const exponent = rational(1n, 3n)
 
   it('charge general scores twice, and round up', () => {
-    expect(exponentialPrivacyMap(exponent, 1n, true).epsilonNano).toBe(333_333_334n)
-    expect(exponentialPrivacyMap(exponent, 1n, false).epsilonNano).toBe(666_666_667n)
-    expect(exponentialPrivacyMap(exponent, 9n, true).epsilonNano).toBe(3_000_000_000n)
+    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 1n, monotonic: true }).epsilonNano).toBe(
+      333_333_334n,
+    )
+    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 1n, monotonic: false }).epsilonNano).toBe(
+      666_666_667n,
+    )
+    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 9n, monotonic: true }).epsilonNano).toBe(
+      3_000_000_000n,
+    )
   })
 
   it('state rho as epsilon^2 / 8', () => {
-    expect(exponentialRho(ONE, 1n, true)).toBe(125_000_000_000n)
-    expect(exponentialRho(ONE, 1n, false)).toBe(500_000_000_000n)
+    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: true })).toBe(125_000_000_000n)
+    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })).toBe(500_000_000_000n)
   })
 
   it('hold for the law itself: Renyi divergences stay below rho alpha', () => {
-    const rho = Number(exponentialRho(ONE, 1n, false)) / 1e12
+    const rho = Number(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })) / 1e12
     for (const [distances, moved] of [
       [
         [1, 1, 1],
@@ -121,7 +136,7 @@ describe('accuracy', () => {
       ] as const)
         for (const confidence of [0.5, 0.95, 0.999999]) {
           const exponent = rational(numerator, denominator)
-          const { halfWidth } = exponentialAccuracy(exponent, BigInt(outcomes), confidence)
+          const { halfWidth } = exponentialAccuracy({ exponent, outcomes: BigInt(outcomes) }, confidence)
           const perUnit = Number(numerator) / Number(denominator)
           expect(miss(outcomes, halfWidth + 1, perUnit)).toBeLessThanOrEqual(1 - confidence + 1e-12)
           if (halfWidth > 0)
@@ -130,8 +145,11 @@ describe('accuracy', () => {
   })
 
   it('is 0 where there is one outcome, and refuses a confidence of 1', () => {
-    expect(exponentialAccuracy(ONE, 1n, 0.95)).toEqual({ confidence: 0.95, halfWidth: 0 })
-    expect(() => exponentialAccuracy(ONE, 2n, 1)).toThrow(RangeError)
+    expect(exponentialAccuracy({ exponent: ONE, outcomes: 1n }, 0.95)).toEqual({
+      confidence: 0.95,
+      halfWidth: 0,
+    })
+    expect(() => exponentialAccuracy({ exponent: ONE, outcomes: 2n }, 1)).toThrow(RangeError)
   })
 })
 
@@ -190,7 +208,7 @@ describe('the choice', () => {
     const source = systemEntropy()
     for (const exponent of [rational(1n, 2n), rational(1n, 1_000_000n)]) {
       const chosen = chooseExponentially(distances, multiplicities, exponent, source)
-      const { halfWidth } = exponentialAccuracy(exponent, 3_000_003n, 1 - 2 ** -50)
+      const { halfWidth } = exponentialAccuracy({ exponent, outcomes: 3_000_003n }, 1 - 2 ** -50)
       expect(distances[chosen]).toBeLessThanOrEqual(halfWidth)
     }
   })

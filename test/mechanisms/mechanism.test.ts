@@ -3,10 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { calibrateGaussian } from '../../src/mechanisms/gaussian.ts'
 import { calibrateGeometric } from '../../src/mechanisms/geometric.ts'
 import { calibrateLaplace } from '../../src/mechanisms/laplace.ts'
-import type { MechanismName } from '../../src/mechanisms/measurement.ts'
+import { addNoise, type MechanismName } from '../../src/mechanisms/measurement.ts'
 import {
   accuracy,
-  addNoise,
   MECHANISM_NAMES,
   mass,
   privacyMap,

@@ -73,7 +73,7 @@ describe('calibration', () => {
         anyEpsilon,
         (sensitivity, monotonic, k, noise, epsilon) => {
           const measurement = calibrateNoisyMax({ ...COUNTS, sensitivity, monotonic, k, noise }, epsilon)
-          expect(noisyMaxPrivacyMap(measurement, sensitivity, monotonic)).toEqual(measurement.loss)
+          expect(noisyMaxPrivacyMap(measurement, { sensitivity, monotonic })).toEqual(measurement.loss)
           expect(measurement.loss.epsilonNano).toBe(epsilon)
         },
       ),
@@ -113,15 +113,19 @@ describe('the privacy maps', () => {
   it('scale with the sensitivity, and charge general scores twice', () => {
     for (const noise of NOISES) {
       const measurement = calibrateNoisyMax({ ...COUNTS, noise, k: 2 }, ONE_EPSILON)
-      expect(noisyMaxPrivacyMap(measurement, 3n, true).epsilonNano).toBe(3_000_000_000n)
-      expect(noisyMaxPrivacyMap(measurement, 3n, false).epsilonNano).toBe(6_000_000_000n)
-      expect(noisyMaxPrivacyMap(measurement, 0n, true).epsilonNano).toBe(0n)
+      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 3n, monotonic: true }).epsilonNano).toBe(
+        3_000_000_000n,
+      )
+      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 3n, monotonic: false }).epsilonNano).toBe(
+        6_000_000_000n,
+      )
+      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 0n, monotonic: true }).epsilonNano).toBe(0n)
     }
   })
 
   it('state rho by noise: bounded range for Gumbel only', () => {
     const rho = (noise: SelectionNoise, k: number, epsilon = ONE_EPSILON) =>
-      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon), 1n, true)
+      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon), { sensitivity: 1n, monotonic: true })
     expect(rho('gumbel', 1)).toBe(125_000_000_000n)
     expect(rho('gumbel', 4)).toBe(31_250_000_000n)
     expect(rho('gumbel', 3)).toBe(41_666_666_667n)

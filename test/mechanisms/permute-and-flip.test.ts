@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { exponentialMasses, exponentialRho } from '../../src/mechanisms/exponential.ts'
+import { exponentialAccuracy, exponentialMasses, exponentialRho } from '../../src/mechanisms/exponential.ts'
 import {
   permuteAndFlip,
+  permuteAndFlipAccuracy,
   permuteAndFlipMasses,
   permuteAndFlipPrivacyMap,
   permuteAndFlipRho,
@@ -62,20 +63,50 @@ describe('masses', () => {
 
 describe('the privacy maps', () => {
   it('charge general scores twice, and round up', () => {
-    expect(permuteAndFlipPrivacyMap(rational(1n, 3n), 1n, true).epsilonNano).toBe(333_333_334n)
-    expect(permuteAndFlipPrivacyMap(rational(1n, 3n), 1n, false).epsilonNano).toBe(666_666_667n)
+    expect(
+      permuteAndFlipPrivacyMap({ exponent: rational(1n, 3n) }, { sensitivity: 1n, monotonic: true })
+        .epsilonNano,
+    ).toBe(333_333_334n)
+    expect(
+      permuteAndFlipPrivacyMap({ exponent: rational(1n, 3n) }, { sensitivity: 1n, monotonic: false })
+        .epsilonNano,
+    ).toBe(666_666_667n)
   })
 
   it('state the rho of pure epsilon; that of the exponential mechanism would be a lie', () => {
+    const one = { sensitivity: 1n, monotonic: true }
     // A tie, and its neighbour where one of the two is ahead by the sensitivity: monotonic scores, epsilon 1.
     const [p, q] = [permuteAndFlipMasses([0n, 0n], ONE), permuteAndFlipMasses([1n, 0n], ONE)]
     const divergence = p.reduce((sum, mass, index) => sum + mass * Math.log(mass / (q[index] ?? 0)), 0)
-    expect(divergence).toBeGreaterThan(2 * (Number(exponentialRho(ONE, 1n, true)) / 1e12))
-    const rho = Number(permuteAndFlipRho(ONE, 1n, true)) / 1e12
+    expect(divergence).toBeGreaterThan(2 * (Number(exponentialRho({ exponent: ONE }, one)) / 1e12))
+    const rho = Number(permuteAndFlipRho({ exponent: ONE }, one)) / 1e12
     for (const alpha of [1.001, 2, 8, 64]) {
       const sum = p.reduce((total, mass, index) => total + mass ** alpha * (q[index] ?? 0) ** (1 - alpha), 0)
       expect(Math.log(sum) / (alpha - 1)).toBeLessThanOrEqual(rho * alpha)
     }
+  })
+})
+
+describe('accuracy', () => {
+  it('holds in the worst case, and is at most that of the exponential mechanism', () => {
+    for (const outcomes of [2, 3, 12])
+      for (const exponent of [rational(1n, 1n), rational(1n, 20n)])
+        for (const confidence of [0.6, 0.95, 0.999]) {
+          const measurement = { exponent, outcomes: BigInt(outcomes) }
+          const { halfWidth } = permuteAndFlipAccuracy(measurement, confidence)
+          // All others are one unit further off than the half-width allows.
+          const [best = 0] = permuteAndFlipMasses(
+            [0n, ...Array.from({ length: outcomes - 1 }, () => BigInt(-halfWidth - 1))],
+            exponent,
+          )
+          expect(best).toBeGreaterThanOrEqual(confidence - 1e-12)
+          expect(halfWidth).toBeLessThanOrEqual(exponentialAccuracy(measurement, confidence).halfWidth)
+        }
+  })
+
+  it('is 0 where there is one candidate, and refuses a confidence of 1', () => {
+    expect(permuteAndFlipAccuracy({ exponent: ONE, outcomes: 1n }, 0.95).halfWidth).toBe(0)
+    expect(() => permuteAndFlipAccuracy({ exponent: ONE, outcomes: 2n }, 1)).toThrow(RangeError)
   })
 })
 

@@ -148,17 +148,18 @@ describe('calibration', () => {
       fc.property(shares, ([part, neighbours, epsilon]) => {
         const measurement = measure(percentileScore(part, 1_000_000n), 0n, 1n, { neighbours, epsilon })
         expect(quantilePrivacyMap(measurement)).toEqual(measurement.loss)
-        expect(quantilePrivacyMap(measurement, measurement.sensitivity)).toEqual(measurement.loss)
+        expect(quantilePrivacyMap(measurement, measurement)).toEqual(measurement.loss)
       }),
     )
   })
 
   it('costs more where rows are replaced but it was made for one more or fewer', () => {
     const measurement = measure(median, 0n, 9n)
-    expect(quantilePrivacyMap(measurement, 2n).epsilonNano).toBe(2_000_000_000n)
+    const replaced = { sensitivity: 2n, monotonic: false }
+    expect(quantilePrivacyMap(measurement, replaced).epsilonNano).toBe(2_000_000_000n)
     // epsilon^2 / 8.
     expect(quantileRho(measurement)).toBe(125_000_000_000n)
-    expect(quantileRho(measurement, 2n)).toBe(500_000_000_000n)
+    expect(quantileRho(measurement, replaced)).toBe(500_000_000_000n)
     // epsilon tanh(epsilon / 2) at 10, of which 10^2 / 8 is more.
     const dear = measure(median, 0n, 9n, { epsilon: epsilonNano(10_000_000_000n) })
     expect(quantileRho(dear)).toBe(pureRho(epsilonNano(10_000_000_000n)))
@@ -666,7 +667,7 @@ describe('every mutant breaks the law or the promise', () => {
   })
 
   it('scores taken for monotonic loses more than epsilon', async () => {
-    const [find, replace] = ['false, epsilonNano)\n  return {', 'true, epsilonNano)\n  return {']
+    const [find, replace] = ['monotonic: false, outcomes }', 'monotonic: true, outcomes }']
     const copy = await importQuantile({ find, replace })
     expect(Math.max(...NEIGHBOURS.map((neighbours) => tightLoss(copy, neighbours)))).toBeGreaterThan(1.05)
   })

@@ -164,7 +164,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       expect(before).toHaveLength(candidates.length)
       const shifts = inOrder(before.map((score, candidate) => score - (after[candidate] ?? 0n)))
       const [least = 0n, most = 0n] = [shifts[0], shifts.at(-1)]
-      const { lInfinity: sensitivity, monotonic } = stabilityOfCounts(dataset)
+      const { sensitivity, monotonic } = stabilityOfCounts(dataset)
       expect(measurement).toMatchObject({ sensitivity, monotonic })
       expect(magnitude(least) <= sensitivity && magnitude(most) <= sensitivity).toBe(true)
       // `there` has one person fewer where people come and go: adding that person lowers no score.
@@ -193,7 +193,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
         }),
       ).filter((index) => index >= column.lowerIndex && index <= column.upperIndex)
       for (const { score, sensitivity, monotonic } of measurements) {
-        expect({ lInfinity: sensitivity, monotonic }).toEqual(stabilityOfRank(score, dataset))
+        expect({ sensitivity, monotonic }).toEqual(stabilityOfRank(score, dataset))
         const distanceAt = (point: bigint, rows: readonly StoredRow[]) => {
           const { indexes, counts } = countIndexesOf(counting, rows)
           const sum = (holds: (index: number) => boolean) =>

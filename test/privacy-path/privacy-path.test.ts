@@ -91,7 +91,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
       if (planned.kind !== 'additive' || wire.mechanism === 'gaussian') continue
       const everyRowCounted = neighbours === 'change-one' && wire.kind === 'count' && wire.where === undefined
       if (everyRowCounted) continue
-      const moved = planned.measurements.map(() => ({ l1: 0n, l2Squared: 0n, lInfinity: 0n }))
+      const moved = planned.measurements.map(() => ({ l0: 0n, l1: 0n, l2Squared: 0n, lInfinity: 0n }))
       for (const { one, other } of widePairs[neighbours].flatMap(({ pairs }) => pairs)) {
         const [here, there] = [aggregateRows(planned.aggregate, one), aggregateRows(planned.aggregate, other)]
         for (const [statistic, most] of moved.entries()) {
@@ -100,6 +100,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
             .map((difference) => (difference < 0n ? -difference : difference))
           const sum = (terms: readonly bigint[]) => terms.reduce((total, term) => total + term, 0n)
           const larger = (a: bigint, b: bigint) => (a > b ? a : b)
+          most.l0 = larger(most.l0, BigInt(distances.filter((distance) => distance > 0n).length))
           most.l1 = larger(most.l1, sum(distances))
           most.l2Squared = larger(most.l2Squared, sum(distances.map((distance) => distance ** 2n)))
           most.lInfinity = distances.reduce(larger, most.lInfinity)

@@ -211,8 +211,8 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'mechanisms/quantile.ts',
-        find: 'calibrateExponential(sensitivity, false, epsilonNano)\n  return {',
-        replace: 'calibrateExponential(sensitivity, true, epsilonNano)\n  return {',
+        find: 'monotonic: false, outcomes }',
+        replace: 'monotonic: true, outcomes }',
       },
     ],
     seenBy: [PERCENTILE, { ...PERCENTILE, kind: 'minimum' }, { ...PERCENTILE, kind: 'maximum' }].map(

@@ -1,9 +1,9 @@
 import type { Query } from '../../../schemas/query.ts'
 import type { Dataset } from '../../catalog/dataset.ts'
 import {
-  calibrateKeyCounts,
-  calibrateKeyPresence,
   type KeySelectionMeasurement,
+  keyCountsMechanism,
+  keyPresenceMechanism,
   keySelectionAccuracy,
 } from '../../mechanisms/key-selection.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
@@ -49,9 +49,9 @@ export function planKeySelection(
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }
-  return ({ epsilonNano, deltaAtto }) => {
-    const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
-    const measurement = calibrate(stabilityOfValueCounts(dataset), epsilonNano, deltaAtto)
+  const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
+  return (loss) => {
+    const measurement = calibrate({ sensitivity: stabilityOfValueCounts(dataset) }, loss)
     return {
       kind: 'key-selection',
       query,

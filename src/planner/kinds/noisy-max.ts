@@ -1,11 +1,9 @@
 import type { Query } from '../../../schemas/query.ts'
 import type { Dataset } from '../../catalog/dataset.ts'
 import {
-  calibrateNoisyMax,
   type NoisyMaxMeasurement,
-  noisyMaxAccuracy,
   noisyMaxGapAccuracy,
-  noisyMaxRho,
+  noisyMaxMechanism,
   type Selected,
 } from '../../mechanisms/noisy-max.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
@@ -50,25 +48,23 @@ export function planNoisyMax(
     const rule = `has ${candidates.length} candidates; at most ${maxCells} are compared`
     throw refuseField('query-does-not-fit', 'candidates', rule)
   }
-  const { lInfinity, monotonic } = stabilityOfCounts(dataset)
   const setting = {
     candidates: candidates.length,
     k: query.k,
     gap: query.gap,
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
-    sensitivity: lInfinity,
-    monotonic,
+    ...stabilityOfCounts(dataset),
   } as const
   return (loss) => {
     // Refuses an epsilon that is too small to be divided among the k candidates.
     splitEpsilon(loss.epsilonNano, query.k)
-    const measurement = calibrateNoisyMax(setting, loss.epsilonNano)
+    const measurement = noisyMaxMechanism.calibrate(setting, loss)
     return {
       kind: 'noisy-max',
       query,
       dataset,
       loss: measurement.loss,
-      rho: noisyMaxRho(measurement, setting.sensitivity, setting.monotonic),
+      rho: noisyMaxMechanism.zeroConcentratedMap(measurement, setting),
       confidence,
       aggregate,
       measurement,
@@ -133,7 +129,7 @@ export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxRelease> = {
 function accuracy({ confidence, measurement }: NoisyMaxPlan): AccuracyReport {
   return {
     confidence,
-    halfWidth: noisyMaxAccuracy(measurement, confidence).halfWidth,
+    halfWidth: noisyMaxMechanism.accuracy(measurement, confidence).halfWidth,
     expectedAbsoluteError: null,
     unit: 'rows',
     ...(measurement.gap ? { gapHalfWidth: noisyMaxGapAccuracy(measurement, confidence).halfWidth } : {}),

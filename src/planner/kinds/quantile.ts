@@ -1,15 +1,13 @@
 import type { Query } from '../../../schemas/query.ts'
 import type { Dataset, NumericColumn } from '../../catalog/dataset.ts'
 import {
-  calibrateQuantile,
   extremeRank,
   MAX_QUANTILE_POINTS,
   maximumScore,
   minimumScore,
   percentileScore,
   type QuantileMeasurement,
-  quantileAccuracy,
-  quantileRho,
+  quantileMechanism,
 } from '../../mechanisms/quantile.ts'
 import { decimalFromNumber, numberFromDecimal } from '../../privacy/decimal.ts'
 import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
@@ -59,18 +57,19 @@ export function planQuantiles(
   return (loss) => {
     const scores = scoresAt(loss)
     const shares = splitEpsilon(loss.epsilonNano, scores.length)
-    const measurements = scores.map((score, part) =>
-      calibrateQuantile(
-        { score, sensitivity: stabilityOfRank(score, dataset).lInfinity, lowerIndex, upperIndex },
-        shares[part] ?? NO_LOSS.epsilonNano,
-      ),
-    )
+    const measurements = scores.map((score, part) => {
+      const { sensitivity } = stabilityOfRank(score, dataset)
+      const share = { ...NO_LOSS, epsilonNano: shares[part] ?? NO_LOSS.epsilonNano }
+      return quantileMechanism.calibrate({ score, sensitivity, lowerIndex, upperIndex }, share)
+    })
     return {
       kind: 'quantile',
       query,
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
-      rho: rhoTogether(measurements.map((measurement) => quantileRho(measurement))),
+      rho: rhoTogether(
+        measurements.map((measurement) => quantileMechanism.zeroConcentratedMap(measurement, measurement)),
+      ),
       confidence,
       counting,
       column,
@@ -108,8 +107,8 @@ function scoresOf(
     case 'minimum':
     case 'maximum': {
       const scoreOf = query.kind === 'minimum' ? minimumScore : maximumScore
-      const { lInfinity } = stabilityOfRank(scoreOf(1n), dataset)
-      return ({ epsilonNano }) => [scoreOf(extremeRank(points, lInfinity, epsilonNano, confidence))]
+      const { sensitivity } = stabilityOfRank(scoreOf(1n), dataset)
+      return ({ epsilonNano }) => [scoreOf(extremeRank(points, sensitivity, epsilonNano, confidence))]
     }
   }
 }
@@ -136,7 +135,7 @@ export const quantile: PlanKind<QuantilePlan, QuantileRelease> = {
 function accuracy({ confidence, measurements }: QuantilePlan): AccuracyReport {
   // Several are sorted, so that one with a large error can move another: the half-width holds for all together.
   const shared = 1 - (1 - confidence) / measurements.length
-  const each = measurements.map((measurement) => quantileAccuracy(measurement, shared).halfWidth)
+  const each = measurements.map((measurement) => quantileMechanism.accuracy(measurement, shared).halfWidth)
   return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit: 'rows' }
 }
 
