@@ -25,33 +25,33 @@ import { release } from './release.ts'
 
 type Query = Parameters<typeof plan>[0]
 
-/** What answering needs. */
+/** Dependencies of answering. */
 export interface AnswerDependencies extends ChargeDependencies {
   readonly engine: Engine
   readonly noiseSource: UniformSource
   readonly limits: PlanLimits
 }
 
-/** Who asks, of what, and how to tell one request from another. */
-interface Asked {
+/** Fields that a single query and a batch share. */
+interface AnswerRequest {
   readonly principal: string
   readonly dataset: Dataset
-  /** Left out: the question itself is its key, so that a repeat replays the release. */
+  /** Default: derived from the request, so that a repeat replays the release. */
   readonly idempotencyKey?: string
   /**
-   * Whether nobody waits for the answer any more. It is asked before the debit, never after: what is paid for is
-   * answered and stored.
+   * True once the client has disconnected. Checked before the debit only: a charged request is always answered and
+   * stored.
    */
   readonly givenUp?: () => boolean
 }
 
-/** One question, by one principal. */
-export interface Question extends Asked {
+/** One query by one principal. */
+export interface Question extends AnswerRequest {
   readonly query: Query
 }
 
-/** Several questions that are charged once and answered together, by one principal. */
-export interface Batch extends Asked {
+/** Several queries by one principal, charged once and answered together. */
+export interface Batch extends AnswerRequest {
   readonly queries: readonly Query[]
 }
 
@@ -63,10 +63,7 @@ export interface Answer {
   readonly replayed: boolean
 }
 
-/**
- * A query failed after it was charged. Of what went wrong only the error's class is kept, for the log: its message
- * could quote the data.
- */
+/** Failure of a query after its charge. Only the error class is kept for the log; messages may contain data. */
 export class AnswerFailure extends Error {
   readonly chargeId: string
   readonly errorClass: string
@@ -80,11 +77,11 @@ export class AnswerFailure extends Error {
 }
 
 /**
- * Answer a question: plan and price it; make the debit durable; only then read data; add noise; make the answer
- * durable; only then hand it out.
+ * Answers a query in six steps: plan and price it, make the debit durable, read the data, add noise, make the answer
+ * durable, return it.
  *
- * @throws Refusal before anything is debited, where the question does not fit or the budget does not suffice.
- * @throws AnswerFailure after the debit; the same question, asked again, is answered under the same charge.
+ * @throws Refusal before any debit, if the query does not fit the dataset or the budget is insufficient.
+ * @throws AnswerFailure after the debit. A repeat of the same query is answered under the same charge.
  */
 export async function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
   const { dataset, query } = question
@@ -96,8 +93,8 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
 }
 
 /**
- * Answer several questions as {@link answer} does one: under one charge, which is less than the sum of their prices
- * where no row counts for two of them; all of them, or none.
+ * Answers several queries under one charge, all of them or none. The charge is less than the sum of their prices if some
+ * of the queries are disjoint, that is, if no row counts in two of them.
  *
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
@@ -105,9 +102,9 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const { queries } = batch
   const { engine, noiseSource, leaseMs, limits } = dependencies
   const planned = planQueries(batch, limits)
-  // One after the other: each has its own time limit, and leaves others' queries their connections.
-  const patient = { ...dependencies, leaseMs: leaseMs * queries.length }
-  return answerUnderCharge(patient, batch, { batch: queries }, planned.price, async () => {
+  // In sequence: each query has its own time limit, and other requests keep their connections.
+  const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
+  return answerUnderCharge(withLongerLease, batch, { batch: queries }, planned.price, async () => {
     const answers: object[] = []
     for (const each of planned.plans) {
       const released = describeRelease(each, await release(each, engine, noiseSource))
@@ -117,22 +114,23 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   })
 }
 
+/** @param canonicalRequest the part of the request that identifies it; a repeat has the same */
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
-  asked: Asked,
-  request: Readonly<Record<string, unknown>>,
+  answerRequest: AnswerRequest,
+  canonicalRequest: Readonly<Record<string, unknown>>,
   price: Amount,
   compute: () => Promise<object>,
 ): Promise<Answer> {
   const { ledger } = dependencies
-  const { principal, dataset, givenUp, idempotencyKey } = asked
+  const { principal, dataset, givenUp, idempotencyKey } = answerRequest
   if (givenUp?.()) {
-    throw new Refusal('unavailable', 'The request was given up before anything was charged.')
+    throw new Refusal('unavailable', 'The client disconnected before anything was charged.')
   }
   const outcome = await charge(dependencies, {
     principal,
     dataset,
-    request,
+    request: canonicalRequest,
     price,
     sharing: true,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
@@ -154,15 +152,15 @@ async function answerUnderCharge(
     const body = JSON.stringify(document)
     if (await ledger.recordAnswer(charged.id, charged.attempt, body)) return { body, replayed: false }
   } catch (error) {
-    // A ledger that cannot even take this note leaves the lease to run out; the debit stands either way.
+    // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
     await ledger.recordFailure(charged.id, charged.attempt).catch(() => undefined)
     throw new AnswerFailure(charged.id, error instanceof Error ? error.name : 'unknown')
   }
-  // A later attempt holds the charge, and its answer is the one that counts: this one is dropped unseen.
+  // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
   throw inFlight(dependencies.leaseMs)
 }
 
-/** The answer that another paid for, with what this analyst's debit was. */
+/** Response document for a release that another analyst paid for, with this analyst's own debit. */
 function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit: object) {
   const { allotment: _, ...document } = JSON.parse(stored)
   return { ...document, id, ...debit, shared: true }
@@ -173,7 +171,7 @@ function describeRelease(planned: Plan, released: Released) {
   return { kind: planned.query.kind, result, noise: noiseReport(planned), accuracy }
 }
 
-/** What one query of a batch would cost by itself. */
+/** Price of one query of a batch on its own. */
 function describeShare(planned: Plan) {
   return { price: amountNumbers(priceOf(planned, planned.dataset.accounting)) }
 }
@@ -182,12 +180,13 @@ function describeGroups({ groups, sumOfPrices }: BatchPlan) {
   return { disjoint: groups.filter(({ length }) => length > 1), sumOfPrices: amountNumbers(sumOfPrices) }
 }
 
-/** @throws Refusal naming the query that breaks a rule by its place. */
+/** @throws Refusal that names the offending query by its position. */
 function planQueries(
   { queries, dataset }: Pick<Batch, 'queries' | 'dataset'>,
   limits: PlanLimits,
 ): BatchPlan {
-  // Together they are one answer. How many keys come out is not known before: each selection has its part of the values.
+  // All answers together are one document. The number of selected keys is not known in advance, so that each key selection
+  // gets an equal share of the limit.
   const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
   const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
   const plans = queries.map((query, place) =>
@@ -206,7 +205,7 @@ function planQueries(
   return planBatch(plans, dataset.accounting)
 }
 
-/** What a preview is made against. */
+/** Balances that a preview compares its price with. */
 export interface PreviewBalances {
   readonly budget: Budget
   readonly analyst: AnalystSpending
@@ -271,7 +270,7 @@ export function previewBatch(
   }
 }
 
-/** The lesser of two bounds: that of the price of all together, and the sum of what each query reveals by itself. */
+/** The smaller of two bounds: the loss of the batch as a whole, and the sum of the losses of its queries. */
 function replacementLossOfBatch(
   { plans }: BatchPlan,
   loss: PrivacyLoss,
