@@ -4,8 +4,9 @@ import type { DuckDBPreparedStatement } from '@duckdb/node-api'
 import fastify from 'fastify'
 import { openCatalog } from '../src/catalog/catalog.ts'
 import { readConfig } from '../src/config.ts'
+import { duckDbDialect } from '../src/engines/duckdb/dialect.ts'
 import { openLockedInstance } from '../src/engines/duckdb/instance.ts'
-import { printAggregate } from '../src/engines/duckdb/sql.ts'
+import { printAggregate } from '../src/engines/sql-printer.ts'
 
 /*
  * The baseline that Sotto is compared with: a route that does the minimum work. It counts the rows with the statement
@@ -57,6 +58,7 @@ async function openCounter(dataDirectory: string): Promise<(age: number) => Prom
       bounding: { kind: 'one-row-each' },
     },
     dataset,
+    duckDbDialect,
   )
   const instance = await openLockedInstance(catalog.rowsFile(dataset), 'READ_ONLY', {
     threads: config.queryThreads,

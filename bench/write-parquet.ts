@@ -1,11 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { DuckDBDataChunk, INTEGER, VARCHAR } from '@duckdb/node-api'
-import {
-  openLockedInstance,
-  quoteIdentifier,
-  quoteLiteral,
-  ROWS_TABLE,
-} from '../src/engines/duckdb/instance.ts'
+import { quoteIdentifier } from '../src/engines/dialect.ts'
+import { openLockedInstance, quoteLiteral, ROWS_TABLE } from '../src/engines/duckdb/instance.ts'
 import { publishFile } from '../src/files/durable-file.ts'
 
 /** A column to write; all columns of a file have the same length. */

@@ -8,16 +8,17 @@ import {
   DuckDBTypeId,
 } from '@duckdb/node-api'
 import type { Dataset } from '../../catalog/dataset.ts'
+import type { SqlValue } from '../dialect.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
-import { openLockedInstance } from './instance.ts'
 import {
-  type Parameter,
   type PrintedStatement,
   printAggregate,
   printIndexCounting,
   printTextCounting,
-  readAggregate,
-} from './sql.ts'
+} from '../sql-printer.ts'
+import { readAggregate } from '../sql-result.ts'
+import { duckDbDialect } from './dialect.ts'
+import { openLockedInstance } from './instance.ts'
 import { BYTES_PER_INDEX, BYTES_PER_TEXT, readIndexCounts, readTextCounts } from './values.ts'
 
 /** Which ingested file is meant: a dataset, or just its name and version. */
@@ -106,19 +107,21 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   return {
     aggregate: (dataset, aggregate) =>
       ask(dataset, async (pool) => {
-        const printed = printAggregate(aggregate, dataset)
+        const printed = printAggregate(aggregate, dataset, duckDbDialect)
         return readAggregate(aggregate, printed.cells, await pool.run(printed, readRows))
       }),
     countIndexes: (dataset, counting) =>
       ask(dataset, (pool) =>
-        pool.run(printIndexCounting(counting, dataset, limit(BYTES_PER_INDEX)), (result, expired) =>
-          readIndexCounts(result, maxBytes, expired),
+        pool.run(
+          printIndexCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_INDEX)),
+          (result, expired) => readIndexCounts(result, maxBytes, expired),
         ),
       ),
     countTexts: (dataset, counting) =>
       ask(dataset, (pool) =>
-        pool.run(printTextCounting(counting, dataset, limit(BYTES_PER_TEXT)), (result, expired) =>
-          readTextCounts(result, maxBytes, expired),
+        pool.run(
+          printTextCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_TEXT)),
+          (result, expired) => readTextCounts(result, maxBytes, expired),
         ),
       ),
     healthy: async () => {
@@ -167,7 +170,7 @@ interface Seat {
 
 interface Statement {
   readonly prepared: DuckDBPreparedStatement
-  readonly bind: readonly ((value: Parameter) => void)[]
+  readonly bind: readonly ((value: SqlValue) => void)[]
 }
 
 interface Job {
@@ -401,7 +404,7 @@ async function prepare({ connection, statements }: Seat, sql: string): Promise<S
 }
 
 /** Binds in just the type that the statement spells out. */
-function binder(prepared: DuckDBPreparedStatement, position: number): (value: Parameter) => void {
+function binder(prepared: DuckDBPreparedStatement, position: number): (value: SqlValue) => void {
   const type = prepared.parameterTypeId(position)
   return (value) => {
     if (typeof value === 'bigint' && type === DuckDBTypeId.BIGINT) prepared.bindBigInt(position, value)

@@ -1,5 +1,5 @@
 import type { Column, NumericColumn } from '../../catalog/dataset.ts'
-import { quoteIdentifier } from './instance.ts'
+import { quoteIdentifier } from '../dialect.ts'
 
 /**
  * How a source's values become what is stored, in SQL made of total functions only: whatever a file holds, each value

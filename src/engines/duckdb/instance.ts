@@ -13,11 +13,6 @@ export interface InstanceLimits {
   readonly maxTemporaryDirectorySize: string
 }
 
-/** A name as a quoted identifier of DuckDB. */
-export function quoteIdentifier(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
 /** A text as a string literal of DuckDB. */
 export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`

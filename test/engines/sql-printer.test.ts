@@ -1,18 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import {
-  printAggregate,
-  printIndexCounting,
-  printTextCounting,
-  readAggregate,
-} from '../../../src/engines/duckdb/sql.ts'
+import { duckDbDialect } from '../../src/engines/duckdb/dialect.ts'
+import { printAggregate, printIndexCounting, printTextCounting } from '../../src/engines/sql-printer.ts'
+import { readAggregate } from '../../src/engines/sql-result.ts'
 import {
   type Aggregate,
   type GroupKey,
   LARGEST_SQUARED_INDEX,
   type Predicate,
   type Statistic,
-} from '../../../src/planner/aggregate.ts'
-import { column, datasetOf } from '../fixture.ts'
+} from '../../src/planner/aggregate.ts'
+import { column, datasetOf } from './fixture.ts'
 
 const dataset = datasetOf([
   column.integer('Age', 0n, 120n),
@@ -29,7 +26,7 @@ const aggregate = (given: Partial<Aggregate>): Aggregate => ({
   ...given,
 })
 
-const print = (given: Partial<Aggregate>) => printAggregate(aggregate(given), dataset)
+const print = (given: Partial<Aggregate>) => printAggregate(aggregate(given), dataset, duckDbDialect)
 const printWhere = (where: Predicate) => print({ where })
 const sex: GroupKey = { kind: 'category', column: 'Sex', size: 2, nullCell: false }
 const binsOf = (edges: readonly bigint[], nullCell = false): GroupKey => ({
@@ -147,6 +144,7 @@ describe('the text of an aggregate', () => {
       printAggregate(
         aggregate({ statistics: [{ ...square, column: 'x' }] }),
         datasetOf([column.integer('x', lower, upper)]),
+        duckDbDialect,
       ).sql
     const square = { kind: 'affine-square-sum', factor: 1n, offset: 0n } as const
     const few = 2n ** 31n
@@ -329,13 +327,13 @@ describe('the text of a counting of values', () => {
   const young: Predicate = { kind: 'index-between', column: 'Age', upper: 17n }
 
   it('counts indexes, in order', () => {
-    expect(printIndexCounting(counting('Age'), dataset, 100)).toMatchInlineSnapshot(`
+    expect(printIndexCounting(counting('Age'), dataset, duckDbDialect, 100)).toMatchInlineSnapshot(`
       {
         "parameters": [],
         "sql": "SELECT CAST("Age" AS DOUBLE), CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Age" IS NOT NULL GROUP BY "Age" ORDER BY "Age" LIMIT 100",
       }
     `)
-    expect(printIndexCounting(counting('Age', young), dataset, 100)).toMatchInlineSnapshot(`
+    expect(printIndexCounting(counting('Age', young), dataset, duckDbDialect, 100)).toMatchInlineSnapshot(`
       {
         "parameters": [
           17n,
@@ -346,13 +344,15 @@ describe('the text of a counting of values', () => {
   })
 
   it('counts texts', () => {
-    expect(printTextCounting(counting('Name'), dataset, 100)).toMatchInlineSnapshot(`
+    expect(printTextCounting(counting('Name'), dataset, duckDbDialect, 100)).toMatchInlineSnapshot(`
       {
         "parameters": [],
         "sql": "SELECT CASE WHEN starts_with("Name", chr(65279)) THEN chr(65279) || "Name" ELSE "Name" END, CAST(count(*) AS DOUBLE) FROM "rows" WHERE "Name" IS NOT NULL GROUP BY "Name" LIMIT 100",
       }
     `)
-    expect(printTextCounting(counting('a "quoted" name; --', young), dataset, 100)).toMatchInlineSnapshot(`
+    expect(
+      printTextCounting(counting('a "quoted" name; --', young), dataset, duckDbDialect, 100),
+    ).toMatchInlineSnapshot(`
       {
         "parameters": [
           17n,
@@ -363,17 +363,17 @@ describe('the text of a counting of values', () => {
   })
 
   it.each(['Sex', 'Married', 'Name', 'Other'])('is refused for indexes of %s', (name) => {
-    expect(() => printIndexCounting(counting(name), dataset, 100)).toThrow(RangeError)
+    expect(() => printIndexCounting(counting(name), dataset, duckDbDialect, 100)).toThrow(RangeError)
   })
 
   it.each(['Sex', 'Married', 'Age', 'Other'])('is refused for texts of %s', (name) => {
-    expect(() => printTextCounting(counting(name), dataset, 100)).toThrow(RangeError)
+    expect(() => printTextCounting(counting(name), dataset, duckDbDialect, 100)).toThrow(RangeError)
   })
 
   it('is refused for a condition that does not fit', () => {
     const where: Predicate = { kind: 'string-in', column: 'Age', values: ['x'] }
-    expect(() => printIndexCounting(counting('Age', where), dataset, 100)).toThrow(RangeError)
-    expect(() => printTextCounting(counting('Name', where), dataset, 100)).toThrow(RangeError)
+    expect(() => printIndexCounting(counting('Age', where), dataset, duckDbDialect, 100)).toThrow(RangeError)
+    expect(() => printTextCounting(counting('Name', where), dataset, duckDbDialect, 100)).toThrow(RangeError)
   })
 })
 

@@ -1,0 +1,56 @@
+import type { Dataset } from '../catalog/dataset.ts'
+
+/** A value in a statement. */
+export type SqlValue = bigint | string | boolean
+
+/** The type of a value: 64-bit integer, 32-bit integer, boolean or text. */
+export type SqlValueType = 'bigint' | 'integer' | 'boolean' | 'text'
+
+/**
+ * The SQL of one database, as far as it differs from {@link standardSql} or cannot be standard. Every expression that a
+ * dialect prints must be exact, and total: no value in the data may make it fail.
+ */
+export interface Dialect {
+  /**
+   * The relation to select from: a row for each row of the dataset, and under each declared name a column of stored
+   * values (64-bit grid indexes, 32-bit category indexes, booleans, texts).
+   */
+  relation(dataset: Dataset): string
+  /**
+   * A value of a statement, as a parameter or as a literal that cannot be misread.
+   * @param bind adds a parameter to the statement and returns its number, counted from 1
+   */
+  value(value: SqlValue, type: SqlValueType, bind: (value: SqlValue) => number): string
+  /** The number of rows for which a condition is TRUE; 0 without rows. */
+  countIf(condition: string): string
+  /** The exact sum of 64-bit or 128-bit integers; NULL without rows. */
+  sum(integers: string): string
+  /** The exact square of a column of grid indexes of at most this magnitude. */
+  square(column: string, largestMagnitude: bigint): string
+  /** The integer part of the quotient of two integers, neither of which is negative. */
+  quotient(dividend: string, divisor: string): string
+  /** A boolean as 0 or 1. */
+  booleanIndex(column: string): string
+  /** TRUE where a condition is FALSE or NULL, FALSE where it is TRUE. */
+  isNotTrue(condition: string): string
+  /** An integer within 2^53 as the type in which counts of values are read. */
+  countedInteger(integer: string): string
+  /** A text as the type in which counts of values are read. */
+  countedText(column: string): string
+}
+
+/** The parts of a dialect that standard SQL prescribes. */
+export const standardSql = {
+  countIf: (condition) => `count(*) FILTER (WHERE ${condition})`,
+  sum: (integers) => `sum(${integers})`,
+  quotient: (dividend, divisor) => `(${dividend} / ${divisor})`,
+  booleanIndex: (column) => `CAST(${column} AS INTEGER)`,
+  isNotTrue: (condition) => `(${condition} IS NOT TRUE)`,
+  countedInteger: (integer) => `CAST(${integer} AS DOUBLE PRECISION)`,
+  countedText: (column) => column,
+} as const satisfies Partial<Dialect>
+
+/** A name as a quoted identifier of standard SQL. */
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

@@ -1,0 +1,34 @@
+import { type Dialect, quoteIdentifier, type SqlValueType, standardSql } from '../dialect.ts'
+import { ROWS_TABLE } from './instance.ts'
+
+/** The largest magnitude whose square fits 64 bits, which DuckDB multiplies fastest. */
+const LARGEST_SQUARED_IN_64_BITS = 2n ** 31n
+
+const TYPES = {
+  bigint: 'BIGINT',
+  integer: 'INTEGER',
+  boolean: 'BOOLEAN',
+  text: 'VARCHAR',
+} as const satisfies Record<SqlValueType, string>
+
+/** A leading U+FEFF, which DuckDB's client takes for a byte order mark and drops. */
+const BYTE_ORDER_MARK = 'chr(65279)'
+
+/** DuckDB's SQL over a file that `ingest` made. The sum of BIGINTs is a HUGEINT, which no number of rows overflows. */
+export const duckDbDialect: Dialect = {
+  ...standardSql,
+  relation: () => quoteIdentifier(ROWS_TABLE),
+  // Values are always bound, so that aggregates of one shape share a prepared statement. DuckDB does not always infer
+  // the type of a parameter.
+  value: (value, type, bind) => `$${bind(value)}::${TYPES[type]}`,
+  // Faster than count(*) FILTER by a factor of 100 for a thousand conditions.
+  countIf: (condition) => `coalesce(count_if(${condition}), 0)`,
+  square: (column, largestMagnitude) => {
+    const factor = largestMagnitude > LARGEST_SQUARED_IN_64_BITS ? `CAST(${column} AS HUGEINT)` : column
+    return `${factor} * ${factor}`
+  },
+  quotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
+  countedInteger: (integer) => `CAST(${integer} AS DOUBLE)`,
+  countedText: (column) =>
+    `CASE WHEN starts_with(${column}, ${BYTE_ORDER_MARK}) THEN ${BYTE_ORDER_MARK} || ${column} ELSE ${column} END`,
+}

@@ -1,0 +1,70 @@
+import type { Aggregate, Statistic } from '../planner/aggregate.ts'
+
+/** The number of result columns of each statistic. */
+const RESULT_COLUMNS = {
+  count: 1,
+  'affine-sum': 2,
+  'affine-square-sum': 3,
+  'count-distinct': 1,
+} as const satisfies Record<Statistic['kind'], number>
+
+/**
+ * Computes the integers of an aggregate from the result of its statement.
+ *
+ * @param cells the number of cells
+ * @param rows the rows of the result, in any order, as `printAggregate` describes them
+ * @throws RangeError for any other rows.
+ */
+export function readAggregate(
+  aggregate: Aggregate,
+  cells: number,
+  rows: readonly (readonly unknown[])[],
+): readonly (readonly bigint[])[] {
+  const statistics = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
+  for (const row of rows) {
+    const values = row.map(readInteger)
+    const grouped = aggregate.groupBy.length > 0
+    const cell = grouped ? Number(values[0]) : 0
+    if (!(cell >= 0 && cell < cells)) throw new RangeError('a cell outside the aggregate')
+    let position = grouped ? 1 : 0
+    for (const [index, statistic] of aggregate.statistics.entries()) {
+      const value = combine(statistic, values, position)
+      const target = statistics[index]
+      if (value === undefined || target === undefined)
+        throw new RangeError('a column is missing in the result')
+      target[cell] = value
+      position += RESULT_COLUMNS[statistic.kind]
+    }
+    if (position !== values.length) throw new RangeError('the result has too many columns')
+  }
+  return statistics
+}
+
+const INTEGER_TEXT = /^-?\d{1,38}$/
+
+function readInteger(value: unknown): bigint {
+  if (typeof value !== 'string' || !INTEGER_TEXT.test(value))
+    throw new RangeError('a result is not an integer')
+  return BigInt(value)
+}
+
+/** Applies factor and offset. In SQL a large factor could overflow, which would be an error that depends on data. */
+function combine(statistic: Statistic, values: readonly bigint[], position: number): bigint | undefined {
+  switch (statistic.kind) {
+    case 'count':
+    case 'count-distinct':
+      return values[position]
+    case 'affine-sum': {
+      const { factor, offset } = statistic
+      const [sum, count] = [values[position], values[position + 1]]
+      return sum === undefined || count === undefined ? undefined : factor * sum + offset * count
+    }
+    case 'affine-square-sum': {
+      const { factor, offset } = statistic
+      const [squares, sum, count] = [values[position], values[position + 1], values[position + 2]]
+      return squares === undefined || sum === undefined || count === undefined
+        ? undefined
+        : factor ** 2n * squares + 2n * factor * offset * sum + offset ** 2n * count
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import type { Column } from '../../src/catalog/dataset.ts'
+import {
+  type Aggregate,
+  type GroupKey,
+  LARGEST_SQUARED_INDEX,
+  type Predicate,
+  type Statistic,
+  type ValueCounting,
+} from '../../src/planner/aggregate.ts'
+import { column } from './fixture.ts'
+
+/** The largest magnitude of an index. */
+export const LARGEST = 2n ** 53n
+/** The largest magnitude of an index whose square DuckDB computes in 64 bits. */
+export const MIDDLING = 2n ** 31n
+const CATEGORIES = ['a', 'b', "c'", '日本']
+/** Columns of every type, with narrow and wide bounds. */
+export const columns: readonly Column[] = [
+  column.integer('small', -3n, 12n),
+  column.integer('cell', -LARGEST, LARGEST),
+  column.number('x', 1n, -LARGEST, LARGEST),
+  column.integer('middling', -MIDDLING, MIDDLING),
+  column.integer('wide', -LARGEST_SQUARED_INDEX, LARGEST_SQUARED_INDEX),
+  column.category('group', CATEGORIES),
+  column.boolean('flag'),
+  column.string('Name with spaces'),
+]
+
+/** Texts for each column, valid and invalid, as a file may contain them. */
+const texts: Readonly<Record<string, readonly string[]>> = {
+  small: ['-3', '-2', '0', '1', '5', '5', '11', '12', '99', '', 'nan', '1.5'],
+  cell: ['0', '1', '-1', '1e400', '-inf', '9007199254740993', '-9007199254740991', '', '0x10', '42'],
+  x: ['0.5', '-0.0000000005', '1e400', '-1e400', 'nan', '', '9007199.254740991', '1e-9', 'oops'],
+  middling: ['0', '-1', '7', '1e400', '-inf', '2147483647', ''],
+  wide: ['0', '-1', '7', '1e400', '-inf', '35184372088831', ''],
+  group: ['a', 'b', "c'", '日本', 'd', ''],
+  flag: ['true', 'false', 'maybe', ''],
+  'Name with spaces': ['x', '""', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%'],
+}
+const strings = ['x', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%', 'y']
+
+/** A CSV file of random rows. */
+export function randomRows(rows: number, seed: number): string {
+  const choices = columns.map(({ name }) => fc.constantFrom(...(texts[name] ?? [])))
+  const lines = fc.sample(fc.tuple(...choices), { numRuns: rows, seed }).map((fields) => fields.join(','))
+  return `${columns.map(({ name }) => name).join(',')}\n${lines.map((line) => `${line}\n`).join('')}`
+}
+
+/** Names of columns. */
+export const numericNames = fc.constantFrom('small', 'cell', 'x', 'middling', 'wide')
+const anyName = fc.constantFrom(...columns.map(({ name }) => name))
+const index = fc.oneof(
+  { weight: 3, arbitrary: fc.bigInt(-4n, 13n) },
+  { weight: 1, arbitrary: fc.bigInt(-LARGEST - 2n, LARGEST + 2n) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(LARGEST, -LARGEST, 2n ** 63n, -(2n ** 63n), 2n ** 200n, -(2n ** 200n)),
+  },
+)
+
+const leaf: fc.Arbitrary<Predicate> = fc.oneof(
+  fc.record({ kind: fc.constant('is-null' as const), column: anyName }),
+  fc.record(
+    { kind: fc.constant('index-between' as const), column: numericNames, lower: index, upper: index },
+    { requiredKeys: ['kind', 'column'] },
+  ),
+  fc.record({
+    kind: fc.constant('index-in' as const),
+    column: numericNames,
+    indexes: fc.array(index, { maxLength: 3 }),
+  }),
+  fc.record({
+    kind: fc.constant('category-in' as const),
+    column: fc.constant('group'),
+    indexes: fc.array(fc.nat(5), { maxLength: 3 }),
+  }),
+  fc.record({ kind: fc.constant('boolean-is' as const), column: fc.constant('flag'), value: fc.boolean() }),
+  fc.record({
+    kind: fc.constant('string-in' as const),
+    column: fc.constant('Name with spaces'),
+    values: fc.array(fc.constantFrom(...strings), { maxLength: 3 }),
+  }),
+)
+
+/** Any predicate over these columns. */
+export const { predicate } = fc.letrec<{ predicate: Predicate }>((tie) => ({
+  predicate: fc.oneof(
+    { maxDepth: 4, depthSize: 'medium' },
+    leaf,
+    fc.record({
+      kind: fc.constantFrom('and' as const, 'or' as const),
+      predicates: fc.array(tie('predicate'), { maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('not' as const), predicate: tie('predicate') }),
+  ),
+}))
+
+const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
+  fc
+    .tuple(fc.bigInt(-6n, 6n), fc.bigInt(1n, 5n), fc.integer({ min: 1, max: 6 }))
+    .map(([first, width, bins]) => Array.from({ length: bins + 1 }, (_, bin) => first + BigInt(bin) * width)),
+  fc
+    .uniqueArray(fc.oneof(fc.bigInt(-6n, 14n), fc.bigInt(-LARGEST, LARGEST + 1n)), {
+      minLength: 2,
+      maxLength: 8,
+    })
+    .map((list) => list.sort((a, b) => (a < b ? -1 : 1))),
+)
+
+const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
+  fc.record({
+    kind: fc.constant('category' as const),
+    column: fc.constant('group'),
+    size: fc.constant(CATEGORIES.length),
+    nullCell: fc.boolean(),
+  }),
+  fc.record({ kind: fc.constant('boolean' as const), column: fc.constant('flag'), nullCell: fc.boolean() }),
+  fc.record({ kind: fc.constant('bins' as const), column: numericNames, edges, nullCell: fc.boolean() }),
+  fc.record({ kind: fc.constant('predicate' as const), predicate }),
+)
+
+const coefficient = fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n))
+
+const statistic: fc.Arbitrary<Statistic> = fc.oneof(
+  fc.record(
+    { kind: fc.constant('count' as const), column: anyName, where: predicate },
+    { requiredKeys: ['kind'] },
+  ),
+  fc.record({
+    kind: fc.constant('affine-sum' as const),
+    column: numericNames,
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({
+    kind: fc.constant('affine-square-sum' as const),
+    column: fc.constantFrom('small', 'middling', 'wide'),
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({ kind: fc.constant('count-distinct' as const), of: groupKey }),
+)
+
+/** Any aggregate over these columns. */
+export const aggregate: fc.Arbitrary<Aggregate> = fc.record(
+  {
+    where: predicate,
+    groupBy: fc.array(groupKey, { maxLength: 3 }),
+    statistics: fc.array(statistic, { minLength: 1, maxLength: 3 }),
+    bounding: fc.constant({ kind: 'one-row-each' } as const),
+  },
+  { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+)
+
+/** Any counting of the values of one of these columns. */
+export const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCounting> =>
+  fc.record(
+    { where: predicate, column, bounding: fc.constant({ kind: 'one-row-each' } as const) },
+    { requiredKeys: ['column', 'bounding'] },
+  )
