@@ -150,7 +150,7 @@ function requireWholeBetween(field: string, value: number, least: number, larges
       'invalid-request',
       field,
       largest < least
-        ? 'leaves no room for neighbours in this universe'
+        ? 'leaves no neighbouring datasets in this universe'
         : `must be a whole number from ${least} to ${largest} in this universe`,
     )
 }
@@ -164,8 +164,18 @@ function checkPrior(prior: readonly number[], worlds: number): void {
     throw refuseField('invalid-request', 'prior', 'must add up to 1')
 }
 
-/** How far the numbers of a prior may be from adding up to 1; they are then divided by what they add up to. */
+/** Largest accepted distance between the sum of a prior and 1. */
 const PRIOR_TOLERANCE = 1e-9
+
+/**
+ * Returns the divisor that makes a prior sum to 1. It is 1 if the prior sums to 1 up to the rounding of its numbers to
+ * doubles, so that such a prior is used, and reported, exactly as it was given.
+ */
+function divisorOf(prior: readonly number[] | undefined): number {
+  if (prior === undefined) return 1
+  const total = sumOf(prior)
+  return Math.abs(total - 1) <= Number.EPSILON ? 1 : total
+}
 
 function chooseWays(
   { query, released, changed, worlds, prior }: CheckedQuestion,
@@ -237,12 +247,12 @@ function enumeratedWorlds(
   counts: readonly AnswerCount[],
 ): EnumeratedWorlds {
   const indexOf = new Map(counts.map(({ answer }, index) => [answer, index]))
-  const total = prior === undefined ? 1 : sumOf(prior)
+  const divisor = divisorOf(prior)
   return {
     universeSize: query.values.length,
     released,
     answerOf: Int32Array.from(answersInOrder, (answer) => indexOf.get(answer) ?? 0),
-    masses: Float64Array.from(answersInOrder, (_, world) => (prior?.[world] ?? 1) / total),
+    masses: Float64Array.from(answersInOrder, (_, world) => (prior?.[world] ?? 1) / divisor),
   }
 }
 
@@ -274,6 +284,13 @@ function possibleAnswers(
   }))
 }
 
+/** Compensated sum (Neumaier 1974): its error does not grow with the number of summands. */
 function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0)
+  let [sum, lost] = [0, 0]
+  for (const number of numbers) {
+    const next = sum + number
+    lost += Math.abs(sum) >= Math.abs(number) ? sum - next + number : number - next + sum
+    sum = next
+  }
+  return sum + lost
 }

@@ -70,6 +70,16 @@ describe('POST /v1/risk', () => {
     expect(body.columns[0].bounds.tightBound).toBeCloseTo(0.7, 12)
   })
 
+  // Added up in this order, these doubles give 0.9999999999999999.
+  test('a prior that sums to 1 is reported as it was given', async () => {
+    const prior = [0.4, 0.3, 0.2, 0.1]
+    const { body } = await ask('', { ...school, prior, epsilon: 1, response: 2 }).expect(200)
+    for (const { largestPrior, posterior } of body.columns) {
+      expect(largestPrior).toBe(0.4)
+      expect(posterior.worlds.map((world: { prior: number }) => world.prior)).toEqual(prior)
+    }
+  })
+
   test.each([
     ['universe', { universe: {} }],
     ['universe', { universe: { a: [1, 2], b: [1, 2, 3] } }],

@@ -344,6 +344,17 @@ describe('epsilon for a risk', () => {
     expect(tightBound.tolerance).toBe(0.01)
   })
 
+  it('a prior that does not quite sum to 1 is divided by its sum', () => {
+    const prior = [0.7, 0.1, 0.1, 0.0999999995]
+    const { worlds } = posteriorAt(analyse({ ...PUPILS, prior }), 0, 0)
+    const total = 0.9999999995
+    for (const [index, world] of (worlds ?? []).entries()) {
+      expect(world.prior).toBeCloseTo((prior[index] ?? 0) / total, 15)
+      expect(world.prior).not.toBe(prior[index])
+    }
+    expect(worlds).toHaveLength(4)
+  })
+
   it('a risk no larger than the prior is refused', () => {
     const found = analyse({ universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } })
     for (const asked of [0.25, 0.1, 1e-300]) {
