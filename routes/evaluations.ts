@@ -4,13 +4,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
-import { evaluation, evaluationRequest } from '../schemas/evaluation.ts'
+import {
+  batchEvaluation,
+  batchEvaluationRequest,
+  evaluation,
+  evaluationRequest,
+} from '../schemas/evaluation.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
-import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
+import {
+  type EvaluationDependencies,
+  readBatchEvaluationInput,
+  readEvaluationInput,
+} from '../src/evaluation/input.ts'
 import { describeProblem } from '../src/http/problem.ts'
-import type { ComputationPool } from '../src/workers/pool.ts'
+import type { ComputationPool, ComputationTerms } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 import { givenUpBy } from './waiting.ts'
@@ -21,24 +30,28 @@ export interface EvaluationsOptions extends EvaluationDependencies {
   readonly evaluationPool: ComputationPool
 }
 
-/** How long the runs of an evaluation may take; and with reading the data and waiting for a turn. */
+/** Time limit for the runs of an evaluation. */
 const EVALUATION_TIMEOUT_MS = 180_000
+/** Time limit for a request: reading the data, waiting for a thread, and the runs. */
 export const EVALUATION_ANSWER_TIMEOUT_MS = 400_000
 
-/** How an event with a JSON text is told while an evaluation is under way, by media type. */
+/** Formats an event with a JSON text, by media type of the stream. */
 const STREAMS = {
   'application/x-ndjson': (event: string, json: string) => `{"${event}":${json}}\n`,
   'text/event-stream': (event: string, json: string) => `event: ${event}\ndata: ${json}\n\n`,
 } as const
 
-/** How far off answers are, tried on made-up people before a budget is touched. */
+const STREAMING =
+  'With `Accept: application/x-ndjson` or `text/event-stream` the response is a stream of `progress` lines or events, ' +
+  'followed by one of `evaluation` or `problem`.'
+
+/** Evaluations of queries and batches over synthetic data, by which analysts choose a query before they spend a budget. */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
   { keyRing, catalog, engine, limits, evaluationPool },
 ) => {
   const evaluators = accessFor(keyRing, 'analyst', 'custodian')
   await app.register(fastifyAccepts)
-  const told = { schema: z.string() }
 
   app.post(
     '/v1/datasets/:dataset/evaluations',
@@ -48,58 +61,99 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       schema: {
         tags: ['Evaluations'],
         operationId: 'evaluateQuery',
-        summary: 'How far off the answers to a query are',
+        summary: 'Measure the error of answers to a query',
         description:
-          'Answers the query many times and compares with the truth. For synthetic datasets only, whoever asks; never ' +
-          'charged. With `Accept: application/x-ndjson` or `text/event-stream` it tells how far it is: lines, or events, ' +
-          'of `progress`, and at the end one of `evaluation` or `problem`.',
+          'Answers the query many times and compares the answers with the truth. Only for synthetic datasets. Nothing is ' +
+          `charged. ${STREAMING}`,
         security: evaluators.security,
         params: datasetParameters,
         body: evaluationRequest,
-        response: {
-          200: {
-            description: 'How far off the answers were.',
-            content: {
-              'application/json': { schema: evaluation },
-              'application/x-ndjson': told,
-              'text/event-stream': told,
-            },
-          },
-          ...problemResponses,
-        },
+        response: { 200: evaluated('The errors of the answers.', evaluation), ...problemResponses },
       },
     },
     async (request, reply) => {
-      const givenUp = givenUpBy(reply)
+      const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
-      const { runs } = request.body
-      const trial = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
-      const terms = { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
-      const mediaType = streamAsked(request)
-      if (mediaType === undefined)
-        return reply.type('application/json').send(await evaluationPool.run('evaluation', trial, terms))
+      const input = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
+      return sendEvaluation(request, reply, input.runs, (told) =>
+        evaluationPool.run('evaluation', input, { ...waited, ...told }),
+      )
+    },
+  )
 
-      const stream = new PassThrough()
-      const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>
-        stream.write(STREAMS[mediaType](event, json))
-      const onProgress = (runsDone: unknown) => tell('progress', JSON.stringify({ runs: runsDone, of: runs }))
-      evaluationPool
-        .run('evaluation', trial, { ...terms, onProgress })
-        .then(
-          (found) => tell('evaluation', found),
-          (error: unknown) => tell('problem', JSON.stringify(describeProblem(error, request))),
-        )
-        .finally(() => stream.end())
-      return sendStream(reply.type(mediaType), stream)
+  app.post(
+    '/v1/datasets/:dataset/evaluations/batch',
+    {
+      onRequest: evaluators.onRequest,
+      handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
+      schema: {
+        tags: ['Evaluations'],
+        operationId: 'evaluateBatch',
+        summary: 'Measure the error of answers to a batch',
+        description:
+          'Plans and prices the queries as a batch, answers each of them many times and compares the answers with the ' +
+          'truth. The limits on runs, work and size hold for all queries together. Only for synthetic datasets. Nothing is ' +
+          `charged. ${STREAMING}`,
+        security: evaluators.security,
+        params: datasetParameters,
+        body: batchEvaluationRequest,
+        response: { 200: evaluated('The errors of the answers.', batchEvaluation), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const waited = waitedFor(request, reply)
+      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const input = await readBatchEvaluationInput({ engine, limits }, { dataset, ...request.body })
+      return sendEvaluation(request, reply, input.runs, (told) =>
+        evaluationPool.run('batchEvaluation', input, { ...waited, ...told }),
+      )
     },
   )
 }
 
+function evaluated<Schema extends z.ZodType>(description: string, schema: Schema) {
+  const stream = { schema: z.string() }
+  return {
+    description,
+    content: {
+      'application/json': { schema },
+      'application/x-ndjson': stream,
+      'text/event-stream': stream,
+    },
+  }
+}
+
+/** Must be called before anything is awaited, so that a client that disconnects is noticed. */
+function waitedFor(request: FastifyRequest, reply: FastifyReply) {
+  const givenUp = givenUpBy(reply)
+  return { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
+}
+
+/** Sends the JSON text of an evaluation, or a stream of its progress if the request accepts one. */
+async function sendEvaluation(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  runs: number,
+  evaluate: (told: Pick<ComputationTerms, 'onProgress'>) => Promise<string>,
+): Promise<FastifyReply> {
+  const mediaType = streamAsked(request)
+  if (mediaType === undefined) return reply.type('application/json').send(await evaluate({}))
+
+  const stream = new PassThrough()
+  const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>
+    stream.write(STREAMS[mediaType](event, json))
+  const onProgress = (runsDone: unknown) => tell('progress', JSON.stringify({ runs: runsDone, of: runs }))
+  evaluate({ onProgress })
+    .then(
+      (found) => tell('evaluation', found),
+      (error: unknown) => tell('problem', JSON.stringify(describeProblem(error, request))),
+    )
+    .finally(() => stream.end())
+  return reply.type(mediaType).header('cache-control', 'no-store').send(stream)
+}
+
+/** The media type of the stream that a request prefers to JSON, if any. */
 function streamAsked(request: FastifyRequest): keyof typeof STREAMS | undefined {
   const preferred = request.type(['application/json', ...Object.keys(STREAMS)])
   return preferred === 'application/x-ndjson' || preferred === 'text/event-stream' ? preferred : undefined
-}
-
-function sendStream(reply: FastifyReply, stream: PassThrough): FastifyReply {
-  return reply.header('cache-control', 'no-store').send(stream)
 }

@@ -271,7 +271,7 @@ export const preview = z
 
 const queryOfBatch = { kind, noise, accuracy, price: amount.describe('What the query would cost by itself.') }
 
-const batchFacts = {
+export const batchFacts = {
   dataset: datasetId,
   datasetVersion: z.string(),
   disjoint: z

@@ -1,42 +1,57 @@
 import { z } from 'zod'
-import { accuracy, cellKey, cellLabel, kind, noise, result } from './answer.ts'
+import { accuracy, batchFacts, cellKey, cellLabel, kind, noise, result } from './answer.ts'
+import { amount } from './budget.ts'
 import { datasetId } from './dataset.ts'
-import { query } from './query.ts'
+import { batch, query } from './query.ts'
 
-/** The most runs of one evaluation. */
+/** Maximum number of runs of one evaluation. */
 const MAX_RUNS = 100_000
-/** The most runs that are shown in full. */
+/** Maximum number of runs that are shown in full. */
 const MAX_SHOWN = 100
-/** More than any dataset has. */
-const MOST_ROWS = 1e15
+/** More rows than any dataset has. */
+const MAX_ROWS = 1e15
 
 const runs = z.int().min(1).max(MAX_RUNS)
 const runCount = z.int().min(0).max(MAX_RUNS)
-const rowCount = z.int().min(0).max(MOST_ROWS)
+const rowCount = z.int().min(0).max(MAX_ROWS)
+
+const size = {
+  runs: runs.default(1).describe('How many times each query is answered, with fresh noise every time.'),
+  shown: z.int().min(0).max(MAX_SHOWN).default(1).describe('How many of the first runs are shown in full.'),
+}
 
 /** POST /v1/datasets/{dataset}/evaluations */
-export const evaluationRequest = z
-  .strictObject({
-    query,
-    runs: runs.default(1).describe('How often the query is answered, each time with fresh noise.'),
-    shown: z.int().min(0).max(MAX_SHOWN).default(1).describe('How many of the answers to show in full.'),
-  })
-  .meta({
-    id: 'EvaluationRequest',
-    description: 'A query, and how often to answer it over made-up people.',
-    examples: [
-      {
-        query: {
-          kind: 'contingency',
-          columns: ['Occupation', 'Sex'],
-          mechanism: 'laplace',
-          epsilon: 0.5,
-          postprocess: { round: true, nonNegative: true },
-        },
-        runs: 1_000,
+export const evaluationRequest = z.strictObject({ query, ...size }).meta({
+  id: 'EvaluationRequest',
+  description: 'A query to evaluate over synthetic data.',
+  examples: [
+    {
+      query: {
+        kind: 'contingency',
+        columns: ['Occupation', 'Sex'],
+        mechanism: 'laplace',
+        epsilon: 0.5,
+        postprocess: { round: true, nonNegative: true },
       },
-    ],
-  })
+      runs: 1_000,
+    },
+  ],
+})
+
+/** POST /v1/datasets/{dataset}/evaluations/batch */
+export const batchEvaluationRequest = batch.extend(size).meta({
+  id: 'BatchEvaluationRequest',
+  description: 'Queries to evaluate over synthetic data as one batch.',
+  examples: [
+    {
+      queries: [
+        { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
+        { kind: 'mean', column: 'Earnings', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 },
+      ],
+      runs: 1_000,
+    },
+  ],
+})
 
 const figure = {
   value: z.number().nullable(),
@@ -45,7 +60,7 @@ const figure = {
 
 const meanOverRuns = z
   .strictObject(figure)
-  .meta({ id: 'MeanOverRuns', description: 'A mean over the runs, and its standard error.' })
+  .meta({ id: 'MeanOverRuns', description: 'Mean over the runs, with its standard error.' })
 
 const meanAbsoluteError = z
   .strictObject({
@@ -53,153 +68,208 @@ const meanAbsoluteError = z
     theoretical: z
       .number()
       .nullable()
-      .describe(
-        'What the mechanism errs by on average, before post-processing; null where that is not known.',
-      ),
+      .describe('Expected absolute error of the mechanism, before post-processing; null if it is not known.'),
     theoreticalBound: z
       .number()
       .nullable()
-      .describe('At most so much, where the value is made from several noisy parts.'),
+      .describe(
+        'Upper bound of the expected absolute error, where the error itself is not known; otherwise null.',
+      ),
   })
-  .meta({ id: 'MeanAbsoluteError', description: 'Beside what theory says of it.' })
+  .meta({
+    id: 'MeanAbsoluteError',
+    description: 'Mean absolute error over the runs, with the error expected in theory.',
+  })
 
 const name = {
-  key: cellKey.optional().describe('Of a table: the cell.'),
+  key: cellKey.optional().describe('Cell of a table.'),
   statistic: z.string().optional().describe('Name of the statistic in the values of a group.'),
   p: z.number().optional(),
 }
 
-const relative = z.number().nullable().describe('In parts of the truth; null where that is 0.')
-const percent = 'Of all cells together (L1), in per cent of the truths; null where all are 0.'
+const relative = z.number().nullable().describe('Relative to the truth; null if the truth is 0.')
+const percent =
+  'Sum of the absolute errors in percent of the sum of the absolute truths; null if all truths are 0.'
+
+const evaluatedNumber = z
+  .strictObject({
+    ...name,
+    truth: z
+      .number()
+      .nullable()
+      .describe('Value without noise and without post-processing; null for a mean of no rows.'),
+    meanAbsoluteError,
+    meanRelativeError: relative,
+    bias: z.strictObject({
+      ...figure,
+      theoretical: z
+        .literal(0)
+        .nullable()
+        .describe('0 if the value is known to be unbiased; null if it is clamped, rounded or a quotient.'),
+    }),
+    standardDeviation: z.number().nullable().describe('Standard deviation of the error.'),
+    withinHalfWidth: z
+      .number()
+      .nullable()
+      .describe(
+        'Share of the runs whose error is within the half-width. It should be at least the confidence.',
+      ),
+    rankErrorRows: meanOverRuns.optional().describe("Error of a quantile's rank, in rows."),
+  })
+  .meta({
+    id: 'EvaluatedNumber',
+    description: 'One number of the answer: its truth and its errors over the runs.',
+  })
+
+const evaluatedTotal = z
+  .strictObject({
+    statistic: z.string().optional(),
+    totalAbsoluteError: meanAbsoluteError,
+    relativeTotalErrorPercent: meanOverRuns.describe(percent),
+  })
+  .meta({ id: 'EvaluatedTotal', description: 'Sum of the absolute errors of numbers in one unit.' })
+
+const shownRun = z
+  .strictObject({
+    values: z
+      .array(
+        z.strictObject({
+          ...name,
+          noisy: z.number().nullable(),
+          halfWidth: z
+            .number()
+            .nullable()
+            .describe('Half-width that the answer states. For a quantile it is that of its rank.'),
+          absoluteError: z.number().nullable(),
+          relativeError: relative,
+          rankErrorRows: z.number().optional(),
+        }),
+      )
+      .readonly(),
+    totals: z
+      .array(
+        z.strictObject({
+          statistic: z.string().optional(),
+          totalAbsoluteError: z.number().nullable(),
+          relativeTotalErrorPercent: z.number().nullable().describe(percent),
+        }),
+      )
+      .readonly(),
+  })
+  .meta({ id: 'ShownRun', description: 'One answer made of numbers, with its errors.' })
 
 const numbers = {
-  values: z
-    .array(
-      z.strictObject({
-        ...name,
-        truth: z
-          .number()
-          .nullable()
-          .describe('Without noise and without post-processing; null for a mean of no rows.'),
-        meanAbsoluteError,
-        meanRelativeError: relative,
-        bias: z.strictObject({
-          ...figure,
-          theoretical: z
-            .literal(0)
-            .nullable()
-            .describe(
-              '0 where noise is known to leave the mean alone; null for what is cut, rounded or a quotient.',
-            ),
-        }),
-        standardDeviation: z.number().nullable().describe('Of the error.'),
-        withinHalfWidth: z
-          .number()
-          .nullable()
-          .describe('The share of the runs within the half-width; it should be at least the confidence.'),
-        rankErrorRows: meanOverRuns.optional().describe('Of a quantile: by how many rows its rank was off.'),
-      }),
-    )
-    .readonly()
-    .describe('One for each number of the answer.'),
+  values: z.array(evaluatedNumber).readonly().describe('One for each number of the answer.'),
   totals: z
-    .array(
-      z.strictObject({
-        statistic: z.string().optional(),
-        totalAbsoluteError: meanAbsoluteError,
-        relativeTotalErrorPercent: meanOverRuns.describe(percent),
-      }),
-    )
+    .array(evaluatedTotal)
     .readonly()
-    .describe('Of all cells together; for groups, of each statistic.'),
-  shown: z
-    .array(
-      z.strictObject({
-        values: z
-          .array(
-            z.strictObject({
-              ...name,
-              noisy: z.number().nullable(),
-              halfWidth: z
-                .number()
-                .nullable()
-                .describe('As the answer states it. Of a quantile, that of its rank.'),
-              absoluteError: z.number().nullable(),
-              relativeError: relative,
-              rankErrorRows: z.number().optional(),
-            }),
-          )
-          .readonly(),
-        totals: z
-          .array(
-            z.strictObject({
-              statistic: z.string().optional(),
-              totalAbsoluteError: z.number().nullable(),
-              relativeTotalErrorPercent: z.number().nullable().describe(percent),
-            }),
-          )
-          .readonly(),
-      }),
-    )
-    .readonly()
-    .describe('The first runs, in full.'),
+    .describe('Sum over all cells; for groups, one for each statistic.'),
+  shown: z.array(shownRun).readonly().describe('The first runs in full.'),
 }
 
-const shownResults = z.array(result).readonly().describe('The first results.')
+const shownResults = z.array(result).readonly().describe('Results of the first runs.')
+
+const gaps = z
+  .strictObject({
+    halfWidth: z.number().describe('In rows. With the stated confidence it holds for all gaps of an answer.'),
+    withinHalfWidth: z
+      .number()
+      .describe('Share of the runs in which the errors of all gaps are within the half-width.'),
+    ranks: z
+      .array(
+        z.strictObject({
+          rank: z.int().min(1).max(100),
+          meanAbsoluteError,
+          bias: meanOverRuns,
+          standardDeviation: z.number().nullable().describe('Standard deviation of the error.'),
+        }),
+      )
+      .readonly()
+      .describe('One for each selected candidate, best first.'),
+  })
+  .meta({
+    id: 'GapErrors',
+    description:
+      'Errors of the noisy gaps, in rows. The true gap is the lead over the candidate that was selected next, and for the ' +
+      'last one the lead over the best candidate that was not selected.',
+  })
+
+const evaluatedCandidate = z
+  .strictObject({
+    candidate: cellLabel,
+    truth: rowCount.describe('Number of rows.'),
+    won: runCount.describe('Number of runs in which it came first.'),
+    selected: runCount.describe('Number of runs in which it was selected.'),
+    probabilityToWin: z
+      .number()
+      .nullable()
+      .describe('Exact probability to come first; null if it takes too long to compute.'),
+  })
+  .meta({ id: 'EvaluatedCandidate', description: 'One candidate: its rows, and how often it was selected.' })
 
 const candidates = {
-  candidates: z
-    .array(
-      z.strictObject({
-        candidate: cellLabel,
-        truth: rowCount.describe('Its rows.'),
-        won: runCount.describe('In how many runs it was the first.'),
-        selected: runCount.describe('In how many it was among those selected.'),
-        probabilityToWin: z
-          .number()
-          .nullable()
-          .describe('By the law of the mechanism; null where that takes long to work out.'),
-      }),
-    )
-    .readonly(),
-  shortfallRows: meanOverRuns.describe('How many rows fewer the one selected had than the best.'),
-  withinHalfWidth: z.number(),
+  candidates: z.array(evaluatedCandidate).readonly(),
+  shortfallRows: meanOverRuns.describe(
+    'Rows by which a selected candidate falls short of the best one left; the maximum over those selected in a run.',
+  ),
+  withinHalfWidth: z.number().describe('Share of the runs whose shortfall is within the half-width.'),
+  gaps: gaps.optional(),
   shown: shownResults,
 }
 
+const evaluatedKey = z
+  .strictObject({
+    key: z.string(),
+    truth: rowCount.describe('Number of rows.'),
+    appeared: runCount.describe('Number of runs in which it appeared.'),
+    probabilityToAppear: z.number().describe('Exact probability to appear.'),
+    meanAbsoluteError: meanOverRuns.optional(),
+    bias: meanOverRuns.optional(),
+  })
+  .meta({
+    id: 'EvaluatedKey',
+    description: 'One key: its rows, how often it appeared, and the errors of its counts.',
+  })
+
 const keys = {
-  keys: z
-    .array(
-      z.strictObject({
-        key: z.string(),
-        truth: rowCount.describe('Its rows.'),
-        appeared: runCount.describe('In how many runs.'),
-        probabilityToAppear: z.number().describe('By the law of the mechanism.'),
-        meanAbsoluteError: meanOverRuns.optional(),
-        bias: meanOverRuns.optional(),
-      }),
-    )
-    .readonly()
-    .describe('Those of the most rows.'),
-  distinctKeys: rowCount,
+  keys: z.array(evaluatedKey).readonly().describe('The keys with the most rows.'),
+  distinctKeys: rowCount.describe('Number of keys in the data.'),
   shown: shownResults,
 }
 
 const facts = {
-  dataset: datasetId,
-  datasetVersion: z.string(),
   kind,
   noise,
   accuracy,
   runs,
-  confidence: z.number().describe('Of the half-widths.'),
+  confidence: z.number().describe('Confidence of the half-widths.'),
 }
 
-/** What POST /v1/datasets/{dataset}/evaluations answers. */
-export const evaluation = z
-  .union([
-    z.strictObject({ ...facts, ...numbers }),
-    z.strictObject({ ...facts, ...candidates }),
-    z.strictObject({ ...facts, ...keys }),
+/** Result of POST /v1/datasets/{dataset}/evaluations. */
+export const evaluation = evaluationWith({ dataset: datasetId, datasetVersion: z.string() }).meta({
+  id: 'Evaluation',
+  description: 'Errors of the answers to a query, with the errors expected in theory.',
+})
+
+/** Result of POST /v1/datasets/{dataset}/evaluations/batch. */
+export const batchEvaluation = z
+  .strictObject({
+    ...batchFacts,
+    evaluations: z
+      .array(evaluationWith({ price: amount.describe('Price of the query asked by itself.') }))
+      .readonly()
+      .describe('In the order of the queries.'),
+    cost: amount.describe('Price of the batch. It is not charged.'),
+  })
+  .meta({
+    id: 'BatchEvaluation',
+    description: 'Errors of the answers to the queries of a batch, with the errors expected in theory.',
+  })
+
+function evaluationWith<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.union([
+    z.strictObject({ ...shape, ...facts, ...numbers }),
+    z.strictObject({ ...shape, ...facts, ...candidates }),
+    z.strictObject({ ...shape, ...facts, ...keys }),
   ])
-  .meta({ id: 'Evaluation', description: 'How far off the answers were, beside what theory says.' })
+}

@@ -2,16 +2,16 @@ import type { Dataset } from '../catalog/dataset.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
-import { type BatchPlan, planBatch } from '../planner/batch.ts'
+import { type BatchPlan, batchReport, planQueries, priceReport } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
-import { LARGEST_ANSWER, type PlanLimits } from '../planner/plan-kind.ts'
+import type { PlanLimits } from '../planner/plan-kind.ts'
 import type { Plan, Released } from '../planner/plan-kinds.ts'
-import { mostValues, replacementLoss } from '../planner/plan-kinds.ts'
+import { replacementLoss } from '../planner/plan-kinds.ts'
 import { priceOf } from '../planner/price.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { type Amount, amountNumbers, lossOfAmount } from '../privacy/accounting.ts'
+import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
-import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
+import { Refusal } from '../privacy/refusal.ts'
 import {
   type ChargeDependencies,
   charge,
@@ -101,16 +101,16 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
 export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
   const { queries } = batch
   const { engine, noiseSource, leaseMs, limits } = dependencies
-  const planned = planQueries(batch, limits)
+  const planned = planQueries(queries, batch.dataset, limits)
   // In sequence: each query has its own time limit, and other requests keep their connections.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   return answerUnderCharge(withLongerLease, batch, { batch: queries }, planned.price, async () => {
     const answers: object[] = []
     for (const each of planned.plans) {
       const released = describeRelease(each, await release(each, engine, noiseSource))
-      answers.push({ ...released, ...describeShare(each) })
+      answers.push({ ...released, ...priceReport(each) })
     }
-    return { answers, ...describeGroups(planned) }
+    return { answers, ...batchReport(planned) }
   })
 }
 
@@ -171,40 +171,6 @@ function describeRelease(planned: Plan, released: Released) {
   return { kind: planned.query.kind, result, noise: noiseReport(planned), accuracy }
 }
 
-/** Price of one query of a batch on its own. */
-function describeShare(planned: Plan) {
-  return { price: amountNumbers(priceOf(planned, planned.dataset.accounting)) }
-}
-
-function describeGroups({ groups, sumOfPrices }: BatchPlan) {
-  return { disjoint: groups.filter(({ length }) => length > 1), sumOfPrices: amountNumbers(sumOfPrices) }
-}
-
-/** @throws Refusal that names the offending query by its position. */
-function planQueries(
-  { queries, dataset }: Pick<Batch, 'queries' | 'dataset'>,
-  limits: PlanLimits,
-): BatchPlan {
-  // All answers together are one document. The number of selected keys is not known in advance, so that each key selection
-  // gets an equal share of the limit.
-  const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
-  const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
-  const plans = queries.map((query, place) =>
-    withinField(`queries.${place}`, () => {
-      const maxCells = query.kind === 'keySelection' ? maxKeys : limits.maxCells
-      const planned = plan(query, dataset, { maxCells, maxCharacters })
-      priceOf(planned, dataset.accounting)
-      return planned
-    }),
-  )
-  const values = plans.reduce((sum, each) => sum + mostValues(each), 0)
-  if (values > limits.maxCells) {
-    const rule = `must have at most ${limits.maxCells} values in their answers together; these have ${values}`
-    throw refuseField('query-does-not-fit', 'queries', rule)
-  }
-  return planBatch(plans, dataset.accounting)
-}
-
 /** Balances that a preview compares its price with. */
 export interface PreviewBalances {
   readonly budget: Budget
@@ -256,15 +222,15 @@ export function previewBatch(
   supposed: Pick<Suppositions, 'candidates'> = {},
 ) {
   const { dataset } = batch
-  const planned = planQueries(batch, limits)
+  const planned = planQueries(batch.queries, batch.dataset, limits)
   const { granted } = budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
   const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
-    answers: planned.plans.map((each) => ({ ...describePlan(each), ...describeShare(each) })),
-    ...describeGroups(planned),
+    answers: planned.plans.map((each) => ({ ...describePlan(each), ...priceReport(each) })),
+    ...batchReport(planned),
     ...describePrice(planned.price, budget, analyst),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
   }

@@ -1,59 +1,45 @@
-import { type ExactAggregate, releaseAggregate } from '../answers/release.ts'
+import { type ExactAggregate, prepareRelease } from '../answers/release.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
-import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { accumulateCandidates } from './candidates.ts'
-import { accumulateKeys } from './keys.ts'
+import { accuracyReport, noiseReport } from '../planner/report.ts'
+import { accumulatorOf, costOf, type ReadPlan } from './kinds.ts'
 import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
-import { accumulateNumbers } from './numbers.ts'
-import type { EvaluatedQuery, Evaluation } from './report.ts'
-import type { Accumulator } from './tally.ts'
-import { exactEstimates, trueQuantiles } from './truth.ts'
+import type { EvaluatedBatch, EvaluatedQuery, Evaluation } from './report.ts'
 
 /*
- * How far off the answers to a query are: it is answered many times over made-up people, and every answer is compared
- * with the truth. Nothing is charged, because nobody is protected; the answers are those that a charge would buy, noise,
- * post-processing and all. Of the runs only sums are kept, so that a hundred thousand take no more room than one.
+ * Measures the error of answers over synthetic data: each query is answered many times, and every answer is compared with
+ * the truth. The answers are those that a charge would buy, with the same noise and post-processing, but nothing is charged.
+ * Only sums over the runs are kept, so memory does not grow with their number.
  */
 
-/** What {@link evaluate} needs. */
+/** Options of an evaluation. */
 export interface EvaluationOptions extends EvaluationSize {
   readonly noiseSource: UniformSource
-  /** WorkerMessage how many runs are done, at most about ten times a second. */
+  /** Called with the number of completed runs, at most ten times a second. */
   readonly onProgress?: (runsDone: number) => void
-  /** In milliseconds, from anywhere. */
+  /** Clock in milliseconds, from any origin. */
   readonly nowMs?: () => number
 }
 
 /**
- * Answer a plan many times and compare the answers with the truth. It keeps a processor busy until it is done, and yields
- * now and then: it is for a thread of its own, which the plan and what was read can be handed to.
+ * Answers a plan many times and compares the answers with the truth. Keeps a processor busy until it is done: run it in a
+ * worker thread.
  *
- * @param exact what was read for the plan.
- * @throws Refusal as {@link requireEvaluationLimits}, for what was read too; and whatever the source of randomness throws.
+ * @param exact the data that was read for the plan
+ * @throws Refusal as {@link requireEvaluationLimits} does, for the data as well; and whatever the source of randomness throws.
  */
 export async function evaluate(
   plan: Plan,
   exact: ExactAggregate,
   options: EvaluationOptions,
 ): Promise<Evaluation> {
-  requireEvaluationLimits(plan, options, exact)
-  const { runs, noiseSource, onProgress, nowMs = () => performance.now() } = options
-  const accumulator = accumulatorOf(plan, exact, options)
-  let reportedMs = nowMs()
-  for (let run = 0; run < runs; run += 1) {
-    const released = await releaseAggregate(plan, exact, noiseSource)
-    accumulator.add(released, report(plan, released), run)
-    const currentMs = nowMs()
-    if (currentMs - reportedMs < PROGRESS_INTERVAL_MS) continue
-    reportedMs = currentMs
-    onProgress?.(run + 1)
-  }
-  return accumulator.evaluation()
+  const [evaluation] = await evaluateTogether([{ plan, exact }], options, 'query')
+  if (evaluation === undefined) throw new RangeError('one plan has one evaluation')
+  return evaluation
 }
 
 /**
- * {@link evaluate}, with the facts of the query beside it.
+ * Evaluates one query.
  * @throws as {@link evaluate} does.
  */
 export async function evaluateQuery(
@@ -61,29 +47,67 @@ export async function evaluateQuery(
   exact: ExactAggregate,
   options: EvaluationOptions,
 ): Promise<EvaluatedQuery> {
-  const { dataset, query } = plan
+  const { id, version } = plan.dataset
   return {
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    kind: query.kind,
-    noise: noiseReport(plan),
-    accuracy: accuracyReport(plan, query.accuracy?.supposedRows),
+    dataset: id,
+    datasetVersion: version,
+    ...describe(plan),
     ...(await evaluate(plan, exact, options)),
   }
 }
 
+/** A batch to evaluate. It can be sent to a worker thread. */
+export interface BatchToEvaluate {
+  readonly reads: readonly (ReadPlan & Pick<EvaluatedBatch['evaluations'][number], 'price'>)[]
+  readonly facts: Pick<EvaluatedBatch, 'dataset' | 'datasetVersion' | 'disjoint' | 'sumOfPrices' | 'cost'>
+}
+
+/**
+ * Evaluates the queries of a batch. In each run every query is answered once. The limits hold for all queries together.
+ * @throws as {@link evaluate} does.
+ */
+export async function evaluateBatch(
+  { reads, facts }: BatchToEvaluate,
+  options: EvaluationOptions,
+): Promise<EvaluatedBatch> {
+  const found = await evaluateTogether(reads, options, 'queries')
+  const evaluations = reads.flatMap(({ plan, price }, place) => {
+    const evaluation = found[place]
+    return evaluation === undefined ? [] : [{ ...describe(plan), price, ...evaluation }]
+  })
+  return { ...facts, evaluations }
+}
+
+async function evaluateTogether(
+  reads: readonly ReadPlan[],
+  options: EvaluationOptions,
+  field: 'query' | 'queries',
+): Promise<readonly Evaluation[]> {
+  const queries = reads.length
+  requireEvaluationLimits(
+    reads.map(({ plan, exact }) => costOf(plan, exact, queries)),
+    options,
+    field,
+  )
+  const evaluated = reads.map(({ plan, exact }) => ({
+    draw: prepareRelease(plan, exact),
+    accumulator: accumulatorOf(plan, exact, options, queries),
+  }))
+  const { runs, noiseSource, onProgress, nowMs = () => performance.now() } = options
+  let reportedMs = nowMs()
+  for (let run = 0; run < runs; run += 1) {
+    for (const { draw, accumulator } of evaluated) accumulator.add(await draw(noiseSource), run)
+    const currentMs = nowMs()
+    if (currentMs - reportedMs < PROGRESS_INTERVAL_MS) continue
+    reportedMs = currentMs
+    onProgress?.(run + 1)
+  }
+  return evaluated.map(({ accumulator }) => accumulator.evaluation())
+}
+
 const PROGRESS_INTERVAL_MS = 100
 
-function accumulatorOf(plan: Plan, exact: ExactAggregate, extent: EvaluationSize): Accumulator {
-  if (plan.kind === 'additive' && exact.kind === 'additive')
-    return accumulateNumbers(plan, extent, exactEstimates(plan, exact.integers))
-  if (plan.kind === 'quantile' && exact.kind === 'quantile') {
-    const { numbers, rankErrorRows } = trueQuantiles(plan, exact.values)
-    return accumulateNumbers(plan, extent, numbers, rankErrorRows)
-  }
-  if (plan.kind === 'noisy-max' && exact.kind === 'noisy-max')
-    return accumulateCandidates(plan, extent, exact.scores)
-  if (plan.kind === 'key-selection' && exact.kind === 'key-selection')
-    return accumulateKeys(plan, extent, exact.texts)
-  throw new RangeError('what was read is not what the plan asks for')
+function describe(plan: Plan) {
+  const { kind, accuracy } = plan.query
+  return { kind, noise: noiseReport(plan), accuracy: accuracyReport(plan, accuracy?.supposedRows) }
 }

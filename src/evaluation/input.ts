@@ -1,35 +1,47 @@
-import { type ExactAggregate, readAggregate } from '../answers/release.ts'
+import { readAggregate } from '../answers/release.ts'
 import { type Dataset, requireSynthetic } from '../catalog/dataset.ts'
 import type { Engine } from '../engines/engine.ts'
+import { batchReport, planQueries, priceReport } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
+import { amountNumbers } from '../privacy/accounting.ts'
 import { withinField } from '../privacy/refusal.ts'
+import type { BatchToEvaluate } from './evaluation.ts'
+import { costOf, type ReadPlan } from './kinds.ts'
 import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
 
-/** What a trial needs: no ledger, for nothing is charged. */
+/** Dependencies of evaluations. There is no ledger among them: nothing is charged. */
 export interface EvaluationDependencies {
   readonly engine: Engine
   readonly limits: PlanLimits
 }
 
-/** A query to try, over a dataset whose people are made up. */
+type Query = Parameters<typeof plan>[0]
+
+/** A query to evaluate over a synthetic dataset. */
 export interface EvaluationRequest extends EvaluationSize {
   readonly dataset: Dataset
-  readonly query: Parameters<typeof plan>[0]
+  readonly query: Query
 }
 
-/** A trial once the data were read: it can be handed to a thread. */
-export interface EvaluationInput extends EvaluationSize {
-  readonly plan: Plan
-  readonly exact: ExactAggregate
+/** Queries to evaluate together over a synthetic dataset. */
+export interface BatchEvaluationRequest extends EvaluationSize {
+  readonly dataset: Dataset
+  readonly queries: readonly Query[]
 }
+
+/** An evaluation whose data was read. It can be sent to a worker thread. */
+export interface EvaluationInput extends ReadPlan, EvaluationSize {}
+
+/** An evaluation of a batch whose data was read. It can be sent to a worker thread. */
+export interface BatchEvaluationInput extends BatchToEvaluate, EvaluationSize {}
 
 /**
- * Read what a query asks of a synthetic dataset, to answer it many times and compare with the truth.
+ * Plans a query over a synthetic dataset and reads its data.
  *
- * @throws Refusal `not-synthetic` for any other dataset, whoever asks, before anything is looked at; and where the query
- * does not fit, or so many runs would take too long.
+ * @throws Refusal `not-synthetic` for any other dataset and any caller, before anything is read; if the query does not fit; or
+ * if the evaluation exceeds a limit.
  */
 export async function readEvaluationInput(
   { engine, limits }: EvaluationDependencies,
@@ -37,9 +49,51 @@ export async function readEvaluationInput(
 ): Promise<EvaluationInput> {
   requireSynthetic(dataset)
   const planned = withinField('query', () => plan(query, dataset, limits))
-  const extent = { runs, shown }
-  requireEvaluationLimits(planned, extent)
-  const exact = await readAggregate(planned, engine)
-  requireEvaluationLimits(planned, extent, exact)
-  return { plan: planned, exact, ...extent }
+  const size = { runs, shown }
+  const [read] = await readWithinLimits([planned], size, 'query', engine)
+  if (read === undefined) throw new RangeError('one plan is read once')
+  return { ...read, ...size }
+}
+
+/**
+ * Plans the queries of a batch over a synthetic dataset, as an answer to it does, and reads their data.
+ * @throws Refusal as {@link readEvaluationInput} does.
+ */
+export async function readBatchEvaluationInput(
+  { engine, limits }: EvaluationDependencies,
+  { dataset, queries, runs, shown }: BatchEvaluationRequest,
+): Promise<BatchEvaluationInput> {
+  requireSynthetic(dataset)
+  const batch = planQueries(queries, dataset, limits)
+  const size = { runs, shown }
+  const reads = await readWithinLimits(batch.plans, size, 'queries', engine)
+  const facts = {
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    ...batchReport(batch),
+    cost: amountNumbers(batch.price),
+  }
+  return { reads: reads.map((read) => ({ ...read, ...priceReport(read.plan) })), facts, ...size }
+}
+
+async function readWithinLimits(
+  plans: readonly Plan[],
+  size: EvaluationSize,
+  field: 'query' | 'queries',
+  engine: Engine,
+): Promise<readonly ReadPlan[]> {
+  const queries = plans.length
+  requireEvaluationLimits(
+    plans.map((planned) => costOf(planned, undefined, queries)),
+    size,
+    field,
+  )
+  const reads: ReadPlan[] = []
+  for (const planned of plans) reads.push({ plan: planned, exact: await readAggregate(planned, engine) })
+  requireEvaluationLimits(
+    reads.map((read) => costOf(read.plan, read.exact, queries)),
+    size,
+    field,
+  )
+  return reads
 }

@@ -1,27 +1,58 @@
 import type { ExactAggregate } from '../answers/release.ts'
 import { keepProbability } from '../mechanisms/key-selection.ts'
 import type { KeySelectionPlan } from '../planner/kinds/key-selection.ts'
+import { reporter } from '../planner/report.ts'
 import type { Result } from '../planner/report-kinds.ts'
-import { charactersOfKey, type EvaluationSize, MOST_CHARACTERS_OF_KEYS } from './limits.ts'
+import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { moments } from './moments.ts'
-import type { Accumulator } from './tally.ts'
+import type { Accumulator } from './report.ts'
 
-/** How often each key appeared, and how far off its counts were. */
+type KeyTexts = Extract<ExactAggregate, { kind: 'key-selection' }>['texts']
+
+/** Characters of one key in the report, and in a run that is shown, beside the key itself. */
+const KEY_CHARACTERS = 400
+const SHOWN_KEY_CHARACTERS = 50
+
+/** Maximum number of keys that are reported: those with the most rows. */
+const MAX_REPORTED_KEYS = 1_000
+
+/** @param keyCharacters the most characters of the keys that are reported */
+export function costOfKeys(
+  { maxCharacters }: KeySelectionPlan,
+  keys: KeyTexts | undefined,
+  keyCharacters: number,
+): EvaluationCost {
+  const texts = keys?.texts ?? []
+  const shownCharacters = texts.reduce((sum, text) => sum + charactersOf(text) + SHOWN_KEY_CHARACTERS, 1)
+  return {
+    work: 10 + 1.5 * texts.length,
+    characters: keyCharacters,
+    shownCharacters: Math.min(shownCharacters, maxCharacters),
+  }
+}
+
+/**
+ * Counts how often each key appears, and accumulates the errors of its counts.
+ * @param keyCharacters the most characters of the keys that are reported
+ */
 export function accumulateKeys(
   plan: KeySelectionPlan,
   { runs, shown }: EvaluationSize,
-  { texts, counts }: KeyTexts,
-): Accumulator {
+  keys: KeyTexts,
+  keyCharacters: number,
+): Accumulator<'key-selection'> {
   const { measurement, query, confidence } = plan
-  const reported = reportedKeys({ texts, counts })
+  const reported = reportedKeys(keys, keyCharacters)
   const places = new Map(reported.map(({ key }, place) => [key, place]))
   const appeared = new Float64Array(reported.length)
   const errors = moments(reported.length)
   const absoluteErrors = moments(reported.length)
   const shownRuns: Result[] = []
+  const reportOf = reporter(plan)
   return {
-    add(_released, { result }, run) {
-      if (!('keys' in result)) throw new RangeError('a report is that of its plan')
+    add(released, run) {
+      const { result } = reportOf(released)
+      if (!('keys' in result)) throw new RangeError('an answer of keys has keys')
       for (const { key, count } of result.keys) {
         const place = places.get(key)
         if (place === undefined) continue
@@ -51,30 +82,28 @@ export function accumulateKeys(
           ...(query.counts ? ofCounts : {}),
         }
       }),
-      distinctKeys: texts.length,
+      distinctKeys: keys.texts.length,
       shown: shownRuns,
     }),
   }
 }
 
-type KeyTexts = Extract<ExactAggregate, { kind: 'key-selection' }>['texts']
-
-/** Of more keys than this only those with the most rows are reported, and of long ones fewer. */
-const MOST_KEYS_REPORTED = 1_000
-
-/** Keys and their rows, those of the most rows first, of equals in the order of the keys. */
-function reportedKeys({ texts, counts }: KeyTexts): { readonly key: string; readonly rows: number }[] {
+/** Keys with their rows, largest count first and equal counts in the order of the keys. Keys that do not fit are left out. */
+function reportedKeys(
+  { texts, counts }: KeyTexts,
+  keyCharacters: number,
+): { readonly key: string; readonly rows: number }[] {
   const positions = Uint32Array.from(texts.keys()).sort(
     (a, b) => (counts[b] ?? 0) - (counts[a] ?? 0) || ((texts[a] ?? '') < (texts[b] ?? '') ? -1 : 1),
   )
-  let room = MOST_CHARACTERS_OF_KEYS
-  return Array.from(positions.subarray(0, MOST_KEYS_REPORTED), (position) => ({
+  let charactersLeft = keyCharacters
+  return Array.from(positions.subarray(0, MAX_REPORTED_KEYS), (position) => ({
     key: texts[position] ?? '',
     rows: counts[position] ?? 0,
   })).filter(({ key }) => {
-    const length = charactersOfKey(key)
-    if (length > room) return false
-    room -= length
+    const characters = charactersOf(key) + KEY_CHARACTERS
+    if (characters > charactersLeft) return false
+    charactersLeft -= characters
     return true
   })
 }

@@ -1,20 +1,77 @@
+import type { IndexCounts } from '../engines/engine.ts'
+import { cellCount } from '../planner/aggregate.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
-import type { EvaluationSize } from './limits.ts'
+import type { PlanOf, ReleaseOf } from '../planner/plan-kinds.ts'
+import { reporter } from '../planner/report.ts'
+import type { Report } from '../planner/report-kinds.ts'
+import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
-import type { EvaluatedNumbers, ShownNumber } from './report.ts'
-import type { Accumulator } from './tally.ts'
-import { answerNumbers, type TrueNumber } from './truth.ts'
+import type { Accumulator, EvaluatedNumbers, ShownNumber } from './report.ts'
+import { answerNumbers, exactEstimates, numberNames, type TrueNumber, trueQuantiles } from './truth.ts'
+
+/** Characters of one number or total in the report, and in a run that is shown, beside its name. */
+const NUMBER_CHARACTERS = 700
+const SHOWN_NUMBER_CHARACTERS = 200
+
+export function costOfEstimates(plan: AdditivePlan): EvaluationCost {
+  const { aggregate, measurements, estimates } = plan
+  return {
+    work: cellCount(aggregate) * (measurements.length + 2 * estimates.length),
+    ...charactersOfNumbers(plan, estimates.length),
+  }
+}
+
+export function costOfQuantiles(plan: QuantilePlan, values: IndexCounts | undefined): EvaluationCost {
+  return {
+    // For each value a score is computed, which takes far less time than drawing a number.
+    work: plan.measurements.length * (10 + (values?.indexes.length ?? 0) / 5),
+    ...charactersOfNumbers(plan, 1),
+  }
+}
+
+function charactersOfNumbers(
+  plan: AdditivePlan | QuantilePlan,
+  totals: number,
+): Omit<EvaluationCost, 'work'> {
+  const names = numberNames(plan)
+  const nameCharacters = names.reduce((sum, name) => sum + charactersOf(name), 0)
+  const entries = names.length + totals
+  return {
+    characters: nameCharacters + entries * NUMBER_CHARACTERS,
+    shownCharacters: nameCharacters + entries * SHOWN_NUMBER_CHARACTERS,
+  }
+}
+
+/** Accumulates the errors of values made from noisy sums and counts. */
+export function accumulateEstimates(
+  plan: AdditivePlan,
+  size: EvaluationSize,
+  integers: readonly (readonly bigint[])[],
+): Accumulator<'additive'> {
+  return accumulateNumbers(plan, size, exactEstimates(plan, integers), reporter(plan))
+}
+
+/** Accumulates the errors of quantiles, in values and in ranks. */
+export function accumulateQuantiles(
+  plan: QuantilePlan,
+  size: EvaluationSize,
+  values: IndexCounts,
+): Accumulator<'quantile'> {
+  const { numbers, rankErrorRows } = trueQuantiles(plan, values)
+  return accumulateNumbers(plan, size, numbers, reporter(plan), rankErrorRows)
+}
 
 /**
- * @param rankErrorRows by how many rows the rank of a value is off; then it is the rank that the half-width is about.
+ * @param rankErrorRows the error of a value's rank, in rows; where it is given, the half-width is that of the rank
  */
-export function accumulateNumbers(
-  plan: AdditivePlan | QuantilePlan,
+function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
+  plan: PlanOf<Kind>,
   { runs, shown }: EvaluationSize,
   numbers: readonly TrueNumber[],
+  answerOf: (released: ReleaseOf<Kind>) => Report,
   rankErrorRows?: (position: number, value: number) => number,
-): Accumulator {
+): Accumulator<Kind> {
   const truths = Float64Array.from(numbers, ({ truth }) => truth ?? Number.NaN)
   const errors = moments(numbers.length)
   const absoluteErrors = moments(numbers.length)
@@ -24,11 +81,11 @@ export function accumulateNumbers(
   const totals = moments(sets.length)
   const shownRuns: EvaluatedNumbers['shown'][number][] = []
   return {
-    add(_released, answer, run) {
+    add(released, run) {
       const showsRun = run < shown
       const values: ShownNumber[] = []
-      const sums = Float64Array.from(sets, ({ sumOfNone }) => sumOfNone)
-      for (const [position, { value, halfWidth }] of answerNumbers(answer).entries()) {
+      const sums = Float64Array.from(sets, ({ initialSum }) => initialSum)
+      for (const [position, { value, halfWidth }] of answerNumbers(answerOf(released)).entries()) {
         const truth = truths[position] ?? Number.NaN
         const error = value - truth
         const absoluteError = Math.abs(error)
@@ -97,7 +154,7 @@ export function accumulateNumbers(
   }
 }
 
-/** The numbers whose errors are added up: all, or every n-th where a group has n statistics. */
+/** Sets of numbers whose errors are added up: all numbers, or every n-th if a group has n statistics. */
 function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumber[]) {
   const count = plan.kind === 'additive' ? plan.estimates.length : 1
   return Array.from({ length: count }, (_, set) => {
@@ -111,13 +168,13 @@ function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumb
         },
         members.length === 0 ? null : 0,
       )
-    // The expected value of a sum is the sum of the expected values, however they depend on each other.
+    // Expected values add up whether or not the errors are independent.
     const theoretical = sumOf((member) => member.expectedAbsoluteError)
     const bound = sumOf((member) => member.expectedAbsoluteError ?? member.expectedAbsoluteErrorBound)
     return {
       name: statistic === undefined ? {} : { statistic },
-      /** What the errors are added to. */
-      sumOfNone: members.length === 0 ? Number.NaN : 0,
+      /** Initial value of a sum of errors: NaN if no member has a truth. */
+      initialSum: members.length === 0 ? Number.NaN : 0,
       sumOfTruths: members.reduce((sum, { truth }) => sum + Math.abs(truth ?? 0), 0),
       theoretical,
       theoreticalBound: theoretical === null ? bound : null,
@@ -125,7 +182,7 @@ function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumb
   })
 }
 
-/** Whether an error is within a half-width, but for the roundings of the doubles that it is a difference of. */
+/** True if an error is within a half-width, allowing for the rounding of the doubles whose difference it is. */
 function isWithin(error: number, halfWidth: number, truth: number): boolean {
   return error <= halfWidth + ROUNDING * (halfWidth + Math.abs(truth))
 }

@@ -1,74 +1,83 @@
 import type { CellLabel } from '../planner/grouping.ts'
+import type { PlanKindName, ReleaseOf } from '../planner/plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Result } from '../planner/report-kinds.ts'
+import type { amountNumbers } from '../privacy/accounting.ts'
 import type { NumberName } from './truth.ts'
 
-/** A mean over runs. Null where there is no such number: no truth, no runs, a standard error of one run. */
+/** Sums over the runs so far of a plan of one kind. */
+export interface Accumulator<Kind extends PlanKindName = PlanKindName> {
+  /** @param run the number of runs added before */
+  readonly add: (released: ReleaseOf<Kind>, run: number) => void
+  readonly evaluation: () => Evaluation
+}
+
+/** A mean over runs. Null if there is none: no truth, no runs, or, for the standard error, a single run. */
 export interface Figure {
   readonly value: number | null
   readonly standardError: number | null
 }
 
-/** A mean absolute error, and what the mechanism was expected to err by before any post-processing. */
+/** A mean absolute error, and the error that the mechanism is expected to have before any post-processing. */
 export interface AbsoluteErrorFigure extends Figure {
-  /** Null where only a bound is known, or nothing. */
+  /** Null if it is not known. */
   readonly theoretical: number | null
-  /** At most so much, with as many rows as there are: of what is made from several noisy parts. Otherwise null. */
+  /** Upper bound for the true number of rows, where the expected error itself is not known; otherwise null. */
   readonly theoreticalBound: number | null
 }
 
 /** One number of the answer, over all runs. */
 export interface EvaluatedNumber extends NumberName {
-  /** Without noise and without post-processing; null for what no row has a part in, such as the mean of no rows. */
+  /** Without noise and without post-processing; null for a statistic that no row contributes to, such as a mean of no rows. */
   readonly truth: number | null
   readonly meanAbsoluteError: AbsoluteErrorFigure
-  /** In parts of the truth; null where that is 0. */
+  /** Relative to the truth; null if that is 0. */
   readonly meanRelativeError: number | null
-  /** The mean of noisy value less truth. */
+  /** Mean of noisy value minus truth. */
   readonly bias: Figure & {
-    /** 0 for what is known to be unbiased; null for what is cut, rounded or a quotient. */
+    /** 0 for a value known to be unbiased; null for one that is clamped, rounded or a quotient. */
     readonly theoretical: 0 | null
   }
   readonly standardDeviation: number | null
-  /** The share of the runs in which the error was within the stated half-width: of a quantile, that of its rank. */
+  /** Share of the runs whose error is within the stated half-width. For a quantile both are about its rank. */
   readonly withinHalfWidth: number | null
-  /** Of quantiles: by how many rows the rank was off. */
+  /** Error of a quantile's rank, in rows. */
   readonly rankErrorRows?: Figure
 }
 
 /** One number of one answer. */
 export interface ShownNumber extends NumberName {
   readonly noisy: number | null
-  /** As the answer states it; null where it is not known. Of a quantile, that of its rank. */
+  /** As the answer states it, null if unknown. For a quantile it is that of its rank. */
   readonly halfWidth: number | null
   readonly absoluteError: number | null
-  /** In parts of the truth; null where that is 0. */
+  /** Relative to the truth; null if that is 0. */
   readonly relativeError: number | null
   readonly rankErrorRows?: number
 }
 
-/** Errors of numbers in one unit, added up (L1). A number without a truth is left out. */
+/** Sum of the absolute errors of numbers in one unit (L1). A number without a truth is left out. */
 export interface EvaluatedTotal {
-  /** Name of the statistic, for groups: each has a unit of its own. */
+  /** Name of the statistic, for groups: each has its own unit. */
   readonly statistic?: string
   readonly totalAbsoluteError: AbsoluteErrorFigure
-  /** 100 sum |noisy - truth| / sum |truth|; null where all truths are 0. */
+  /** 100 sum |noisy - truth| / sum |truth|; null if all truths are 0. */
   readonly relativeTotalErrorPercent: Figure
 }
 
-/** As {@link EvaluatedTotal}, of one answer. */
+/** {@link EvaluatedTotal} for a single answer. */
 export interface ShownTotal {
   readonly statistic?: string
   readonly totalAbsoluteError: number | null
   readonly relativeTotalErrorPercent: number | null
 }
 
-/** Of an answer made of numbers. */
+/** Evaluation of an answer made of numbers. */
 export interface EvaluatedNumbers {
   readonly runs: number
-  /** Of the stated half-widths. */
+  /** Confidence of the stated half-widths. */
   readonly confidence: number
   readonly values: readonly EvaluatedNumber[]
-  /** One, but for groups one for each statistic. */
+  /** One total; for groups one for each statistic. */
   readonly totals: readonly EvaluatedTotal[]
   /** The first runs. */
   readonly shown: readonly {
@@ -77,62 +86,100 @@ export interface EvaluatedNumbers {
   }[]
 }
 
-/** Of a selection among candidates. */
+/** Evaluation of a selection among candidates. */
 export interface EvaluatedCandidates {
   readonly runs: number
   readonly confidence: number
   /** In the declared order. */
   readonly candidates: readonly {
     readonly candidate: CellLabel
-    /** Its rows. */
+    /** Number of rows. */
     readonly truth: number
-    /** In how many runs it was the first. */
+    /** Number of runs in which it came first. */
     readonly won: number
-    /** In how many it was among those selected. */
+    /** Number of runs in which it was among those selected. */
     readonly selected: number
-    /** To be the first, by the mechanism's law; null where several are selected, or there are many candidates. */
+    /** Probability to come first; null if several are selected, or there are many candidates. */
     readonly probabilityToWin: number | null
   }[]
-  /** How many rows fewer one of those selected had than the best that was left: the most of any, in each run. */
+  /** Rows by which a selected candidate falls short of the best one left: the maximum over those selected in a run. */
   readonly shortfallRows: Figure
-  /** The share of the runs in which that was within the stated half-width. */
+  /** Share of the runs in which the shortfall is within the stated half-width. */
   readonly withinHalfWidth: number
-  /** The results of the first runs. */
+  /** Only if gaps were asked for. */
+  readonly gaps?: EvaluatedGaps
+  /** Results of the first runs. */
   readonly shown: readonly Result[]
 }
 
-/** Of a selection of keys. */
+/** Errors of the noisy gaps of a selection, against the true gaps of the candidates that were selected. */
+export interface EvaluatedGaps {
+  /** In rows: with the stated confidence it holds for all gaps of an answer together. */
+  readonly halfWidth: number
+  /** Share of the runs in which the errors of all gaps are within the half-width. */
+  readonly withinHalfWidth: number
+  /** One for each selected candidate, best first. */
+  readonly ranks: readonly {
+    /** 1 for the gap between the first and the second. */
+    readonly rank: number
+    readonly meanAbsoluteError: AbsoluteErrorFigure
+    readonly bias: Figure
+    readonly standardDeviation: number | null
+  }[]
+}
+
+/** Evaluation of a selection of keys. */
 export interface EvaluatedKeys {
   readonly runs: number
   readonly confidence: number
-  /** Those of the most rows, the most first. */
+  /** The keys with the most rows, largest first. */
   readonly keys: readonly {
     readonly key: string
-    /** Its rows. */
+    /** Number of rows. */
     readonly truth: number
-    /** In how many runs it appeared. */
+    /** Number of runs in which it appeared. */
     readonly appeared: number
-    /** In one run, by the mechanism's law, before an answer of too many keys is cut off. */
+    /** Probability to appear in one run, before an answer with too many keys is truncated. */
     readonly probabilityToAppear: number
-    /** Of noisy counts, over the runs in which it appeared. */
+    /** Errors of noisy counts, over the runs in which the key appeared. */
     readonly meanAbsoluteError?: Figure
     readonly bias?: Figure
   }[]
-  /** How many there are, with those that are not reported. */
+  /** Number of keys in the data, reported or not. */
   readonly distinctKeys: number
-  /** The results of the first runs. */
+  /** Results of the first runs. */
   readonly shown: readonly Result[]
 }
 
-/** What an evaluation found. Every number is finite. */
+/** Result of an evaluation. Every number is finite. */
 export type Evaluation = EvaluatedNumbers | EvaluatedCandidates | EvaluatedKeys
 
-/** A query, and how far off its answers were. */
-export type EvaluatedQuery = Evaluation & {
-  readonly dataset: string
-  readonly datasetVersion: string
+/** Public facts of an evaluated query. */
+interface EvaluatedFacts {
   readonly kind: string
   readonly noise: NoiseReport
   /** As an answer states it. */
   readonly accuracy: AccuracyReport
 }
+
+/** An evaluated query. */
+export type EvaluatedQuery = Evaluation &
+  EvaluatedFacts & {
+    readonly dataset: string
+    readonly datasetVersion: string
+  }
+
+/** An evaluated batch. */
+export interface EvaluatedBatch {
+  readonly dataset: string
+  readonly datasetVersion: string
+  /** In the order of the queries; `price` is that of the query asked by itself. */
+  readonly evaluations: readonly (Evaluation & EvaluatedFacts & { readonly price: AmountNumbers })[]
+  /** Groups of queries that share a price, by position. */
+  readonly disjoint: readonly (readonly number[])[]
+  readonly sumOfPrices: AmountNumbers
+  /** Price of the batch. */
+  readonly cost: AmountNumbers
+}
+
+type AmountNumbers = ReturnType<typeof amountNumbers>

@@ -345,6 +345,12 @@ export function noisyMaxAccuracy(measurement: NoisyMaxMeasurement, confidence: n
   return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
 }
 
+/** Accuracy of the gaps of a selection, in score units. The half-width holds for all gaps together. */
+export interface NoisyMaxGapAccuracy extends SelectionAccuracy {
+  /** Upper bound of the expected absolute error of each gap. */
+  readonly expectedAbsoluteErrorBound: number
+}
+
 /**
  * How far off the gaps are: with this confidence, every gap is within the half-width of the true difference between the
  * scores of the candidate and of the next one released, and the last gap of that to the best candidate not selected.
@@ -352,19 +358,30 @@ export function noisyMaxAccuracy(measurement: NoisyMaxMeasurement, confidence: n
  * Where the noise of all n candidates is within t, a difference of two, or to the largest of many, moves by 2 t at most, and
  * by one output unit more where a tie was handicapped. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 / scale).
  *
- * @returns the half-width in score units.
+ * The error of one gap is at most the sum of the two largest of all |Y|, and one output unit. A |Y| is at most an exponential
+ * variable of the same scale and one output unit more, and the two largest of n such variables have the expected sum
+ * scale (2 (1 + 1/2 + ... + 1/n) - 1): the bound of the expected absolute error of each gap.
+ *
+ * @returns the half-width and the bound in score units.
  * @throws RangeError for a measurement without gaps, or a confidence outside (0, 1).
  */
 export function noisyMaxGapAccuracy(
   { gap, candidates, scale, fractionBits }: NoisyMaxMeasurement,
   confidence: number,
-): SelectionAccuracy {
+): NoisyMaxGapAccuracy {
   requireConfidence(confidence)
   if (!gap) throw new RangeError('this measurement releases no gaps')
   const scaleNumber = numberFromRational(scale)
   const tail = (1 - confidence) / candidates
   const successor = scaleNumber * (Math.log(2 / (tail * (1 + Math.exp(-1 / scaleNumber)))) + ROUNDING)
-  return { confidence, halfWidth: Math.max(1, 2 * Math.ceil(successor) - 1) * 2 ** -fractionBits }
+  let harmonic = 0
+  for (let candidate = candidates; candidate >= 1; candidate -= 1) harmonic += 1 / candidate
+  const largestTwo = scaleNumber * (2 * harmonic - 1) * (1 + ROUNDING)
+  return {
+    confidence,
+    halfWidth: Math.max(1, 2 * Math.ceil(successor) - 1) * 2 ** -fractionBits,
+    expectedAbsoluteErrorBound: (largestTwo + 3) * 2 ** -fractionBits,
+  }
 }
 
 /**

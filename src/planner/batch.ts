@@ -1,7 +1,19 @@
-import { type Accounting, type Amount, addAmounts, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import type { Query } from '../../schemas/query.ts'
+import type { Dataset } from '../catalog/dataset.ts'
+import {
+  type Accounting,
+  type Amount,
+  addAmounts,
+  amountNumbers,
+  noAmount,
+  subtractAmounts,
+} from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
+import { refuseField, withinField } from '../privacy/refusal.ts'
 import { disjointness } from './disjoint.ts'
-import { type Plan, rowsThatCount } from './plan-kinds.ts'
+import { plan } from './plan.ts'
+import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
+import { mostValues, type Plan, rowsThatCount } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
 import { disjointQueriesMoved } from './stability.ts'
 
@@ -48,6 +60,40 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
     compareAmounts(next.price, best.price) < 0 ? next : best,
   )
   return { plans, groups, price, sumOfPrices }
+}
+
+/**
+ * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is not
+ * known beforehand, and each selection of keys gets an equal part of the values.
+ * @throws Refusal naming the field below `queries` that breaks a rule.
+ */
+export function planQueries(queries: readonly Query[], dataset: Dataset, limits: PlanLimits): BatchPlan {
+  const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
+  const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
+  const plans = queries.map((query, place) =>
+    withinField(`queries.${place}`, () => {
+      const maxCells = query.kind === 'keySelection' ? maxKeys : limits.maxCells
+      const planned = plan(query, dataset, { maxCells, maxCharacters })
+      priceOf(planned, dataset.accounting)
+      return planned
+    }),
+  )
+  const values = plans.reduce((sum, each) => sum + mostValues(each), 0)
+  if (values > limits.maxCells) {
+    const rule = `must have at most ${limits.maxCells} values in their answers together; these have ${values}`
+    throw refuseField('query-does-not-fit', 'queries', rule)
+  }
+  return planBatch(plans, dataset.accounting)
+}
+
+/** The price of one query of a batch, asked by itself. */
+export function priceReport(planned: Plan) {
+  return { price: amountNumbers(priceOf(planned, planned.dataset.accounting)) }
+}
+
+/** The queries that share a price, and the price of all queries asked one by one. */
+export function batchReport({ groups, sumOfPrices }: BatchPlan) {
+  return { disjoint: groups.filter(({ length }) => length > 1), sumOfPrices: amountNumbers(sumOfPrices) }
 }
 
 type Disjoint = (one: number, other: number) => boolean

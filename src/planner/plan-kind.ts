@@ -45,6 +45,9 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   readonly noise: (plan: Plan) => NoiseReport
   /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
   readonly accuracy: (plan: Plan, supposedRows?: number) => AccuracyReport
-  /** The answer's numbers from the release: post-processing, which costs nothing. */
-  readonly report: (plan: Plan, release: Release) => Report
+  /**
+   * Prepares the computation of the answer's numbers from releases: post-processing, which costs nothing. What depends on
+   * the plan alone is computed once.
+   */
+  readonly reporter: (plan: Plan) => (release: Release) => Report
 }

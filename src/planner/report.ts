@@ -24,6 +24,16 @@ export function accuracyReport<Kind extends PlanKindName>(
  * @throws RangeError where the release is not that of the plan.
  */
 export function report<Kind extends PlanKindName>(plan: PlanOf<Kind>, release: ReleaseOf<Kind>): Report {
-  if (plan.kind !== release.kind) throw new RangeError('a plan reports releases of its own kind only')
-  return planKinds[plan.kind].report(plan, release)
+  return reporter(plan)(release)
+}
+
+/** Prepares {@link report} for many releases under the same plan: what depends on the plan alone is computed once. */
+export function reporter<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+): (release: ReleaseOf<Kind>) => Report {
+  const reportOf = planKinds[plan.kind].reporter(plan)
+  return (release) => {
+    if (plan.kind !== release.kind) throw new RangeError('a plan reports releases of its own kind only')
+    return reportOf(release)
+  }
 }

@@ -24,7 +24,7 @@ import { lossNumbers } from '../privacy/loss.ts'
 import { refuseField, withinField } from '../privacy/refusal.ts'
 import { type AcceptedRisk, type ColumnsQuestion, epsilonOfColumns } from '../risk/columns.ts'
 
-/** What can be pictured: a question, whose answer is worked out to be drawn. */
+/** A plot to draw: the question whose answer it shows. */
 export type Picture =
   | { readonly picture: 'risk'; readonly question: ColumnsQuestion & AcceptedRisk }
   | { readonly picture: 'noise-comparison'; readonly workload: Workload; readonly criterion: Criterion }
@@ -34,12 +34,12 @@ export type Picture =
       readonly workload: Workload
       readonly truth: number
     }
-  /** A table of made-up people, with noise that is drawn for the picture. */
+  /** A table of synthetic data with fresh noise. */
   | { readonly picture: 'noisy-table'; readonly trial: EvaluationInput }
 
 /**
- * What a picture shows, worked out: seconds of a processor, at the most.
- * @throws Refusal naming a field below `question` or `query`, where that cannot be answered, or the answer not be drawn.
+ * Computes the data of a plot. Takes a few seconds of processor time at most.
+ * @throws Refusal naming a field below `question` or `query` that cannot be answered, or whose answer cannot be drawn.
  */
 export async function plotOf(picture: Picture, noiseSource: UniformSource): Promise<Plot> {
   switch (picture.picture) {
@@ -61,7 +61,7 @@ export async function plotOf(picture: Picture, noiseSource: UniformSource): Prom
 const ONE_RUN = { runs: 1, shown: 1 }
 const CURVE = { from: 0, points: 201 }
 
-/** Both bounds of the disclosure risk against epsilon, the risk that is accepted, and the epsilons that keep to it. */
+/** Plots both bounds of the disclosure risk against epsilon, with the accepted risk and the epsilons that keep to it. */
 function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & AcceptedRisk): RiskPlot {
   const { query, risk } = question
   const panels = epsilonOfColumns({ ...question, curve: range }).map(
@@ -77,7 +77,7 @@ function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & Acc
   return { plot: 'risk', query: query.kind, risk, panels }
 }
 
-/** The noise of each mechanism by the number of statistics that one person influences. */
+/** Plots the noise of each mechanism against the number of statistics that one person influences. */
 function plotOfNoise(workload: Workload, criterion: Criterion): NoiseComparisonPlot {
   const { rows, crossings } = compareMechanisms(workload)
   return {
@@ -97,7 +97,7 @@ function plotOfNoise(workload: Workload, criterion: Criterion): NoiseComparisonP
   }
 }
 
-/** How the answers of a mechanism spread around the truth. */
+/** Plots the distribution of a mechanism's answers around the truth. */
 function plotOfAnswers(
   mechanism: ComparedMechanism,
   workload: Workload,
@@ -112,7 +112,7 @@ function plotOfAnswers(
     probability: discrete ? probability : probability * gridUnits,
   }))
   if (answers.some(({ value }, place) => value <= (answers[place - 1]?.value ?? Number.NEGATIVE_INFINITY))) {
-    const rule = 'must be close enough to 0 for a double to tell it from its noisy answers'
+    const rule = 'must be close enough to 0 for a double to distinguish it from its noisy answers'
     throw refuseField('invalid-request', 'truth', rule)
   }
   return {
@@ -127,7 +127,7 @@ function plotOfAnswers(
   }
 }
 
-/** A noisy table of made-up people with its error bars, beside the truth. */
+/** Plots a noisy table of synthetic data with error bars, beside the truth. */
 function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   const { dataset, kind, confidence } = evaluated
   const values = 'values' in evaluated ? evaluated.values : []

@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module'
 import type { MessagePort } from 'node:worker_threads'
-import { evaluateQuery } from '../evaluation/evaluation.ts'
-import type { EvaluationInput } from '../evaluation/input.ts'
+import { evaluateBatch, evaluateQuery } from '../evaluation/evaluation.ts'
+import type { BatchEvaluationInput, EvaluationInput } from '../evaluation/input.ts'
 import { systemEntropy } from '../mechanisms/samplers/entropy.ts'
 import type { Theme } from '../plots/plot.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -77,15 +77,18 @@ export const draw = computation(
   loadDrawing,
 )
 
-/** How far off the answers to a query are, as JSON: a long text is quicker to hand over than what it is made of. */
+/** Evaluates a query. The result is JSON, which is faster to transfer than the objects. */
 export const evaluation = computation(
-  async ({ plan, exact, runs, shown }: EvaluationInput, onProgress): Promise<string> =>
-    JSON.stringify(
-      await evaluateQuery(plan, exact, {
-        runs,
-        shown,
-        noiseSource: systemEntropy(),
-        onProgress,
-      }),
-    ),
+  async ({ plan, exact, ...size }: EvaluationInput, onProgress): Promise<string> =>
+    JSON.stringify(await evaluateQuery(plan, exact, { ...size, noiseSource: systemEntropy(), onProgress })),
+)
+
+/** Evaluates the queries of a batch. The result is JSON, as for one query. */
+export const batchEvaluation = computation(
+  async (input: BatchEvaluationInput, onProgress): Promise<string> => {
+    const { runs, shown } = input
+    return JSON.stringify(
+      await evaluateBatch(input, { runs, shown, noiseSource: systemEntropy(), onProgress }),
+    )
+  },
 )

@@ -4,7 +4,7 @@ import http from 'node:http'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
+import { batchEvaluation, evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
 import { startTestService, type TestService, wholeText } from './service.ts'
 
 let service: TestService
@@ -198,6 +198,71 @@ describe('an evaluation of a query over made-up people', () => {
     expect(most).toBeGreaterThan(1_000)
   })
 })
+
+describe('an evaluation of a batch', () => {
+  const queries = [
+    { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
+    { kind: 'count', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.2 },
+    { kind: 'noisyMax', candidates: { column: 'Sex' }, noise: 'laplace', gap: true, epsilon: 0.3 },
+  ]
+  const evaluateBatch = (body: object, dataset = 'census') =>
+    service.as('analyst').post(`/v1/datasets/${dataset}/evaluations/batch`).send(body)
+
+  test('has the price of the batch, and the errors of each query', async () => {
+    const before = await budgetOf('census')
+    const { body } = await evaluateBatch({ queries, runs: 200, shown: 1 }).expect(200)
+    const preview = await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries/batch/preview')
+      .send({ queries })
+      .expect(200)
+    const evaluated = batchEvaluation.parse(body)
+    expect(evaluated.cost).toEqual(preview.body.cost)
+    expect(evaluated.cost).toEqual({ epsilon: 0.5, delta: 0 })
+    expect(evaluated.disjoint).toEqual([[0, 1]])
+    expect(evaluated.sumOfPrices).toEqual({ epsilon: 0.6, delta: 0 })
+    for (const [place, { price, noise, accuracy }] of evaluated.evaluations.entries())
+      expect({ price, noise, accuracy }).toEqual({
+        price: preview.body.answers[place].price,
+        noise: preview.body.answers[place].noise,
+        accuracy: preview.body.answers[place].accuracy,
+      })
+    const [young, old, sexes] = evaluated.evaluations
+    for (const [count, epsilon] of [
+      [young, 0.1],
+      [old, 0.2],
+    ] as const) {
+      if (count === undefined || !('values' in count)) throw new Error('a count is a number')
+      expect(isNear(count.values[0]?.meanAbsoluteError ?? missing(), 1 / Math.sinh(epsilon))).toBe(true)
+    }
+    if (sexes === undefined || !('candidates' in sexes)) throw new Error('a selection has candidates')
+    expect(sexes.gaps?.halfWidth).toBe(sexes.accuracy.gapHalfWidth)
+    expect(sexes.gaps?.withinHalfWidth).toBeGreaterThan(0.8)
+    expect(sexes.gaps?.ranks).toHaveLength(1)
+    expect(await budgetOf('census')).toEqual(before)
+  })
+
+  test('can be followed', async () => {
+    const response = await evaluateBatch({ queries, runs: 20_000, shown: 0 })
+      .set('accept', 'application/x-ndjson')
+      .buffer(true)
+      .parse(wholeText)
+    const last = String(response.body).trimEnd().split('\n').at(-1) ?? ''
+    expect(batchEvaluation.parse(JSON.parse(last).evaluation).evaluations).toHaveLength(3)
+  })
+
+  test('is refused where a query is, and for data that is not synthetic', async () => {
+    const wrong = [queries[0], { kind: 'sum', column: 'Ag', epsilon: 1 }]
+    const refused = await evaluateBatch({ queries: wrong }).expect(422)
+    expect(refused.body.errors[0].field).toBe('queries.1.column')
+    const { body } = await evaluateBatch({ queries: [{ kind: 'count', epsilon: 1 }] }, 'people').expect(403)
+    expect(body.code).toBe('not-synthetic')
+  })
+})
+
+function missing(): never {
+  throw new Error('a count is one number')
+}
 
 describe('while it is under way', () => {
   const query = { kind: 'count', epsilon: 1 }

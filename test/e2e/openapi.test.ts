@@ -77,6 +77,7 @@ test('it is OpenAPI 3.1 with every call of the design that there is', () => {
     'post /v1/risk',
     'post /v1/risk/epsilon',
     'post /v1/datasets/{dataset}/evaluations',
+    'post /v1/datasets/{dataset}/evaluations/batch',
     'get /v1/plots/risk',
     'get /v1/plots/noise-comparison',
     'get /v1/plots/answer-distribution',

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { type ExactAggregate, readAggregate, releaseAggregate } from '../../src/answers/release.ts'
-import { evaluate } from '../../src/evaluation/evaluation.ts'
+import { evaluate, evaluateBatch } from '../../src/evaluation/evaluation.ts'
+import type { Evaluation } from '../../src/evaluation/report.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { censusRegistration } from '../../src/registration/demo.ts'
 import { generatePopulation } from '../../src/registration/sources/population.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { planOf } from '../planner/planned.ts'
-import { candidatesOf, estimates, KINDS, numbersOf, planCensus, taped } from './evaluated.ts'
+import { candidatesOf, estimates, KINDS, keysOf, numbersOf, planCensus, taped } from './evaluated.ts'
 
 test.each(KINDS)('%s: a thread that gets a copy finds the same', async (_name, wire, exact) => {
   const planned = planOf(wire)
@@ -48,6 +49,54 @@ test('so do threads that select', async () => {
     expect(there).toEqual(here)
   }
 })
+
+test('a batch is evaluated query by query, each under its own plan', async () => {
+  const reads = [
+    { wire: { kind: 'count', epsilon: 2 }, exact: estimates([7n]) },
+    { wire: { kind: 'histogram', column: 'Region' }, exact: estimates([9n, 8n, 0n, 7n]) },
+    {
+      wire: { kind: 'keySelection', column: 'Note', delta: 0.01 },
+      exact: { kind: 'key-selection', texts: { texts: ['a', 'b'], counts: Float64Array.of(3, 4) } } as const,
+    },
+  ].map(({ wire, exact }) => ({ plan: planOf(wire), exact, price: { epsilon: 1, delta: 0 } }))
+  const facts = {
+    dataset: 'people',
+    datasetVersion: '1',
+    disjoint: [],
+    sumOfPrices: { epsilon: 4, delta: 0.01 },
+    cost: { epsilon: 3, delta: 0.01 },
+  }
+  const told: number[] = []
+  const options = { runs: 500, shown: 3, noiseSource: systemEntropy() }
+  const { evaluations, ...rest } = await evaluateBatch(
+    { reads, facts },
+    { ...options, onProgress: (runsDone) => told.push(runsDone), nowMs: fixedSteps(60) },
+  )
+  expect(rest).toEqual(facts)
+  expect(told).toEqual(Array.from({ length: 250 }, (_, time) => 2 * (time + 1)))
+  expect(evaluations.map(({ kind, runs, price }) => [kind, runs, price])).toEqual(
+    ['count', 'histogram', 'keySelection'].map((kind) => [kind, 500, { epsilon: 1, delta: 0 }]),
+  )
+  const [count, table, keys] = evaluations
+  if (count === undefined || table === undefined || keys === undefined) throw new Error('three are evaluated')
+  expect([count, table, keys].map(({ shown }) => shown.length)).toEqual([3, 3, 3])
+  const errorsOf = (evaluation: Evaluation) =>
+    numbersOf(evaluation).values.map(({ meanAbsoluteError: { value, standardError } }) => [
+      value,
+      standardError,
+    ])
+  // 2 q / (1 - q^2) with q = exp(-epsilon); 8 standard errors are once in 1e15.
+  const expected = [2, 1, 1, 1, 1].map((epsilon) => 1 / Math.sinh(epsilon))
+  for (const [place, [value, standardError]] of [...errorsOf(count), ...errorsOf(table)].entries())
+    expect(Math.abs((value ?? Number.NaN) - (expected[place] ?? 0))).toBeLessThan(8 * (standardError ?? 0))
+  expect(keysOf(keys).keys.map(({ key }) => key)).toEqual(['b', 'a'])
+})
+
+/** A clock that advances by this many milliseconds whenever it is read. */
+function fixedSteps(stepMs: number): () => number {
+  let nowMs = 0
+  return () => (nowMs += stepMs)
+}
 
 test('progress is told at most ten times a second', async () => {
   let nowMs = 0

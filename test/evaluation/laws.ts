@@ -3,6 +3,8 @@ import type { ExactAggregate } from '../../src/answers/release.ts'
 import { keepProbability } from '../../src/mechanisms/key-selection.ts'
 import { selectNoisyMax } from '../../src/mechanisms/noisy-max.ts'
 import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
+import type { CellLabel } from '../../src/planner/grouping.ts'
+import { accuracyReport } from '../../src/planner/report.ts'
 import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planFor, planOf } from '../planner/planned.ts'
 import {
@@ -442,6 +444,69 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
         expect(selected).toBe(lists.flat().filter((each) => each.candidate === candidate).length)
         expect(probabilityToWin).toBeNull()
       }
+    },
+  },
+  {
+    name: 'the error of each gap is measured against the lead that the selected candidate truly has',
+    async check(room) {
+      const k = 2
+      const wire = {
+        kind: 'noisyMax',
+        candidates: { column: 'Region' },
+        k,
+        noise: 'laplace',
+        gap: true,
+        epsilon: 0.5,
+      }
+      // A small confidence makes the half-width small enough for errors on either side of it.
+      const planned = { ...planFor('noisy-max', planOf(wire)), confidence: 0.05 }
+      const rows = [4, 9, 2, 7]
+      const exact: ExactAggregate = { kind: 'noisy-max', scores: rows.map(BigInt) }
+      const options = { runs: 100, shown: 100, noiseSource: taped() }
+      const { gaps, shown } = candidatesOf(await room.evaluate(planned, exact, options))
+      const errors = shown.map((result) => {
+        const selected = 'selected' in result ? result.selected : []
+        const rowsOf = (candidate: CellLabel | undefined) =>
+          rows[planned.candidates.indexOf(candidate ?? null)] ?? Number.NaN
+        const left = planned.candidates.filter(
+          (each) => !selected.some(({ candidate }) => candidate === each),
+        )
+        const rivals = [rowsOf(selected[1]?.candidate), Math.max(...left.map(rowsOf))]
+        return selected.map(
+          ({ candidate, gap = Number.NaN }, rank) => gap - (rowsOf(candidate) - (rivals[rank] ?? Number.NaN)),
+        )
+      })
+      // Noise changes the order often, so that some true gaps are negative.
+      expect(
+        new Set(
+          shown.map((result) => JSON.stringify('selected' in result ? result.selected[0]?.candidate : 0)),
+        ).size,
+      ).toBe(4)
+      for (const rank of [0, 1]) {
+        const each = errors.map((ofRun) => ofRun[rank] ?? Number.NaN)
+        const mean = meanOf(each)
+        expect(gaps?.ranks[rank]).toMatchObject({
+          rank: rank + 1,
+          meanAbsoluteError: { value: expect.closeTo(meanOf(each.map(Math.abs)), 9), theoretical: null },
+          bias: { value: expect.closeTo(mean, 9) },
+          standardDeviation: expect.closeTo(
+            Math.sqrt(each.reduce((sum, error) => sum + (error - mean) ** 2, 0) / 99),
+            9,
+          ),
+        })
+      }
+      const halfWidth = accuracyReport(planned).gapHalfWidth ?? Number.NaN
+      expect(gaps?.halfWidth).toBe(halfWidth)
+      const within = errors.filter((ofRun) => ofRun.every((error) => Math.abs(error) <= halfWidth))
+      expect(gaps?.withinHalfWidth).toBe(within.length / 100)
+      expect(within.length).toBeGreaterThan(5)
+      expect(within.length).toBeLessThan(95)
+      // Noise of scale k / epsilon = 4 on 4 candidates: 4 (2 (1 + 1/2 + 1/3 + 1/4) - 1).
+      expect(gaps?.ranks[0]?.meanAbsoluteError.theoreticalBound).toBeCloseTo(4 * (25 / 6 - 1), 6)
+      const without = planOf({ ...wire, gap: false })
+      expect(
+        candidatesOf(await room.evaluate(without, exact, { ...options, runs: 1, noiseSource: taped() })),
+      ).not.toHaveProperty('gaps')
     },
   },
 ]

@@ -3,12 +3,23 @@ import { evaluationRequest } from '../../schemas/evaluation.ts'
 import { query as querySchema } from '../../schemas/query.ts'
 import type { ExactAggregate } from '../../src/answers/release.ts'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
-import { MAX_RUNS, MAX_SHOWN, MAX_WORK, requireEvaluationLimits } from '../../src/evaluation/limits.ts'
+import { costOf } from '../../src/evaluation/kinds.ts'
+import {
+  type EvaluationSize,
+  MAX_RUNS,
+  MAX_SHOWN,
+  MAX_WORK,
+  requireEvaluationLimits,
+} from '../../src/evaluation/limits.ts'
 import { plan as planQuery } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { people } from '../planner/people.ts'
 import { planOf } from '../planner/planned.ts'
 import { estimates, numbersOf, taped } from './evaluated.ts'
+
+const requireLimits = (plan: Plan, size: EvaluationSize, exact?: ExactAggregate) =>
+  requireEvaluationLimits([costOf(plan, exact, 1)], size)
 
 describe('what is refused', () => {
   const refusalOf = (task: () => unknown) => {
@@ -29,21 +40,19 @@ describe('what is refused', () => {
     [{ runs: 1, shown: MAX_SHOWN + 1 }, 'shown', `must be a whole number from 0 to ${MAX_SHOWN}`],
   ])('%j', (extent, field, rule) => {
     const planned = planOf({ kind: 'count' })
-    expect(refusalOf(() => requireEvaluationLimits(planned, extent))).toEqual({
+    expect(refusalOf(() => requireLimits(planned, extent))).toEqual({
       code: 'invalid-request',
       errors: [{ field, rule }],
     })
-    expect(
-      refusalOf(() => requireEvaluationLimits(planned, { runs: MAX_RUNS, shown: MAX_SHOWN })),
-    ).toBeUndefined()
+    expect(refusalOf(() => requireLimits(planned, { runs: MAX_RUNS, shown: MAX_SHOWN }))).toBeUndefined()
   })
 
   test('more runs than a large table has room for, before anything is read', () => {
     const edges = Array.from({ length: 101 }, (_, edge) => edge)
     const planned = planOf({ kind: 'contingency', columns: [{ column: 'Age', edges }, 'Region'] })
     const most = MAX_WORK / (400 * 3)
-    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: most, shown: 1 }))).toBeUndefined()
-    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: most + 1, shown: 1 }))).toEqual({
+    expect(refusalOf(() => requireLimits(planned, { runs: most, shown: 1 }))).toBeUndefined()
+    expect(refusalOf(() => requireLimits(planned, { runs: most + 1, shown: 1 }))).toEqual({
       code: 'invalid-request',
       errors: [{ field: 'runs', rule: `must be at most ${most} for this query` }],
     })
@@ -73,8 +82,8 @@ describe('what is refused', () => {
   ])('more runs than what was read has room for: %j', async (wire, exact) => {
     const planned = planOf(wire)
     const extent = { runs: MAX_RUNS, shown: 1 }
-    expect(refusalOf(() => requireEvaluationLimits(planned, extent))).toBeUndefined()
-    expect(refusalOf(() => requireEvaluationLimits(planned, extent, exact))?.errors[0]?.rule).toMatch(
+    expect(refusalOf(() => requireLimits(planned, extent))).toBeUndefined()
+    expect(refusalOf(() => requireLimits(planned, extent, exact))?.errors[0]?.rule).toMatch(
       /^must be at most \d{3,4} /,
     )
     await expect(evaluate(planned, exact, { ...extent, noiseSource: taped() })).rejects.toThrow(Refusal)
@@ -83,10 +92,10 @@ describe('what is refused', () => {
   test('more in full than fits in memory', () => {
     const edges = Array.from({ length: 251 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
     const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
-    const refused = refusalOf(() => requireEvaluationLimits(table, { runs: 100, shown: 100 }))
+    const refused = refusalOf(() => requireLimits(table, { runs: 100, shown: 100 }))
     expect(refused?.errors[0]).toMatchObject({ field: 'shown' })
     const most = Number(/\d+/.exec(refused?.errors[0]?.rule ?? '')?.[0])
-    expect(refusalOf(() => requireEvaluationLimits(table, { runs: 100, shown: most }))).toBeUndefined()
+    expect(refusalOf(() => requireLimits(table, { runs: 100, shown: most }))).toBeUndefined()
   })
 
   test('a table of which not even the truths fit', () => {
@@ -95,10 +104,52 @@ describe('what is refused', () => {
     const statistics = ['Age', 'Income'].flatMap((column) => kinds.map((kind) => ({ kind, column })))
     const query = { kind: 'groupBy', keys: [{ column: 'Balance', edges }, 'Region'], statistics, epsilon: 1 }
     const planned = planQuery(querySchema.parse(query), people('add-remove'), { maxCells: 4_000 })
-    expect(refusalOf(() => requireEvaluationLimits(planned, { runs: 1, shown: 0 }))).toMatchObject({
+    expect(refusalOf(() => requireLimits(planned, { runs: 1, shown: 0 }))).toMatchObject({
       code: 'query-does-not-fit',
       errors: [{ field: 'query' }],
     })
+  })
+})
+
+describe('queries that are evaluated together', () => {
+  const together = (plans: readonly Plan[], size: EvaluationSize) => () =>
+    requireEvaluationLimits(
+      plans.map((planned) => costOf(planned, undefined, plans.length)),
+      size,
+      'queries',
+    )
+
+  test('share the limit on work', () => {
+    const count = planOf({ kind: 'count' })
+    const table = planOf({
+      kind: 'histogram',
+      column: { column: 'Age', edges: Array.from({ length: 121 }, (_, age) => age) },
+    })
+    const [ofCount, ofTable] = [count, table].map((planned) => costOf(planned, undefined, 2).work)
+    const most = Math.floor(MAX_WORK / ((ofCount ?? 0) + 2 * (ofTable ?? 0)))
+    expect(most).toBeLessThan(MAX_RUNS)
+    const plans = [table, count, table]
+    expect(together(plans, { runs: most, shown: 0 })).not.toThrow()
+    expect(together(plans, { runs: most + 1, shown: 0 })).toThrow(
+      `runs: must be at most ${most} for these queries`,
+    )
+  })
+
+  test('share the room for runs that are shown, and for keys', () => {
+    const keys = planOf({ kind: 'keySelection', column: 'Note', delta: 0.01 })
+    const edges = Array.from({ length: 151 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
+    const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
+    expect(together([table], { runs: 100, shown: 100 })).not.toThrow()
+    expect(together([table, table, keys, keys], { runs: 100, shown: 100 })).toThrow('shown: must be at most')
+    expect(together([table, table, keys, keys], { runs: 100, shown: 1 })).not.toThrow()
+    expect(together(Array(100).fill(keys), { runs: 100, shown: 100 })).not.toThrow()
+  })
+
+  test('are refused together if their report is too long', () => {
+    const edges = Array.from({ length: 251 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
+    const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
+    expect(together(Array(10).fill(table), { runs: 1, shown: 0 })).not.toThrow()
+    expect(together(Array(100).fill(table), { runs: 1, shown: 0 })).toThrow('queries: has too many cells')
   })
 })
 

@@ -155,8 +155,32 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
   {
     bug: 'a shortfall of the whole half-width is beyond it',
     file: 'evaluation/candidates.ts',
-    find: 'shortfall <= (accuracy.halfWidth ?? 0)',
-    replace: 'shortfall < (accuracy.halfWidth ?? 0)',
+    find: 'shortfall <= halfWidth',
+    replace: 'shortfall < halfWidth',
+  },
+  {
+    bug: 'a gap to the best candidate left instead of the one selected next',
+    file: 'evaluation/candidates.ts',
+    find: 'next === undefined ? best[selected.length] : rows[next]',
+    replace: 'best[rank + 1]',
+  },
+  {
+    bug: 'the last gap to the best of all candidates',
+    file: 'evaluation/candidates.ts',
+    find: 'next === undefined ? best[selected.length] : rows[next]',
+    replace: 'next === undefined ? best[0] : rows[next]',
+  },
+  {
+    bug: 'gaps in output units',
+    file: 'evaluation/candidates.ts',
+    find: 'Number(gap) / 2 ** fractionBits - truth',
+    replace: 'Number(gap) - truth',
+  },
+  {
+    bug: 'only the last gap counts for the half-width',
+    file: 'evaluation/candidates.ts',
+    find: 'largest = Math.max(largest, Math.abs(error))',
+    replace: 'largest = Math.abs(error)',
   },
   {
     bug: 'the probability of another candidate',

@@ -34,7 +34,10 @@ export const additive: PlanKind<AdditivePlan, AdditiveRelease> = {
   replacementLoss,
   noise: noiseOfAdditive,
   accuracy: accuracyOfAdditive,
-  report: (plan, { noisy }) => reportEstimates(plan, noisy),
+  reporter:
+    (plan) =>
+    ({ noisy }) =>
+      reportEstimates(plan, noisy),
 }
 
 /**

@@ -82,7 +82,10 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionRelease> = {
     }
   },
   accuracy,
-  report: (plan, { keys }) => ({ result: reportKeys(plan, keys), accuracy: accuracy(plan) }),
+  reporter(plan) {
+    const accuracyOfAll = accuracy(plan)
+    return ({ keys }) => ({ result: reportKeys(plan, keys), accuracy: accuracyOfAll })
+  },
 }
 
 function accuracy({ confidence, measurement }: KeySelectionPlan): AccuracyReport {

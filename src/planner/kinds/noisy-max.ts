@@ -15,7 +15,7 @@ import { splitEpsilon } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
 import { planPredicate, planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
-import type { AccuracyReport } from '../report-kinds.ts'
+import type { AccuracyReport, Result } from '../report-kinds.ts'
 import { stabilityOfCounts } from '../stability.ts'
 
 export type NoisyMaxQuery = Extract<Query, { kind: 'noisyMax' }>
@@ -111,19 +111,26 @@ export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxRelease> = {
     }
   },
   accuracy,
-  report: (plan, { selected }) => ({
-    result: {
-      selected: selected.map(({ candidate, gap }) => {
-        const label = plan.candidates[candidate]
-        if (label === undefined) throw new RangeError('the release selects a candidate that does not exist')
-        return {
-          candidate: label,
-          ...(gap === undefined ? {} : { gap: Number(gap) / 2 ** plan.measurement.fractionBits }),
-        }
-      }),
-    },
-    accuracy: accuracy(plan),
-  }),
+  reporter(plan) {
+    const accuracyOfAll = accuracy(plan)
+    return ({ selected }) => ({ result: reportSelected(plan, selected), accuracy: accuracyOfAll })
+  },
+}
+
+function reportSelected(
+  { candidates, measurement }: NoisyMaxPlan,
+  selected: NoisyMaxRelease['selected'],
+): Result {
+  return {
+    selected: selected.map(({ candidate, gap }) => {
+      const label = candidates[candidate]
+      if (label === undefined) throw new RangeError('the release selects a candidate that does not exist')
+      return {
+        candidate: label,
+        ...(gap === undefined ? {} : { gap: Number(gap) / 2 ** measurement.fractionBits }),
+      }
+    }),
+  }
 }
 
 function accuracy({ confidence, measurement }: NoisyMaxPlan): AccuracyReport {

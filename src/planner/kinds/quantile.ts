@@ -129,7 +129,10 @@ export const quantile: PlanKind<QuantilePlan, QuantileRelease> = {
     quantiles: plan.measurements.map(quantileNoise(plan)),
   }),
   accuracy,
-  report: (plan, { indexes }) => ({ result: reportQuantiles(plan, indexes), accuracy: accuracy(plan) }),
+  reporter(plan) {
+    const accuracyOfAll = accuracy(plan)
+    return ({ indexes }) => ({ result: reportQuantiles(plan, indexes), accuracy: accuracyOfAll })
+  },
 }
 
 function accuracy({ confidence, measurements }: QuantilePlan): AccuracyReport {
