@@ -19,9 +19,9 @@ test.each([
   ['SOTTO_LOG_LEVEL', 'loud', 'info'],
   ['SOTTO_DEMO', 'yes', 'true'],
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
-  ['SOTTO_DATA_DIR', '/srv/what?', 'must not lie in a folder'],
+  ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
-  ['SOTTO_PROT', '8080', 'not a variable Sotto knows'],
+  ['SOTTO_PROT', '8080', 'is not a known variable'],
 ])('%s=%s stops the start, with its name and the rule', (name, value, rule) => {
   const read = () => readConfig({ [name]: value })
   expect(read).toThrow(ConfigError)

@@ -6,15 +6,15 @@ import { createWritableFolder } from '../files/writable-folder.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 /**
- * Finds out whose key was presented.
+ * Identifies the principal of an API key.
  *
- * Keys are 256 random bits, so a plain SHA-256 is enough to store them by: there is nothing to guess. The digest that
- * was presented is compared with every stored one in constant time, so the time taken tells nothing about either.
+ * Keys are 256 random bits, so a plain SHA-256 is sufficient for storing them. The digest of a presented key is
+ * compared with every stored digest in constant time, so the duration reveals nothing about either.
  */
 export interface KeyRing {
-  /** The principal a key belongs to; `undefined` for any other text. */
+  /** Returns the principal of a key, or `undefined` if the key is unknown. */
   principalOf(key: string): Principal | undefined
-  /** Whether an analyst of that name has a key. */
+  /** Returns true if an analyst with this name has a key. */
   hasAnalyst(name: string): boolean
 }
 
@@ -25,7 +25,7 @@ interface StoredKey extends Principal {
 
 const KEY_PREFIX = 'sotto_'
 
-/** Open the key ring of a data folder; `undefined` where it has none yet. */
+/** Opens the key ring of a data folder; `undefined` if the folder has none yet. */
 export function openKeyRing(dataDirectory: string): KeyRing | undefined {
   const stored = readKeys(dataDirectory)
   if (stored === undefined) return undefined
@@ -44,10 +44,10 @@ export function openKeyRing(dataDirectory: string): KeyRing | undefined {
 }
 
 /**
- * Make a key for a new principal and add its digest to the data folder's key ring.
+ * Creates a key for a new principal and adds its digest to the data folder's key ring.
  *
  * @returns the key, which is stored nowhere else.
- * @throws RangeError for a name that is taken or has other characters than lower-case letters, digits and "-".
+ * @throws RangeError if the name is taken, or contains characters other than lower-case letters, digits and "-".
  */
 export async function createKey(dataDirectory: string, principal: Principal): Promise<string> {
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
@@ -68,8 +68,9 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
 }
 
 /**
- * The first start's keys: one analyst and one custodian, each written to `<role>.key` in the data folder, readable by
- * the owner alone. Does nothing where the folder has a key of either role; an auditor's may have been made before.
+ * Creates the keys of the first start, for one analyst and one custodian, and writes each to `<role>.key` in the data
+ * folder, readable by the owner only. Does nothing if the folder already has a key of either role. An auditor's key
+ * may exist before.
  */
 export async function createFirstKeys(dataDirectory: string): Promise<void> {
   if (readKeys(dataDirectory)?.some(({ role }) => role !== 'auditor')) return

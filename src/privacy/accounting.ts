@@ -14,17 +14,17 @@ import {
 import { epsilonOfRho, rhoBoughtBy } from './zcdp-conversion.ts'
 
 /**
- * How a dataset's budget is counted: `basic` adds up epsilon and delta; `zcdp` adds up the rho of zero-concentrated
+ * Accounting of a dataset's budget: `basic` adds up epsilon and delta; `zcdp` adds up the rho of zero-concentrated
  * differential privacy, of which a granted (epsilon, delta) buys a fixed amount.
  */
 export type Accounting = 'basic' | 'zcdp'
 
-/** What a budget holds or a charge takes, exact, in the units of the dataset's accounting. */
+/** Exact amount of a budget or a charge, in the units of the dataset's accounting. */
 export type Amount =
   | { readonly accounting: 'basic'; readonly epsilonNano: EpsilonNano; readonly deltaAtto: DeltaAtto }
   | { readonly accounting: 'zcdp'; readonly rhoPico: RhoPico }
 
-/** Nothing, in the units of an accounting. */
+/** Zero, in the units of an accounting. */
 export function noAmount(accounting: Accounting): Amount {
   switch (accounting) {
     case 'basic':
@@ -34,7 +34,7 @@ export function noAmount(accounting: Accounting): Amount {
   }
 }
 
-/** What a granted (epsilon, delta) amounts to, rounded down. */
+/** Amount that a granted (epsilon, delta) buys, rounded down. */
 export function amountBoughtBy(accounting: Accounting, granted: PrivacyLoss): Amount {
   switch (accounting) {
     case 'basic':
@@ -45,8 +45,8 @@ export function amountBoughtBy(accounting: Accounting, granted: PrivacyLoss): Am
 }
 
 /**
- * Losses of one after the other add up, exactly; delta saturates at 1.
- * @throws RangeError where the two are counted differently.
+ * Adds two losses exactly (sequential composition). Delta saturates at 1.
+ * @throws RangeError if the two have different accountings.
  */
 export function addAmounts(a: Amount, b: Amount): Amount {
   if (a.accounting === 'zcdp' && b.accounting === 'zcdp')
@@ -56,8 +56,8 @@ export function addAmounts(a: Amount, b: Amount): Amount {
 }
 
 /**
- * What is left of `whole` after `part`, exactly.
- * @throws RangeError where `part` is larger, or counted differently.
+ * Subtracts `part` from `whole`, exactly.
+ * @throws RangeError if `part` is larger or has another accounting.
  */
 export function subtractAmounts(whole: Amount, part: Amount): Amount {
   if (whole.accounting === 'zcdp' && part.accounting === 'zcdp')
@@ -68,8 +68,8 @@ export function subtractAmounts(whole: Amount, part: Amount): Amount {
 }
 
 /**
- * Whether `part` is at most `whole`, in each unit.
- * @throws RangeError where the two are counted differently.
+ * Tests if `part` is at most `whole`, in each unit.
+ * @throws RangeError if the two have different accountings.
  */
 export function coversAmount(whole: Amount, part: Amount): boolean {
   if (whole.accounting === 'zcdp' && part.accounting === 'zcdp') return part.rhoPico <= whole.rhoPico
@@ -77,12 +77,12 @@ export function coversAmount(whole: Amount, part: Amount): boolean {
   throw mixed()
 }
 
-/** Whether two amounts are the same, to the last unit. */
+/** Tests if two amounts are equal, to the last unit. */
 export function isSameAmount(a: Amount, b: Amount): boolean {
   return a.accounting === b.accounting && coversAmount(a, b) && coversAmount(b, a)
 }
 
-/** The (epsilon, delta) that an amount promises; of rho, at that delta. */
+/** (epsilon, delta) that an amount guarantees; for rho, at the given delta. */
 export function lossOfAmount(amount: Amount, deltaAtto: DeltaAtto): PrivacyLoss {
   switch (amount.accounting) {
     case 'basic':
@@ -92,7 +92,7 @@ export function lossOfAmount(amount: Amount, deltaAtto: DeltaAtto): PrivacyLoss 
   }
 }
 
-/** An amount as the numbers people read. */
+/** An amount as numbers for display. */
 export function amountNumbers(amount: Amount): { epsilon: number; delta: number } | { rho: number } {
   switch (amount.accounting) {
     case 'basic':

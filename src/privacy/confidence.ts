@@ -1,2 +1,2 @@
-/** The confidence of a stated half-width where no other is asked for. */
+/** Default confidence of a stated half-width. */
 export const DEFAULT_CONFIDENCE = 0.95

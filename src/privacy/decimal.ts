@@ -1,16 +1,16 @@
 /**
- * Exact decimals. A JSON number reaches us as the double nearest to what was written; the HTTP layer has already
- * refused every literal that the double does not stand for exactly, so the shortest decimal that reads back as that
- * double *is* what the caller wrote, and from there on it is an integer count of a decimal unit.
+ * Exact decimals. A JSON number arrives as the double nearest to its literal. The HTTP layer has already refused
+ * every literal that the double does not represent exactly, so the shortest decimal that reads back as that double
+ * _is_ the literal's value. From here on it is an integer count of a decimal unit.
  */
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i
 
 /**
- * The exact integer number of 10^-fractionDigits units in a decimal literal.
+ * Returns the exact integer number of 10^-fractionDigits units in a decimal literal.
  *
- * @returns the integer, or `undefined` where the text is no decimal, where the value has more fractional digits than
- * that, or where its exponent is beyond +-400 (no quantity of ours is).
+ * @returns the integer, or `undefined` if the text is no decimal, if the value has more fractional digits, or if its
+ * exponent is beyond +-400 (no quantity in Sotto is).
  */
 export function parseDecimal(text: string, fractionDigits: number): bigint | undefined {
   const match = DECIMAL.exec(text)
@@ -30,12 +30,18 @@ function divideExactly(dividend: bigint, divisor: bigint): bigint | undefined {
   return dividend % divisor === 0n ? dividend / divisor : undefined
 }
 
-/** {@link parseDecimal} of the shortest decimal that reads back as this double; `undefined` for NaN and infinities too. */
+/**
+ * Applies {@link parseDecimal} to the shortest decimal that reads back as this double; `undefined` also for NaN and
+ * infinities.
+ */
 export function decimalFromNumber(value: number, fractionDigits: number): bigint | undefined {
   return parseDecimal(String(value), fractionDigits)
 }
 
-/** Decimal text of `units` * 10^-fractionDigits, exact, without trailing zeros: `formatDecimal(700000000n, 9)` is `0.7`. */
+/**
+ * Decimal text of `units` * 10^-fractionDigits, exact, without trailing zeros: `formatDecimal(700000000n, 9)` is
+ * `0.7`.
+ */
 export function formatDecimal(units: bigint, fractionDigits: number): string {
   const digits = (units < 0n ? -units : units).toString().padStart(fractionDigits + 1, '0')
   const whole = digits.slice(0, digits.length - fractionDigits)
@@ -43,7 +49,7 @@ export function formatDecimal(units: bigint, fractionDigits: number): string {
   return `${units < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** The double nearest to `units` * 10^-fractionDigits, for people and JSON to read. */
+/** Double nearest to `units` * 10^-fractionDigits, for display and JSON. */
 export function numberFromDecimal(units: bigint, fractionDigits: number): number {
   return Number(formatDecimal(units, fractionDigits))
 }

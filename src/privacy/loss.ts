@@ -13,7 +13,7 @@ export type DeltaAtto = bigint & { readonly [unit]: 'delta atto' }
 /** Rho of zero-concentrated differential privacy (zCDP), as an exact integer number of 1e-12. */
 export type RhoPico = bigint & { readonly [unit]: 'rho pico' }
 
-/** What a release may reveal, or a budget may spend: (epsilon, delta), exact. */
+/** Exact privacy loss (epsilon, delta) of a release or a budget. */
 export interface PrivacyLoss {
   readonly epsilonNano: EpsilonNano
   readonly deltaAtto: DeltaAtto
@@ -23,51 +23,51 @@ export const EPSILON_FRACTION_DIGITS = 9
 export const DELTA_FRACTION_DIGITS = 18
 export const RHO_FRACTION_DIGITS = 12
 
-/** One whole epsilon, in nano-epsilons. */
+/** Epsilon 1, in nano-epsilons. */
 export const ONE_EPSILON_NANO = 1_000_000_000n
-/** A delta of one, in its unit of 1e-18. */
+/** Delta 1, in units of 1e-18. */
 export const ONE_DELTA_ATTO = 1_000_000_000_000_000_000n
-/** One whole rho, in its unit of 1e-12. */
+/** Rho 1, in units of 1e-12. */
 export const ONE_RHO_PICO = 1_000_000_000_000n
 
-/** The largest epsilon of one query: beyond it the word privacy no longer applies. */
+/** Largest epsilon of one query. Beyond it there is no meaningful privacy. */
 export const MAX_QUERY_EPSILON = 1_000
-/** The largest epsilon a budget may hold; its count of nano-epsilons still is an exact double. */
+/** Largest epsilon of a budget. Its number of nano-epsilons is still an exact double. */
 export const MAX_BUDGET_EPSILON = 1_000_000
 
-/** No loss at all. */
+/** Zero loss. */
 export const NO_LOSS: PrivacyLoss = { epsilonNano: 0n as EpsilonNano, deltaAtto: 0n as DeltaAtto }
 
 /**
- * Brand a count of nano-epsilons.
+ * Brands a number of nano-epsilons.
  * @throws RangeError below 0.
  */
 export function epsilonNano(count: bigint): EpsilonNano {
-  if (count < 0n) throw new RangeError('epsilon is not negative')
+  if (count < 0n) throw new RangeError('epsilon must not be negative')
   return count as EpsilonNano
 }
 
 /**
- * Brand a count of 1e-18 of delta.
+ * Brands a number of 1e-18 of delta.
  * @throws RangeError below 0 or above 1.
  */
 export function deltaAtto(count: bigint): DeltaAtto {
-  if (count < 0n || count > ONE_DELTA_ATTO) throw new RangeError('delta lies within 0 and 1')
+  if (count < 0n || count > ONE_DELTA_ATTO) throw new RangeError('delta must lie between 0 and 1')
   return count as DeltaAtto
 }
 
 /**
- * Brand a count of 1e-12 of rho.
+ * Brands a number of 1e-12 of rho.
  * @throws RangeError below 0.
  */
 export function rhoPico(count: bigint): RhoPico {
-  if (count < 0n) throw new RangeError('rho is not negative')
+  if (count < 0n) throw new RangeError('rho must not be negative')
   return count as RhoPico
 }
 
 /**
- * The exact epsilon that a number on the wire stands for: above 0, at most `largest`, at most 9 fractional digits.
- * @throws Refusal naming `field`, never rounding.
+ * Converts a number on the wire to an exact epsilon: above 0, at most `largest`, at most 9 fractional digits.
+ * @throws Refusal naming `field`; it never rounds.
  */
 export function epsilonFromWire(value: number, field: string, largest = MAX_QUERY_EPSILON): EpsilonNano {
   if (!(value > 0)) throw refuseField('invalid-request', field, 'must be greater than 0')
@@ -77,15 +77,15 @@ export function epsilonFromWire(value: number, field: string, largest = MAX_QUER
     throw refuseField(
       'invalid-request',
       field,
-      'must have at most 9 fractional digits (it is never rounded for you)',
+      'must have at most 9 fractional digits; values are never rounded',
     )
   }
   return epsilonNano(count)
 }
 
 /**
- * The exact delta that a number on the wire stands for: at least 0, below 1, at most 18 fractional digits.
- * @throws Refusal naming `field`, never rounding.
+ * Converts a number on the wire to an exact delta: at least 0, below 1, at most 18 fractional digits.
+ * @throws Refusal naming `field`; it never rounds.
  */
 export function deltaFromWire(value: number, field: string): DeltaAtto {
   if (!(value >= 0 && value < 1))
@@ -95,13 +95,13 @@ export function deltaFromWire(value: number, field: string): DeltaAtto {
     throw refuseField(
       'invalid-request',
       field,
-      'must have at most 18 fractional digits (it is never rounded for you)',
+      'must have at most 18 fractional digits; values are never rounded',
     )
   }
   return deltaAtto(count)
 }
 
-/** Basic composition: losses add up, exactly. Delta saturates at 1, where it says nothing any more. */
+/** Adds losses exactly (basic composition). Delta saturates at 1, where it guarantees nothing. */
 export function addLoss(a: PrivacyLoss, b: PrivacyLoss): PrivacyLoss {
   const delta = a.deltaAtto + b.deltaAtto
   return {
@@ -111,8 +111,8 @@ export function addLoss(a: PrivacyLoss, b: PrivacyLoss): PrivacyLoss {
 }
 
 /**
- * What is left of `whole` after `part`, exactly.
- * @throws RangeError where `part` is larger in epsilon or in delta.
+ * Subtracts `part` from `whole`, exactly.
+ * @throws RangeError if `part` is larger in epsilon or in delta.
  */
 export function subtractLoss(whole: PrivacyLoss, part: PrivacyLoss): PrivacyLoss {
   return {
@@ -121,45 +121,46 @@ export function subtractLoss(whole: PrivacyLoss, part: PrivacyLoss): PrivacyLoss
   }
 }
 
-/** Whether `part` is at most `whole`, in epsilon and in delta. */
+/** Tests if `part` is at most `whole`, in epsilon and in delta. */
 export function coversLoss(whole: PrivacyLoss, part: PrivacyLoss): boolean {
   return part.epsilonNano <= whole.epsilonNano && part.deltaAtto <= whole.deltaAtto
 }
 
-/** Epsilon as a number people read. */
+/** Epsilon as a number for display. */
 export function epsilonNumber(value: EpsilonNano): number {
   return numberFromDecimal(value, EPSILON_FRACTION_DIGITS)
 }
 
-/** Delta as a number people read. */
+/** Delta as a number for display. */
 export function deltaNumber(value: DeltaAtto): number {
   return numberFromDecimal(value, DELTA_FRACTION_DIGITS)
 }
 
-/** Rho as a number people read. */
+/** Rho as a number for display. */
 export function rhoNumber(value: RhoPico): number {
   return numberFromDecimal(value, RHO_FRACTION_DIGITS)
 }
 
-/** A loss as the pair of numbers people read. */
+/** A loss as a pair of numbers for display. */
 export function lossNumbers(loss: PrivacyLoss): { epsilon: number; delta: number } {
   return { epsilon: epsilonNumber(loss.epsilonNano), delta: deltaNumber(loss.deltaAtto) }
 }
 
 /**
- * What a loss between neighbours amounts to between datasets that are two steps apart: (2 epsilon, (1 + e^epsilon)
- * delta), rounded up. Group privacy; Dwork and Roth 2014, theorem 2.2, and for delta Vadhan 2017, lemma 2.2.
+ * Converts a loss between neighbours to the loss between datasets that are two steps apart: (2 epsilon, (1 +
+ * e^epsilon) delta), rounded up. Group privacy; Dwork and Roth 2014, theorem 2.2, and for delta Vadhan 2017, lemma
+ * 2.2.
  */
 export function lossOfTwoSteps({ epsilonNano: epsilon, deltaAtto: delta }: PrivacyLoss): PrivacyLoss {
   const doubled = epsilonNano(2n * epsilon)
   if (delta === 0n) return { epsilonNano: doubled, deltaAtto: delta }
-  // More than the last bits of two doubles and a power can be off.
+  // Exceeds the rounding errors of two doubles and a power.
   const second = Number(delta) * Math.exp(epsilonNumber(epsilon)) * (1 + 1e-12)
   const whole = second < Number(ONE_DELTA_ATTO) ? delta + BigInt(Math.ceil(second)) : ONE_DELTA_ATTO
   return { epsilonNano: doubled, deltaAtto: deltaAtto(whole > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : whole) }
 }
 
-/** What a loss between neighbours amounts to, at most, between datasets that differ by one row replaced. */
+/** Upper bound of the loss between datasets that differ by one replaced row, from the loss between neighbours. */
 export function lossOfReplacement(loss: PrivacyLoss, neighbours: Neighbours): PrivacyLoss {
   switch (neighbours) {
     case 'add-remove':

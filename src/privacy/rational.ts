@@ -1,15 +1,15 @@
-/** An exact positive or zero fraction in lowest terms; the denominator is at least 1. */
+/** Exact non-negative fraction in lowest terms; the denominator is at least 1. */
 export interface Rational {
   readonly numerator: bigint
   readonly denominator: bigint
 }
 
 /**
- * numerator / denominator in lowest terms.
+ * Reduces numerator / denominator to lowest terms.
  * @throws RangeError for a negative numerator or a denominator below 1.
  */
 export function rational(numerator: bigint, denominator: bigint): Rational {
-  if (numerator < 0n || denominator < 1n) throw new RangeError('a fraction of noise is not negative')
+  if (numerator < 0n || denominator < 1n) throw new RangeError('a fraction must not be negative')
   const divisor = greatestCommonDivisor(numerator, denominator)
   return { numerator: numerator / divisor, denominator: denominator / divisor }
 }
@@ -31,7 +31,7 @@ export function divideRoundingDown(dividend: bigint, divisor: bigint): bigint {
   return -divideRoundingUp(-dividend, divisor)
 }
 
-/** The double nearest to a fraction, to within one rounding of each part; for display and accuracy only. */
+/** Double nearest to a fraction, to within one rounding of each part; for display and accuracy only. */
 export function numberFromRational(value: Rational): number {
   return Number(value.numerator) / Number(value.denominator)
 }

@@ -1,6 +1,6 @@
 /**
- * Every reason for which Sotto turns a request away. The codes are part of the public interface: each has a
- * status and a title in `src/http/problem.ts` and an entry in `docs/problems.md`.
+ * Codes of all refusals. They are part of the public interface: each has a status and a title in
+ * `src/http/problem.ts` and an entry in `docs/problems.md`.
  */
 export type RefusalCode =
   | 'invalid-request'
@@ -32,18 +32,18 @@ export type RefusalCode =
   | 'session-dataset-changed'
   | 'unavailable'
 
-/** One rule that one field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
+/** A rule that a field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
 export interface FieldError {
   readonly field: string
   readonly rule: string
 }
 
-/** Public, machine-readable facts that go with a refusal, such as the cap and what was spent. */
+/** Public, machine-readable facts of a refusal, such as the cap and the spent amount. */
 export type RefusalFacts = Readonly<Record<string, string | number | Readonly<Record<string, number>>>>
 
 /**
- * A request turned away for a reason that depends only on the request, on public facts and on the ledger, never on
- * data. It costs nothing, and its text may be shown to the caller as it stands.
+ * Refuses a request for a reason that depends only on the request, on public facts and on the ledger, never on data.
+ * A refusal costs nothing, and its text may be shown to the caller.
  */
 export class Refusal extends Error {
   readonly code: RefusalCode
@@ -64,13 +64,13 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal that one field caused: the rule is both the detail and the field's error. */
+/** Creates a refusal caused by one field. The rule is both the detail and the field's error. */
 export function refuseField(code: RefusalCode, field: string, rule: string): Refusal {
   return new Refusal(code, `${field}: ${rule}`, [{ field, rule }])
 }
 
 /**
- * What a task gives; what it refuses is said of the field that it is a part of.
+ * Runs a task and prefixes the fields of its refusal.
  * @param prefix a dotted path, such as `queries.3`
  */
 export function withinField<Result>(prefix: string, task: () => Result): Result {

@@ -13,46 +13,46 @@ import {
 import { divideRoundingUp } from './rational.ts'
 
 /*
- * Between rho of zero-concentrated differential privacy and (epsilon, delta). Source: Canonne, Kamath, Steinke 2020, "The
- * Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), proposition 12 and corollary 13: a rho-zCDP mechanism is
- * (epsilon, delta)-differentially private where for some order alpha = 1 + a above 1
+ * Conversion between rho of zero-concentrated differential privacy and (epsilon, delta). Source: Canonne, Kamath,
+ * Steinke 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), proposition 12 and corollary 13:
+ * a rho-zCDP mechanism is (epsilon, delta)-differentially private if for some order alpha = 1 + a above 1
  *
  *   a (1 + a) rho + ln(1 / delta) <= a epsilon + ln(1 + a) + a ln(1 + 1 / a)
  *
- * Any order is a proof, so doubles may look for the one that says most: how far they err decides how tight a figure is,
- * not whether it holds. At that order the inequality is worked out in integers, each side rounded against us. Proof:
- * docs/proofs/zcdp-conversion.md.
+ * Any order is a proof, so floating-point arithmetic may search for the best order: its errors affect how tight a
+ * figure is, not whether it holds. At that order the inequality is evaluated in integers, each side rounded in the
+ * safe direction. Proof: docs/proofs/zcdp-conversion.md.
  */
 
-/** The largest rho that anything granted buys: what a ledger holds of it still is a 64-bit integer. */
+/** Largest rho that a grant buys. The ledger's amounts of it still fit into a 64-bit integer. */
 const LARGEST_RHO_PICO = rhoPico(1_000_000n * ONE_RHO_PICO)
 
 /** Both sides of the inequality are integer numbers of 2^-192. */
 const FRACTION_BITS = 192n
 
-/** Orders lie between 1 + 2^-64 and 1 + 2^64, so that a is an integer number of 2^-128, whichever double it is. */
+/** Orders lie between 1 + 2^-64 and 1 + 2^64, so that a is an integer number of 2^-128 for every double. */
 const EXCESS_BITS = 128n
 const LEAST_EXCESS = 2 ** -64
 const LARGEST_EXCESS = 2 ** 64
 
-/** An order at which the inequality is looked at. */
+/** An order at which the inequality is evaluated. */
 interface Order {
-  /** How far it is above 1, in units of 2^-128. */
+  /** Distance of the order from 1, in units of 2^-128. */
   readonly excess: bigint
   /** ln(1 + a) + a ln(1 + 1 / a), rounded down. */
   readonly gain: bigint
 }
 
 /**
- * The rho that a granted (epsilon, delta) buys: whatever is rho-zCDP has this guarantee. The largest that the conversion
- * allows, rounded down to 1e-12; nothing for a delta of 0, which no rho above 0 keeps; 1e6 at the most.
+ * Rho that a granted (epsilon, delta) buys: every rho-zCDP mechanism has this guarantee. It is the largest value that
+ * the conversion allows, rounded down to 1e-12; 0 for a delta of 0, which no rho above 0 guarantees; at most 1e6.
  */
 export function rhoBoughtBy({ epsilonNano, deltaAtto }: PrivacyLoss): RhoPico {
   if (deltaAtto === 0n) return rhoPico(0n)
   if (deltaAtto === ONE_DELTA_ATTO) return LARGEST_RHO_PICO
   const [epsilon, surprise] = [Number(epsilonNano) / 1e9, surpriseOf(deltaAtto)]
   const target = fromFraction(surprise)
-  // Where the derivative of what the inequality allows rho to be, as a function of a, is 0. It is so at one place.
+  // The derivative, with respect to a, of the rho that the inequality allows is 0 at exactly one place.
   const order = orderFrom(
     (a) => (a * a * (epsilon + Math.log1p(1 / a))) / (1 + 2 * a) + Math.log1p(a) >= target,
   )
@@ -62,13 +62,13 @@ export function rhoBoughtBy({ epsilonNano, deltaAtto }: PrivacyLoss): RhoPico {
   const bought = most / (excess * ((1n << EXCESS_BITS) + excess))
   const rho = bought > LARGEST_RHO_PICO ? LARGEST_RHO_PICO : rhoPico(bought)
   if (spentBy(order, rho) + surprise > allowedBy(order, epsilonNano) + gain)
-    throw new RangeError('the rho that was bought breaks the guarantee')
+    throw new RangeError('the rho that a grant buys must keep the guarantee')
   return rho
 }
 
 /**
- * The epsilon of what is rho-zCDP, at this delta: the smallest that the conversion gives, rounded up to 1e-9.
- * @throws RangeError for a delta of 0, where there is none unless rho is 0 too.
+ * Epsilon of a rho-zCDP mechanism at this delta: the smallest value that the conversion gives, rounded up to 1e-9.
+ * @throws RangeError for a delta of 0, unless rho is 0 too.
  */
 export function epsilonOfRho(rho: RhoPico, deltaAtto: DeltaAtto): EpsilonNano {
   if (rho === 0n || deltaAtto === ONE_DELTA_ATTO) return epsilonNano(0n)
@@ -81,7 +81,7 @@ export function epsilonOfRho(rho: RhoPico, deltaAtto: DeltaAtto): EpsilonNano {
   return epsilonNano(needed <= 0n ? 0n : divideRoundingUp(needed * ONE_EPSILON_NANO, unit))
 }
 
-/** The delta of what is rho-zCDP, at this epsilon: the smallest that the conversion gives, rounded up to 1e-18. */
+/** Delta of a rho-zCDP mechanism at this epsilon: the smallest value that the conversion gives, rounded up to 1e-18. */
 export function deltaOfRho(rho: RhoPico, epsilonNano: EpsilonNano): DeltaAtto {
   if (rho === 0n) return deltaAtto(0n)
   const [rhoNumber, epsilon] = [Number(rho) / 1e12, Number(epsilonNano) / 1e9]
@@ -112,7 +112,7 @@ function surpriseOf(delta: DeltaAtto): bigint {
   return logarithm(ONE_DELTA_ATTO, delta) + LOGARITHM_ERROR
 }
 
-/** The order from which on a condition holds that once true stays true, to within a rounding of its excess. */
+/** Smallest order at which a monotone condition holds, to within a rounding of its excess. */
 function orderFrom(isFarEnough: (excess: number) => boolean): Order {
   let [below, enough] = [LEAST_EXCESS, LARGEST_EXCESS]
   for (;;) {
@@ -126,7 +126,10 @@ function orderFrom(isFarEnough: (excess: number) => boolean): Order {
   return { excess, gain }
 }
 
-/** How much {@link logarithm} may be too low: below 65 figures of {@link twiceArtanh}, each less than 140 too low. */
+/**
+ * Bound on the error by which {@link logarithm} is too low: fewer than 65 values of {@link twiceArtanh}, each less
+ * than 140 too low.
+ */
 const LOGARITHM_ERROR = 1n << 14n
 
 /** ln(numerator / denominator) of a fraction from 1 to 2^65, rounded down: never too high. */
@@ -137,7 +140,9 @@ function logarithm(numerator: bigint, denominator: bigint): bigint {
   return doublings * LOGARITHM_OF_TWO + twiceArtanh(numerator - power, numerator + power)
 }
 
-/** 2 artanh(numerator / denominator), which is ln((1 + z) / (1 - z)), for a fraction z from 0 to 1/3; never too high. */
+/**
+ * 2 artanh(numerator / denominator), which is ln((1 + z) / (1 - z)), for a fraction z from 0 to 1/3; never too high.
+ */
 function twiceArtanh(numerator: bigint, denominator: bigint): bigint {
   const ratio = (numerator << FRACTION_BITS) / denominator
   const square = (ratio * ratio) >> FRACTION_BITS

@@ -10,18 +10,19 @@ import type { Sensitivity } from './sensitivity.ts'
  */
 
 /**
- * The floating-point errors of a rho from {@link entryRho} are below this times its epsilon: 64 roundings of a double,
- * of which there are fewer than 30.
+ * Bound on the floating-point errors of a rho from {@link entryRho}, relative to its epsilon: 64 roundings of a
+ * double. Fewer than 30 occur.
  */
 const ROUNDING = 2 ** -47
 
 /**
- * The least rho of discrete Laplace noise on every entry of an integer vector, rounded up.
+ * Least rho of discrete Laplace noise on every entry of an integer vector, rounded up.
  *
  * For one entry that moves by D, with epsilon = D / scale and x = 1 / scale, the least rho is the Kullback-Leibler
- * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (docs/proofs/zero-concentrated.md; Harrison and Manurangsi 2025,
- * arXiv 2510.25746, state tight bounds for this law too). It is convex in D, so of all vectors within L1 and L-infinity
- * the worst has as many entries of L-infinity as L1 allows, and one for the rest. It is below the epsilon, L1 / scale.
+ * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (docs/proofs/zero-concentrated.md; Harrison and Manurangsi
+ * 2025, arXiv 2510.25746, also state tight bounds for this distribution). It is convex in D, so of all vectors within
+ * L1 and L-infinity the worst has as many entries of L-infinity as L1 allows, and one entry for the rest. It is below
+ * the epsilon, L1 / scale.
  *
  * @param scale in the unit of the sensitivity, above 0.
  * @throws RangeError for a scale of 0, or an L-infinity of 0 under an L1 above 0.
@@ -35,35 +36,35 @@ export function discreteLaplaceRho(scale: Rational, { l1, lInfinity }: Sensitivi
     Number(l1 / lInfinity) * entryRho(epsilonOf(lInfinity), reciprocal) +
     entryRho(epsilonOf(l1 % lInfinity), reciprocal)
   const safe = BigInt(Math.ceil((rho + epsilonOf(l1) * ROUNDING) * Number(ONE_RHO_PICO)))
-  // What is added for roundings must not carry it past the epsilon, which it comes close to where that is large.
+  // The allowance for rounding must not raise the result above the epsilon, which it approaches for large epsilon.
   return lesser(safe, divideRoundingUp(l1 * scale.denominator * ONE_RHO_PICO, scale.numerator))
 }
 
-/** Of an entry that moves by `epsilon` scales, where a unit is `reciprocal` scales: at most epsilon. */
+/** Rho of an entry that moves by `epsilon` scales, where a unit is `reciprocal` scales; at most epsilon. */
 function entryRho(epsilon: number, reciprocal: number): number {
   return epsilon + (reciprocal / Math.sinh(reciprocal)) * Math.expm1(-epsilon)
 }
 
 /**
- * The rho of discrete Gaussian noise on every entry of an integer vector: L2^2 / (2 sigma^2), exact, rounded up. Source:
- * Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), theorem 4 and its
- * multivariate form; it holds for whole shifts and every sigma.
+ * Rho of discrete Gaussian noise on every entry of an integer vector: L2^2 / (2 sigma^2), exact, rounded up. Source:
+ * Canonne, Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), theorem 4 and
+ * its multivariate form. It holds for integer shifts and every sigma.
  *
  * @param sigma in the unit of the sensitivity.
  * @throws RangeError for a sigma below 1.
  */
 export function discreteGaussianRho(sigma: bigint, { l2Squared }: Sensitivity): RhoPico {
-  if (sigma < 1n) throw new RangeError('the sigma of noise is at least 1')
+  if (sigma < 1n) throw new RangeError('sigma must be at least 1')
   return rhoPico(divideRoundingUp(l2Squared * ONE_RHO_PICO, 2n * sigma * sigma))
 }
 
 /**
- * The least rho that covers every mechanism of this pure epsilon, rounded up: epsilon tanh(epsilon / 2), which is that
- * of randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: docs/proofs/zero-concentrated.md;
- * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 / 2
- * of Bun and Steinke 2016, proposition 1.4.
+ * Least rho that covers every mechanism of this pure epsilon, rounded up: epsilon tanh(epsilon / 2), the rho of
+ * randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: docs/proofs/zero-concentrated.md;
+ * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 /
+ * 2 of Bun and Steinke 2016, proposition 1.4.
  *
- * @param rounds of so many mechanisms together, each at an equal part of the epsilon, at least 1.
+ * @param rounds number of mechanisms together, each at an equal part of the epsilon; at least 1.
  */
 export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
   if (epsilonNano === 0n) return rhoPico(0n)
@@ -72,13 +73,13 @@ export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
 }
 
 /**
- * A rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
- * ("epsilon-bounded range", as the exponential mechanism has it), rounded up: epsilon^2 / 8, exact (Cesar and Rogers
- * 2021, "Bounding, Concentrating, and Truncating", arXiv 2004.07223, lemma 3.4), or {@link pureRho} where that is less,
- * at an epsilon of 8 and more: the interval contains 0, so epsilon bounds every loss. Proof:
+ * Rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
+ * ("epsilon-bounded range", as for the exponential mechanism), rounded up: epsilon^2 / 8, exact (Cesar and Rogers
+ * 2021, "Bounding, Concentrating, and Truncating", arXiv 2004.07223, lemma 3.4), or {@link pureRho} where that is
+ * less, at an epsilon of 8 and more: the interval contains 0, so epsilon bounds every loss. Proof:
  * docs/proofs/zero-concentrated.md.
  *
- * @param rounds of so many mechanisms together, each at an equal part of the epsilon, at least 1.
+ * @param rounds number of mechanisms together, each at an equal part of the epsilon; at least 1.
  */
 export function boundedRangeRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
   const square = epsilonNano * epsilonNano * ONE_RHO_PICO
