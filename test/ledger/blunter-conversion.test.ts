@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { eventAmount, eventLoss } from '../../src/ledger/event.ts'
 import { amountBoughtBy } from '../../src/privacy/accounting.ts'
-import { type Load, type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type Load, type SourceChange, withChangedSource } from '../changed-source.ts'
 import { chain } from './every-kind.ts'
 import type { VerificationSource } from './forgeries.ts'
 import { placeInMemory, type StoreSource } from './places.ts'
@@ -56,9 +56,9 @@ async function expectCapBelieved(load: Load): Promise<void> {
 }
 
 describe('where the grants together are converted into less than the cap that was granted before', () => {
-  it('the cap stays', () => withSourceCopy([BLUNTER], {}, expectCapStays))
+  it('the cap stays', () => withChangedSource([BLUNTER], {}, expectCapStays))
   it('verification believes that it stayed, and no more', () =>
-    withSourceCopy([BLUNTER], {}, expectCapBelieved))
+    withChangedSource([BLUNTER], {}, expectCapBelieved))
 
   it('(and (1, 0.000001) buys just that, by the conversion there is)', () => {
     expect(amountBoughtBy('zcdp', loss('1', '0.000001'))).toEqual(CAP)
@@ -93,7 +93,7 @@ describe('where the grants together are converted into less than the cap that wa
       dies: expectCapBelieved,
     },
   ])('$bug: a mutant that dies', async ({ change, dies }) => {
-    const died = withSourceCopy([BLUNTER, change], {}, (load) =>
+    const died = withChangedSource([BLUNTER, change], {}, (load) =>
       dies(load).then(
         () => false,
         () => true,

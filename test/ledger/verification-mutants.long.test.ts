@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
+import { selectMutants } from '../select-mutants.ts'
 import { VERIFICATION_LAWS, type VerificationSource } from './forgeries.ts'
 
 interface Mutant extends SourceChange {
@@ -257,14 +258,17 @@ async function brokenVerificationLaw(source: VerificationSource): Promise<string
 }
 
 const verificationLawBrokenBy = (changes: readonly SourceChange[]) =>
-  withSourceCopy(changes, {}, async (load) => brokenVerificationLaw(await load('ledger/verification.ts')))
+  withChangedSource(changes, {}, async (load) => brokenVerificationLaw(await load('ledger/verification.ts')))
 
 describe('every mutant of verification finds too little, or too much', () => {
   it('and the source as it is does neither', async () => {
     expect(await verificationLawBrokenBy([])).toBeUndefined()
   })
 
-  it.each(VERIFICATION_MUTANTS)('$bug ($file)', async (mutant) => {
-    expect(await verificationLawBrokenBy([mutant])).toBeDefined()
-  })
+  it.each(selectMutants(import.meta.dirname, VERIFICATION_MUTANTS, ({ file }) => [file]))(
+    '$bug ($file)',
+    async (mutant) => {
+      expect(await verificationLawBrokenBy([mutant])).toBeDefined()
+    },
+  )
 })

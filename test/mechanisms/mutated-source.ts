@@ -1,4 +1,4 @@
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 
 /** A change to the one file that is imported. */
 export type Mutation = Omit<SourceChange, 'file'>
@@ -16,7 +16,7 @@ export function importMechanism<Module>(
   standIns: Readonly<Record<string, string>> = {},
 ): Promise<Module> {
   const file = (of: string) => `mechanisms/${of}.ts`
-  return withSourceCopy(
+  return withChangedSource(
     mutations.map((mutation) => ({ ...mutation, file: file(name) })),
     Object.fromEntries(Object.entries(standIns).map(([replaced, text]) => [file(replaced), text])),
     (load) => load<Module>(file(name)),

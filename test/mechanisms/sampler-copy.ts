@@ -1,4 +1,4 @@
-import { withSourceCopy } from '../source-copy.ts'
+import { withChangedSource } from '../changed-source.ts'
 
 /** The modules that the exact tests look at. */
 export interface Samplers {
@@ -46,7 +46,7 @@ export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
  */
 export async function importSamplers(mutation?: Mutation): Promise<Samplers> {
   const changes = mutation === undefined ? [] : [{ ...mutation, file: `mechanisms/${mutation.file}` }]
-  return withSourceCopy(changes, { 'mechanisms/samplers/bernoulli.ts': FLIPPED_COINS }, async (load) => ({
+  return withChangedSource(changes, { 'mechanisms/samplers/bernoulli.ts': FLIPPED_COINS }, async (load) => ({
     uniform: await load('mechanisms/samplers/uniform-integers.ts'),
     coins: await load('mechanisms/samplers/bernoulli-as-it-is.ts'),
     laplace: await load('mechanisms/samplers/discrete-laplace.ts'),

@@ -6,8 +6,8 @@ import { openDuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import type { Predicate } from '../../src/planner/aggregate.ts'
 import * as asItIs from '../../src/planner/disjoint.ts'
 import { planPredicate } from '../../src/planner/predicate.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { column, datasetOf, temporaryFolder, withDuckDb } from '../engines/fixture.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import { people } from './people.ts'
 import {
   overlapInTruth,
@@ -473,7 +473,7 @@ describe('a wrong version', () => {
   ]
 
   const found = (changes: readonly SourceChange[]) =>
-    withSourceCopy(changes, {}, async (load) => {
+    withChangedSource(changes, {}, async (load) => {
       const copy = await load<typeof asItIs>('planner/disjoint.ts')
       const disjoint = pairs.filter(({ pair }) => copy.areDisjoint(...pair, small))
       return {

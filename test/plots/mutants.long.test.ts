@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Plot, Theme } from '../../src/plots/plot.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
+import { selectMutants } from '../select-mutants.ts'
 import { flawsOf } from './flaws.ts'
 import {
   comparisonPlot,
@@ -244,13 +245,16 @@ const mutants: readonly Mutant[] = [
   },
 ]
 
-test.each(mutants)('$what: seen', async ({ plot, theme = 'light', flaw, file, ...change }) => {
-  if (plot === undefined) throw new Error('no such sample')
-  const mutation = { ...change, file: `plots/${file}` }
-  const svg = await withSourceCopy([mutation], {}, async (load) => {
-    const { drawPlot } = await load<typeof import('../../src/plots/draw.ts')>('plots/draw.ts')
-    return drawPlot(plot, theme)
-  })
-  const flaws = flawsOf(svg, plot, theme)
-  expect(flaws.join('\n')).toMatch(flaw)
-})
+test.each(selectMutants(import.meta.dirname, mutants, ({ file }) => [`plots/${file}`]))(
+  '$what: seen',
+  async ({ plot, theme = 'light', flaw, file, ...change }) => {
+    if (plot === undefined) throw new Error('no such sample')
+    const mutation = { ...change, file: `plots/${file}` }
+    const svg = await withChangedSource([mutation], {}, async (load) => {
+      const { drawPlot } = await load<typeof import('../../src/plots/draw.ts')>('plots/draw.ts')
+      return drawPlot(plot, theme)
+    })
+    const flaws = flawsOf(svg, plot, theme)
+    expect(flaws.join('\n')).toMatch(flaw)
+  },
+)

@@ -6,7 +6,7 @@ import type { Accounting, Amount } from '../../src/privacy/accounting.ts'
 import { epsilonNumber, rhoNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { planner } from './examination.ts'
 import { lawOf, observe, spentOn } from './laws.ts'
 import { RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
@@ -255,7 +255,7 @@ const MISTAKES: readonly {
 ]
 
 test.each(MISTAKES)('$mistake: seen by the joint law', async ({ change, neighbours }) => {
-  await withSourceCopy([change], {}, async (load) => {
+  await withChangedSource([change], {}, async (load) => {
     const { planBatch } = await load<typeof asItIs>('planner/batch.ts')
     for (const kind of neighbours) {
       const shares = COUNTS.map(

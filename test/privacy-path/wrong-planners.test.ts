@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { plan } from '../../src/planner/plan.ts'
 import { epsilonFromWire } from '../../src/privacy/loss.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { examine, pairsFor, planner } from './examination.ts'
 import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
@@ -11,7 +11,7 @@ import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
  */
 
 const importPlanner = (changes: readonly SourceChange[]): Promise<typeof plan> =>
-  withSourceCopy(changes, {}, async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan)
+  withChangedSource(changes, {}, async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan)
 
 const SUM: Wire = { kind: 'sum', column: 'Age' }
 const HISTOGRAM: Wire = { kind: 'histogram', column: 'Sex' }

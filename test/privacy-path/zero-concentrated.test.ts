@@ -10,8 +10,8 @@ import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { NO_LOSS, rhoNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
 import { pairsFor, planner } from './examination.ts'
 import { type Law, lawOf, noisyMaxLogMass, observe, selections } from './laws.ts'
 import { isTight, RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
@@ -339,7 +339,7 @@ describe('a price in rho with a mistake is seen', () => {
   })
 
   function importPlanner(changes: readonly SourceChange[]): Promise<typeof plan> {
-    return withSourceCopy(
+    return withChangedSource(
       changes,
       {},
       async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan,

@@ -16,8 +16,8 @@ import {
   rhoPico,
 } from '../../src/privacy/loss.ts'
 import * as asItIs from '../../src/privacy/zcdp-conversion.ts'
+import { withChangedSource } from '../changed-source.ts'
 import { integersOfEverySize } from '../mechanisms/support.ts'
-import { withSourceCopy } from '../source-copy.ts'
 
 const { deltaOfRho, epsilonOfRho, rhoBoughtBy } = asItIs
 
@@ -281,7 +281,7 @@ it('logarithms are never too high, and no lower than is made up for', async () =
     readonly logarithm: (numerator: bigint, denominator: bigint) => bigint
     readonly LOGARITHM_ERROR: bigint
   }
-  await withSourceCopy(open, {}, async (load) => {
+  await withChangedSource(open, {}, async (load) => {
     const { logarithm, LOGARITHM_ERROR } = await load<Opened>('privacy/zcdp-conversion.ts')
     for (const [numerator, denominator, floor] of LOGARITHMS) {
       const found = logarithm(numerator, denominator)
@@ -334,14 +334,14 @@ describe('a conversion with a mistake is seen', () => {
     ['powers of 2 not counted', 'doublings * LOGARITHM_OF_TWO', '0n * LOGARITHM_OF_TWO'],
   ])('%s', async (_, find, replace) => {
     const file = 'privacy/zcdp-conversion.ts'
-    const found = await withSourceCopy([{ file, find, replace }], {}, async (load) =>
+    const found = await withChangedSource([{ file, find, replace }], {}, async (load) =>
       mistakes(await load<typeof asItIs>(file)),
     )
     expect(found).not.toEqual([])
   })
 
   it('and a copy without one is not', async () => {
-    const found = await withSourceCopy([], {}, async (load) =>
+    const found = await withChangedSource([], {}, async (load) =>
       mistakes(await load<typeof asItIs>('privacy/zcdp-conversion.ts')),
     )
     expect(found).toEqual([])

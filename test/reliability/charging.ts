@@ -18,9 +18,10 @@ import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ledger } from '../../src/ledger/ledger.ts'
+import { withChangedSource } from '../changed-source.ts'
 import { budgetFor, type ChargingOptions, keyOf, questionOf } from './questions.ts'
 
-const [, , module = '', url = '', json = ''] = process.argv
+const [, , url = '', json = ''] = process.argv
 const options: ChargingOptions = JSON.parse(json)
 const { dataset, run, questions, capacity, lanes, leaseMs, persistent, answerLength } = options
 const RETRY_MS = 20
@@ -86,7 +87,9 @@ async function attempt(ledger: Ledger, key: string): Promise<boolean> {
 }
 
 try {
-  const { openLedger }: typeof import('../../src/ledger/open.ts') = await import(module)
+  const { openLedger } = await withChangedSource(options.changes, {}, (load) =>
+    load<typeof import('../../src/ledger/open.ts')>('ledger/open.ts'),
+  )
   const ledger = await persisting(() => openLedger({ url }))
   let last = 0
   const lane = async () => {

@@ -4,9 +4,6 @@ import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import type { ChargingOptions } from './questions.ts'
 
-/** The module that opens the ledger as it is. */
-export const OPEN_MODULE = new URL('../../src/ledger/open.ts', import.meta.url).href
-
 const SCRIPT = new URL('./charging.ts', import.meta.url).pathname
 
 /** A charging process. */
@@ -27,19 +24,12 @@ export interface ChargingStart extends Partial<ChargingOptions> {
   readonly url: string
   readonly dataset: string
   readonly run: string
-  /** Opens the ledger; left out: as it is. */
-  readonly module?: string
   /** Commands that the process is started with, such as a tracer's. */
   readonly under?: readonly string[]
 }
 
 /** Start `charging.ts` as a process of its own, gone with the test at the latest. */
-export function startCharging({
-  url,
-  module = OPEN_MODULE,
-  under = [],
-  ...options
-}: ChargingStart): Charging {
+export function startCharging({ url, under = [], ...options }: ChargingStart): Charging {
   const all: ChargingOptions = {
     questions: 1_000_000,
     capacity: 1_000_000,
@@ -47,9 +37,10 @@ export function startCharging({
     leaseMs: 60_000,
     persistent: false,
     answerLength: 32,
+    changes: [],
     ...options,
   }
-  const [command = '', ...args] = [...under, process.execPath, SCRIPT, module, url, JSON.stringify(all)]
+  const [command = '', ...args] = [...under, process.execPath, SCRIPT, url, JSON.stringify(all)]
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], env: {} })
   onTestFinished(() => {
     child.kill('SIGKILL')

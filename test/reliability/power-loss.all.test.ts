@@ -2,14 +2,13 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
-import { withSourceCopy } from '../source-copy.ts'
+import type { SourceChange } from '../changed-source.ts'
 import { type Counts, expectNothingLost } from './books.ts'
-import { OPEN_MODULE, startCharging, whatWasHeard } from './children.ts'
+import { startCharging, whatWasHeard } from './children.ts'
 import { temporaryFolder } from './folders.ts'
 import { afterPowerLoss, type Files, STEP_CALLS, stepsOf } from './power-loss.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 import { titled, tracedUnder, whyNotTraced } from './tracing.ts'
-import { moduleOfCopy, OPENING } from './variants.ts'
 
 const untraced = whyNotTraced()
 
@@ -20,7 +19,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
   test('whatever a disk keeps of what was not flushed, nothing acknowledged is lost', async () => {
     const random = chance('power loss')
     const counted = roundCounter('losses of power on SQLite')
-    await livesAndDeaths(OPEN_MODULE, random, roundCount(2), (counts) => counted.add(counts))
+    await livesAndDeaths([], random, roundCount(2), (counts) => counted.add(counts))
     expect(counted.of('acknowledged')).toBeGreaterThan(0)
     expect(counted.of('interrupted')).toBeGreaterThan(0)
   }, 1_200_000)
@@ -33,9 +32,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
       find: 'PRAGMA wal_autocheckpoint = 16000',
       replace: 'PRAGMA wal_autocheckpoint = 12',
     }
-    await withSourceCopy([OPENING, often], {}, async (load) => {
-      await livesAndDeaths(await moduleOfCopy(load), random, roundCount(2), (counts) => counted.add(counts))
-    })
+    await livesAndDeaths([often], random, roundCount(2), (counts) => counted.add(counts))
     expect(counted.of('acknowledged')).toBeGreaterThan(0)
   }, 1_200_000)
 
@@ -56,19 +53,19 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
     ],
   ] as const)('it would find a ledger that %s', async ([, find, replace, findCheck, replaceCheck]) => {
     const file = 'ledger/sqlite/schema.ts'
-    const changes = [OPENING, { file, find, replace }, { file, find: findCheck, replace: replaceCheck }]
-    await withSourceCopy(changes, {}, async (load) => {
-      const module = await moduleOfCopy(load)
-      await expect(
-        livesAndDeaths(module, chance(`power loss, ${replace}`), 50, () => undefined),
-      ).rejects.toThrow(/acknowledged|malformed|paid for|verification of|answer|events of/)
-    })
+    const changes = [
+      { file, find, replace },
+      { file, find: findCheck, replace: replaceCheck },
+    ]
+    await expect(
+      livesAndDeaths(changes, chance(`power loss, ${replace}`), 50, () => undefined),
+    ).rejects.toThrow(/acknowledged|malformed|paid for|verification of|answer|events of/)
   })
 })
 
 /** Let a ledger live, losing power again and again, and look after each loss what is left. */
 async function livesAndDeaths(
-  module: string,
+  changes: readonly SourceChange[],
   random: Chance,
   rounds: number,
   add: (counts: Counts & { rounds: number }) => void,
@@ -83,7 +80,7 @@ async function livesAndDeaths(
       lay(directory, files)
       const trace = path.join(folder, 'trace')
       const under = tracedUnder({ trace, calls: STEP_CALLS, withBytes: true })
-      const options = { url, module, dataset: 'census', run: `life-${life}`, under }
+      const options = { url, changes, dataset: 'census', run: `life-${life}`, under }
       const charging = startCharging({
         ...options,
         questions: 4 + random.below(8),

@@ -1,5 +1,6 @@
 import type { ChargeRequest, NewBudget } from '../../src/ledger/ledger.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
+import type { SourceChange } from '../changed-source.ts'
 
 /** What a charging process does. */
 export interface ChargingOptions {
@@ -17,6 +18,8 @@ export interface ChargingOptions {
   readonly persistent: boolean
   /** In hexadecimal digits, an even number. */
   readonly answerLength: number
+  /** Changes to the source of the ledger. */
+  readonly changes: readonly SourceChange[]
 }
 
 /** Two units of loss, so that a mistake in either shows. */

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
-import { type SourceChange, withSourceCopy } from '../source-copy.ts'
+import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { expectNothingLost } from './books.ts'
 import { type Heard, startCharging, whatWasHeard } from './children.ts'
 import { temporaryLedger } from './folders.ts'
 import { budgetFor, keyOf, questionOf } from './questions.ts'
 import { chance } from './rounds.ts'
-import { moduleOfCopy, OPENING } from './variants.ts'
 
 /** Ledgers with one mistake each, and what the check after a kill has to say of it. */
 const MISTAKES: readonly { readonly what: string; readonly change: SourceChange; readonly found: RegExp }[] =
@@ -63,30 +62,27 @@ test.for(MISTAKES)(
   'the check after kill -9 finds a ledger with this mistake: $what',
   async ({ what, change, found }) => {
     const random = chance(what)
-    await withSourceCopy([OPENING, change], {}, async (load) => {
-      const module = await moduleOfCopy(load)
-      const killAgainAndAgain = async () => {
-        for (let round = 1; round <= 10; round += 1) {
-          const url = temporaryLedger()
-          const { child, lines, said, ended } = startCharging({
-            url,
-            module,
-            dataset: 'census',
-            run: 'killed',
-          })
-          await said(100 + random.below(200))
-          child.kill('SIGKILL')
-          await ended
-          const ledger = await openLedger({ url })
-          try {
-            await expectNothingLost(ledger, 'census', whatWasHeard(lines))
-          } finally {
-            await ledger.close()
-          }
+    const killAgainAndAgain = async () => {
+      for (let round = 1; round <= 10; round += 1) {
+        const url = temporaryLedger()
+        const { child, lines, said, ended } = startCharging({
+          url,
+          changes: [change],
+          dataset: 'census',
+          run: 'killed',
+        })
+        await said(100 + random.below(200))
+        child.kill('SIGKILL')
+        await ended
+        const ledger = await openLedger({ url })
+        try {
+          await expectNothingLost(ledger, 'census', whatWasHeard(lines))
+        } finally {
+          await ledger.close()
         }
       }
-      await expect(killAgainAndAgain()).rejects.toThrow(found)
-    })
+    }
+    await expect(killAgainAndAgain()).rejects.toThrow(found)
   },
 )
 
@@ -125,7 +121,7 @@ test.for([
 ])('the check finds a ledger that recovers with this mistake: $what', async ({ change, found }) => {
   const url = temporaryLedger()
   const heard = await interruptedCharges(url)
-  await withSourceCopy([change], {}, async (load) => {
+  await withChangedSource([change], {}, async (load) => {
     const { openLedger: open } = await load<typeof import('../../src/ledger/open.ts')>('ledger/open.ts')
     const ledger = await open({ url })
     try {

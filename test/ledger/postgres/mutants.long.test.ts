@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import { type SourceChange, withChangedSource } from '../../changed-source.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
-import { type SourceChange, withSourceCopy } from '../../source-copy.ts'
+import { selectMutants } from '../../select-mutants.ts'
 import { brokenLaw } from '../broken-law.ts'
 import { openRacetrack, RACES } from '../races.ts'
 import { placeOnPostgres } from '../stores.ts'
@@ -321,6 +322,9 @@ const RACE_MUTANTS: readonly Mutant[] = [
   ),
 ]
 
+const selected = (mutants: readonly Mutant[]) =>
+  selectMutants(import.meta.dirname, mutants, ({ changes }) => changes.map(({ file }) => file))
+
 const installed = postgresBinaries() !== undefined
 const title = 'every mutant of the store in PostgreSQL'
 describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
@@ -334,7 +338,7 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
     changes: readonly SourceChange[],
     use: (open: typeof openPostgresLedger, url: string) => Promise<Result>,
   ) =>
-    withSourceCopy(changes, {}, async (load) => {
+    withChangedSource(changes, {}, async (load) => {
       const source = await load<{ readonly openPostgresLedger: typeof openPostgresLedger }>(
         'ledger/postgres/ledger.ts',
       )
@@ -354,12 +358,12 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
       ).toBeUndefined()
     })
 
-    it.each(MUTANTS)('$bug', async ({ changes, law }) => {
+    it.each(selected(MUTANTS))('$bug', async ({ changes, law }) => {
       expect(await brokenBy(changes, [law])).toBe(law)
     })
   })
 
-  it.each(RACE_MUTANTS)('ends a race of two replicas otherwise: $bug', async ({ changes, law }) => {
+  it.each(selected(RACE_MUTANTS))('ends a race of two replicas otherwise: $bug', async ({ changes, law }) => {
     const race = RACES.find(({ name }) => name === law)
     if (race === undefined) throw new Error(`there is no race "${law}"`)
     await withMutant(changes, async (open, url) => {

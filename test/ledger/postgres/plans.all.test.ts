@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chargeId } from '../../../src/ledger/canonical.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
+import { withChangedSource } from '../../changed-source.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
-import { withSourceCopy } from '../../source-copy.ts'
 import type { OpenLedger } from '../races.ts'
 import { SESSION } from '../session-laws.ts'
 import { loss, question, summed } from '../support.ts'
@@ -157,7 +157,7 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
       found: 'FROM sotto.budgets',
     },
   ])('and one that $what is found', async ({ change, found }) => {
-    await withSourceCopy([change], {}, async (load) => {
+    await withChangedSource([change], {}, async (load) => {
       const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres/ledger.ts')
       const { steps } = await stepsThatReadMuch(source.openPostgresLedger)
       expect(steps.map(({ statement }) => statement).join()).toContain(found)
