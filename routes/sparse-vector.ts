@@ -15,7 +15,7 @@ import {
 } from '../schemas/sparse-vector.ts'
 import type { KeyRing } from '../src/access/keys.ts'
 import type { AnswerDependencies } from '../src/answers/answer.ts'
-import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/sparse-vector.ts'
+import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'

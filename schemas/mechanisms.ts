@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { DEFAULT_CONFIDENCE } from '../src/privacy/confidence.ts'
-import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 
 /** The most statistics that are compared in one call; it bounds the answer. */
 export const MAX_COMPARED_STATISTICS = 1_000

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { DEFAULT_CONFIDENCE } from '../src/privacy/confidence.ts'
-import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 import { columnName } from './dataset.ts'
 
 /** How deep a predicate may be nested. */

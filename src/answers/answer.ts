@@ -21,6 +21,7 @@ import {
   inFlight,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
+import { AnswerFailure, errorClassOf } from './failure.ts'
 import { release } from './release.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -61,19 +62,6 @@ export interface Answer {
   readonly body: string
   /** True if the request had been answered before. */
   readonly replayed: boolean
-}
-
-/** Failure of a query after its charge. Only the error class is kept for the log; messages may contain data. */
-export class AnswerFailure extends Error {
-  readonly chargeId: string
-  readonly errorClass: string
-
-  constructor(chargeId: string, errorClass: string) {
-    super('the query was charged and could not be completed')
-    this.name = 'AnswerFailure'
-    this.chargeId = chargeId
-    this.errorClass = errorClass
-  }
 }
 
 /**
@@ -154,7 +142,7 @@ async function answerUnderCharge(
   } catch (error) {
     // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
     await ledger.recordFailure(charged.id, charged.attempt).catch(() => undefined)
-    throw new AnswerFailure(charged.id, error instanceof Error ? error.name : 'unknown')
+    throw new AnswerFailure(charged.id, errorClassOf(error))
   }
   // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
   throw inFlight(dependencies.leaseMs)

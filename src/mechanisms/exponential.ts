@@ -13,8 +13,7 @@ import type { Mechanism } from './contract.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from './preconditions.ts'
 import { bernoulliExpUnbounded } from './samplers/bernoulli-unbounded.ts'
 import { exponentialBounds, shiftRoundingUp } from './samplers/exponential-bounds.ts'
-import { untilAccepted } from './samplers/rejection.ts'
-import type { UniformSource } from './samplers/uniform-source.ts'
+import { type UniformSource, untilAccepted } from './samplers/uniform-source.ts'
 
 /**
  * The exponential mechanism: one of many outcomes, each with a probability that falls exponentially with its distance

@@ -3,9 +3,9 @@ import { calibrateGeometric } from '../mechanisms/geometric.ts'
 import { calibrateLaplace } from '../mechanisms/laplace.ts'
 import type { GaussianCalibration, Measurement, MechanismName } from '../mechanisms/measurement.ts'
 import { accuracy, zeroConcentratedMap } from '../mechanisms/mechanism.ts'
-import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
   addLoss,
+  DEFAULT_CONFIDENCE,
   type DeltaAtto,
   type EpsilonNano,
   epsilonNano,

@@ -1,8 +1,8 @@
 import type { Query } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import type { MechanismName } from '../mechanisms/measurement.ts'
-import { DEFAULT_CONFIDENCE } from '../privacy/confidence.ts'
 import {
+  DEFAULT_CONFIDENCE,
   type DeltaAtto,
   deltaFromWire,
   type EpsilonNano,

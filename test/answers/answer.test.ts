@@ -5,13 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
-import {
-  type AnswerDependencies,
-  AnswerFailure,
-  answer,
-  answerBatch,
-  type Question,
-} from '../../src/answers/answer.ts'
+import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
+import { AnswerFailure } from '../../src/answers/failure.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'

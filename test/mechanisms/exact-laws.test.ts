@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
-import { untilAccepted } from '../../src/mechanisms/samplers/rejection.ts'
+import { untilAccepted } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
 import { EXACT_LAWS } from './exact-laws.ts'
 import { importSamplers, type Samplers } from './sampler-copy.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { previewSession } from '../../src/answers/sparse-vector.ts'
+import { previewSession } from '../../src/answers/session.ts'
 import type { SparseVectorMeasurement } from '../../src/mechanisms/sparse-vector.ts'
 import type { Aggregate } from '../../src/planner/aggregate.ts'
 import { planPredicate } from '../../src/planner/predicate.ts'

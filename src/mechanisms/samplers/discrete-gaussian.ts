@@ -7,8 +7,7 @@ import {
   bernoulliExpOfOne,
 } from './bernoulli.ts'
 import { laplaceAttemptInBigInts } from './discrete-laplace.ts'
-import { untilAccepted } from './rejection.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { type UniformSource, untilAccepted } from './uniform-source.ts'
 
 /*
  * The discrete Gaussian law on the integers: P(y) proportional to exp(-y^2 / (2 sigma^2)).

@@ -1,7 +1,6 @@
 import { numberFromRational, type Rational } from '../../privacy/rational.ts'
 import { bernoulliExp, bernoulliExpBig, bernoulliExpOfOne } from './bernoulli.ts'
-import { untilAccepted } from './rejection.ts'
-import type { UniformSource } from './uniform-source.ts'
+import { type UniformSource, untilAccepted } from './uniform-source.ts'
 
 /*
  * The discrete Laplace law on the integers, also called two-sided geometric: P(y) proportional to exp(-|y| / scale).

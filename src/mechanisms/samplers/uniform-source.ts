@@ -8,3 +8,13 @@ export interface UniformSource {
   /** A uniform integer in [0, bound). `bound` is at least 1. */
   belowBig(bound: bigint): bigint
 }
+
+/** Repeats an attempt from the start until it is not rejected. The result has the distribution of an accepted attempt. */
+export function untilAccepted<Result>(attempt: () => Result | undefined): () => Result {
+  return () => {
+    for (;;) {
+      const result = attempt()
+      if (result !== undefined) return result
+    }
+  }
+}

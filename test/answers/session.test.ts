@@ -9,17 +9,15 @@ import {
   sessionPreview,
   session as sessionSchema,
 } from '../../schemas/sparse-vector.ts'
-import { AnswerFailure } from '../../src/answers/answer.ts'
+import { AnswerFailure, QuestionFailure } from '../../src/answers/failure.ts'
 import {
   type Asking,
   createSparseVectorSessions,
   MOST_QUESTIONS,
   previewSession,
-  QuestionFailure,
   type SessionDependencies,
-  type SessionRequest,
   showSession,
-} from '../../src/answers/sparse-vector.ts'
+} from '../../src/answers/session.ts'
 import type { Dataset } from '../../src/catalog/dataset.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
@@ -33,6 +31,7 @@ import {
   sparseVectorMargin,
 } from '../../src/mechanisms/sparse-vector.ts'
 import type { Aggregate } from '../../src/planner/aggregate.ts'
+import type { SessionRequest } from '../../src/planner/session.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import { balancesOf, epsilonSpent } from '../balances.ts'
 import { people } from '../planner/people.ts'

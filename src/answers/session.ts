@@ -1,0 +1,317 @@
+import type { Dataset } from '../catalog/dataset.ts'
+import type { Engine } from '../engines/engine.ts'
+import { canonicalJson, sha256 } from '../ledger/canonical.ts'
+import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from '../ledger/ledger.ts'
+import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
+import type { Predicate } from '../planner/aggregate.ts'
+import { planPredicate } from '../planner/predicate.ts'
+import {
+  comparisonReport,
+  planSession,
+  priceOfSession,
+  type SessionPlan,
+  type SessionRequest,
+  sessionReport,
+  sessionUnderTerms,
+  termsOfSession,
+} from '../planner/session.ts'
+import { lossOfReplacement } from '../privacy/loss.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import type { Answer, AnswerDependencies, PreviewBalances, Suppositions } from './answer.ts'
+import {
+  charge,
+  describeDebit,
+  describePrice,
+  describeReceipt,
+  describeReplay,
+  inFlight,
+  keyOfRequest,
+  keyReused,
+} from './charge.ts'
+import { describeReleaseRisk } from './disclosure.ts'
+import { AnswerFailure, errorClassOf, QuestionFailure } from './failure.ts'
+
+/** Dependencies of sessions. */
+export interface SessionDependencies extends AnswerDependencies {
+  /** The dataset registered under an id, if any. */
+  readonly registered: (id: string) => Dataset | undefined
+}
+
+interface Caller {
+  readonly principal: string
+  /** Default: derived from the request, so that a repeat replays the answer. */
+  readonly idempotencyKey?: string
+  /** True once the client has disconnected. Checked before anything is charged or read, never after. */
+  readonly givenUp?: () => boolean
+}
+
+/** Request of one principal to open a session. */
+export interface Opening extends Caller {
+  readonly dataset: Dataset
+  readonly request: SessionRequest
+}
+
+/** Question to a session: does the number of rows that satisfy a predicate reach the threshold? */
+export interface Asking extends Caller {
+  readonly session: string
+  readonly where: Parameters<typeof planPredicate>[0]
+}
+
+/** Sessions of the sparse vector technique: one charge, then questions until the positives are used up. */
+export interface SparseVectorSessions {
+  /**
+   * Opens a session: makes the debit durable, draws the threshold's noise, makes it durable together with the answer, and
+   * returns the answer. No data is read.
+   * @throws Refusal before any debit, if the request is invalid or the budget is insufficient.
+   * @throws AnswerFailure after the debit. A repeat of the same request opens the session under the same charge.
+   */
+  open(opening: Opening): Promise<Answer>
+  /**
+   * Answers one question of a session, after all earlier questions of the same session: checks that the session is open,
+   * counts, compares with fresh noise, makes the answer durable, and returns it.
+   * @throws Refusal if the session is not the caller's or is used up, or its dataset has changed.
+   * @throws QuestionFailure if the question could not be answered.
+   */
+  ask(asking: Asking): Promise<Answer>
+}
+
+/** Creates the sessions of one process. */
+export function createSparseVectorSessions(dependencies: SessionDependencies): SparseVectorSessions {
+  const lastOf = new Map<string, Promise<unknown>>()
+
+  /** Runs the tasks of each session one after the other, because a question depends on the number of earlier positives. */
+  function inTurn<Result>(session: string, task: () => Promise<Result>): Promise<Result> {
+    const result = (lastOf.get(session) ?? Promise.resolve()).then(task)
+    const settled = result
+      .catch(() => undefined)
+      .then(() => {
+        if (lastOf.get(session) === settled) lastOf.delete(session)
+      })
+    lastOf.set(session, settled)
+    return result
+  }
+
+  return {
+    open: (opening) => open(dependencies, opening),
+    async ask(asking) {
+      const session = await requireSession(dependencies.ledger, asking.principal, asking.session)
+      return inTurn(session.id, () => ask(dependencies, session, asking))
+    },
+  }
+}
+
+async function open(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
+  const { ledger, noiseSource, leaseMs } = dependencies
+  const { dataset, request, principal, idempotencyKey } = opening
+  const planned = planSession(request, dataset)
+  requireWaiting(opening)
+  const outcome = await charge(dependencies, {
+    principal,
+    dataset,
+    request: { sparseVector: request },
+    price: priceOfSession(planned),
+    // A session belongs to one analyst: another analyst's questions would use up its positives.
+    sharing: false,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  })
+  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
+  if (outcome.kind === 'shared') throw new Error('a session is not shared')
+  const { id, attempt } = outcome.charge
+  try {
+    const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
+    const session = {
+      positives: request.positives,
+      terms: canonicalJson(termsOfSession(planned)),
+      thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
+    }
+    if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
+  } catch (error) {
+    // If this write fails as well, the lease expires. The debit stands either way.
+    await ledger.recordFailure(id, attempt).catch(() => undefined)
+    throw new AnswerFailure(id, errorClassOf(error))
+  }
+  // A later attempt holds the charge, and its session is the valid one.
+  throw inFlight(leaseMs)
+}
+
+/** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
+export const MOST_QUESTIONS = 10_000
+
+async function ask(
+  dependencies: SessionDependencies,
+  session: StoredSession,
+  asking: Asking,
+): Promise<Answer> {
+  const { ledger, engine, noiseSource } = dependencies
+  const request = canonicalJson({ session: session.id, where: asking.where })
+  const requestHash = sha256(request)
+  const identity = {
+    session: session.id,
+    idempotencyKey: asking.idempotencyKey ?? keyOfRequest(requestHash),
+    requestHash,
+  }
+  const outcome = await ledger.sessionQuestion(identity)
+  if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
+  const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(outcome)
+  if (question > MOST_QUESTIONS) {
+    const detail = `A session answers ${MOST_QUESTIONS} questions at most. What was asked before is replayed; for more, open another.`
+    throw new Refusal('session-used-up', detail)
+  }
+  const { threshold, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
+  const dataset = requireSameDataset(dependencies, session)
+  const predicate = planPredicate(asking.where, dataset, 'where')
+  requireWaiting(asking)
+
+  let body: string
+  let stored: boolean
+  try {
+    const value = await countRows(engine, dataset, predicate)
+    const compared = { threshold, thresholdNoise, positivesFound, value }
+    const answer = sparseVectorMechanism.release(measurement, compared, noiseSource)
+    const positivesLeft = positives - positivesFound - (answer.above ? 1 : 0)
+    body = JSON.stringify({
+      session: session.id,
+      question,
+      ...comparisonReport(answer, measurement),
+      positivesLeft,
+      answeredAt: new Date().toISOString(),
+      receipt: describeReceipt(dependencies.signer, session.dataset, head),
+    })
+    const recorded = { ...identity, question, request, above: answer.above, answer: body }
+    stored = await ledger.recordSessionAnswer(recorded)
+  } catch (error) {
+    throw new QuestionFailure(session.id, errorClassOf(error))
+  }
+  // Another process stored an answer under this number. That answer is valid, and this one is discarded.
+  if (!stored) throw inFlight(dependencies.leaseMs)
+  return { body, replayed: false }
+}
+
+/**
+ * Counts the rows that satisfy a predicate.
+ * @throws EngineFailure, which says nothing about data.
+ * @throws RangeError if the engine returns anything but one cell.
+ */
+async function countRows(engine: Engine, dataset: Dataset, where: Predicate): Promise<bigint> {
+  const [[value, ...cells] = [], ...statistics] = await engine.aggregate(dataset, {
+    where,
+    groupBy: [],
+    statistics: [{ kind: 'count' }],
+    bounding: { kind: 'one-row-each' },
+  })
+  if (value === undefined || cells.length > 0 || statistics.length > 0)
+    throw new RangeError('the engine gave other cells than asked for')
+  return value
+}
+
+function requireWaiting({ givenUp }: Caller): void {
+  if (givenUp?.()) throw new Refusal('unavailable', 'The client disconnected before the request began.')
+}
+
+/**
+ * Finds a session of the principal's own.
+ * @throws Refusal `unknown-session`
+ */
+async function requireSession(ledger: Ledger, principal: string, id: string): Promise<StoredSession> {
+  const session = await ledger.session(id)
+  if (session === undefined || session.principal !== principal)
+    throw new Refusal('unknown-session', 'There is no session of yours with this id.')
+  return session
+}
+
+function requireOpen(
+  outcome: Exclude<SessionQuestionOutcome, { readonly kind: 'answered' }>,
+): Extract<SessionQuestionOutcome, { readonly kind: 'open' }> {
+  switch (outcome.kind) {
+    case 'open':
+      return outcome
+    case 'key-reused':
+      throw keyReused()
+    case 'used-up':
+      throw new Refusal(
+        'session-used-up',
+        'All positives of the session were found. What was asked before is replayed; for more, open another session.',
+      )
+    case 'no-session':
+      throw new Error('a session of the ledger is gone')
+  }
+}
+
+/** @throws Refusal if the dataset is not the one that the session was opened on, for which its noise was calibrated. */
+function requireSameDataset({ registered }: SessionDependencies, session: StoredSession): Dataset {
+  const dataset = registered(session.dataset)
+  if (dataset?.version === session.datasetVersion) return dataset
+  throw new Refusal(
+    'session-dataset-changed',
+    `The dataset ${session.dataset} was withdrawn, or registered anew, since the session was opened. What was asked ` +
+      'before is replayed; for more, open another session.',
+  )
+}
+
+function describeOpening(
+  dependencies: Pick<SessionDependencies, 'signer'>,
+  planned: SessionPlan,
+  opened: Charge,
+) {
+  return {
+    id: opened.id,
+    ...sessionReport(planned),
+    positivesLeft: planned.measurement.positives,
+    ...describeDebit(dependencies, planned.dataset.id, priceOfSession(planned), opened),
+  }
+}
+
+/**
+ * Describes what a session would cost, how accurate its answers would be and what an adversary could guess from them.
+ * Nothing is charged or read.
+ * @throws Refusal if the request is invalid.
+ */
+export function previewSession(
+  request: SessionRequest,
+  dataset: Dataset,
+  { budget, analyst }: PreviewBalances,
+  supposed: Pick<Suppositions, 'candidates'> = {},
+) {
+  const planned = planSession(request, dataset)
+  const { granted } = budget
+  const { loss } = planned.measurement
+  const release = { loss, replacementLoss: lossOfReplacement(loss, dataset.neighbours) }
+  return {
+    ...sessionReport(planned),
+    ...describePrice(priceOfSession(planned), budget, analyst),
+    disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
+  }
+}
+
+/**
+ * Describes a session to its owner, with its answers, newest first.
+ * @param page at most `limit` answers, from before question number `beforeQuestion` if given
+ * @throws Refusal `unknown-session`
+ */
+export async function showSession(
+  ledger: Ledger,
+  principal: string,
+  id: string,
+  page: { readonly limit: number; readonly beforeQuestion?: number },
+) {
+  const session = await requireSession(ledger, principal, id)
+  const answers = await ledger.sessionAnswers(id, page)
+  // The balances of the opening are out of date.
+  const {
+    budget: _,
+    allotment: __,
+    ...opening
+  }: ReturnType<typeof describeOpening> = JSON.parse(session.opening)
+  const oldest = answers.at(-1)
+  const more = answers.length === page.limit && oldest !== undefined && oldest.question > 1
+  return {
+    ...opening,
+    positivesLeft: session.positivesLeft,
+    answered: session.answered,
+    answers: answers.map(({ request, answer }) => ({
+      ...JSON.parse(answer),
+      where: JSON.parse(request).where,
+    })),
+    ...(more ? { next: oldest.question } : {}),
+  }
+}

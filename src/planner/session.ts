@@ -1,0 +1,152 @@
+import type { Dataset } from '../catalog/dataset.ts'
+import {
+  LEAST_SPARSE_VECTOR_EPSILON_NANO,
+  type SparseVectorMeasurement,
+  sparseVectorMargin,
+  sparseVectorMechanism,
+  sparseVectorShares,
+  type ThresholdAnswer,
+} from '../mechanisms/sparse-vector.ts'
+import type { Amount } from '../privacy/accounting.ts'
+import {
+  coversLoss,
+  DEFAULT_CONFIDENCE,
+  epsilonFromWire,
+  epsilonNano,
+  epsilonNumber,
+  NO_LOSS,
+} from '../privacy/loss.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import { priceOf } from './price.ts'
+import { stabilityOfCounts } from './stability.ts'
+
+/** Session of the sparse vector technique as an analyst requests it. */
+export interface SessionRequest {
+  /** A whole number of rows. */
+  readonly threshold: number
+  /** Number of answers "above" after which the session is used up. */
+  readonly positives: number
+  readonly epsilon: number
+}
+
+/** Everything that is decided about a session before it is charged. It depends on public facts only. */
+export interface SessionPlan {
+  readonly dataset: Dataset
+  /** In rows. */
+  readonly threshold: bigint
+  readonly measurement: SparseVectorMeasurement
+}
+
+/** @throws Refusal for an invalid epsilon, or one too small to be divided between threshold and questions. */
+export function planSession(
+  { threshold, positives, epsilon }: SessionRequest,
+  dataset: Dataset,
+): SessionPlan {
+  const whole = epsilonFromWire(epsilon, 'epsilon')
+  if (whole < LEAST_SPARSE_VECTOR_EPSILON_NANO) {
+    const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
+    throw refuseField('invalid-request', 'epsilon', `must be at least ${least}: two noises share it`)
+  }
+  const shape = { positives, ...stabilityOfCounts(dataset) }
+  const loss = { ...NO_LOSS, epsilonNano: whole }
+  return {
+    dataset,
+    threshold: BigInt(threshold),
+    measurement: sparseVectorMechanism.calibrate(shape, loss),
+  }
+}
+
+/** Price of the whole session, whatever is asked: the loss of the threshold and of all answers together. */
+export function priceOfSession({ dataset, measurement }: SessionPlan): Amount {
+  const rho = sparseVectorMechanism.zeroConcentratedMap(measurement, measurement)
+  return priceOf({ loss: measurement.loss, rho }, dataset.accounting)
+}
+
+/**
+ * Terms under which a session answers, apart from its positives and its noise, as they are stored. Integers are texts,
+ * to stay exact.
+ */
+export interface SessionTerms {
+  readonly threshold: string
+  readonly sensitivity: string
+  readonly monotonic: boolean
+  readonly fractionBits: number
+  readonly thresholdScale: string
+  readonly questionScale: string
+  readonly epsilonNano: string
+}
+
+/** Terms of a session to be opened. */
+export function termsOfSession({ threshold, measurement }: SessionPlan): SessionTerms {
+  return {
+    threshold: String(threshold),
+    sensitivity: String(measurement.sensitivity),
+    monotonic: measurement.monotonic,
+    fractionBits: measurement.fractionBits,
+    thresholdScale: String(measurement.thresholdScale),
+    questionScale: String(measurement.questionScale),
+    epsilonNano: String(measurement.loss.epsilonNano),
+  }
+}
+
+/**
+ * Restores the plan of an open session from its terms. The threshold's noise was drawn under these terms, so they hold
+ * whatever a later release of the software would calibrate.
+ * @throws Error where the terms would cost more than what was charged.
+ */
+export function sessionUnderTerms(
+  terms: SessionTerms,
+  positives: number,
+): Pick<SessionPlan, 'threshold' | 'measurement'> {
+  const measurement: SparseVectorMeasurement = {
+    positives,
+    sensitivity: BigInt(terms.sensitivity),
+    monotonic: terms.monotonic,
+    fractionBits: terms.fractionBits,
+    thresholdScale: BigInt(terms.thresholdScale),
+    questionScale: BigInt(terms.questionScale),
+    loss: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(terms.epsilonNano)) },
+  }
+  if (!coversLoss(measurement.loss, sparseVectorMechanism.privacyMap(measurement, measurement)))
+    throw new Error('the terms of a session do not fit what was charged for it')
+  return { threshold: BigInt(terms.threshold), measurement }
+}
+
+/** Numbers of questions for which a preview states the margin. */
+const MARGIN_QUESTIONS = [1, 10, 100, 1_000]
+
+/** Describes a session's noise and accuracy, which are public before it is paid for. */
+export function sessionReport({ dataset, threshold, measurement }: SessionPlan) {
+  const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
+  const granularity = 2 ** -fractionBits
+  const shares = sparseVectorShares(measurement)
+  const gap = sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE)
+  return {
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    threshold: Number(threshold),
+    positives,
+    noise: {
+      mechanism: 'sparse-vector' as const,
+      neighbours: dataset.neighbours,
+      monotonic,
+      sensitivity: Number(sensitivity),
+      granularity,
+      threshold: { scale: Number(thresholdScale) * granularity, epsilon: epsilonNumber(shares.threshold) },
+      questions: { scale: Number(questionScale) * granularity, epsilon: epsilonNumber(shares.questions) },
+    },
+    accuracy: {
+      confidence: DEFAULT_CONFIDENCE,
+      margins: MARGIN_QUESTIONS.map((questions) => ({
+        questions,
+        margin: sparseVectorMargin(measurement, DEFAULT_CONFIDENCE, questions),
+      })),
+      gap: { halfWidth: gap.halfWidth, expectedAbsoluteError: gap.expectedAbsoluteError },
+    },
+  }
+}
+
+/** One answer, its gap in rows. */
+export function comparisonReport(answer: ThresholdAnswer, { fractionBits }: SparseVectorMeasurement) {
+  return answer.above ? { above: true, gap: Number(answer.gap) * 2 ** -fractionBits } : { above: false }
+}
