@@ -6,7 +6,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { exportLine } from '../../src/ledger/exported.ts'
 import type { StoredEvent } from '../../src/ledger/ledger.ts'
 import { type ChainHead, createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
-import { ANSWER, chain, everyKind, SESSION_ANSWER } from '../ledger/every-kind.ts'
+import { ANSWER, chain, SESSION_ANSWER, sampleHistory } from '../ledger/sample-history.ts'
 
 export const root = path.resolve(import.meta.dirname, '../..')
 export const command = path.join(root, 'src/commands/sotto.ts')
@@ -66,18 +66,18 @@ export function useCommandFolder(): void {
     const signer = await readHeadSigner(inFolder('signing.key'))
     const signed = (head: ChainHead) => ({ ...head, signature: signer.sign(head) })
 
-    const paidBy = chain('census', everyKind('zcdp'))[1]
+    const paidBy = chain('census', sampleHistory('zcdp'))[1]
     const { dataset: _, ...receipt } = signed({ dataset: 'census', sequence: 2, hash: paidBy?.hash ?? '' })
     const answer = JSON.stringify({ ...JSON.parse(ANSWER), note: 'é', receipt })
     write('answer.json', answer)
     write('altered.json', answer.replace('2531', '2532'))
-    const before = chain('census', everyKind('zcdp', { answer }))[13]
+    const before = chain('census', sampleHistory('zcdp', { answer }))[13]
     const sessionAnswer = JSON.stringify({
       ...JSON.parse(SESSION_ANSWER),
       receipt: { sequence: 14, hash: before?.hash },
     })
     write('session-answer.json', sessionAnswer)
-    events = chain('census', everyKind('zcdp', { answer, sessionAnswer }))
+    events = chain('census', sampleHistory('zcdp', { answer, sessionAnswer }))
 
     write('census.jsonl', written(events))
     write('cut.jsonl', written(events.slice(0, -1)))

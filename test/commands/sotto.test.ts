@@ -6,7 +6,7 @@ import { chargeId } from '../../src/ledger/canonical.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { copySource } from '../../src/registration/sources/source.ts'
-import { chain, EVERY_KIND, everyKind } from '../ledger/every-kind.ts'
+import { chain, EVENT_KINDS, sampleHistory } from '../ledger/sample-history.ts'
 import { loss, question } from '../ledger/support.ts'
 import {
   command,
@@ -260,8 +260,8 @@ test('the package names the command, which runs by itself', async () => {
 test('the event that docs/ledger.md shows is one, and so is every kind of its table', async () => {
   const page = readFileSync(path.join(root, 'docs/ledger.md'), 'utf8')
   const shown = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
-  const [opened] = chain('census', everyKind('basic'))
+  const [opened] = chain('census', sampleHistory('basic'))
   expect(shown).toBe(opened === undefined ? '' : exportLine(opened))
   const kinds = [...page.matchAll(/^\| `([a-z-]+)` +\|/gm)].map(([, kind]) => kind)
-  expect(kinds.sort()).toEqual(EVERY_KIND.toSorted())
+  expect(kinds.sort()).toEqual(EVENT_KINDS.toSorted())
 })

@@ -9,11 +9,18 @@ import {
   type NotedEvent,
 } from '../../src/ledger/exported.ts'
 import type { StoredEvent } from '../../src/ledger/ledger.ts'
-import { ANSWER, chain, EVERY_KIND, type EventFacts, everyKind, SESSION_ANSWER } from './every-kind.ts'
+import {
+  ANSWER,
+  chain,
+  EVENT_KINDS,
+  type EventFacts,
+  SESSION_ANSWER,
+  sampleHistory,
+} from './sample-history.ts'
 
 const histories = (['basic', 'zcdp'] as const).map((accounting) => ({
   accounting,
-  events: chain('census', everyKind(accounting)),
+  events: chain('census', sampleHistory(accounting)),
 }))
 
 type Options = Parameters<typeof followExport>[1]
@@ -45,7 +52,7 @@ describe.each(histories)('$accounting', ({ events }) => {
 
   test('an export of every kind of event is sound, however its bytes are divided', async () => {
     expect([...new Set(events.map(({ canonical }) => JSON.parse(canonical).kind))].sort()).toEqual(
-      EVERY_KIND.toSorted(),
+      EVENT_KINDS.toSorted(),
     )
     const whole = await follow(written(events), { dataset: 'census', noted: [noted(events)] })
     expect(isSound(whole)).toBe(true)
@@ -201,7 +208,7 @@ describe.each(histories)('$accounting', ({ events }) => {
 })
 
 test('several datasets in one export are followed each by itself', async () => {
-  const [census, survey] = [chain('census', everyKind('basic')), chain('survey', everyKind('zcdp'))]
+  const [census, survey] = [chain('census', sampleHistory('basic')), chain('survey', sampleHistory('zcdp'))]
   const mixed = census.flatMap((event, place) => [event, survey[place] ?? event])
   const findings = await follow(written(mixed))
   expect(isSound(findings)).toBe(true)
@@ -249,7 +256,7 @@ test('the first of two bad lines is named, and what stands between and after the
 })
 
 test('answers may come in another order than their charges', async () => {
-  const history = everyKind('basic')
+  const history = sampleHistory('basic')
   const [opened, charged, answered] = history as [EventFacts, EventFacts, EventFacts]
   const events = chain('census', [
     opened,

@@ -6,7 +6,7 @@ import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type Accounting, type Amount, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { epsilonNano, rhoPico } from '../../src/privacy/loss.ts'
 import { isLongRun, roundCounter } from '../reliability/rounds.ts'
-import { describeEachStore, type SharedPlace, type StoreUnderTest } from './stores.ts'
+import { describeEachStore, type SharedFixture, type StoreUnderTest } from './stores.ts'
 import { loss, question } from './support.ts'
 
 /** What a client does, one call after the other. A lapse is that it does nothing until its lease has run out. */
@@ -265,7 +265,7 @@ async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run
  * Take the runs' turns side by side: in each run calls follow each other in the order of its turns, each durable before the
  * next is asked, and what all runs ask at a turn is asked together.
  */
-async function takeTurns({ ledger, clock }: SharedPlace, runs: readonly Run[]): Promise<void> {
+async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[]): Promise<void> {
   const last = Math.max(...runs.map(({ turns }) => turns.length))
   for (let turn = 0; turn < last; turn += 1) {
     await Promise.all(
@@ -318,7 +318,7 @@ describeEachStore('every interleaving of two clients', (store) => {
 
   it.each(cases)('$name, in $accounting', async ({ relation, accounting }) => {
     const counts = roundCounter(`interleavings on ${store.name}: ${relation.name}, ${accounting}`)
-    const place = await store.freshPlace()
+    const place = await store.openFixture()
     const all = allRuns(relation, accounting)
     // Of scripts of m and n steps there are (m + n)! / (m! n!) merges.
     expect(all).toHaveLength(6 + 2 * 15 + 2 * 21 + 70 + 2 * 126 + 252)

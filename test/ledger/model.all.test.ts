@@ -22,8 +22,8 @@ import {
   spendingOf,
   stepModel,
 } from './model.ts'
-import { describeEachStore, type SharedPlace } from './stores.ts'
-import { expectSoundBooks, question } from './support.ts'
+import { describeEachStore, type SharedFixture } from './stores.ts'
+import { expectConsistentLedger, question } from './support.ts'
 
 const ANALYSTS = ['ada', 'bob', 'eve'] as const
 /** The first two nobody chose, so that they are the same question whoever asks. */
@@ -97,7 +97,7 @@ const TRANSITIONS = [
 ] as const
 
 interface Real {
-  readonly place: SharedPlace
+  readonly place: SharedFixture
   /** As another process has it open, where there can be one. */
   readonly other: Ledger
 }
@@ -569,7 +569,7 @@ describeEachStore('the ledger and a simple model of it', (store) => {
       counted: Accounting,
     ): Promise<void> {
       counts.add({ runs: 1 })
-      const place = await store.freshPlace()
+      const place = await store.openFixture()
       const other = store.name === 'SQLite' ? place : { ledger: await place.another() }
       const real: Real = {
         place,
@@ -587,7 +587,7 @@ describeEachStore('the ledger and a simple model of it', (store) => {
       await place.ledger.openBudget('census', opening, 'carol')
       take(stepModel(model, { operation: 'openBudget', args: ['census', opening, 'carol'] }).transition)
       await fc.asyncModelRun(() => ({ model, real }), list)
-      await expectSoundBooks(place.ledger)
+      await expectConsistentLedger(place.ledger)
       for (const [id, session] of model.sessions) {
         expect(await place.ledger.session(id)).toMatchObject({
           answered: session.answers.size,

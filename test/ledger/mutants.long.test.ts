@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import { brokenLaw } from './broken-law.ts'
-import { placeInMemory, type StoreSource } from './places.ts'
+import { failedContractTest } from './contract/contract.ts'
+import { fixtureInMemory, type StoreSource } from './fixture.ts'
 
 interface Mutant extends SourceChange {
   readonly bug: string
@@ -399,21 +399,21 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
 ]
 
-const ledgerLawBrokenBy = (changes: readonly SourceChange[]) =>
+const contractTestFailedBy = (changes: readonly SourceChange[]) =>
   withChangedSource(changes, {}, async (load) => {
     const source = await load<StoreSource>('ledger/sqlite/store.ts')
-    return brokenLaw(async () => placeInMemory(source))
+    return failedContractTest(async () => fixtureInMemory(source))
   })
 
-describe('every mutant of the protocol or the store breaks a law of the ledger', () => {
-  it('and the source as it is breaks none', async () => {
-    expect(await ledgerLawBrokenBy([])).toBeUndefined()
+describe('every mutant of the protocol or the SQLite store fails a test of the contract', () => {
+  it('the unchanged source fails none', async () => {
+    expect(await contractTestFailedBy([])).toBeUndefined()
   })
 
   it.each(selectMutants(import.meta.dirname, LEDGER_MUTANTS, ({ file }) => [file]))(
     '$bug ($file)',
     async (mutant) => {
-      expect(await ledgerLawBrokenBy([mutant])).toBeDefined()
+      expect(await contractTestFailedBy([mutant])).toBeDefined()
     },
   )
 })

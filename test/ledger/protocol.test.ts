@@ -6,7 +6,7 @@ import { type Batch, beginBatch, changesOf } from '../../src/ledger/protocol/bat
 import { allot, grant, openBudget } from '../../src/ledger/protocol/budgets.ts'
 import { charge, recordAnswer, recordFailure } from '../../src/ledger/protocol/charges.ts'
 import type { Account, AnalystAccount, Changes, Rows, StoredCharge } from '../../src/ledger/protocol/rows.ts'
-import { FIRST_MS } from './places.ts'
+import { FIRST_MS } from './fixture.ts'
 import { basic, loss, question, summed } from './support.ts'
 
 /** Rows in memory, with a writer that refuses changes to rows other than those stored, as the SQL statements of the stores do. */

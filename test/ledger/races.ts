@@ -5,7 +5,7 @@ import type { ChargeRequest, Ledger, SessionAnswer } from '../../src/ledger/ledg
 import { openPostgresLedger, type PostgresLedgerOptions } from '../../src/ledger/postgres/ledger.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { coversAmount } from '../../src/privacy/accounting.ts'
-import { FIRST_MS } from './places.ts'
+import { FIRST_MS } from './fixture.ts'
 import { loss, question, summed } from './support.ts'
 
 type Step = Parameters<NonNullable<PostgresLedgerOptions['onStep']>>[0]
@@ -13,11 +13,11 @@ type Step = Parameters<NonNullable<PostgresLedgerOptions['onStep']>>[0]
 /** A process that has the ledger open, and whose transactions stop after each statement until they are let on. */
 export interface Replica {
   readonly ledger: Ledger
-  /** Where it has stopped. */
-  stoppedAt(): Step | undefined
-  letOn(): void
+  /** Where it has paused. */
+  pausedAt(): Step | undefined
+  resume(): void
   /** While it is not, nothing stops. */
-  stopping: boolean
+  pausing: boolean
 }
 
 /** What two replicas are asked at once, on a dataset of its own, and every pair of results that may come of it. */
@@ -25,7 +25,7 @@ export interface Race {
   readonly name: string
   prepare?(setting: Setting): Promise<void>
   readonly sides: readonly [Side, Side]
-  readonly ends: readonly string[]
+  readonly outcomes: readonly string[]
 }
 
 interface Setting {
@@ -77,25 +77,25 @@ export const RACES: readonly Race[] = [
       async ({ ledger, dataset }) => (await ledger.openBudget(dataset, summed('1'), 'carol')).kind,
       async ({ ledger, dataset }) => (await ledger.openBudget(dataset, summed('2'), 'carol')).kind,
     ],
-    ends: ['exists, opened', 'opened, exists'],
+    outcomes: ['exists, opened', 'opened, exists'],
   },
   {
     name: 'one key is charged twice',
     prepare: open('1'),
     sides: [charge('ada'), charge('ada')],
-    ends: ['charged, in-flight', 'in-flight, charged'],
+    outcomes: ['charged, in-flight', 'in-flight, charged'],
   },
   {
     name: 'one key is charged for two questions',
     prepare: open('1'),
     sides: [charge('ada'), charge('ada', { requestHash: 'another' })],
-    ends: ['charged, key-reused', 'key-reused, charged'],
+    outcomes: ['charged, key-reused', 'key-reused, charged'],
   },
   {
     name: 'two keys are charged, and one unit of budget is left',
     prepare: open('0.1'),
     sides: [charge('ada'), charge('bob')],
-    ends: ['charged, denied', 'denied, charged'],
+    outcomes: ['charged, denied', 'denied, charged'],
   },
   {
     name: 'two keys of one analyst are charged, and one unit of the allotment is left',
@@ -106,7 +106,7 @@ export const RACES: readonly Race[] = [
       await ledger.allot({ dataset, analyst, granted: loss('0.1'), principal: 'carol', reason: 'a share' })
     },
     sides: [charge('ada'), charge('ada', own)],
-    ends: ['charged, denied', 'denied, charged'],
+    outcomes: ['charged, denied', 'denied, charged'],
   },
   {
     name: 'a question is answered while another analyst asks it',
@@ -115,7 +115,7 @@ export const RACES: readonly Race[] = [
       await charge('ada', sharing)(setting)
     },
     sides: [answer('ada'), charge('bob', sharing)],
-    ends: ['true, charged', 'true, shared'],
+    outcomes: ['true, charged', 'true, shared'],
   },
   {
     name: 'a question is answered twice, for two analysts who share',
@@ -124,31 +124,31 @@ export const RACES: readonly Race[] = [
       for (const principal of ['ada', 'bob']) await charge(principal, sharing)(setting)
     },
     sides: [answer('ada'), answer('bob')],
-    ends: ['true, true'],
+    outcomes: ['true, true'],
   },
   {
     name: 'an attempt is answered while another takes the charge over',
     prepare: chargedWithALeaseThatRanOut,
     sides: [answer('ada'), charge('ada')],
-    ends: ['false, charged', 'true, answered'],
+    outcomes: ['false, charged', 'true, answered'],
   },
   {
     name: 'a charge whose lease ran out is taken over twice',
     prepare: chargedWithALeaseThatRanOut,
     sides: [charge('ada'), charge('ada')],
-    ends: ['charged, in-flight', 'in-flight, charged'],
+    outcomes: ['charged, in-flight', 'in-flight, charged'],
   },
   {
     name: 'an attempt fails while the question is asked again',
     prepare: chargedForAda,
     sides: [({ ledger, id }) => ledger.recordFailure(id('ada'), 1), charge('ada')],
-    ends: ['undefined, charged', 'undefined, in-flight'],
+    outcomes: ['undefined, charged', 'undefined, in-flight'],
   },
   {
     name: 'one attempt is answered twice',
     prepare: chargedForAda,
     sides: [answer('ada'), answer('ada')],
-    ends: ['false, true', 'true, false'],
+    outcomes: ['false, true', 'true, false'],
   },
   {
     name: 'a grant comes while a question is asked that takes it',
@@ -158,7 +158,7 @@ export const RACES: readonly Race[] = [
         (await ledger.grant(dataset, loss('0.05'), 'carol', 'more')) !== undefined,
       charge('ada'),
     ],
-    ends: ['true, charged', 'true, denied'],
+    outcomes: ['true, charged', 'true, denied'],
   },
   {
     name: 'an allotment is set while its analyst spends more',
@@ -171,7 +171,7 @@ export const RACES: readonly Race[] = [
       },
       charge('ada'),
     ],
-    ends: ['allotted, denied', 'below-spent, charged'],
+    outcomes: ['allotted, denied', 'below-spent, charged'],
   },
   {
     name: 'two questions of a session go for its last positive',
@@ -185,13 +185,13 @@ export const RACES: readonly Race[] = [
       ({ ledger, id }) => ledger.recordSessionAnswer(sessionAnswer(id('ada'), 'a')),
       ({ ledger, id }) => ledger.recordSessionAnswer(sessionAnswer(id('ada'), 'b')),
     ],
-    ends: ['false, true', 'true, false'],
+    outcomes: ['false, true', 'true, false'],
   },
   {
     name: 'two datasets are charged together, in either order, with one unit of each left',
     prepare: openedBoth,
     sides: [chargeBoth(['one', 'other']), chargeBoth(['other', 'one'])],
-    ends: ['charged charged, denied denied', 'denied denied, charged charged'],
+    outcomes: ['charged charged, denied denied', 'denied denied, charged charged'],
   },
   {
     name: 'two datasets are charged, each by one',
@@ -200,7 +200,7 @@ export const RACES: readonly Race[] = [
       ({ ledger, asked, dataset }) => kindOf(ledger, asked('ada', { dataset: `${dataset} one` })),
       ({ ledger, asked, dataset }) => kindOf(ledger, asked('bob', { dataset: `${dataset} other` })),
     ],
-    ends: ['charged, charged'],
+    outcomes: ['charged, charged'],
   },
 ]
 
@@ -224,49 +224,49 @@ function sessionAnswer(session: string, key: string): SessionAnswer {
 }
 
 async function openReplica(open: OpenLedger, url: string, now: () => number): Promise<Replica> {
-  let stopped: { step: Step; letOn: () => void } | undefined
+  let paused: { step: Step; resume: () => void } | undefined
   const ledger = await open({
     url,
     now,
     onStep: (step) =>
-      replica.stopping
-        ? new Promise((letOn) => {
-            stopped = { step, letOn }
+      replica.pausing
+        ? new Promise((resume) => {
+            paused = { step, resume }
           })
         : Promise.resolve(),
   })
   const replica: Replica = {
     ledger,
-    stopping: false,
-    stoppedAt: () => stopped?.step,
-    letOn() {
-      const { letOn } = stopped ?? {}
-      stopped = undefined
-      letOn?.()
+    pausing: false,
+    pausedAt: () => paused?.step,
+    resume() {
+      const { resume } = paused ?? {}
+      paused = undefined
+      resume?.()
     },
   }
   return replica
 }
 
-/** Picks one of so many; a run that is made again picks the same until its last pick, which is the next. */
-type Pick = (options: number) => number
+/** Picks one of so many; a run that is made again choices the same until its last choose, which is the next. */
+type Choose = (options: number) => number
 
-/** Make a run with every sequence of picks there is. Returns how many there were. */
-async function everyWay(run: (pick: Pick) => Promise<void>): Promise<number> {
+/** Make a run with every sequence of choices there is. Returns how many there were. */
+async function forEveryChoice(run: (choose: Choose) => Promise<void>): Promise<number> {
   let ways = 0
   let prefix: readonly number[] = []
   for (;;) {
-    const picks: { picked: number; options: number }[] = []
+    const choices: { chosen: number; options: number }[] = []
     await run((options) => {
-      const picked = prefix[picks.length] ?? 0
-      picks.push({ picked, options })
-      return picked
+      const chosen = prefix[choices.length] ?? 0
+      choices.push({ chosen, options })
+      return chosen
     })
     ways += 1
-    while (picks.length > 0 && picks.at(-1)?.picked === (picks.at(-1)?.options ?? 0) - 1) picks.pop()
-    const last = picks.pop()
+    while (choices.length > 0 && choices.at(-1)?.chosen === (choices.at(-1)?.options ?? 0) - 1) choices.pop()
+    const last = choices.pop()
     if (last === undefined) return ways
-    prefix = [...picks.map(({ picked }) => picked), last.picked + 1]
+    prefix = [...choices.map(({ chosen }) => chosen), last.chosen + 1]
   }
 }
 
@@ -274,24 +274,27 @@ async function everyWay(run: (pick: Pick) => Promise<void>): Promise<number> {
 export type OpenLedger = (options: PostgresLedgerOptions) => Promise<Ledger>
 
 /** Two replicas on one database, whose statements come in every order. */
-export interface Racetrack {
+export interface RaceRunner {
   /** A third one, which never stops. */
-  readonly free: Ledger
+  readonly observer: Ledger
   readonly replicas: readonly [Replica, Replica]
   /**
    * Runs a race in every order of the statements.
    * @returns what it came to, each end once, and in how many orders
    * @throws Error where a ledger does, where a chain is broken, or a cap passed
    */
-  endsOf(race: Race): Promise<{ readonly ends: readonly string[]; readonly orders: number }>
+  outcomesOf(race: Race): Promise<{ readonly outcomes: readonly string[]; readonly orders: number }>
   close(): Promise<void>
 }
 
 /** Open the ledger three times in the database at `url`. */
-export async function openRacetrack(url: string, open: OpenLedger = openPostgresLedger): Promise<Racetrack> {
+export async function openRaceRunner(
+  url: string,
+  open: OpenLedger = openPostgresLedger,
+): Promise<RaceRunner> {
   const clock = { ms: FIRST_MS }
   const now = () => clock.ms
-  const free = await open({ url, now })
+  const observer = await open({ url, now })
   const replicas = [await openReplica(open, url, now), await openReplica(open, url, now)] as const
   const watcher = new Client(url)
   await watcher.connect()
@@ -305,7 +308,7 @@ export async function openRacetrack(url: string, open: OpenLedger = openPostgres
     return rowCount !== 0
   }
 
-  async function runRace(race: Race, pick: Pick): Promise<string> {
+  async function runRace(race: Race, choose: Choose): Promise<string> {
     datasets += 1
     const dataset = `dataset ${datasets}`
     const keyOf = (key = 'the key') => `${key} of ${dataset}`
@@ -327,10 +330,10 @@ export async function openRacetrack(url: string, open: OpenLedger = openPostgres
       },
       id: (principal, key) => chargeId(principal, keyOf(key)),
     })
-    await race.prepare?.(settingOf(free))
+    await race.prepare?.(settingOf(observer))
     const done = [false, false]
     const results = replicas.map(async (replica, index) => {
-      replica.stopping = true
+      replica.pausing = true
       try {
         return String(await race.sides[index]?.(settingOf(replica.ledger)))
       } finally {
@@ -339,54 +342,54 @@ export async function openRacetrack(url: string, open: OpenLedger = openPostgres
     })
     // Heard of below, once both have ended.
     for (const result of results) result.catch(() => undefined)
-    const halted = (index: number) => done[index] || replicas[index]?.stoppedAt() !== undefined
+    const halted = (index: number) => done[index] || replicas[index]?.pausedAt() !== undefined
 
-    // On until each has stopped, has ended, or waits for a lock that the other holds.
+    // On until each has paused, has ended, or waits for a lock that the other holds.
     async function settle(): Promise<void> {
       for (;;) {
         await sleep(0)
         const moving = [0, 1].filter((index) => !halted(index))
         if (moving.length === 0) return
         // Only where the other can go on: what waits for nobody is waited for.
-        const other = replicas.some((replica) => replica.stoppedAt() !== undefined)
+        const other = replicas.some((replica) => replica.pausedAt() !== undefined)
         if (other && (await isLockWaitedFor()) && moving.every((index) => !halted(index))) return
       }
     }
     await settle()
     for (;;) {
-      const able = replicas.filter((replica) => replica.stoppedAt() !== undefined)
+      const able = replicas.filter((replica) => replica.pausedAt() !== undefined)
       // What a replica does once it has committed is its own matter.
-      const committed = able.find((replica) => replica.stoppedAt() === 'committed')
-      const next = committed ?? able[able.length > 1 ? pick(able.length) : 0]
+      const committed = able.find((replica) => replica.pausedAt() === 'committed')
+      const next = committed ?? able[able.length > 1 ? choose(able.length) : 0]
       if (next === undefined) break
-      next.letOn()
+      next.resume()
       await settle()
     }
-    for (const replica of replicas) replica.stopping = false
-    const ends = (await Promise.all(results)).join(', ')
-    for (const each of await free.datasets()) {
+    for (const replica of replicas) replica.pausing = false
+    const outcomes = (await Promise.all(results)).join(', ')
+    for (const each of await observer.datasets()) {
       if (each !== dataset && !each.startsWith(`${dataset} `)) continue
-      const found = await verifyLedger(free, each)
+      const found = await verifyLedger(observer, each)
       if (found?.kind !== 'sound')
-        throw new Error(`${ends}: the chain of ${each} is broken: ${found?.reason}`)
+        throw new Error(`${outcomes}: the chain of ${each} is broken: ${found?.reason}`)
       const { cap, spent } = found.budget
-      if (!coversAmount(cap, spent)) throw new Error(`${ends}: the cap of ${each} is passed`)
+      if (!coversAmount(cap, spent)) throw new Error(`${outcomes}: the cap of ${each} is passed`)
     }
-    return ends
+    return outcomes
   }
 
   return {
-    free,
+    observer,
     replicas,
-    async endsOf(race) {
-      const ends = new Set<string>()
-      const orders = await everyWay(async (pick) => {
-        ends.add(await runRace(race, pick))
+    async outcomesOf(race) {
+      const outcomes = new Set<string>()
+      const orders = await forEveryChoice(async (choose) => {
+        outcomes.add(await runRace(race, choose))
       })
-      return { ends: [...ends].sort(), orders }
+      return { outcomes: [...outcomes].sort(), orders }
     },
     async close() {
-      await Promise.all([free.close(), ...replicas.map(({ ledger }) => ledger.close())])
+      await Promise.all([observer.close(), ...replicas.map(({ ledger }) => ledger.close())])
       await watcher.end()
     },
   }

@@ -2,53 +2,53 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
 import { roundCounter } from '../reliability/rounds.ts'
-import { openRacetrack, RACES, type Racetrack } from './races.ts'
+import { openRaceRunner, RACES, type RaceRunner } from './races.ts'
 import { basic, question, summed } from './support.ts'
 
 const installed = postgresBinaries() !== undefined
 const title = 'every interleaving of the statements of two replicas'
 describe.skipIf(!installed)(installed ? title : `${title} (skipped: PostgreSQL is not installed)`, () => {
   let server: PostgresServer
-  let track: Racetrack
+  let runner: RaceRunner
 
   beforeAll(async () => {
     server = await startPostgresServer()
-    track = await openRacetrack(await server.createDatabase())
+    runner = await openRaceRunner(await server.createDatabase())
   })
   afterAll(async () => {
-    await track.close()
+    await runner.close()
     await server.remove()
   })
 
   it.each(RACES)('$name', async (race) => {
     const counts = roundCounter(`statements of two replicas: ${race.name}`)
-    const { ends, orders } = await track.endsOf(race)
+    const { outcomes, orders } = await runner.outcomesOf(race)
     counts.add({ interleavings: orders })
-    expect(ends).toEqual(race.ends)
+    expect(outcomes).toEqual(race.outcomes)
     // One that waits for the other's lock has no say; without a lock in common all merges of four statements happen.
     if (race.name === 'two datasets are charged, each by one') expect(orders).toBe(70)
     else expect(orders).toBeGreaterThan(4)
   })
 
   it('what two analysts share is the first release in the chain', async () => {
-    const { free, replicas } = track
+    const { observer, replicas } = runner
     const [one, other] = replicas
     for (const first of [one, other]) {
       const dataset = first === one ? 'shared' : 'shared too'
-      await free.openBudget(dataset, summed('1'), 'carol')
+      await observer.openBudget(dataset, summed('1'), 'carol')
       const asked = (principal: string) =>
         question(dataset, { dataset, principal, sharing: true, price: basic('0.1') })
-      for (const principal of ['ada', 'bob', 'eve']) await free.charge(asked(principal))
+      for (const principal of ['ada', 'bob', 'eve']) await observer.charge(asked(principal))
       const second = first === one ? other : one
       const answers = [
         first.ledger.recordAnswer(chargeId('ada', dataset), 1, 'for ada'),
         second.ledger.recordAnswer(chargeId('bob', dataset), 1, 'for bob'),
       ]
       expect(await Promise.all(answers)).toEqual([true, true])
-      const entries = await free.entries(dataset, { limit: 2 })
+      const entries = await observer.entries(dataset, { limit: 2 })
       const [later, earlier] = entries
       expect(later?.kind).toBe('answered')
-      const outcome = await free.charge(asked('fay'))
+      const outcome = await observer.charge(asked('fay'))
       expect(outcome).toMatchObject({ kind: 'shared', shared: { id: earlier?.chargeId } })
     }
   })

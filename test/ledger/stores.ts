@@ -5,7 +5,7 @@ import { openPostgresLedger } from '../../src/ledger/postgres/ledger.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
 import { sqliteStore } from '../../src/ledger/sqlite/store.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
-import { FIRST_MS, ledgerOver, type Place } from './places.ts'
+import { FIRST_MS, type Fixture, ledgerOver } from './fixture.ts'
 import type { OpenLedger } from './races.ts'
 import { temporaryPath } from './support.ts'
 
@@ -13,11 +13,11 @@ import { temporaryPath } from './support.ts'
 export interface StoreUnderTest {
   readonly name: 'SQLite' | 'PostgreSQL'
   /** A place of its own, closed when the test ends. */
-  freshPlace(): Promise<SharedPlace>
+  openFixture(): Promise<SharedFixture>
 }
 
 /** A place in which several processes may have the ledger open, where the store can. */
-export interface SharedPlace extends Place {
+export interface SharedFixture extends Fixture {
   /** As another process opens it; of SQLite it is the one ledger there can be. */
   another(): Promise<Ledger>
   /** Let go of it before the test ends. */
@@ -31,7 +31,7 @@ export function describeEachStore(name: string, tests: (store: StoreUnderTest) =
 }
 
 export function describeOnSqlite(name: string, tests: (store: StoreUnderTest) => void): void {
-  describe(`${name}, on SQLite`, () => tests({ name: 'SQLite', freshPlace: placeOnSqlite }))
+  describe(`${name}, on SQLite`, () => tests({ name: 'SQLite', openFixture: fixtureOnSqlite }))
 }
 
 export function describeOnPostgres(name: string, tests: (store: StoreUnderTest) => void): void {
@@ -45,11 +45,11 @@ export function describeOnPostgres(name: string, tests: (store: StoreUnderTest) 
       url = await server.createDatabase()
     })
     afterAll(() => server.remove())
-    tests({ name: 'PostgreSQL', freshPlace: () => placeOnPostgres(url) })
+    tests({ name: 'PostgreSQL', openFixture: () => fixtureOnPostgres(url) })
   })
 }
 
-async function placeOnSqlite(): Promise<SharedPlace> {
+async function fixtureOnSqlite(): Promise<SharedFixture> {
   const path = temporaryPath()
   const clock = { ms: FIRST_MS }
   let ledger = open()
@@ -80,10 +80,10 @@ async function placeOnSqlite(): Promise<SharedPlace> {
 }
 
 /** A place in the database at `url`, whose ledger is emptied first. */
-export async function placeOnPostgres(
+export async function fixtureOnPostgres(
   url: string,
   openLedger: OpenLedger = openPostgresLedger,
-): Promise<SharedPlace> {
+): Promise<SharedFixture> {
   await empty(url)
   const clock = { ms: FIRST_MS }
   const opened: Ledger[] = []

@@ -114,7 +114,7 @@ function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting
  * That each dataset's events are a chain which amounts to the balances, that no cap is passed, and that the dataset was
  * debited for what its analysts paid, apart from what they shared.
  */
-export async function expectSoundBooks(ledger: Ledger): Promise<void> {
+export async function expectConsistentLedger(ledger: Ledger): Promise<void> {
   for (const dataset of await ledger.datasets()) {
     const head = await ledger.head(dataset)
     const found = await verifyLedger(ledger, dataset, await ledger.chargeCounts())

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import { VERIFICATION_LAWS, type VerificationSource } from './forgeries.ts'
+import { VERIFICATION_LAWS, type VerificationSource } from './tampering.ts'
 
 interface Mutant extends SourceChange {
   readonly bug: string

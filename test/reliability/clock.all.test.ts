@@ -18,7 +18,7 @@ const JUMPS_MS = [1, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, 3_600_000, 86_400_000
 
 describeEachStore('a clock', (store) => {
   test('that is set back while a question is under way: its retry goes ahead under the same charge, and fences it out', async () => {
-    const { clock, ledger } = await store.freshPlace()
+    const { clock, ledger } = await store.openFixture()
     await ledger.openBudget('census', budgetFor(10), 'carol')
     const first = await ledger.charge(questionOf('census', 'a', LEASE_MS))
     clock.ms -= 3_600_000
@@ -34,7 +34,7 @@ describeEachStore('a clock', (store) => {
   })
 
   test('that is set ahead ends every lease, and no charge is made twice', async () => {
-    const { clock, ledger } = await store.freshPlace()
+    const { clock, ledger } = await store.openFixture()
     await ledger.openBudget('census', budgetFor(10), 'carol')
     await ledger.charge(questionOf('census', 'a', 86_400_000))
     expect(await ledger.charge(questionOf('census', 'a', LEASE_MS))).toMatchObject({ kind: 'in-flight' })
@@ -47,7 +47,7 @@ describeEachStore('a clock', (store) => {
   test.for([Number.NaN, -1, 1.5, 8_640_000_000_000_001])(
     'that tells no time (%d) refuses, and changes nothing',
     async (ms) => {
-      const { clock, ledger } = await store.freshPlace()
+      const { clock, ledger } = await store.openFixture()
       const before = clock.ms
       await ledger.openBudget('census', budgetFor(10), 'carol')
       clock.ms = ms
@@ -64,7 +64,7 @@ describeEachStore('a clock', (store) => {
     const random = chance('clock')
     const counted = roundCounter(`a clock that jumps at every step, ${store.name}`)
     for (let round = 1; round <= roundCount(store.name === 'SQLite' ? 10 : 2); round += 1) {
-      const place = await store.freshPlace()
+      const place = await store.openFixture()
       const { clock } = place
       const replicas = [place.ledger, await place.another()]
       await place.ledger.openBudget('census', budgetFor(20), 'carol')

@@ -3,14 +3,14 @@ import type { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { type SourceChange, withChangedSource } from '../../changed-source.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
 import { selectMutants } from '../../select-mutants.ts'
-import { brokenLaw } from '../broken-law.ts'
-import { openRacetrack, RACES } from '../races.ts'
-import { placeOnPostgres } from '../stores.ts'
+import { failedContractTest } from '../contract/contract.ts'
+import { openRaceRunner, RACES } from '../races.ts'
+import { fixtureOnPostgres } from '../stores.ts'
 
 interface Mutant {
   readonly bug: string
-  /** What it breaks: the name of a law of the ledger, or of a race. */
-  readonly law: string
+  /** Name of the contract test or race that must fail. */
+  readonly fails: string
   readonly changes: readonly SourceChange[]
 }
 
@@ -25,9 +25,9 @@ const rows = changeIn('postgres/rows')
 const reads = changeIn('postgres/reads')
 const service = changeIn('postgres/ledger')
 const groupCommit = changeIn('group-commit')
-const mutant = (bug: string, law: string, ...changes: readonly SourceChange[]): Mutant => ({
+const mutant = (bug: string, fails: string, ...changes: readonly SourceChange[]): Mutant => ({
   bug,
-  law,
+  fails,
   changes,
 })
 
@@ -35,27 +35,27 @@ const mutant = (bug: string, law: string, ...changes: readonly SourceChange[]): 
 const MUTANTS: readonly Mutant[] = [
   mutant(
     'a debit of epsilon that is not written',
-    'the first event says for which neighbours a budget was opened, once and for all',
+    'the first event records the neighbours of a budget, which never change',
     schema('budget.spent_epsilon_nano + moved.debit_epsilon_nano', 'budget.spent_epsilon_nano'),
   ),
   mutant(
     'a debit of delta that is not written',
-    'a budget is bound by delta as much as by epsilon',
+    'a budget limits delta as well as epsilon',
     schema('budget.spent_delta_atto + moved.debit_delta_atto', 'budget.spent_delta_atto'),
   ),
   mutant(
     'a debit of rho that is not written',
-    'a budget in rho holds the largest amounts exactly, and no more',
+    'a budget in rho holds the largest amounts exactly and refuses larger ones',
     schema('budget.spent_rho_pico + moved.debit_rho_pico', 'budget.spent_rho_pico'),
   ),
   mutant(
     'a grant of epsilon that is not written',
-    'a budget grows by grants, which are on record',
+    'a grant raises a budget and is recorded',
     schema('SET cap_epsilon_nano = moved.cap_epsilon_nano, ', 'SET '),
   ),
   mutant(
     'a grant of rho that is not written',
-    'a budget in rho holds what the grants buy together, to the last unit',
+    'a cap in rho is what all grants buy together, exact to the last unit',
     schema('cap_rho_pico = moved.cap_rho_pico,', 'cap_rho_pico = budget.cap_rho_pico,'),
   ),
   mutant(
@@ -76,12 +76,12 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'what an analyst spent in rho is not written',
-    'a budget in rho holds what the grants buy together, to the last unit',
+    'a cap in rho is what all grants buy together, exact to the last unit',
     schema('spent_rho_pico = moved.spent_rho_pico,', 'spent_rho_pico = analyst.spent_rho_pico,'),
   ),
   mutant(
     'what an analyst spent on shares is not written',
-    'a share is held against the allotment, and not against what is left of the dataset',
+    "a share is limited by the allotment and not by the dataset's remaining budget",
     schema(
       'shared_epsilon_nano = moved.shared_epsilon_nano,',
       'shared_epsilon_nano = analyst.shared_epsilon_nano,',
@@ -89,7 +89,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an allotment that is not written',
-    'an allotment is never set below what was spent, may be what was spent, and is lifted again',
+    'an allotment cannot be below the spending, may equal it, and can be lifted',
     schema(
       'granted_epsilon_nano = moved.granted_epsilon_nano,',
       'granted_epsilon_nano = analyst.granted_epsilon_nano,',
@@ -97,12 +97,12 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an allotment in rho that is not written',
-    'an allotment is never set below what was spent, may be what was spent, and is lifted again',
+    'an allotment cannot be below the spending, may equal it, and can be lifted',
     schema('limit_rho_pico = moved.limit_rho_pico,', 'limit_rho_pico = analyst.limit_rho_pico,'),
   ),
   mutant(
     'what one analyst spent is written to all',
-    "the dataset's cap binds over all analysts together, however large their shares",
+    "the dataset's cap limits all analysts together, even if their allotments are larger",
     schema(
       'WHERE analyst.dataset = moved.dataset AND analyst.principal = moved.principal',
       'WHERE analyst.dataset = moved.dataset',
@@ -110,7 +110,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'spending on shares read as none',
-    'what was denied while analysts did not share is shared if they do once it is paid',
+    'a request denied before sharing was enabled is shared once it is paid',
     rows(
       "...amountColumns('shared', spentOnShared)",
       "...amountColumns('shared', noAmount(spent.accounting))",
@@ -118,7 +118,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the state of a charge is not written',
-    'a budget grows by grants, which are on record',
+    'a grant raises a budget and is recorded',
     schema(
       'loss_rho_pico = moved.loss_rho_pico, state = moved.state,',
       'loss_rho_pico = moved.loss_rho_pico, state = charge.state,',
@@ -126,12 +126,12 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the attempt of a charge is not written',
-    'a budget grows by grants, which are on record',
+    'a grant raises a budget and is recorded',
     schema('attempt = moved.attempt, leased', 'attempt = charge.attempt, leased'),
   ),
   mutant(
     'the lease of a further attempt is not written',
-    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    'a charge is in flight until its lease expires, then belongs to the next attempt',
     schema(
       'lease_expires_at_ms = moved.lease_expires_at_ms,',
       'lease_expires_at_ms = charge.lease_expires_at_ms,',
@@ -139,47 +139,47 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the version of a further attempt is not written',
-    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    'a charge is in flight until its lease expires, then belongs to the next attempt',
     schema('SET dataset_version = moved.dataset_version, ', 'SET '),
   ),
   mutant(
     'the price of what was denied before is not written',
-    'a denial of a question without a chosen key is looked at afresh, and is on record once',
+    'a denial without a chosen key is decided again on every request and is recorded once',
     schema('loss_epsilon_nano = moved.loss_epsilon_nano,', 'loss_epsilon_nano = charge.loss_epsilon_nano,'),
   ),
   mutant(
     'whether it is shared is kept from the denial',
-    'what was denied while analysts did not share is shared if they do once it is paid',
+    'a request denied before sharing was enabled is shared once it is paid',
     schema('sharing = moved.sharing,', 'sharing = charge.sharing,'),
   ),
   mutant(
     'from whom it is shared is kept from the denial',
-    'a share is held against the allotment, and not against what is left of the dataset',
+    "a share is limited by the allotment and not by the dataset's remaining budget",
     schema('shared_from = moved.shared_from\n', 'shared_from = charge.shared_from\n'),
   ),
   mutant(
     'a charge that forgets from whom it is shared',
-    'what was denied while analysts did not share is shared if they do once it is paid',
+    'a request denied before sharing was enabled is shared once it is paid',
     rows('shared_from: charge.sharedFrom ?? null', 'shared_from: null'),
   ),
   mutant(
     'a charge that forgets that it is shared',
-    'what was denied while analysts did not share is shared if they do once it is paid',
+    'a request denied before sharing was enabled is shared once it is paid',
     rows('sharing: charge.sharing,', 'sharing: false,'),
   ),
   mutant(
     'shares read as charges',
-    'what was denied while analysts did not share is shared if they do once it is paid',
+    'a request denied before sharing was enabled is shared once it is paid',
     rows("'shared_from', shared_from)`", "'shared_from', NULL)`"),
   ),
   mutant(
     'leases read as over',
-    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    'a charge is in flight until its lease expires, then belongs to the next attempt',
     rows("'lease_expires_at_ms', lease_expires_at_ms,", "'lease_expires_at_ms', leased_at_ms,"),
   ),
   mutant(
     'positives that do not count',
-    'answers follow each other, are replayed, and end with the last positive',
+    'answers are numbered, are replayed, and end with the last positive',
     rows(
       '(SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`',
       '0)`',
@@ -187,7 +187,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the questions of all sessions counted together',
-    'sessions beside each other count their own questions and positives, under whatever keys',
+    'each session counts its own questions and positives, whatever the keys',
     rows(
       '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),',
       '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers),',
@@ -195,7 +195,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the noise of a threshold without its sign',
-    'a session is stored with the answer of its charge, and what never changes of it',
+    'a session is stored with the answer of its charge',
     rows(
       'threshold_noise: thresholdNoise.toString()',
       "threshold_noise: thresholdNoise.toString().replace('-', '')",
@@ -203,7 +203,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'releases shared between datasets',
-    'another version of the dataset is another question, and so is another dataset',
+    'a release is not shared across dataset versions or datasets',
     store(
       'JOIN sotto.shared_releases USING (dataset, request_hash)',
       'JOIN (SELECT request_hash, charge FROM sotto.shared_releases) AS every USING (request_hash)',
@@ -211,7 +211,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'nothing that is shared is found',
-    'a denial of a question without a chosen key is looked at afresh, and is on record once',
+    'a denial without a chosen key is decided again on every request and is recorded once',
     store(
       'if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)',
       '',
@@ -219,7 +219,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'an answer that is not looked for',
-    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    'a charge is in flight until its lease expires, then belongs to the next attempt',
     store('keys.answers.add(id)', ''),
   ),
   mutant(
@@ -233,7 +233,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a call that fails takes its batch with it',
-    'a call that is refused does not touch those asked with it',
+    'a refused call does not affect concurrent calls',
     store(
       'settled = calls.map((call) => settle(() => applyCommand(batch, call)))',
       "settled = calls.map((call) => ({ kind: 'done', result: applyCommand(batch, call) }))",
@@ -245,17 +245,17 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'what is written is never committed',
-    'the first event says for which neighbours a budget was opened, once and for all',
+    'the first event records the neighbours of a budget, which never change',
     store('else await commit(client)', "else await ask(client, 'ROLLBACK')"),
   ),
   mutant(
     'answers that reach the wrong callers',
-    'a call that is refused does not touch those asked with it',
+    'a refused call does not affect concurrent calls',
     groupCommit('const each = settled[index]', 'const each = settled.at(-1 - index)'),
   ),
   mutant(
     'a hash of part of the answer',
-    'a charge is in flight until its lease runs out, then belongs to the next attempt',
+    'a charge is in flight until its lease expires, then belongs to the next attempt',
     reads(
       "encode(sha256(convert_to(answer, 'UTF8')), 'hex')",
       "encode(sha256(convert_to(left(answer, 1), 'UTF8')), 'hex')",
@@ -263,12 +263,12 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'records of answered charges only',
-    'the first event says for which neighbours a budget was opened, once and for all',
+    'the first event records the neighbours of a budget, which never change',
     reads('LEFT JOIN sotto.releases ON', 'JOIN sotto.releases ON'),
   ),
   mutant(
     'charges of all datasets counted together',
-    'another version of the dataset is another question, and so is another dataset',
+    'a release is not shared across dataset versions or datasets',
     reads(
       'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
       'SELECT dataset, (SELECT count(*) FROM sotto.charges) AS charges FROM sotto.charges GROUP BY dataset',
@@ -276,12 +276,12 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'entries of everybody',
-    'the history tells every event, newest first, page by page',
+    'the history lists every event, newest first, in pages',
     reads('WHERE dataset = $1 AND principal = $4 AND', "WHERE dataset = $1 AND $4 <> '' AND"),
   ),
   mutant(
     'entries from the oldest on',
-    'a budget is opened once and stays as it is',
+    'a budget is opened once, and a second attempt does not change it',
     reads(
       'WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC',
       'WHERE dataset = $1 AND sequence < $2 ORDER BY sequence',
@@ -289,22 +289,22 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'events from a place on, that place included',
-    'the history tells every event, newest first, page by page',
+    'the history lists every event, newest first, in pages',
     reads('sequence > $2 ORDER BY sequence LIMIT', 'sequence >= $2 ORDER BY sequence LIMIT'),
   ),
   mutant(
     'answers of a session up to a place, that place included',
-    'answers are shown newest first, page by page, with what was asked',
+    'answers are listed newest first, in pages, with their requests',
     reads('question < $2 ORDER BY', 'question <= $2 ORDER BY'),
   ),
   mutant(
     'versions of datasets in the order of their text',
-    'the version of a dataset that was last charged under is known',
+    'the last charged version of a dataset is known',
     reads('max(dataset_version::bigint)', 'max(dataset_version)::bigint'),
   ),
   mutant(
     'the spending of every dataset’s analysts in one head',
-    'a budget is opened once and stays as it is',
+    'a budget is opened once, and a second attempt does not change it',
     reads(
       "ORDER BY principal), '[]') FROM sotto.analysts\n      WHERE analysts.dataset = budgets.dataset",
       "ORDER BY principal), '[]') FROM sotto.analysts\n      WHERE true",
@@ -345,35 +345,39 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
       return use(source.openPostgresLedger, await server.createDatabase())
     })
 
-  const brokenBy = (changes: readonly SourceChange[], laws: readonly string[]) =>
-    withMutant(changes, (open, url) => brokenLaw(() => placeOnPostgres(url, open), laws))
+  const failedBy = (changes: readonly SourceChange[], tests: readonly string[]) =>
+    withMutant(changes, (open, url) => failedContractTest(() => fixtureOnPostgres(url, open), tests))
 
-  describe('breaks its law of the ledger', () => {
-    it('and the source as it is breaks none', async () => {
+  describe('fails its test of the contract', () => {
+    it('the unchanged source fails none', async () => {
       expect(
-        await brokenBy(
+        await failedBy(
           [],
-          MUTANTS.map(({ law }) => law),
+          MUTANTS.map(({ fails }) => fails),
         ),
       ).toBeUndefined()
     })
 
-    it.each(selected(MUTANTS))('$bug', async ({ changes, law }) => {
-      expect(await brokenBy(changes, [law])).toBe(law)
+    it.each(selected(MUTANTS))('$bug', async ({ changes, fails }) => {
+      expect(await failedBy(changes, [fails])).toBe(fails)
     })
   })
 
-  it.each(selected(RACE_MUTANTS))('ends a race of two replicas otherwise: $bug', async ({ changes, law }) => {
-    const race = RACES.find(({ name }) => name === law)
-    if (race === undefined) throw new Error(`there is no race "${law}"`)
-    await withMutant(changes, async (open, url) => {
-      const track = await openRacetrack(url, open)
-      try {
-        const endsAsItShould = async () => expect((await track.endsOf(race)).ends).toEqual(race.ends)
-        await expect(endsAsItShould()).rejects.toThrow()
-      } finally {
-        await track.close()
-      }
-    })
-  })
+  it.each(selected(RACE_MUTANTS))(
+    'changes the outcome of a race of two replicas: $bug',
+    async ({ changes, fails }) => {
+      const race = RACES.find(({ name }) => name === fails)
+      if (race === undefined) throw new Error(`there is no race "${fails}"`)
+      await withMutant(changes, async (open, url) => {
+        const runner = await openRaceRunner(url, open)
+        try {
+          const expectOutcomes = async () =>
+            expect((await runner.outcomesOf(race)).outcomes).toEqual(race.outcomes)
+          await expect(expectOutcomes()).rejects.toThrow()
+        } finally {
+          await runner.close()
+        }
+      })
+    },
+  )
 })

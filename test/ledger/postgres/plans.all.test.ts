@@ -4,8 +4,8 @@ import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { withChangedSource } from '../../changed-source.ts'
 import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { SESSION } from '../contract/sessions.ts'
 import type { OpenLedger } from '../races.ts'
-import { SESSION } from '../session-laws.ts'
 import { loss, question, summed } from '../support.ts'
 
 /** Has PostgreSQL log the plan of every statement, those in functions and triggers too, with the rows that it read. */

@@ -6,8 +6,8 @@ import { MIGRATIONS, openSqliteDatabase } from '../../../src/ledger/sqlite/schem
 import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { type Amount, addAmounts } from '../../../src/privacy/accounting.ts'
 import { deltaAtto, epsilonNano } from '../../../src/privacy/loss.ts'
-import { ledgerOver } from '../places.ts'
-import { basic, expectSoundBooks, loss, question, temporaryPath } from '../support.ts'
+import { ledgerOver } from '../fixture.ts'
+import { basic, expectConsistentLedger, loss, question, temporaryPath } from '../support.ts'
 
 const APPLICATION_ID = 0x53747431
 const TABLES = ['budgets', 'charges', 'releases', 'events', 'sparse_vector_sessions', 'sparse_vector_answers']
@@ -74,7 +74,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
 
   it('is sound, and knows from its charges who has spent what', async () => {
     const { ledger } = migrated()
-    await expectSoundBooks(ledger)
+    await expectConsistentLedger(ledger)
     expect(await ledger.datasets()).toEqual(['census', 'survey', 'unused'])
     const spendingOf = async (dataset: string) =>
       (await ledger.head(dataset))?.spending.map(({ principal, spent, spentOnShared, allotment }) => [
@@ -141,7 +141,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
       { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },
       'carol',
     )
-    await expectSoundBooks(ledger)
+    await expectConsistentLedger(ledger)
   })
 
   it('is opened again as it is by then', async () => {

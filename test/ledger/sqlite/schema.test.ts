@@ -12,7 +12,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
 import { openSqliteStore } from '../../../src/ledger/sqlite/store.ts'
-import { answered, SESSION, SESSION_ID } from '../session-laws.ts'
+import { answered, SESSION, SESSION_ID } from '../contract/sessions.ts'
 import { basic, chargeOf, loss, question, rho, run, summed, temporaryPath } from '../support.ts'
 
 const PAGE_BYTES = 4096

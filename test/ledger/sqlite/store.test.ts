@@ -4,8 +4,8 @@ import { LedgerFault } from '../../../src/ledger/ledger.ts'
 import type { Call } from '../../../src/ledger/operation.ts'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
 import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
-import { ledgerOver } from '../places.ts'
-import { basic, expectSoundBooks, loss, question, run, summed, temporaryPath } from '../support.ts'
+import { ledgerOver } from '../fixture.ts'
+import { basic, expectConsistentLedger, loss, question, run, summed, temporaryPath } from '../support.ts'
 
 function openStore() {
   const clock = { ms: Date.UTC(2026, 0, 1) }
@@ -54,7 +54,7 @@ describe('a batch', () => {
     ])
     expect(commits).toHaveLength(1)
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
-    await expectSoundBooks(ledgerOver(store))
+    await expectConsistentLedger(ledgerOver(store))
   })
 
   it('in which the tables refuse one call is retried in parts, and the other calls take effect', async () => {
@@ -84,7 +84,7 @@ describe('a batch', () => {
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
     expect(database.prepare("SELECT 1 FROM charges WHERE principal = 'eve'").get()).toBeUndefined()
     expect(database.prepare("SELECT 1 FROM analysts WHERE principal = 'eve'").get()).toBeUndefined()
-    await expectSoundBooks(ledger)
+    await expectConsistentLedger(ledger)
   })
 
   it('that finds a row not as it had read it is undone as a whole', () => {
@@ -117,7 +117,7 @@ describe('a batch', () => {
       'done',
       'done',
     ])
-    await expectSoundBooks(ledgerOver(store))
+    await expectConsistentLedger(ledgerOver(store))
   })
 
   it('in which the store itself fails is undone as a whole, and stops the store', () => {
@@ -192,11 +192,11 @@ it('whatever was flipped in a stored event shows, and so does what was deleted',
   for (let index = 0; index < original.length; index += 1) {
     const flipped = String.fromCharCode(original.charCodeAt(index) ^ 1)
     change.run(original.slice(0, index) + flipped + original.slice(index + 1), 'census')
-    await expect(expectSoundBooks(ledger), `byte ${index}`).rejects.toThrow('broken')
+    await expect(expectConsistentLedger(ledger), `byte ${index}`).rejects.toThrow('broken')
   }
   change.run(original, 'census')
-  await expectSoundBooks(ledger)
+  await expectConsistentLedger(ledger)
   database.exec('DROP TRIGGER events_are_never_deleted')
   database.exec("DELETE FROM events WHERE dataset = 'census' AND sequence = 4")
-  await expect(expectSoundBooks(ledger)).rejects.toThrow('broken')
+  await expect(expectConsistentLedger(ledger)).rejects.toThrow('broken')
 })

@@ -6,7 +6,7 @@ import { MIGRATIONS } from '../../src/ledger/sqlite/schema.ts'
 import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite/store.ts'
 
 /** A ledger with the clock that it goes by, which a test may set. */
-export interface Place {
+export interface Fixture {
   readonly clock: { ms: number }
   /** The latest that was opened. */
   readonly ledger: Ledger
@@ -48,7 +48,7 @@ const EMPTY_LEDGER = (() => {
 })()
 
 /** The SQLite store in memory, for tests in which nothing has to survive; a restart voids the leases, as it does there. */
-export function placeInMemory(source: StoreSource = { sqliteStore }): Place {
+export function fixtureInMemory(source: StoreSource = { sqliteStore }): Fixture {
   const database = new DatabaseSync(':memory:', { readBigInts: true, timeout: 0 })
   database.deserialize(EMPTY_LEDGER)
   const clock = { ms: FIRST_MS }

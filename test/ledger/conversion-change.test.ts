@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { eventAmount, eventLoss } from '../../src/ledger/event.ts'
 import { amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { type Load, type SourceChange, withChangedSource } from '../changed-source.ts'
-import { chain } from './every-kind.ts'
-import type { VerificationSource } from './forgeries.ts'
-import { placeInMemory, type StoreSource } from './places.ts'
+import { fixtureInMemory, type StoreSource } from './fixture.ts'
+import { chain } from './sample-history.ts'
 import { loss, question, rho } from './support.ts'
+import type { VerificationSource } from './tampering.ts'
 
 /** What (1, 1e-6) buys: what was granted before. */
 const CAP = rho('0.024355970359')
@@ -21,7 +21,7 @@ const BLUNTER: SourceChange = {
 /** A cap is not taken back by a grant, and what was granted can be spent to the last unit. */
 async function expectCapStays(load: Load): Promise<void> {
   const { verifyLedger } = await load<VerificationSource>('ledger/verification.ts')
-  const { ledger } = placeInMemory(await load<StoreSource>('ledger/sqlite/store.ts'))
+  const { ledger } = fixtureInMemory(await load<StoreSource>('ledger/sqlite/store.ts'))
   await ledger.openBudget(
     'census',
     { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') },

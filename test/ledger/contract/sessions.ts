@@ -1,17 +1,17 @@
 import { expect } from 'vitest'
-import { chargeId, sha256 } from '../../src/ledger/canonical.ts'
-import type { Ledger, NewSession, SessionAnswer, SessionQuestion } from '../../src/ledger/ledger.ts'
-import { MAX_THRESHOLD_NOISE } from '../../src/ledger/range.ts'
-import type { Law } from './laws.ts'
-import type { Place } from './places.ts'
-import { basic, question, summed } from './support.ts'
+import { chargeId, sha256 } from '../../../src/ledger/canonical.ts'
+import type { Ledger, NewSession, SessionAnswer, SessionQuestion } from '../../../src/ledger/ledger.ts'
+import { MAX_THRESHOLD_NOISE } from '../../../src/ledger/range.ts'
+import type { Fixture } from '../fixture.ts'
+import { basic, question, summed } from '../support.ts'
+import { type ContractTest, spentOf } from './contract-test.ts'
 
 export const SESSION: NewSession = {
   positives: 2,
   terms: '{"threshold":"7"}',
   thresholdNoise: -987_654_321_012_345n,
 }
-/** The charge that `ada` opens the session with. */
+/** Id of the charge that opens the session. */
 export const SESSION_ID = chargeId('ada', 'opening')
 
 export const asked = (key: string, hash = `hash of ${key}`): SessionQuestion => ({
@@ -27,29 +27,27 @@ export const answered = (key: string, number: number, above: boolean): SessionAn
   answer: `{"answer to":"${key}"}`,
 })
 
-/** A ledger whose charge for a session has no answer yet. */
-async function withCharge({ ledger }: Place): Promise<Ledger> {
+/** Charges `ada` for a session that is not open yet. */
+async function withCharge({ ledger }: Fixture): Promise<Ledger> {
   await ledger.openBudget('census', summed('1'), 'carol')
   await ledger.charge(question('opening', { datasetVersion: '3' }))
   return ledger
 }
 
-/** A ledger with a session that has two positives. */
-export async function withSession(place: Place, session: Partial<NewSession> = {}): Promise<Ledger> {
-  const ledger = await withCharge(place)
+/** Opens a session with two positives. */
+export async function withSession(fixture: Fixture, session: Partial<NewSession> = {}): Promise<Ledger> {
+  const ledger = await withCharge(fixture)
   const opened = await ledger.openSession(SESSION_ID, 1, '{"id":"opened"}', { ...SESSION, ...session })
   expect(opened).toBe(true)
   return ledger
 }
 
-const spentOf = async (ledger: Ledger) => (await ledger.budget('census'))?.spent
-
-/** What every ledger must do about sparse vector sessions. */
-export const SESSION_LAWS: readonly Law[] = [
+/** Requirements on sparse vector sessions. */
+export const SESSIONS: readonly ContractTest[] = [
   {
-    name: 'a session is stored with the answer of its charge, and what never changes of it',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'a session is stored with the answer of its charge',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       expect(await ledger.session(SESSION_ID)).toEqual({
         id: SESSION_ID,
         dataset: 'census',
@@ -72,9 +70,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'a session is fenced by the attempt: neither answer nor session of one that was overtaken',
-    async holds(place) {
-      const ledger = await withCharge(place)
+    name: 'an overtaken attempt stores neither answer nor session',
+    async run(fixture) {
+      const ledger = await withCharge(fixture)
       await ledger.recordFailure(SESSION_ID, 1)
       await ledger.charge(question('opening'))
       expect(await ledger.openSession(SESSION_ID, 1, 'late', SESSION)).toBe(false)
@@ -87,9 +85,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'a charge that paid for an answer is no session',
-    async holds(place) {
-      const ledger = await withCharge(place)
+    name: 'a charge with an answer is not a session',
+    async run(fixture) {
+      const ledger = await withCharge(fixture)
       await ledger.recordAnswer(SESSION_ID, 1, 'an answer')
       expect(await ledger.openSession(SESSION_ID, 1, 'x', SESSION)).toBe(false)
       expect(await ledger.session(SESSION_ID)).toBeUndefined()
@@ -98,12 +96,12 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   ...[MAX_THRESHOLD_NOISE, -MAX_THRESHOLD_NOISE, 0n].map(
-    (thresholdNoise): Law => ({
-      name: `a noise of ${thresholdNoise} is kept exactly`,
-      async holds(place) {
-        await withSession(place, { thresholdNoise })
-        await place.reopen()
-        expect(await place.ledger.sessionQuestion(asked('a'))).toMatchObject({ thresholdNoise })
+    (thresholdNoise): ContractTest => ({
+      name: `a threshold noise of ${thresholdNoise} is stored exactly`,
+      async run(fixture) {
+        await withSession(fixture, { thresholdNoise })
+        await fixture.reopen()
+        expect(await fixture.ledger.sessionQuestion(asked('a'))).toMatchObject({ thresholdNoise })
       },
     }),
   ),
@@ -117,10 +115,10 @@ export const SESSION_LAWS: readonly Law[] = [
       ['a noise beyond the largest below 0', { thresholdNoise: -MAX_THRESHOLD_NOISE - 1n }],
     ] as const
   ).map(
-    ([what, changes]): Law => ({
+    ([what, changes]): ContractTest => ({
       name: `a session with ${what} is refused and leaves the charge open`,
-      async holds(place) {
-        const ledger = await withCharge(place)
+      async run(fixture) {
+        const ledger = await withCharge(fixture)
         await expect(ledger.openSession(SESSION_ID, 1, 'x', { ...SESSION, ...changes })).rejects.toThrow(
           RangeError,
         )
@@ -130,9 +128,9 @@ export const SESSION_LAWS: readonly Law[] = [
     }),
   ),
   {
-    name: 'answers follow each other, are replayed, and end with the last positive',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'answers are numbered, are replayed, and end with the last positive',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       expect(await ledger.recordSessionAnswer(answered('a', 1, true))).toBe(true)
       expect(await ledger.recordSessionAnswer(answered('b', 2, false))).toBe(true)
       expect(await ledger.sessionQuestion(asked('c'))).toMatchObject({
@@ -156,50 +154,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'charges are told as they are stored, with the hash of what answers them',
-    async holds(place) {
-      const ledger = await withSession(place)
-      await ledger.charge(question('paid', { sharing: true }))
-      await ledger.recordAnswer(chargeId('ada', 'paid'), 1, 'an answer ü')
-      const shares = question('paid', { principal: 'bob', keyChosen: false, sharing: true })
-      expect((await ledger.charge(shares)).kind).toBe('shared')
-      await ledger.charge(question('failed'))
-      await ledger.recordFailure(chargeId('ada', 'failed'), 1)
-      await ledger.charge(question('denied', { price: basic('5'), keyChosen: true }))
-      const told = (principal: string, key: string) => ({
-        ...{ id: chargeId(principal, key), dataset: 'census', principal, price: basic('0.1'), attempt: 1 },
-        requestHash: question(key).requestHash,
-      })
-      const expected = [
-        { ...told('ada', 'opening'), state: 'answered', answerHash: sha256('{"id":"opened"}') },
-        { ...told('ada', 'paid'), state: 'answered', answerHash: sha256('an answer ü') },
-        { ...told('bob', 'paid'), state: 'charged', sharedFrom: chargeId('ada', 'paid') },
-        { ...told('ada', 'failed'), state: 'failed' },
-        { ...told('ada', 'denied'), state: 'denied', attempt: 0, price: basic('5') },
-      ]
-      const inOrder = (records: readonly { readonly id: string }[]) =>
-        [...records].sort((a, b) => (a.id < b.id ? -1 : 1))
-      const found = await ledger.chargeRecords(['never', 'nor\0this', ...expected.map(({ id }) => id)])
-      expect(inOrder(found)).toStrictEqual(inOrder(expected))
-      expect(await ledger.chargeRecords([])).toEqual([])
-      const many = Array.from({ length: 1_001 }, (_, number) => `charge ${number}`)
-      expect(await ledger.chargeRecords(many.slice(1))).toEqual([])
-      await expect(ledger.chargeRecords(many)).rejects.toThrow(RangeError)
-      await ledger.openBudget('survey', summed('1'), 'carol')
-      await ledger.openBudget('unused', summed('1'), 'carol')
-      await ledger.charge(question('elsewhere', { dataset: 'survey' }))
-      expect(await ledger.chargeCounts()).toEqual(
-        new Map([
-          ['census', 5],
-          ['survey', 1],
-        ]),
-      )
-    },
-  },
-  {
-    name: 'answers are fenced: not one under a number that was taken, left out, or under a key that was used',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'an answer is refused if its number is taken or not the next, or if its key was used',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       expect(await ledger.recordSessionAnswer(answered('a', 2, true))).toBe(false)
       expect(await ledger.recordSessionAnswer(answered('a', 1, true))).toBe(true)
       expect(await ledger.recordSessionAnswer(answered('b', 1, true))).toBe(false)
@@ -209,9 +166,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'sessions beside each other count their own questions and positives, under whatever keys',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'each session counts its own questions and positives, whatever the keys',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       const session = chargeId('ada', 'another opening')
       await ledger.charge(question('another opening'))
       const terms = { positives: 1, terms: '{"threshold":"8"}', thresholdNoise: 5n }
@@ -234,9 +191,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'answers race for the last positive, and one wins',
-    async holds(place) {
-      const ledger = await withSession(place, { positives: 1 })
+    name: 'of concurrent answers for the last positive, one is stored',
+    async run(fixture) {
+      const ledger = await withSession(fixture, { positives: 1 })
       const recorded = await Promise.all(
         ['a', 'b', 'c'].map((key) => ledger.recordSessionAnswer(answered(key, 1, true))),
       )
@@ -245,9 +202,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'answers are events of the dataset, without what was answered',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'answers are events of the dataset that do not contain the answer',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       await ledger.recordSessionAnswer(answered('a', 1, true))
       const [entry] = await ledger.entries('census', { limit: 1 })
       expect(entry).toMatchObject({
@@ -275,9 +232,9 @@ export const SESSION_LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'answers are shown newest first, page by page, with what was asked',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'answers are listed newest first, in pages, with their requests',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       for (const [index, key] of ['a', 'b', 'c', 'd'].entries())
         await ledger.recordSessionAnswer(answered(key, index + 1, false))
       const pageOf = (page: { limit: number; beforeQuestion?: number }) =>
@@ -298,10 +255,10 @@ export const SESSION_LAWS: readonly Law[] = [
       ['no number', { question: 0 }],
     ] as const
   ).map(
-    ([what, changes]): Law => ({
+    ([what, changes]): ContractTest => ({
       name: `answers with ${what} are refused`,
-      async holds(place) {
-        const ledger = await withSession(place)
+      async run(fixture) {
+        const ledger = await withSession(fixture)
         const wrong = { ...answered('a', 1, true), ...changes }
         await expect(ledger.recordSessionAnswer(wrong)).rejects.toThrow(RangeError)
         expect(await ledger.session(SESSION_ID)).toMatchObject({ answered: 0 })
@@ -309,9 +266,9 @@ export const SESSION_LAWS: readonly Law[] = [
     }),
   ),
   {
-    name: 'nothing that the ledger shows tells the noise of a threshold, but to whoever answers',
-    async holds(place) {
-      const ledger = await withSession(place)
+    name: 'the threshold noise is returned to the caller that computes answers, and nowhere else',
+    async run(fixture) {
+      const ledger = await withSession(fixture)
       await ledger.recordSessionAnswer(answered('a', 1, true))
       const shown = [
         await ledger.session(SESSION_ID),
@@ -326,13 +283,13 @@ export const SESSION_LAWS: readonly Law[] = [
       const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? String(value) : value))
       expect(text).toContain('opened')
       expect(text).not.toContain(String(SESSION.thresholdNoise).slice(1))
-      await place.reopen()
-      expect(await place.ledger.sessionQuestion(asked('b'))).toMatchObject({
+      await fixture.reopen()
+      expect(await fixture.ledger.sessionQuestion(asked('b'))).toMatchObject({
         thresholdNoise: SESSION.thresholdNoise,
         question: 2,
       })
-      expect(await place.ledger.recordSessionAnswer(answered('b', 2, true))).toBe(true)
-      expect(await place.ledger.sessionQuestion(asked('c'))).toEqual({ kind: 'used-up' })
+      expect(await fixture.ledger.recordSessionAnswer(answered('b', 2, true))).toBe(true)
+      expect(await fixture.ledger.sessionQuestion(asked('c'))).toEqual({ kind: 'used-up' })
     },
   },
 ]

@@ -19,7 +19,7 @@ import {
   noAmount,
 } from '../../src/privacy/accounting.ts'
 import { addLoss, NO_LOSS } from '../../src/privacy/loss.ts'
-import { chain, type EventFacts, everyKind, SESSION_ANSWER } from './every-kind.ts'
+import { chain, type EventFacts, SESSION_ANSWER, sampleHistory } from './sample-history.ts'
 import { basic, loss, rho } from './support.ts'
 
 /** What verifies, so that a changed copy of the source can take its place. */
@@ -73,7 +73,7 @@ function capOf(accounting: Accounting): Amount {
 
 /** Histories of which one event cannot have happened, though every hash is right: what a thief could write. */
 function forgeries(accounting: Accounting): readonly Forgery[] {
-  const history = everyKind(accounting)
+  const history = sampleHistory(accounting)
   const changed = (name: string, kind: EventFacts['kind'], nth: number, changes: FactChanges): Forgery => {
     const place = placeOf(history, kind, nth)
     // JSON leaves out what is undefined.
@@ -333,7 +333,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   {
     name: `balances that are not what the events amount to are found, in ${accounting}`,
     async holds(source) {
-      const events = chain('census', everyKind(accounting))
+      const events = chain('census', sampleHistory(accounting))
       const { head } = live(source, events)
       const unit = accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
       const { budget, spending } = head
@@ -371,7 +371,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   {
     name: `charges and answers that are stored otherwise than the events tell are found, in ${accounting}`,
     async holds(source) {
-      const events = chain('census', everyKind(accounting))
+      const events = chain('census', sampleHistory(accounting))
       const records = recordsOf(events)
       const after = (id: string, change: Partial<ChargeRecord>, among = events) => {
         const record = recordsOf(among).get(id)
@@ -441,7 +441,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   {
     name: `what happens to charges while they are looked at is let pass, and nothing more, in ${accounting}`,
     async holds(source) {
-      const told = everyKind(accounting)
+      const told = sampleHistory(accounting)
       const denied = told.find(({ kind }) => kind === 'denied')
       if (denied === undefined) throw new Error('something is denied')
       const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
@@ -487,7 +487,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   {
     name: `a charge that cannot be read is found among others, in ${accounting}`,
     async holds(source) {
-      const events = chain('census', everyKind(accounting))
+      const events = chain('census', sampleHistory(accounting))
       const { ledger } = live(source, events)
       const reading = (fault: Error) => ({
         ...ledger,
@@ -510,7 +510,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
     name: `of many charges that are stored otherwise the first is named, in ${accounting}`,
     async holds(source) {
       const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
-      const history = everyKind(accounting)
+      const history = sampleHistory(accounting)
       const free = { ...history.at(-1), kind: 'charged', principal: 'ada', loss: nothing } as const
       const ids = Array.from({ length: 2_100 }, (_, number) => `free ${number}`)
       const failed = { kind: 'failed', principal: 'ada', chargeId: 'free 0', attempt: 1 } as const
@@ -527,7 +527,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   {
     name: `a live ledger is followed to its head, page by page, in ${accounting}`,
     async holds(source) {
-      const history = everyKind(accounting)
+      const history = sampleHistory(accounting)
       const free = history.at(-1)
       if (free === undefined) throw new Error('there is a last event')
       const many = Array.from({ length: 2_100 }, (_, number) => ({
@@ -570,7 +570,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
 const ALTERED_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.map((accounting) => ({
   name: `whatever is done to an export is found at the first event that it makes wrong, in ${accounting}`,
   async holds(source) {
-    const events = chain('census', everyKind(accounting))
+    const events = chain('census', sampleHistory(accounting))
     let tried = 0
     const broken = (changed: readonly StoredEvent[], sequence: number) => {
       tried += 1
@@ -616,7 +616,7 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
     {
       name: `a history with every kind of event is sound, up to its last unit, in ${accounting}`,
       async holds(source) {
-        const history = everyKind(accounting)
+        const history = sampleHistory(accounting)
         const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
         const debits = history.filter(({ kind }) => kind === 'charged').length
         const spent = Array.from({ length: debits - 1 }, () => price).reduce(addAmounts, price)
@@ -673,7 +673,7 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
     {
       name: `an allotment of nothing is one of what was spent, in ${accounting}`,
       async holds(source) {
-        const history = everyKind(accounting)
+        const history = sampleHistory(accounting)
         const spent = (count: number) => {
           const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
           return Array.from({ length: count }, () => price).reduce(addAmounts, noAmount(accounting))
@@ -709,7 +709,7 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
     {
       name: `events of before there were salts are followed, and those with salts after them, in ${accounting}`,
       async holds(source) {
-        const history = everyKind(accounting)
+        const history = sampleHistory(accounting)
         const salted = history.map((facts, place) =>
           place < 7 ? facts : { ...facts, salt: `salt ${place}` },
         )

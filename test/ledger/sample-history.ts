@@ -9,7 +9,7 @@ import { loss } from './support.ts'
 export type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
 
 /** Every kind of event; a new one belongs into the history, too. */
-export const EVERY_KIND = Object.keys({
+export const EVENT_KINDS = Object.keys({
   opened: true,
   granted: true,
   allotted: true,
@@ -48,7 +48,7 @@ export function chain(dataset: string, history: readonly EventFacts[]): readonly
  * A history with every kind of event, under either accounting.
  * @param options what charge `a` bought, and what the first question of the session got
  */
-export function everyKind(
+export function sampleHistory(
   accounting: Accounting,
   { answer = ANSWER, sessionAnswer = SESSION_ANSWER } = {},
 ): readonly EventFacts[] {

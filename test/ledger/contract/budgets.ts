@@ -1,0 +1,194 @@
+import { expect } from 'vitest'
+import { openedForNeighbours } from '../../../src/ledger/event.ts'
+import { amountBoughtBy } from '../../../src/privacy/accounting.ts'
+import { MAX_BUDGET_EPSILON } from '../../../src/privacy/loss.ts'
+import { basic, chargeOf, loss, question, rho, summed } from '../support.ts'
+import { type ContractTest, kindsOf, spentOf, withCensus } from './contract-test.ts'
+
+/** Requirements on opening budgets and granting to them. */
+export const BUDGETS: readonly ContractTest[] = [
+  {
+    name: 'the first event records the neighbours of a budget, which never change',
+    async run({ ledger }) {
+      expect(await openedForNeighbours(ledger, 'census')).toBeUndefined()
+      const changeOne = { ...summed('1'), neighbours: 'change-one' } as const
+      await ledger.openBudget('census', changeOne, 'carol')
+      await ledger.charge(question('a'))
+      await ledger.openBudget('census', summed('1'), 'carol')
+      expect(await openedForNeighbours(ledger, 'census')).toBe('change-one')
+    },
+  },
+  {
+    name: 'a budget is opened once, and a second attempt does not change it',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      expect(await ledger.openBudget('other', summed('2'), 'carol')).toEqual({ kind: 'opened' })
+      await ledger.charge(question('a'))
+      const budget = {
+        granted: loss('1', '0.000001'),
+        cap: basic('1', '0.000001'),
+        spent: basic('0.1'),
+      }
+      expect(await ledger.openBudget('census', summed('9'), 'carol')).toEqual({ kind: 'exists', budget })
+      const zcdp = { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('9') } as const
+      expect(await ledger.openBudget('census', zcdp, 'carol')).toEqual({ kind: 'exists', budget })
+      expect(await ledger.budget('census')).toEqual(budget)
+      expect(await ledger.budget('nowhere')).toBeUndefined()
+      expect(await ledger.head('nowhere')).toBeUndefined()
+      expect(await ledger.analystSpending('nowhere', 'ada')).toBeUndefined()
+      expect(await kindsOf(ledger)).toEqual(['opened', 'charged'])
+    },
+  },
+  {
+    name: 'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      await ledger.charge(question('a', { price: basic('0.1') }))
+      const { budget } = chargeOf(await ledger.charge(question('b', { price: basic('0.2') })))
+      expect(budget.spent).toEqual(basic('0.3'))
+      expect((await ledger.charge(question('c', { price: basic('0.700000001') }))).kind).toBe('denied')
+      expect((await ledger.charge(question('d', { price: basic('0.7') }))).kind).toBe('charged')
+      expect((await ledger.charge(question('e', { price: basic('0.000000001') }))).kind).toBe('denied')
+      expect(await spentOf(ledger)).toEqual(basic('1'))
+    },
+  },
+  {
+    name: 'a budget limits delta as well as epsilon',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      const first = await ledger.charge(question('a', { price: basic('0.1', '0.000001') }))
+      expect(first.kind).toBe('charged')
+      const spent = basic('0.1', '0.000001')
+      const denied = await ledger.charge(question('b', { price: basic('0.1', '0.000000000000000001') }))
+      expect(denied).toEqual({
+        kind: 'denied',
+        by: 'dataset',
+        sticks: false,
+        budget: { granted: loss('1', '0.000001'), cap: basic('1', '0.000001'), spent },
+        analyst: { principal: 'ada', spent, spentOnShared: basic('0') },
+      })
+      expect((await ledger.charge(question('c', { price: basic('0.1') }))).kind).toBe('charged')
+    },
+  },
+  {
+    name: 'a budget holds the largest amounts exactly and refuses larger ones',
+    async run({ ledger }) {
+      const [epsilon, delta] = [String(MAX_BUDGET_EPSILON), '0.999999999999999999']
+      const [granted, largest] = [loss(epsilon, delta), basic(epsilon, delta)]
+      await ledger.openBudget('census', { accounting: 'basic', neighbours: 'add-remove', granted }, 'carol')
+      expect((await ledger.charge(question('a', { price: largest }))).kind).toBe('charged')
+      const full = { granted, cap: largest, spent: largest }
+      expect(await ledger.budget('census')).toEqual(full)
+      expect((await ledger.charge(question('b', { price: largest }))).kind).toBe('denied')
+      await expect(ledger.grant('census', loss('0.000000001'), 'carol', 'more')).rejects.toThrow(RangeError)
+      const least = loss('0', '0.000000000000000001')
+      await expect(ledger.grant('census', least, 'carol', 'more')).rejects.toThrow(RangeError)
+      await expect(ledger.openBudget('b', summed('1000000.000000001'), 'carol')).rejects.toThrow(RangeError)
+      await expect(ledger.openBudget('b', summed('1', '1'), 'carol')).rejects.toThrow(RangeError)
+      const beyond = question('c', { price: basic('1000000.000000001') })
+      await expect(ledger.charge(beyond)).rejects.toThrow(RangeError)
+      expect(await ledger.budget('census')).toEqual(full)
+      expect(await ledger.budget('b')).toBeUndefined()
+    },
+  },
+  {
+    name: 'a budget in rho holds the largest amounts exactly and refuses larger ones',
+    async run({ ledger }) {
+      const granted = loss(String(MAX_BUDGET_EPSILON), '0.999999999999999999')
+      await ledger.openBudget('census', { accounting: 'zcdp', neighbours: 'add-remove', granted }, 'carol')
+      const cap = amountBoughtBy('zcdp', granted)
+      expect((await ledger.charge(question('a', { price: cap }))).kind).toBe('charged')
+      expect(await ledger.budget('census')).toEqual({ granted, cap, spent: cap })
+      expect((await ledger.charge(question('b', { price: rho('0.000000000001') }))).kind).toBe('denied')
+      const beyond = question('c', { price: rho('1000000.000000000001') })
+      await expect(ledger.charge(beyond)).rejects.toThrow(RangeError)
+    },
+  },
+  {
+    name: 'a grant raises a budget and is recorded',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      await ledger.charge(question('a', { price: basic('1') }))
+      expect((await ledger.charge(question('b'))).kind).toBe('denied')
+      expect(await ledger.grant('census', loss('0.1', '0.5'), 'carol', 'a second survey')).toEqual({
+        granted: loss('1.1', '0.500001'),
+        cap: basic('1.1', '0.500001'),
+        spent: basic('1'),
+      })
+      expect((await ledger.charge(question('b'))).kind).toBe('charged')
+      expect(await ledger.grant('nowhere', loss('1'), 'carol', 'why not')).toBeUndefined()
+      const [, granted] = await ledger.entries('census', { limit: 10 })
+      expect(granted).toMatchObject({
+        kind: 'granted',
+        principal: 'carol',
+        reason: 'a second survey',
+        granted: loss('0.1', '0.5'),
+      })
+      expect(granted).not.toHaveProperty('price')
+    },
+  },
+  {
+    // 0.024355970359 is what (1, 1e-6) buys: Canonne, Kamath, Steinke 2020, corollary 13, to 12 digits and rounded down.
+    name: 'a cap in rho is what all grants buy together, exact to the last unit',
+    async run(fixture) {
+      const ledger = await withCensus(fixture, 'zcdp')
+      expect((await ledger.budget('census'))?.cap).toEqual(rho('0.024355970359'))
+      const price = rho('0.012177985179')
+      for (const key of ['a', 'b'])
+        expect((await ledger.charge(question(key, { price }))).kind).toBe('charged')
+      const rest = question('c', { price: rho('0.000000000002') })
+      expect((await ledger.charge(rest)).kind).toBe('denied')
+      const { budget } = chargeOf(await ledger.charge(question('d', { price: rho('0.000000000001') })))
+      expect(budget).toEqual({
+        granted: loss('1', '0.000001'),
+        cap: rho('0.024355970359'),
+        spent: rho('0.024355970359'),
+      })
+      const granted = loss('2', '0.000001')
+      expect(await ledger.grant('census', loss('1'), 'carol', 'more')).toEqual({
+        granted,
+        cap: amountBoughtBy('zcdp', granted),
+        spent: rho('0.024355970359'),
+      })
+      expect((await ledger.charge(rest)).kind).toBe('charged')
+    },
+  },
+  {
+    name: 'a cap in rho is 0 until a delta is granted',
+    async run({ ledger }) {
+      await ledger.openBudget(
+        'census',
+        { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1') },
+        'carol',
+      )
+      expect((await ledger.budget('census'))?.cap).toEqual(rho('0'))
+      expect((await ledger.charge(question('a', { price: rho('0.01') }))).kind).toBe('denied')
+      await ledger.grant('census', loss('0', '0.000001'), 'carol', 'a delta')
+      expect((await ledger.charge(question('a', { price: rho('0.01') }))).kind).toBe('charged')
+    },
+  },
+  {
+    name: "a price must be in the units of the dataset's accounting",
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      await ledger.openBudget(
+        'other',
+        { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.5') },
+        'carol',
+      )
+      await expect(ledger.charge(question('a', { price: rho('0.01') }))).rejects.toThrow(RangeError)
+      await expect(ledger.charge(question('a', { dataset: 'other' }))).rejects.toThrow(RangeError)
+      for (const dataset of ['census', 'other']) expect(await kindsOf(ledger, dataset)).toEqual(['opened'])
+      expect((await ledger.charge(question('a'))).kind).toBe('charged')
+    },
+  },
+  {
+    name: 'every dataset with a budget is listed in order',
+    async run({ ledger }) {
+      expect(await ledger.datasets()).toEqual([])
+      for (const dataset of ['b', 'B', 'a-2', 'a', 'a.1'])
+        await ledger.openBudget(dataset, summed('1'), 'carol')
+      expect(await ledger.datasets()).toEqual(['B', 'a', 'a-2', 'a.1', 'b'])
+    },
+  },
+]

@@ -1,0 +1,4 @@
+import { describeOnSqlite } from '../stores.ts'
+import { describeContract } from './contract.ts'
+
+describeOnSqlite('the contract of the ledger', describeContract)

@@ -1,4 +1,0 @@
-import { describeContract } from './describe-contract.ts'
-import { describeOnSqlite } from './stores.ts'
-
-describeOnSqlite('the contract of the ledger', describeContract)
