@@ -2,7 +2,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { ConfigError, environmentSchema, readConfig } from '../src/config.ts'
 
-test('everything is optional', () => {
+test('every variable is optional', () => {
   expect(readConfig({ PATH: '/bin' })).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
@@ -22,20 +22,20 @@ test.each([
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
   ['SOTTO_PROT', '8080', 'is not a known variable'],
-])('%s=%s stops the start, with its name and the rule', (name, value, rule) => {
+])('%s=%s stops the start and names the variable and the rule', (name, value, rule) => {
   const read = () => readConfig({ [name]: value })
   expect(read).toThrow(ConfigError)
   expect(read).toThrow(name)
   expect(read).toThrow(rule)
 })
 
-test('every variable says what it is for', () => {
+test('every variable has a description', () => {
   for (const [name, schema] of Object.entries(environmentSchema.shape)) {
     expect(schema.description, name).toMatch(/\.$/)
   }
 })
 
-test('a ledger is a file in the data folder, or a PostgreSQL database that replicas share', () => {
+test('the ledger is a file in the data folder or a PostgreSQL database that replicas share', () => {
   const url = 'postgres://sotto@ledger.example/sotto'
   expect(readConfig({ SOTTO_LEDGER_URL: url })).toMatchObject({ ledgerUrl: url, replicated: true })
   const file = readConfig({ SOTTO_DATA_DIR: '/srv/sotto', SOTTO_LEDGER_URL: 'books/ledger.sqlite' })

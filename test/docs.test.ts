@@ -16,7 +16,7 @@ import * as limits from '../src/risk/limits.ts'
 const root = path.resolve(import.meta.dirname, '..')
 const page = (name: string) => readFileSync(path.join(root, name), 'utf8')
 
-test('every problem code is documented with its status, and no other', () => {
+test('exactly the existing problem codes are documented, with their status', () => {
   const sections = page('docs/problems.md').split(/^## /m).slice(1)
   const documented = Object.fromEntries(sections.map((text) => text.split(/\n+/, 2) as [string, string]))
   expect(Object.keys(documented).sort()).toEqual(Object.keys(PROBLEMS).sort())
@@ -25,7 +25,7 @@ test('every problem code is documented with its status, and no other', () => {
   }
 })
 
-test('every variable is documented with its default and meaning, and no other', () => {
+test('exactly the existing variables are documented, with default and meaning', () => {
   const rows = [...page('docs/operations.md').matchAll(/^\| `(SOTTO_\w+)` +\| `([^`]*)` +\| (.*?) +\|$/gm)]
   const expected = Object.entries(environmentSchema.shape).map(([name, schema]) => [
     name,
@@ -35,7 +35,7 @@ test('every variable is documented with its default and meaning, and no other', 
   expect(rows.map(([, ...cells]) => cells)).toEqual(expected)
 })
 
-test("the README's first answer is one that the service gives to the README's first query", () => {
+test("the README's first answer has the shape and the id of an answer to its first query", () => {
   const readme = page('README.md')
   const wire = /-d '(\{.*\})'/.exec(readme)?.[1] ?? ''
   const shown = answerSchema.parse(JSON.parse(/```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''))
@@ -47,7 +47,7 @@ test("the README's first answer is one that the service gives to the README's fi
   expect(shown.id).toBe(chargeId('analyst', `sha256:${sha256(request)}`))
 })
 
-test('every query on the page of queries can be asked of the demo dataset, and paid for', () => {
+test('every query on the page of queries can be planned on the demo dataset within its budget', () => {
   const { budget, ...census } = censusRegistration
   const diagnosis = { name: 'Diagnosis', type: 'string', nullable: true } as const
   const withDiagnosis = declareDataset({ ...census, columns: [...census.columns, diagnosis] }, '1')
@@ -56,7 +56,7 @@ test('every query on the page of queries can be asked of the demo dataset, and p
     querySchema.parse(JSON.parse(json)),
   )
   for (const query of asked) {
-    // What the page says of the one kind that needs another column holds of no other.
+    // Only `keySelection` needs another column.
     const dataset = query.kind === 'keySelection' ? withDiagnosis : declareDataset(census, '1')
     const { loss } = plan(query, dataset, {
       maxCells: environmentSchema.shape.SOTTO_MAX_CELLS.parse(undefined),
@@ -68,7 +68,7 @@ test('every query on the page of queries can be asked of the demo dataset, and p
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
 })
 
-test('every link between our pages leads somewhere', () => {
+test('every link between pages has a target', () => {
   const pages = [
     'README.md',
     'CHANGELOG.md',
@@ -88,7 +88,7 @@ test('every link between our pages leads somewhere', () => {
   }
 })
 
-test('the limits of disclosure risks are documented as they are', () => {
+test('the documented limits of disclosure risk equal those of the code', () => {
   const rows = [...page('docs/disclosure-risk.md').matchAll(/^\| ([a-z][\w ]+?) +\| +([\d,e]+) \|$/gm)]
   expect(
     Object.fromEntries(rows.map(([, what, value = '']) => [what, Number(value.replaceAll(',', ''))])),

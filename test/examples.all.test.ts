@@ -23,7 +23,7 @@ const example = async (command: string, name: string) => {
   return stdout
 }
 
-test('every example is run here', async () => {
+test('every example has a test here', async () => {
   expect((await readdir(folder)).sort()).toEqual([
     'README.md',
     'audit.py',
@@ -56,7 +56,7 @@ test.skipIf(!installed('python3'))('an audit', async () => {
     '4000',
   ])
   const bound = Number(/epsilon is at least (\d\.\d+), with 99.9% confidence/.exec(stdout)?.[1])
-  // Below what was paid, and far enough above 0 to tell that the two datasets were told apart.
+  // Below the charge, and far enough above 0 to show that the two datasets were distinguished.
   expect(bound).toBeLessThan(1)
   expect(bound).toBeGreaterThan(0.5)
 })
@@ -67,7 +67,7 @@ test('TypeScript', async () => {
   expect(printed).toMatch(/geometric noise of scale 5\neach cell is within 15 with probability 0.95/)
 })
 
-test('a refusal ends an example with what the service says', async () => {
+test('a refusal ends an example with the message of the service', async () => {
   await writeFile(keyFile, 'sotto_wrong\n')
   if (installed('python3')) {
     await expect(example('python3', 'first_query.py')).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Whether a program that an example is written for is on this machine. */
+/** Returns true if a program that an example needs is installed. */
 export function installed(program: string): boolean {
   return spawnSync(program, ['--version']).status === 0
 }

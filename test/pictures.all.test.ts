@@ -5,7 +5,7 @@ import { drawPictures } from './pictures.ts'
 
 const docs = path.resolve(import.meta.dirname, '../docs')
 
-test('the pictures on our pages are what the code draws (npm run pictures writes them), and each is shown', async () => {
+test('the plots in docs/pictures are what the code draws (npm run pictures writes them), and each is shown', async () => {
   const pictures = await drawPictures()
   expect([...pictures.keys()].sort()).toEqual(readdirSync(path.join(docs, 'pictures')).sort())
   const pages = readdirSync(docs)

@@ -15,13 +15,13 @@ import { type Picture, plotOf } from '../src/workers/plots.ts'
 import { referenceEngine } from './engines/reference-engine.ts'
 
 /*
- * The pictures on our pages, drawn by the service's own code: `npm run pictures` writes them, and a test compares. The
- * noisy table has a fixed tape in place of noise, so that it stays the same.
+ * Plots in the documentation, drawn by the service's own code: `npm run pictures` writes them, and a test compares.
+ * The noisy table uses a fixed tape instead of noise, so that it stays the same.
  */
 
 const FOLDER = path.resolve(import.meta.dirname, '../docs/pictures')
 
-/** Each picture's file and text. */
+/** File name and text of each plot. */
 export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
   const pictures: Readonly<Record<string, Picture>> = {
     risk: riskOfSchool(),
@@ -61,7 +61,7 @@ function workloadOf(epsilon: number, delta: number, statistics: number): Workloa
   }
 }
 
-/** How many people of the demo are 65 or older. */
+/** Number of people in the demo who are 65 or older. */
 const ELDERLY = 2_538
 
 function answersOf(mechanism: ComparedMechanism, delta: number): Picture {

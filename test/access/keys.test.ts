@@ -10,7 +10,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true }))
 
-test('the first start writes a key for an analyst and one for a custodian, for the owner alone', async () => {
+test('the first start writes an analyst key and a custodian key that only the owner can read', async () => {
   expect(openKeyRing(directory)).toBeUndefined()
   await createFirstKeys(directory)
   const ring = openKeyRing(directory)
@@ -23,7 +23,7 @@ test('the first start writes a key for an analyst and one for a custodian, for t
   expect((await stat(path.join(directory, 'keys.json'))).mode & 0o777).toBe(0o600)
 })
 
-test('keys are stored as digests only, and a second start makes no others', async () => {
+test('keys are stored as digests only, and a second start creates no more keys', async () => {
   await createFirstKeys(directory)
   const analystKey = await readFile(path.join(directory, 'analyst.key'), 'utf8')
   const stored = await readFile(path.join(directory, 'keys.json'), 'utf8')
@@ -33,7 +33,7 @@ test('keys are stored as digests only, and a second start makes no others', asyn
   expect(await readFile(path.join(directory, 'analyst.key'), 'utf8')).toBe(analystKey)
 })
 
-test('an auditor whose key was made before the first start keeps nobody else out', async () => {
+test('an auditor key made before the first start does not prevent the keys of the other roles', async () => {
   const auditorKey = await createKey(directory, { name: 'ada', role: 'auditor' })
   await createFirstKeys(directory)
   const ring = openKeyRing(directory)
@@ -42,7 +42,7 @@ test('an auditor whose key was made before the first start keeps nobody else out
   expect(ring?.principalOf(custodianKey)?.role).toBe('custodian')
 })
 
-test('another text is nobody', async () => {
+test('an unknown text belongs to no principal', async () => {
   const key = await createKey(directory, { name: 'ada', role: 'auditor' })
   const ring = openKeyRing(directory)
   expect(ring?.principalOf(key)).toEqual({ name: 'ada', role: 'auditor' })
@@ -51,13 +51,13 @@ test('another text is nobody', async () => {
   }
 })
 
-test('a name is taken once, and has plain characters', async () => {
+test('a name can be used once and has only allowed characters', async () => {
   await createKey(directory, { name: 'ada', role: 'analyst' })
   await expect(createKey(directory, { name: 'ada', role: 'auditor' })).rejects.toThrow('taken')
   await expect(createKey(directory, { name: 'Ada!', role: 'analyst' })).rejects.toThrow('lower-case')
 })
 
-test('a damaged key ring stops the start rather than letting somebody in', async () => {
+test('a damaged key ring stops the start', async () => {
   await writeFile(path.join(directory, 'keys.json'), '[{"name":"x","role":"emperor","sha256":""}]')
   expect(() => openKeyRing(directory)).toThrow('damaged')
 })

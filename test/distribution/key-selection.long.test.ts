@@ -13,8 +13,8 @@ import { ROW_OF_ONE_VALUE } from '../mechanisms/support.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*
- * Keys as production selects them, against the law they claim. A test that fails once in 1e20 runs under the truth never
- * fails; it must see an epsilon that is off by 30 %.
+ * Compares keys selected by the production code with their stated distribution. Under the true distribution a test
+ * fails less than once in 1e20 runs. It must detect an epsilon that is off by 30 %.
  */
 const SIGNIFICANCE = 1e-20
 const KEYS = 40_000
@@ -27,7 +27,7 @@ const wrong = [epsilonNano((epsilon * 13n) / 10n), epsilonNano((epsilon * 10n) /
 const counts = new Float64Array(KEYS).fill(ROWS)
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
-  it('noisy counts follow their law, and would not pass for that of another epsilon', () => {
+  it('noisy counts follow their distribution, and differ from that of another epsilon', () => {
     const measure = (asked: EpsilonNano) => calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], asked, delta)
     const kept = new Map(
       releaseKeyCounts(measure(epsilonNano(epsilon)), counts, source).map(({ key, noisyCount }) => [
@@ -48,7 +48,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
     for (const asked of wrong) expect(tail(asked)).toBeLessThan(SIGNIFICANCE)
   })
 
-  it('keys alone follow their law, and would not pass for that of another epsilon', () => {
+  it('keys alone follow their distribution, and differ from that of another epsilon', () => {
     const measure = (asked: EpsilonNano) => calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], asked, delta)
     const kept = new Set(releaseKeys(measure(epsilonNano(epsilon)), counts, source))
     const samples = Array.from(counts, (_, key) => (kept.has(key) ? 1n : 0n))

@@ -10,8 +10,9 @@ import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { chiSquareTail, kolmogorovTail, laplaceCumulative, normalCumulative } from './goodness-of-fit.ts'
 
 /*
- * The production samplers with the operating system's randomness, against the law they claim. A test that fails once in
- * 1e20 runs under the truth never fails; the same test applied to a law whose scale is off by 30 % must see it.
+ * Compares the production samplers, with the operating system's randomness, with their stated distribution. Under the
+ * true distribution a test fails less than once in 1e20 runs. The same test must detect a distribution whose scale is
+ * off by 30 %.
  */
 const SIGNIFICANCE = 1e-20
 const OFF = 1.3
@@ -19,7 +20,7 @@ const SAMPLES = 40_000
 
 const source = systemEntropy()
 
-/** The law of the noise at a scale, for comparison: P(Y <= y). */
+/** Distribution of the noise at a scale, for comparison: P(Y <= y). */
 interface Claim {
   readonly name: string
   readonly sample: () => bigint
@@ -39,7 +40,7 @@ const gaussian = (sigma: bigint): Claim => ({
 })
 
 const CLAIMS: readonly Claim[] = [
-  // Scales of production, of counts, and on both sides of 2^53, where big integers take over.
+  // Scales used in production for counts, and on both sides of 2^53, where BigInt arithmetic takes over.
   ...[1n, 10n, 1n << 40n, (1n << 41n) - 1n, (1n << 53n) - 1n, (1n << 60n) + 1n].flatMap((scale) => [
     laplace(scale),
     gaussian(scale),
@@ -59,7 +60,7 @@ const CLAIMS: readonly Claim[] = [
 describe.each(CLAIMS)('$name', ({ sample, cumulative }) => {
   const samples = Array.from({ length: SAMPLES }, sample)
 
-  it('follows its law, and would not pass for one that is 30 % wider or narrower', () => {
+  it('follows its distribution, and differs from one that is 30 % wider or narrower', () => {
     const distance = (factor: number) => kolmogorovTail(samples, (value) => cumulative(value, factor))
     expect(distance(1)).toBeGreaterThan(SIGNIFICANCE)
     expect(distance(OFF)).toBeLessThan(SIGNIFICANCE)
@@ -71,7 +72,7 @@ describe.each([
   ['discrete Laplace', discreteLaplaceSampler({ numerator: 1n << 40n, denominator: 1n }, source)],
   ['discrete Gaussian', discreteGaussianSampler((1n << 40n) + 12_345n, source)],
 ] as const)('the low bits of %s noise on a fine grid', (_, sample) => {
-  it('are uniform, and would not pass if one of 16 values never came', () => {
+  it('are uniform, and a missing one of 16 values is detected', () => {
     const counts = Array.from({ length: 16 }, () => 0)
     for (let draw = 0; draw < SAMPLES; draw += 1) {
       const low = Number(BigInt.asUintN(4, sample()))

@@ -12,8 +12,8 @@ import { type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*
- * Quantiles as production draws them, against the law they claim. A test that fails once in 1e20 runs under the truth
- * never fails; it must see an epsilon that is off by 30 %.
+ * Compares quantiles drawn by the production code with their stated distribution. Under the true distribution a test
+ * fails less than once in 1e20 runs. It must detect an epsilon that is off by 30 %.
  */
 const SIGNIFICANCE = 1e-20
 const SAMPLES = 20_000

@@ -7,16 +7,16 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { estimatesOf } from '../planner/planned.ts'
 
 const DRAWS = 20_000
-/** Standard errors beyond which a mean of so many draws is not by chance: below 1e-20. */
+/** Number of standard errors that the mean of this many draws exceeds by chance with a probability below 1e-20. */
 const LIMIT = 9.5
 
 const source = systemEntropy()
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
 
 /**
- * Errors of what leaves, drawn along the whole path from the aggregate's integers, and what was stated about them.
+ * Errors of released values, drawn along the whole path from the aggregate's integers, and the stated accuracy.
  *
- * @param integers of the one cell of each statistic, or of all its cells.
+ * @param integers the one cell of each statistic, or all its cells
  */
 function draw(
   wire: object,
@@ -44,7 +44,7 @@ function draw(
   return { errors, covered: covered / DRAWS, stated }
 }
 
-/** How many standard errors the mean of values lies from what is expected. */
+/** Distance of the mean of values from the expected value, in standard errors. */
 function deviation(values: readonly number[], expected: number): number {
   const spread = Math.sqrt(mean(values.map((value) => (value - expected) ** 2)) / values.length)
   return Math.abs(mean(values) - expected) / spread
@@ -52,7 +52,7 @@ function deviation(values: readonly number[], expected: number): number {
 
 const gaussian = { mechanism: 'gaussian', delta: 1e-6 }
 
-describe('each cell of a table has noise of its own', () => {
+describe('each cell of a table has independent noise', () => {
   const CELLS = 8
   test.each([{ mechanism: 'geometric' }, { mechanism: 'laplace' }, gaussian])('%j', (wire) => {
     const table = { kind: 'contingency', columns: ['Region', 'Sex'], epsilon: 0.5, ...wire }
@@ -73,14 +73,14 @@ describe('each cell of a table has noise of its own', () => {
         const values = products(a, b)
         const spread = Math.sqrt(mean(values.map((value) => (value - expected) ** 2)) / values.length)
         expect(Math.abs(mean(values) - expected) / spread, `cells ${first} and ${second}`).toBeLessThan(LIMIT)
-        // Noise that two cells share would have them agree in full.
+        // Noise shared by two cells would make them agree completely.
         expect(Math.abs(mean(values) - (1 - expected)) / spread).toBeGreaterThan(LIMIT)
       }
     }
   })
 })
 
-/** The share of draws that an interval of 95 % may fall short by, by chance. */
+/** Share of draws by which a 95 % interval may fall short by chance. */
 const SLACK = LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS)
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
@@ -97,14 +97,14 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
     ['a Laplace count of distinct values', { ...region, mechanism: 'laplace' }, 2n, 2],
     ['a Gaussian count of distinct values', { ...region, ...gaussian }, 2n, 2],
   ]
-  test.each(cases)('%s errs as stated: no less, no more', (_name, wire, integer, truth) => {
+  test.each(cases)('%s has the stated error, no less and no more', (_name, wire, integer, truth) => {
     expectAsStated(draw(wire, [integer], truth, neighbours))
   })
 
   const man = { column: 'Sex', op: '=', value: 'M' }
   const noises = [{ mechanism: 'geometric' }, { mechanism: 'laplace' }, gaussian]
 
-  test.each(noises)('the interval of a filtered mean covers the truth with %j', (noise) => {
+  test.each(noises)('the interval of a filtered mean covers the true value with %j', (noise) => {
     // 400 people of 33 on average: (2 * 33 - 120) half steps each.
     const { covered } = draw(
       { kind: 'mean', column: 'Age', where: man, ...noise },
@@ -116,12 +116,14 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
   })
 
   // 10,000 people of 33 on average with a variance of 400: in half steps from the middle -54, its square 2916 and the
-  // variance 1600. So many that what is left of noise in a square or a quotient is far below what is looked for.
+  // variance 1600. The number of people is large enough that the remaining noise in a square or a quotient is far
+  // below the effect under test.
   const ROWS = 10_000
   const moments = [4516n, -54n, 1n].map((each) => each * BigInt(ROWS))
   const filters = neighbours === 'add-remove' ? [{}] : [{}, { where: man }]
   const estimates = filters.flatMap((filter) => {
-    // Of a public number of rows a proportion is one count, elsewhere a table of the others and those it holds for.
+    // With a public number of rows a proportion is one count; otherwise a table of the rows that satisfy it and the
+    // rows that do not.
     const oneCount = neighbours === 'change-one' && !('where' in filter)
     const shares: readonly (bigint | readonly bigint[])[] = oneCount ? [4_000n] : [[6_000n, 4_000n]]
     const of = { column: 'Age', op: '<', value: 18 }
@@ -134,21 +136,21 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
     ]
   })
   test.each(estimates.map((asked) => [JSON.stringify(asked.wire), asked] as const))(
-    'values lie about the truth, and their intervals cover it: %s',
+    'values are centred at the true value, and their intervals cover it: %s',
     (_text, { wire, integers, truth }) => {
       const { errors, covered, stated } = draw(wire, integers, truth, neighbours, ROWS)
       expect(deviation(errors, 0)).toBeLessThan(LIMIT)
       for (const bias of [-0.3, 0.3])
         expect(deviation(errors, bias * stated.expectedAbsoluteError)).toBeGreaterThan(LIMIT)
       expect(covered).toBeGreaterThan(0.95 - SLACK)
-      // The stated error is a bound, to first order: parts are added up as if they never made up for each other.
+      // The stated error is a first-order bound: errors of parts are added as if they never cancelled.
       const error = mean(errors.map(Math.abs))
       expect(error).toBeLessThan(1.1 * stated.expectedAbsoluteError)
       expect(error).toBeGreaterThan(0.5 * stated.expectedAbsoluteError)
     },
   )
 
-  test('rounding keeps what is stated true', () => {
+  test('rounding keeps the stated accuracy true', () => {
     const wire = { kind: 'count', mechanism: 'laplace', postprocess: { round: true } }
     const { covered } = draw(wire, [1000n], 1000, neighbours)
     expect(covered).toBeGreaterThan(0.95 - SLACK)
@@ -159,7 +161,7 @@ test.each([
   ['geometric', { mechanism: 'geometric' }],
   ['Laplace', { mechanism: 'laplace' }],
   ['Gaussian', gaussian],
-])('a %s proportion of a public number of rows errs as stated: no less, no more', (_name, noise) => {
+])('a %s proportion of a public number of rows has the stated error, no less and no more', (_name, noise) => {
   const wire = { kind: 'proportion', of: { column: 'Age', op: '<', value: 18 }, ...noise }
   expectAsStated(draw(wire, [400n], 0.4, 'change-one', 1000))
 })
@@ -168,9 +170,9 @@ function expectAsStated({ errors, covered, stated }: ReturnType<typeof draw>) {
   const sizes = errors.map(Math.abs)
   const expected = stated.expectedAbsoluteError
   expect(deviation(sizes, expected)).toBeLessThan(LIMIT)
-  // The same draws would give a scale away that is 30 % too small or too large.
+  // The same draws would reveal a scale that is 30 % too small or too large.
   for (const wrong of [expected * 0.7, expected * 1.3]) expect(deviation(sizes, wrong)).toBeGreaterThan(LIMIT)
   expect(covered).toBeGreaterThan(0.95 - SLACK)
-  // Whole numbers cannot be hit exactly; otherwise a half-width that covers much more is too wide.
+  // Integers cannot be hit exactly; otherwise a half-width that covers much more is too wide.
   expect(covered).toBeLessThan(0.98 + SLACK)
 }

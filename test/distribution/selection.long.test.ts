@@ -6,8 +6,9 @@ import { epsilonNano } from '../../src/privacy/loss.ts'
 import { rational } from '../../src/privacy/rational.ts'
 
 /*
- * The production selections with the operating system's randomness, against the law they claim. A test that fails once in
- * 1e20 runs under the truth never fails; the same test applied to a law whose scale is off by 30 % must see it.
+ * Compares the production selections, with the operating system's randomness, with their stated distribution. Under
+ * the true distribution a test fails less than once in 1e20 runs. The same test must detect a distribution whose
+ * scale is off by 30 %.
  */
 const SIGNIFICANCE = 1e-20
 const OFF = 1.3
@@ -15,14 +16,14 @@ const SAMPLES = 40_000
 
 const source = systemEntropy()
 
-/** How often an event happens, and how often it should, at a scale for comparison. */
+/** A random event, and its probability at a scale for comparison. */
 interface Claim {
   readonly name: string
   readonly happens: () => boolean
   readonly probability: (scaleFactor: number) => number
 }
 
-/** Two candidates, the better ahead by one and a half scales. */
+/** Two candidates, the better one ahead by one and a half scales. */
 const noisyMax = (noise: SelectionNoise, ahead: (scales: number) => number): Claim => {
   const measurement = calibrateNoisyMax(
     { candidates: 2, k: 1, gap: false, noise, sensitivity: 2n, monotonic: false },
@@ -53,7 +54,10 @@ const CLAIMS: readonly Claim[] = [
   exponential,
 ]
 
-/** A bound on the probability that a share of independent trials lies as far from its probability (Hoeffding 1963). */
+/**
+ * Upper bound on the probability that a share of independent trials deviates this much from its probability
+ * (Hoeffding 1963).
+ */
 function hoeffdingTail(share: number, probability: number): number {
   return 2 * Math.exp(-2 * SAMPLES * (share - probability) ** 2)
 }
@@ -61,11 +65,11 @@ function hoeffdingTail(share: number, probability: number): number {
 describe.each(CLAIMS)('$name', ({ happens, probability }) => {
   const share = Array.from({ length: SAMPLES }, happens).filter((happened) => happened).length / SAMPLES
 
-  it('follows the law it claims', () => {
+  it('follows its stated distribution', () => {
     expect(hoeffdingTail(share, probability(1))).toBeGreaterThan(SIGNIFICANCE)
   })
 
-  it.each([OFF, 1 / OFF])('does not follow that law at %f times the scale', (factor) => {
+  it.each([OFF, 1 / OFF])('differs from that distribution at %f times the scale', (factor) => {
     expect(hoeffdingTail(share, probability(factor))).toBeLessThan(SIGNIFICANCE)
   })
 })

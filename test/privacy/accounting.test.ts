@@ -19,7 +19,7 @@ const basic = (epsilon: bigint, delta: bigint): Amount => ({
 const zcdp = (rho: bigint): Amount => ({ accounting: 'zcdp', rhoPico: rhoPico(rho) })
 
 describe('amounts', () => {
-  it('add up and subtract, exactly', () => {
+  it('are added and subtracted exactly', () => {
     expect(addAmounts(basic(1n, 2n), basic(3n, 4n))).toEqual(basic(4n, 6n))
     expect(addAmounts(basic(1n, ONE_DELTA_ATTO), basic(3n, 4n))).toEqual(basic(4n, ONE_DELTA_ATTO))
     expect(addAmounts(zcdp(1n), zcdp(2n))).toEqual(zcdp(3n))
@@ -29,7 +29,7 @@ describe('amounts', () => {
     expect(() => subtractAmounts(basic(4n, 1n), basic(1n, 2n))).toThrow(RangeError)
   })
 
-  it('cover what is at most as much in each unit', () => {
+  it('cover amounts that are at most as large in each unit', () => {
     expect(coversAmount(basic(2n, 2n), basic(2n, 2n))).toBe(true)
     expect(coversAmount(basic(2n, 2n), basic(3n, 0n))).toBe(false)
     expect(coversAmount(basic(2n, 2n), basic(0n, 3n))).toBe(false)
@@ -37,7 +37,7 @@ describe('amounts', () => {
     expect(coversAmount(zcdp(2n), zcdp(3n))).toBe(false)
   })
 
-  it('are the same to the last unit, of one accounting', () => {
+  it('are equal only in every unit and in the same accounting', () => {
     expect(isSameAmount(basic(1n, 2n), basic(1n, 2n))).toBe(true)
     expect(isSameAmount(basic(1n, 2n), basic(1n, 3n))).toBe(false)
     expect(isSameAmount(basic(2n, 2n), basic(1n, 2n))).toBe(false)
@@ -46,21 +46,21 @@ describe('amounts', () => {
     expect(isSameAmount(zcdp(0n), basic(0n, 0n))).toBe(false)
   })
 
-  it('of different accountings are not compared', () => {
+  it('of different accountings cannot be compared', () => {
     for (const operation of [addAmounts, subtractAmounts, coversAmount]) {
       expect(() => operation(basic(0n, 0n), zcdp(0n))).toThrow(RangeError)
       expect(() => operation(zcdp(0n), basic(0n, 0n))).toThrow(RangeError)
     }
   })
 
-  it('are read in the units of their accounting', () => {
+  it('are displayed in the units of their accounting', () => {
     expect(amountNumbers(basic(100_000_000n, 1_000_000_000_000n))).toEqual({ epsilon: 0.1, delta: 1e-6 })
     expect(amountNumbers(zcdp(24_355_970_359n))).toEqual({ rho: 0.024355970359 })
     expect(noAmount('basic')).toEqual(basic(0n, 0n))
     expect(noAmount('zcdp')).toEqual(zcdp(0n))
   })
 
-  it('are bought: a grant as it is, or the rho that it converts to', () => {
+  it('are bought by a grant: the grant itself, or the rho that it converts to', () => {
     const granted = { epsilonNano: epsilonNano(1_000_000_000n), deltaAtto: deltaAtto(1_000_000_000_000n) }
     expect(amountBoughtBy('basic', granted)).toEqual(basic(1_000_000_000n, 1_000_000_000_000n))
     expect(amountBoughtBy('zcdp', granted)).toEqual(zcdp(24_355_970_359n))

@@ -28,7 +28,7 @@ test('one tenth and two tenths are three tenths', () => {
   expect(formatDecimal((a ?? 0n) + (b ?? 0n), 9)).toBe('0.3')
 })
 
-test('what is formatted is parsed again, exactly', () => {
+test('a formatted decimal is parsed back exactly', () => {
   fc.assert(
     fc.property(
       fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),

@@ -20,16 +20,16 @@ describe('the delta of Gaussian noise', () => {
     [0, 0.38292492],
     [1, 0.12693674],
     [2, 0.020923636],
-  ])('at epsilon %d is the figure of dp_accounting', (epsilon, delta) => {
+  ])('at epsilon %d equals the value of dp_accounting', (epsilon, delta) => {
     expect(relativeError(gaussianDelta(1, epsilon), delta)).toBeLessThan(3e-8)
   })
 
-  // Computed with 60 digits from theorem 8 of Balle and Wang 2018, at the doubles given.
+  // Computed with 60 digits from theorem 8 of Balle and Wang 2018, at exactly these doubles.
   it.each(references())('at ratio %d and epsilon %d is %d', (ratio, epsilon, delta) => {
     expect(relativeError(gaussianDelta(ratio, epsilon), delta)).toBeLessThan(1e-12)
   })
 
-  it('is bounded from above by a bound that is hardly larger', () => {
+  it('has a safe upper bound that is hardly larger', () => {
     for (const [ratio, epsilon, delta] of references()) {
       if (epsilon < 0) continue
       const count = epsilonNano(BigInt(Math.round(epsilon * 1e9)))
@@ -40,7 +40,7 @@ describe('the delta of Gaussian noise', () => {
     }
   })
 
-  it('refuses what is no ratio or epsilon', () => {
+  it('refuses an invalid ratio or epsilon', () => {
     for (const ratio of [0, -1, Number.NaN]) expect(() => gaussianDelta(ratio, 1)).toThrow(RangeError)
     for (const epsilon of [Number.NaN, Number.POSITIVE_INFINITY])
       expect(() => gaussianDelta(1, epsilon)).toThrow(RangeError)
@@ -56,11 +56,11 @@ describe('the analytic calibration', () => {
     [1, 1e-6, 4.224678889326835],
     [0.5, 1e-5, 7.031826675582491],
     [10, 1e-6, 0.541086831818366],
-  ])('for epsilon %d and delta %d is the published sigma', (epsilon, delta, sigma) => {
+  ])('for epsilon %d and delta %d equals the published sigma', (epsilon, delta, sigma) => {
     expect(relativeError(analyticGaussianRatio(epsilon, delta), sigma)).toBeLessThan(1e-14)
   })
 
-  it('is enough, and hardly more than enough, over the whole domain', () => {
+  it('achieves the delta, with hardly more noise than necessary, over the whole domain', () => {
     fc.assert(
       fc.property(
         fc.double({ min: -9, max: 3, noNaN: true }),
@@ -94,9 +94,9 @@ describe('the classic calibration', () => {
     expect(relativeError(classicGaussianRatio(1, 1e-5), 4.844805262605389)).toBeLessThan(1e-14)
   })
 
-  it('refuses an epsilon above 1, where its noise would be too little', () => {
+  it('refuses an epsilon above 1, where its noise is too small', () => {
     expect(() => classicGaussianRatio(1 + Number.EPSILON, 1e-5)).toThrow(RangeError)
-    // What the formula would say at epsilon 10 and delta 1e-6; the analytic sigma there is 0.541086831818366.
+    // Value of the formula at epsilon 10 and delta 1e-6; the analytic sigma there is 0.541086831818366.
     expect(gaussianDelta(0.52988, 10)).toBeGreaterThan(1e-6)
   })
 

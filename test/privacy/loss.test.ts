@@ -62,18 +62,18 @@ test('the smallest amounts are whole units', () => {
   expect(deltaNumber(loss(1, 1e-5).deltaAtto)).toBe(1e-5)
 })
 
-test('a loss is covered only where epsilon and delta both are', () => {
+test('a loss is covered only if epsilon and delta both are', () => {
   expect(coversLoss(loss(1, 1e-5), loss(1, 1e-5))).toBe(true)
   expect(coversLoss(loss(1, 1e-5), loss(0.5, 1.1e-5))).toBe(false)
   expect(coversLoss(loss(1, 1e-5), loss(1.000000001))).toBe(false)
 })
 
-test('nothing is taken from nothing', () => {
+test('subtracting a loss from zero loss is refused', () => {
   expect(() => subtractLoss(NO_LOSS, loss(1))).toThrow(RangeError)
   expect(lossNumbers(NO_LOSS)).toEqual({ epsilon: 0, delta: 0 })
 })
 
-test('rho is counted in units of 1e-12, from 0 on', () => {
+test('rho is a non-negative number of 1e-12', () => {
   expect(rhoNumber(rhoPico(1n))).toBe(1e-12)
   expect(rhoNumber(rhoPico(462_117_157_261n))).toBe(0.462117157261)
   expect(() => rhoPico(-1n)).toThrow(RangeError)

@@ -24,8 +24,9 @@ const { deltaOfRho, epsilonOfRho, rhoBoughtBy } = asItIs
 const LARGEST_RHO_PICO = 1_000_000n * 1_000_000_000_000n
 
 /*
- * Figures with 80 digits, rounded against us. With mpmath 1.3.0, `gain = lambda a: log(1+a) + a*log(1+1/a)` and
- * `l = -log(d)`, each at the root a of what follows it, found by bisection of its logarithm:
+ * Reference values with 80 digits, rounded in the safe direction. Computed with mpmath 1.3.0, `gain = lambda a:
+ * log(1+a) + a*log(1+1/a)` and `l = -log(d)`, each at the root a of the expression in the last column, found by
+ * bisection of its logarithm:
  *   rho    (a*e + gain(a) - l) / (a*(1+a))   a*a*(e + log(1+1/a))/(1+2*a) + log(1+a) - l
  *   e      (a*(1+a)*rho + l - gain(a)) / a   a*a*rho + log(1+a) - l
  *   delta  exp(a*(1+a)*rho - a*e - gain(a))  (1+2*a)*rho - e - log(1+1/a)
@@ -55,7 +56,7 @@ const BOUGHT = [
   ['0', '0.9', 2092857687485n],
 ] as const
 
-/** rho, delta and the nano-epsilons that it comes to. */
+/** rho, delta and the resulting nano-epsilons. */
 const EPSILONS = [
   ['0.025', '1e-6', 1014074255n],
   ['1e-12', '1e-18', 10003n],
@@ -71,7 +72,7 @@ const EPSILONS = [
   ['0.3', '0.9', 0n],
 ] as const
 
-/** rho, epsilon and the delta that it comes to, in units of 1e-18. */
+/** rho, epsilon and the resulting delta, in units of 1e-18. */
 const DELTAS = [
   ['0.05', '0.25', 81772753103695521n],
   ['1e-12', '1e-9', 857157461963n],
@@ -103,7 +104,7 @@ const delta = (text: string) => deltaAtto(exact(text, 18))
 const rho = (text: string) => rhoPico(exact(text, 12))
 const loss = (e: string, d: string): PrivacyLoss => ({ epsilonNano: epsilon(e), deltaAtto: delta(d) })
 
-/** The figures that a conversion has wrong. */
+/** Reference values that a conversion gets wrong. */
 function mistakes(conversion: typeof asItIs): string[] {
   const figures = [
     ...BOUGHT.map(([e, d, pico]) => ({
@@ -158,12 +159,12 @@ function mistakes(conversion: typeof asItIs): string[] {
   })
 }
 
-/** Every epsilon that a budget may have. */
+/** All epsilons that a budget may have. */
 const anyBudgetEpsilon: fc.Arbitrary<EpsilonNano> = integersOfEverySize(50)
   .filter((count) => count <= 1_000_000n * ONE_EPSILON_NANO)
   .map(epsilonNano)
 
-/** Every delta above 0 and below 1, those near 1 as often as those near 0. */
+/** All deltas above 0 and below 1, with equal weight near 1 and near 0. */
 const anyDelta: fc.Arbitrary<DeltaAtto> = fc
   .tuple(
     integersOfEverySize(60).filter((count) => count < ONE_DELTA_ATTO),
@@ -179,13 +180,13 @@ const anyRho: fc.Arbitrary<RhoPico> = integersOfEverySize(60)
 describe('the conversion', () => {
   // OpenDP, zCDP_to_approxDP/cdp_delta/test.rs; cdp2adp.py, the reference implementation by the authors of arXiv
   // 2004.00010.
-  it('has the published figures', () => {
+  it('has the published values', () => {
     expect(deltaNumber(deltaOfRho(rho('0.05'), epsilon('0.25')))).toBeCloseTo(0.0817727531036956, 15)
     expect(epsilonNumber(epsilonOfRho(rho('0.025'), delta('1e-6')))).toBeCloseTo(1.014074254726128, 8)
     expect(rhoNumber(rhoBoughtBy(loss('1', '1e-6')))).toBeCloseTo(0.024355970359538372, 11)
   })
 
-  it('has every figure to its last digit, rounded against us', () => {
+  it('has every reference value to its last digit, rounded in the safe direction', () => {
     expect(mistakes(asItIs)).toEqual([])
   })
 
@@ -194,8 +195,8 @@ describe('the conversion', () => {
   })
 })
 
-describe('the rho that is bought', () => {
-  it('keeps the guarantee, and one part in a million more does not', () => {
+describe('the rho that a grant buys', () => {
+  it('keeps the guarantee, and one millionth more does not', () => {
     fc.assert(
       fc.property(anyBudgetEpsilon, anyDelta, (epsilonNano, deltaAtto) => {
         const bought = rhoBoughtBy({ epsilonNano, deltaAtto })
@@ -227,7 +228,7 @@ describe('the rho that is bought', () => {
 })
 
 describe('the epsilon and the delta of a rho', () => {
-  it('hold together, and fall as the other grows', () => {
+  it('are consistent, and each falls as the other grows', () => {
     fc.assert(
       fc.property(anyRho, anyDelta, anyBudgetEpsilon, (r, d, extra) => {
         const e = epsilonOfRho(r, d)
@@ -240,7 +241,7 @@ describe('the epsilon and the delta of a rho', () => {
     )
   })
 
-  it('are no looser than any order on a fine grid says, and no tighter than the best of them', () => {
+  it('are no looser than any order on a fine grid, and no tighter than the best order', () => {
     const grid = Array.from({ length: 4_000 }, (_, index) => 2 ** (index / 50 - 40))
     for (const [r, d] of [
       [0.025, 1e-6],
@@ -252,13 +253,13 @@ describe('the epsilon and the delta of a rho', () => {
       const best = Math.max(0, Math.min(...each))
       const found = epsilonNumber(epsilonOfRho(rhoPico(BigInt(Math.round(r * 1e12))), delta(String(d))))
       expect(found).toBeLessThanOrEqual(best * (1 + 1e-12) + 1e-9)
-      // The grid has ratios of 1.014, which leave the best order about 1e-4 of itself short.
+      // The grid has ratios of 1.014, so its best order is off by about 1e-4.
       expect(found).toBeGreaterThanOrEqual(best * (1 - 1e-3))
     }
   })
 })
 
-/** Of numerator / denominator: the logarithm in units of 2^-192, rounded down. With mpmath 1.3.0, 90 digits. */
+/** Logarithms of numerator / denominator in units of 2^-192, rounded down. Computed with mpmath 1.3.0, 90 digits. */
 const LOGARITHMS = [
   [1n, 1n, 0n],
   [2n, 1n, 4350955369971217654477563090224794165364344896676135745069n],
@@ -271,7 +272,7 @@ const LOGARITHMS = [
   [9007199254740991n, 7n, 218385958634932873209174638865062811467582585452359117622472n],
 ] as const
 
-it('logarithms are never too high, and no lower than is made up for', async () => {
+it('logarithms are never too high, and too low by at most the allowance', async () => {
   const open = ['function logarithm(', 'const LOGARITHM_ERROR'].map((find) => ({
     file: 'privacy/zcdp-conversion.ts',
     find,
@@ -291,7 +292,7 @@ it('logarithms are never too high, and no lower than is made up for', async () =
   })
 })
 
-describe('a conversion with a mistake is seen', () => {
+describe('a defect in the conversion is detected', () => {
   it.each([
     ['the older bound: no logarithm of the order', 'return { excess, gain }', 'return { excess, gain: 0n }'],
     ['half of the gain left out', ' + ((excess * logarithm(one + excess, excess)) >> EXCESS_BITS)', ''],
@@ -307,7 +308,7 @@ describe('a conversion with a mistake is seen', () => {
       'return LOGARITHM_ERROR',
     ],
     [
-      'delta the wrong way round',
+      'the sign of delta reversed',
       'const needed = spentBy(order, rho) + surprise',
       'const needed = spentBy(order, rho) - surprise',
     ],
@@ -320,7 +321,7 @@ describe('a conversion with a mistake is seen', () => {
     ['a rho rounded up', 'rhoPico(bought)', 'rhoPico(bought + 1n)'],
     ['no largest rho', 'bought > LARGEST_RHO_PICO ? LARGEST_RHO_PICO :', ''],
     [
-      'a delta of 0 taken for the least',
+      'a delta of 0 treated as the smallest delta',
       'if (deltaAtto === 0n) return rhoPico(0n)',
       'if (deltaAtto === 0n) return rhoBoughtBy({ epsilonNano, deltaAtto: 1n as DeltaAtto })',
     ],
@@ -340,7 +341,7 @@ describe('a conversion with a mistake is seen', () => {
     expect(found).not.toEqual([])
   })
 
-  it('and a copy without one is not', async () => {
+  it('a copy without a defect passes', async () => {
     const found = await withChangedSource([], {}, async (load) =>
       mistakes(await load<typeof asItIs>('privacy/zcdp-conversion.ts')),
     )

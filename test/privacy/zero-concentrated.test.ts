@@ -16,8 +16,8 @@ import { anyEpsilon, anySensitivity, scalarSensitivity } from '../mechanisms/sup
 const ORDERS = [1 + 1e-6, 1.001, 1.1, 1.5, 2, 2.5, 3, 5, 10, 40, 200]
 
 /**
- * The Rényi divergence of two laws on the integers from `-reach` to `reach + distance`, by its definition: masses as they
- * are, no closed form.
+ * Rényi divergence of two distributions on the integers from `-reach` to `reach + distance`, by its definition: a sum
+ * over masses without a closed form.
  */
 function renyiDivergence(
   mass: (value: bigint) => number,
@@ -56,7 +56,7 @@ describe('discrete Laplace', () => {
     (numerator, denominator, distance, exact) => {
       const rho = discreteLaplaceRho(rational(numerator, denominator), scalarSensitivity(distance))
       const least = BigInt(exact.split('.')[0] ?? '') + 1n
-      // What is added for floating point, 2^-47 of epsilon, reaches the unit only where epsilon is large.
+      // The allowance for floating point, 2^-47 of epsilon, reaches the unit only if epsilon is large.
       const epsilon = Number(distance * denominator) / Number(numerator)
       expect(rho >= least).toBe(true)
       expect(rho - least).toBeLessThanOrEqual(Math.ceil(epsilon * 0.01))
@@ -75,12 +75,12 @@ describe('discrete Laplace', () => {
     const reach = Math.ceil((45 * numerator) / denominator)
 
     it.each([1, 2, 3, 7, 25])(
-      'bounds the divergence of every order, tightly, at a distance of %d',
+      'bounds the divergence of every order tightly at a distance of %d',
       (distance) => {
         const rho = rhoNumber(discreteLaplaceRho(scale, scalarSensitivity(BigInt(distance))))
         let before = Number.POSITIVE_INFINITY
         for (const order of ORDERS) {
-          // What the sum errs by is divided by the order less one.
+          // The error of the sum is divided by the order minus one.
           const rounding = 1e-12 + 1e-14 / (order - 1)
           const share = renyiDivergence(mass, distance, order, reach) / order
           expect(share).toBeLessThanOrEqual(rho + rounding)
@@ -93,7 +93,7 @@ describe('discrete Laplace', () => {
     )
   })
 
-  it('of a vector is the worst over all whole vectors within L1 and L-infinity', () => {
+  it('of a vector is the maximum over all integer vectors within L1 and L-infinity', () => {
     const scale = rational(7n, 3n)
     const ofOne = (distance: number) =>
       rhoNumber(discreteLaplaceRho(scale, scalarSensitivity(BigInt(distance))))
@@ -107,12 +107,12 @@ describe('discrete Laplace', () => {
     for (let lInfinity = 1; lInfinity <= 6; lInfinity += 1)
       for (let l1 = lInfinity; l1 <= 9; l1 += 1) {
         const sensitivity: Sensitivity = { l1: BigInt(l1), l2Squared: 81n, lInfinity: BigInt(lInfinity) }
-        // Each of up to nine entries is rounded up to 1e-12 by itself.
+        // Each of up to nine entries is rounded up to 1e-12 separately.
         expect(rhoNumber(discreteLaplaceRho(scale, sensitivity))).toBeCloseTo(worst(l1, lInfinity, l1), 10)
       }
   })
 
-  it('of a vector bounds the divergence of the joint law, tightly', () => {
+  it('of a vector bounds the divergence of the joint distribution tightly', () => {
     const scale = rational(2n, 1n)
     const rho = rhoNumber(discreteLaplaceRho(scale, { l1: 3n, l2Squared: 5n, lInfinity: 2n }))
     const law = Array.from({ length: 161 }, (_, index) => discreteLaplaceMass(BigInt(index - 80), scale))
@@ -129,7 +129,7 @@ describe('discrete Laplace', () => {
     expect(joint(1.001) / rho).toBeGreaterThan(1 - 1e-3)
   })
 
-  it('of many statistics is far below what their pure epsilon alone would say', () => {
+  it('of many statistics is far below the rho of their pure epsilon', () => {
     const ten: Sensitivity = { l1: 10n, l2Squared: 10n, lInfinity: 1n }
     const rho = discreteLaplaceRho(rational(10n, 1n), ten)
     // Ten times 0.1 tanh(0.05).
@@ -137,14 +137,14 @@ describe('discrete Laplace', () => {
     expect(rho * 9n < pureRho(epsilonNano(1_000_000_000n))).toBe(true)
   })
 
-  it('grows with L1, with L-infinity and as the scale falls; is nothing where nothing moves', () => {
+  it('grows with L1, with L-infinity and as the scale falls; is 0 if nothing moves', () => {
     fc.assert(
       fc.property(anySensitivity, fc.bigInt(1n, 1n << 60n), fc.bigInt(1n, 1n << 20n), (sensitivity, t, s) => {
-        // An epsilon beyond 1e6 is no one's.
+        // No budget has an epsilon beyond 1e6.
         fc.pre((sensitivity.l1 * s) / t < 1_000_000n)
         const rho = (change: Partial<Sensitivity>, scale = rational(t, s)) =>
           discreteLaplaceRho(scale, { ...sensitivity, ...change })
-        // Where two figures are all but equal, what is added for the roundings of doubles may decide.
+        // If two values are almost equal, the allowance for rounding may decide.
         const rounding = BigInt(
           Math.ceil(((Number(sensitivity.l1) * Number(s)) / Number(t)) * 2 ** -46 * 1e12),
         )
@@ -181,11 +181,11 @@ describe('discrete Gaussian', () => {
     it.each([1, 2, 3, 5])('bounds the divergence of every order at a distance of %d', (distance) => {
       const rho = rhoNumber(discreteGaussianRho(sigma, scalarSensitivity(BigInt(distance))))
       for (const order of [1 + 1e-6, 1.1, 1.5, 2, 2.5, 3, 4]) {
-        // Far enough out for the order, and not so far that a mass is too small for a double.
+        // Far enough out for the order, but near enough that no mass is too small for a double.
         const reach = Math.min(Number(sigma) * 36 - distance, 4 * distance + 14 * Number(sigma))
         const share = renyiDivergence(mass, distance, order, reach) / order
         expect(share).toBeLessThanOrEqual(rho + 1e-12 + 1e-14 / (order - 1))
-        // At whole orders the shifted sum is the sum itself, and there is equality.
+        // At integer orders the shifted sum is the sum itself, and equality holds.
         if (Number.isInteger(order)) expect(share).toBeCloseTo(rho, 9)
       }
     })
@@ -204,7 +204,7 @@ describe('any mechanism of a pure epsilon', () => {
         expect(rho).toBeGreaterThan(exact * (1 - 1e-15))
         expect(rho).toBeLessThanOrEqual(exact + value * 1e-14 + 1e-12)
         expect(rho).toBeLessThanOrEqual((value * value) / 2 + 1e-12)
-        // In units of 1e-12 and 1e-9: not even what is added for roundings carries it past the epsilon.
+        // In units of 1e-12 and 1e-9: even with the allowance for rounding it does not exceed the epsilon.
         expect(pureRho(epsilon) <= epsilon * 1_000n).toBe(true)
       }),
     )
@@ -224,7 +224,7 @@ describe('any mechanism of a pure epsilon', () => {
     )
   })
 
-  it('covers every pair of laws on few points, and is met by randomized response', () => {
+  it('covers every pair of distributions on few points, and randomized response reaches it', () => {
     const epsilon = 1
     const rho = rhoNumber(pureRho(epsilonNano(1_000_000_000n)))
     const share = (p: readonly number[], q: readonly number[], order: number) =>
@@ -249,7 +249,7 @@ describe('any mechanism of a pure epsilon', () => {
             number,
           ]
           const [lawQ, lawP] = [q.map((mass) => mass / wholeQ), p.map((mass) => mass / wholeP)]
-          // Weights within exp(epsilon / 2) of one another give masses within exp(epsilon).
+          // Weights within a factor of exp(epsilon / 2) give masses within a factor of exp(epsilon).
           expect(share(lawP, lawQ, order)).toBeLessThanOrEqual(rho + 1e-12)
         },
       ),
@@ -273,27 +273,27 @@ describe('bounded range', () => {
     [20n, 19_999_999_917_553n],
     [60n, 60_000_000_000_000n],
     [1_000n, 1_000_000_000_000_000n],
-  ])('costs what any mechanism of an epsilon of %d does, where that is less', (epsilon, pico) => {
+  ])('costs as much as any mechanism of epsilon %d, where that is less', (epsilon, pico) => {
     const rho = boundedRangeRho(epsilonNano(epsilon * 1_000_000_000n))
     expect(rho).toBe(pureRho(epsilonNano(epsilon * 1_000_000_000n)))
     expect(rho >= pico && rho <= pico + 1n).toBe(true)
   })
 
-  it('is the lesser of two prices of one round, times the rounds', () => {
-    // Two at 6 each are below the epsilon from which the other price is less; the whole is not.
+  it('is the lower of two prices of one round, times the rounds', () => {
+    // Two rounds at 6 each are below the epsilon from which the other price is lower; the whole is not.
     expect(boundedRangeRho(epsilonNano(12_000_000_000n), 2n)).toBe(9n * ONE_RHO_PICO)
     expect(boundedRangeRho(epsilonNano(20_000_000_000n), 2n)).toBe(pureRho(epsilonNano(20_000_000_000n), 2n))
     expect(boundedRangeRho(epsilonNano(1_000_000_000n), 3n)).toBe(41_666_666_667n)
   })
 
-  // Of two outcomes, and of one among many that are alike: what bounded range allows at most as the order falls to 1 is
-  // epsilon - 1 - ln(epsilon), but for a trace.
-  it.each([1, 4, 7.9, 8, 20, 60])('covers every pair of laws on two outcomes, at %d', (epsilon) => {
+  // Of two outcomes, and of one outcome among many equal ones. The least that bounded range permits as the order
+  // falls to 1 is close to epsilon - 1 - ln(epsilon).
+  it.each([1, 4, 7.9, 8, 20, 60])('covers every pair of distributions on two outcomes at %d', (epsilon) => {
     const rho = rhoNumber(boundedRangeRho(epsilonNano(BigInt(epsilon * 1e9))))
     let most = 0
     for (let step = 1; step < 400; step += 1) {
       const share = epsilon * (step / 400)
-      // ln(P / Q) is share on one outcome and share - epsilon on the other; both laws add up to 1.
+      // ln(P / Q) is share on one outcome and share - epsilon on the other; both distributions add up to 1.
       const q = -Math.expm1(share - epsilon) / (Math.exp(share) - Math.exp(share - epsilon))
       for (const order of ORDERS) {
         const logarithm = [order * share + Math.log(q), order * (share - epsilon) + Math.log1p(-q)]
@@ -304,11 +304,11 @@ describe('bounded range', () => {
         most = Math.max(most, divergence / order)
       }
     }
-    // No price much below would do.
+    // A price much below this would not cover it.
     expect(most / rho).toBeGreaterThan(epsilon < 2 ? 0.95 : 0.6)
   })
 
-  it('covers the exponential mechanism, whose losses are the scores less what the weights sum to', () => {
+  it('covers the exponential mechanism, whose losses are the scores minus the logarithm of the sum of weights', () => {
     const rho = rhoNumber(boundedRangeRho(epsilonNano(1_000_000_000n)))
     for (const [before, after] of [
       [
