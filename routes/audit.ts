@@ -6,6 +6,7 @@ import { type AuditDependencies, auditedDatasets, auditReleases } from '../src/a
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor } from './access.ts'
+import { isGivenUp } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
 
 export interface AuditOptions extends AuditDependencies {
@@ -13,11 +14,11 @@ export interface AuditOptions extends AuditDependencies {
   readonly catalog: Catalog
 }
 
-/** Raw releases of synthetic datasets, for outside auditors; only where the configuration says so. */
+/** Raw releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
   const { keyRing, catalog } = dependencies
   const auditor = accessFor(keyRing, 'auditor')
-  /** One batch at a time: it may take all there is of the machine. */
+  /** True while a batch is drawn. Only one runs at a time, because it may use the whole machine. */
   let drawing = false
 
   app.get(
@@ -27,7 +28,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       schema: {
         tags: ['Audit'],
         operationId: 'listAuditDatasets',
-        summary: 'Neighbouring datasets to tell apart',
+        summary: 'List the neighbouring datasets for audits',
         security: auditor.security,
         response: { 200: auditedDatasetsSchema, ...problemResponses },
       },
@@ -42,9 +43,9 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       schema: {
         tags: ['Audit'],
         operationId: 'drawAuditReleases',
-        summary: 'Fresh releases of one query, over a synthetic dataset',
+        summary: 'Draw fresh releases of a query on a synthetic dataset',
         description:
-          'Each goes the whole way of an answer, with a ledger made for the batch and thrown away with it.',
+          'Each release is computed like any answer, with a temporary ledger that is deleted afterwards.',
         security: auditor.security,
         body: auditRequest,
         response: { 200: auditedReleases, ...problemResponses },
@@ -53,11 +54,10 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
     async (request, reply) => {
       const { dataset: id, query, releases } = request.body
       const { dataset } = requireDataset(catalog, id)
-      if (drawing)
-        throw new Refusal('unavailable', 'Another batch is being drawn. Ask again when it is done.')
+      if (drawing) throw new Refusal('unavailable', 'Another audit is running. Retry when it has finished.')
       drawing = true
       try {
-        const givenUp = () => reply.sent || request.raw.socket.destroyed
+        const givenUp = () => isGivenUp(request, reply)
         return { results: await auditReleases(dependencies, dataset, query, releases, givenUp) }
       } finally {
         drawing = false

@@ -22,10 +22,10 @@ export interface DatasetsOptions {
   readonly registry: Registry
 }
 
-/** Ingesting a large file takes longer than a query may. */
+/** Time limit for a registration: to ingest a large file takes longer than a query may. */
 export const REGISTRATION_TIMEOUT_MS = 600_000
 
-/** Datasets' public facts, registration and withdrawal. */
+/** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
   { keyRing, catalog, registry },
@@ -40,7 +40,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       schema: {
         tags: ['Datasets'],
         operationId: 'listDatasets',
-        summary: 'The datasets there are',
+        summary: 'List the datasets',
         security: everyone.security,
         response: { 200: datasetList, ...problemResponses },
       },
@@ -55,7 +55,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       schema: {
         tags: ['Datasets'],
         operationId: 'getDataset',
-        summary: "A dataset's public facts",
+        summary: 'Get the public facts of a dataset',
         security: everyone.security,
         params: datasetParameters,
         response: { 200: dataset, ...problemResponses },
@@ -74,14 +74,14 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         operationId: 'registerDataset',
         summary: 'Register a dataset',
         description:
-          'Ingests a CSV or Parquet file below the data folder, checks every value into its declared type, and opens ' +
-          'the budget. The same registration again changes nothing.',
+          'Ingests a CSV or Parquet file below the data folder, checks every value against its declaration, and opens ' +
+          'the budget. Sending the same registration again changes nothing.',
         security: custodian.security,
         querystring: z.strictObject({ candidates }),
         body: registration,
         response: {
-          200: registeredDataset.describe('It was registered before, just so.'),
-          201: registeredDataset.describe('It is registered.'),
+          200: registeredDataset.describe('The dataset was already registered with this declaration.'),
+          201: registeredDataset.describe('The dataset was registered.'),
           ...problemResponses,
         },
       },
@@ -103,8 +103,8 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         operationId: 'withdrawDataset',
         summary: 'Withdraw a dataset',
         description:
-          'Removes the ingested rows. What was spent stays spent: whatever is registered under the id again goes on ' +
-          'with the same budget.',
+          'Removes the ingested rows. The budget and its ledger remain: a dataset registered again under this id ' +
+          'continues with the same budget.',
         security: custodian.security,
         params: z.strictObject({
           dataset: datasetParameters.shape.dataset.meta({

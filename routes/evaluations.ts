@@ -21,8 +21,8 @@ import {
 import { describeProblem } from '../src/http/problem.ts'
 import type { ComputationPool, ComputationTerms } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
-import { givenUpBy } from './waiting.ts'
 
 export interface EvaluationsOptions extends EvaluationDependencies {
   readonly keyRing: KeyRing
@@ -125,7 +125,7 @@ function evaluated<Schema extends z.ZodType>(description: string, schema: Schema
 
 /** Must be called before anything is awaited, so that a client that disconnects is noticed. */
 function waitedFor(request: FastifyRequest, reply: FastifyReply) {
-  const givenUp = givenUpBy(reply)
+  const givenUp = givenUpSignal(reply)
   return { timeoutMs: EVALUATION_TIMEOUT_MS, givenUp, principal: principalOf(request).name }
 }
 

@@ -18,7 +18,7 @@ export interface MechanismsOptions {
   readonly keyRing: KeyRing
 }
 
-/** What the mechanisms do, without any dataset. */
+/** Comparison of mechanisms. No dataset is read. */
 export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (app, { keyRing }) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
 
@@ -29,11 +29,12 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
       schema: {
         tags: ['Mechanisms'],
         operationId: 'compareMechanisms',
-        summary: 'The noise of each mechanism for a workload',
+        summary: 'Compare the noise of mechanisms',
         description:
-          'For 1, 2, ... statistics that one person can influence, all released under one epsilon and delta: the noise ' +
-          'that each mechanism adds to each of them, which errs least, and from how many on Gaussian noise does. ' +
-          `Touches no dataset and no budget. GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'draws it')}.`,
+          'Returns the noise that each mechanism adds to each of 1, 2, ... statistics that one person can influence, all ' +
+          'released under one epsilon and delta, the mechanism with the smallest error, and the number of statistics from ' +
+          'which Gaussian noise is smaller. Reads no dataset and costs nothing. ' +
+          `GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'plots it')}.`,
         security: everyone.security,
         body: comparisonRequest,
         response: { 200: comparison, ...problemResponses },
@@ -44,8 +45,8 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
 }
 
 /**
- * The workload that a request describes, exact.
- * @throws Refusal naming the field that has too many digits, or lies outside its bounds.
+ * Returns the workload of a request in exact numbers.
+ * @throws Refusal naming a field that has too many digits or is out of range.
  */
 export function workloadOf(request: ComparisonRequest): Workload {
   const { epsilon, delta, statistics, perStatistic, confidence, wholeNumbers } = request
@@ -60,7 +61,7 @@ export function workloadOf(request: ComparisonRequest): Workload {
 
 const CONTRIBUTION_FRACTION_DIGITS = 9
 
-/** The exact contribution that a number on the wire stands for, in units of 10^-`fractionDigits`. */
+/** Returns the exact contribution, in units of 10^-`fractionDigits`. */
 function contributionFromWire(
   value: number,
   wholeNumbers: boolean,
@@ -76,7 +77,7 @@ function contributionFromWire(
     'invalid-request',
     field,
     wholeNumbers
-      ? 'must be a whole number unless wholeNumbers is false'
-      : `must have at most ${CONTRIBUTION_FRACTION_DIGITS} fractional digits (it is never rounded for you)`,
+      ? 'must be an integer unless wholeNumbers is false'
+      : `must have at most ${CONTRIBUTION_FRACTION_DIGITS} fractional digits`,
   )
 }

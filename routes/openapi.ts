@@ -5,14 +5,14 @@ import { stringify } from 'yaml'
 import { linkTo } from '../schemas/plots.ts'
 import { SECURITY_SCHEMES } from './access.ts'
 
-/** A list that our code may not change is `readOnly` to zod, which in OpenAPI would forbid clients to send it. */
+/** Removes `readOnly`, which zod sets for arrays that the code must not change. In OpenAPI it would forbid clients to send them. */
 const zodToJsonConfig = {
   override: ({ jsonSchema }: { jsonSchema: { readOnly?: boolean } }) => {
     delete jsonSchema.readOnly
   },
 }
 
-/** How the OpenAPI document is made from the routes' schemas. */
+/** Options that generate the OpenAPI document from the schemas of the routes. */
 export const openApiOptions: FastifyDynamicSwaggerOptions = {
   openapi: {
     openapi: '3.1.0',
@@ -20,24 +20,28 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
       title: 'Sotto',
       version: '1',
       description:
-        'Statistical queries over registered datasets, answered with differential privacy.\n\n' +
-        'Press **Authorize** and paste the keys from the data folder (`analyst.key`, `custodian.key`); then every ' +
-        'operation can be tried as it stands.',
+        'Answers statistical queries over registered datasets with differential privacy.\n\n' +
+        'To try the operations, press **Authorize** and paste the keys from the data folder (`analyst.key`, ' +
+        '`custodian.key`). Every operation has an example that works with the demo dataset.',
     },
     servers: [{ url: '/' }],
     tags: [
-      { name: 'Queries', description: 'Ask, and see what was answered.' },
-      { name: 'Datasets', description: 'What can be asked about.' },
-      { name: 'Budgets', description: 'What may still be revealed.' },
-      { name: 'Mechanisms', description: 'What noise does, before anything is asked.' },
-      { name: 'Disclosure risk', description: 'How much epsilon an accepted risk allows.' },
-      { name: 'Evaluations', description: 'How far off answers are, tried on made-up people.' },
+      { name: 'Queries', description: 'Ask queries and read stored answers.' },
+      { name: 'Datasets', description: 'Register datasets and read their public facts.' },
+      { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
+      { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
+      { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
+      {
+        name: 'Disclosure risk',
+        description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
+      },
+      { name: 'Evaluations', description: 'Measure errors on synthetic data.' },
       {
         name: 'Plots',
-        description: `As SVG: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
+        description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
       },
-      { name: 'Sparse vector', description: 'Many questions about a threshold, for one charge.' },
-      { name: 'Operation', description: 'For whoever runs the service.' },
+      { name: 'Sparse vector', description: 'Ask many questions about a threshold for one charge.' },
+      { name: 'Operation', description: 'Health checks and metrics for operators.' },
     ],
     components: { securitySchemes: SECURITY_SCHEMES },
   },
@@ -46,7 +50,7 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
     nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
 }
 
-/** The document as YAML. Texts are quoted, for readers of YAML 1.1 take a bare `=` or `no` for something else. */
+/** Returns the document as YAML. Strings are quoted, because readers of YAML 1.1 misread a bare `=` or `no`. */
 export function openApiYaml(document: object): string {
   return stringify(document, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0 })
 }
@@ -55,9 +59,8 @@ const REFERENCE_PREFIX = '#/components/schemas/'
 const INPUT_SUFFIX = 'Input'
 
 /**
- * The type provider writes every named schema twice, as what is taken in (`NameInput`) and as what is given out
- * (`Name`). Only those that an operation reaches stay, and a request's schema gets its plain name where the other of
- * the pair is gone.
+ * Removes schemas that no operation uses. The type provider writes every named schema twice, for requests (`NameInput`)
+ * and for responses (`Name`). A request's schema gets the plain name if only that one is used.
  */
 function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
   const openapi = document as OpenAPIV3_1.Document
@@ -95,10 +98,7 @@ function referencesIn(part: unknown): string[] {
   return [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
 }
 
-/**
- * A body that may be one of several kinds gets an example of each, by name, for Swagger UI to choose from; the first is
- * that of the schema as a whole.
- */
+/** Adds an example per variant to bodies that have several, so that Swagger UI offers them by name. */
 function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
   const openapi = document as OpenAPIV3_1.Document
   const schemas: Readonly<Record<string, OpenAPIV3_1.SchemaObject>> = openapi.components?.schemas ?? {}

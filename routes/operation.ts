@@ -1,18 +1,18 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
-/** Whether the service can answer, asked by {@link operationRoutes}. */
 export interface OperationOptions {
+  /** Tests if the service can answer queries. */
   readonly ready: () => Promise<boolean>
-  /** All metrics, in the Prometheus text format. */
+  /** Returns all metrics in the Prometheus text format. */
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>
 }
 
 const status = z
   .strictObject({ status: z.enum(['ok', 'ready', 'not ready']) })
-  .meta({ id: 'Status', description: 'How the service is.' })
+  .meta({ id: 'Status', description: 'State of the service.' })
 
-/** Liveness, readiness and metrics: for whoever operates the service. */
+/** Liveness, readiness and metrics, for operators. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
   app.get(
     '/healthz',
@@ -21,7 +21,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       schema: {
         tags: ['Operation'],
         operationId: 'getHealth',
-        summary: 'The process is alive',
+        summary: 'Check that the process is alive',
         response: { 200: status },
       },
     },
@@ -35,8 +35,9 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       schema: {
         tags: ['Operation'],
         operationId: 'getReadiness',
-        summary: 'Queries can be answered',
-        description: 'Not so while the service stops, or while its ledger or engine does not answer.',
+        summary: 'Check that queries can be answered',
+        description:
+          'Returns 503 while the service is stopping, or while its ledger or engine does not respond.',
         response: { 200: status, 503: status },
       },
     },
@@ -53,7 +54,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       schema: {
         tags: ['Operation'],
         operationId: 'getMetrics',
-        summary: 'Metrics for Prometheus',
+        summary: 'Get metrics for Prometheus',
         response: { 200: { description: 'Metrics.', content: { 'text/plain': { schema: z.string() } } } },
       },
     },

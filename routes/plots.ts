@@ -16,9 +16,9 @@ import { Refusal, withinField } from '../src/privacy/refusal.ts'
 import type { Picture } from '../src/workers/plots.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
 import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
-import { givenUpBy } from './waiting.ts'
 
 export interface PlotsOptions extends EvaluationDependencies {
   readonly keyRing: KeyRing
@@ -31,7 +31,7 @@ const PLOT_TIMEOUT_MS = 5_000
 
 const LONGEST_QUESTION = 8_000
 
-/** A JSON document in the query string, under the rules of a body. */
+/** Creates the schema of a JSON document in the query string. The rules of a body apply. */
 function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object) {
   return z
     .string()
@@ -46,12 +46,15 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
       }
     })
     .pipe(schema)
-    .meta({ description: 'The question, as JSON.', example: JSON.stringify(example) })
+    .meta({
+      description: 'The request body of the corresponding operation, as JSON.',
+      example: JSON.stringify(example),
+    })
 }
 
 /**
- * What risk, noise and noisy tables look like. Of datasets, only synthetic ones are drawn. What touches no dataset needs no
- * key, so that a browser can follow a link to it.
+ * Plots of disclosure risk, noise and noisy tables. Plots that read no dataset need no key, so that a browser can follow
+ * a link to them. Only synthetic datasets are plotted.
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
@@ -62,7 +65,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     reply: FastifyReply,
     theme: Theme,
     picture: Picture,
-    asked: { readonly givenUp: AbortSignal; readonly principal?: string } = { givenUp: givenUpBy(reply) },
+    asked: { readonly givenUp: AbortSignal; readonly principal?: string } = { givenUp: givenUpSignal(reply) },
   ): Promise<FastifyReply> =>
     sendPicture(
       reply,
@@ -75,10 +78,10 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       schema: {
         tags: ['Plots'],
         operationId: 'plotRisk',
-        summary: 'The disclosure risk against epsilon',
+        summary: 'Plot the disclosure risk against epsilon',
         description:
-          'Both bounds, the risk that is accepted, and the epsilons that keep to it; a panel for each column. Such as ' +
-          `${linkTo('risk', 'this one')}.`,
+          'Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column. ' +
+          `${linkTo('risk', 'Example')}.`,
         querystring: z.strictObject({
           question: jsonParameter(epsilonRequest.omit({ tolerance: true }), pictured.risk),
           theme,
@@ -99,8 +102,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       schema: {
         tags: ['Plots'],
         operationId: 'plotNoiseComparison',
-        summary: 'The noise of each mechanism by the number of statistics',
-        description: `Laplace against Gaussian, such as ${linkTo('noise-comparison', 'here')}.`,
+        summary: 'Plot the noise of each mechanism',
+        description: `Plots the noise of each mechanism against the number of statistics. ${linkTo('noise-comparison', 'Example')}.`,
         querystring: z.strictObject({
           question: jsonParameter(comparisonRequest, pictured['noise-comparison']),
           criterion,
@@ -122,8 +125,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       schema: {
         tags: ['Plots'],
         operationId: 'plotAnswerDistribution',
-        summary: 'How the answers of a mechanism spread around the truth',
-        description: `Such as ${linkTo('answer-distribution', 'this one')}.`,
+        summary: 'Plot the distribution of the answers of a mechanism',
+        description: `Plots the distribution of noisy answers around a true value. ${linkTo('answer-distribution', 'Example')}.`,
         querystring: z.strictObject({
           question: jsonParameter(distributionRequest, pictured['answer-distribution']),
           theme,
@@ -146,8 +149,10 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       schema: {
         tags: ['Plots'],
         operationId: 'plotNoisyTable',
-        summary: 'A noisy table of made-up people, with error bars and the truth',
-        description: 'For synthetic datasets only, whoever asks; drawn anew each time and never charged.',
+        summary: 'Plot a noisy table of synthetic data',
+        description:
+          'Plots noisy values with error bars beside the true values. Only for synthetic datasets; never charged. Each ' +
+          'request draws fresh noise.',
         security: evaluators.security,
         params: datasetParameters,
         querystring: z.strictObject({
@@ -158,7 +163,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       },
     },
     async (request, reply) => {
-      const asked = { givenUp: givenUpBy(reply), principal: principalOf(request).name }
+      const asked = { givenUp: givenUpSignal(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const { query, theme } = request.query
       const trial = await readEvaluationInput({ engine, limits }, { dataset, query, runs: 1, shown: 1 })
@@ -168,7 +173,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   )
 }
 
-/** Sends a picture within which nothing may run or load. */
+/** Sends a picture with a content security policy that forbids scripts and external resources. */
 function sendPicture(reply: FastifyReply, svg: string): FastifyReply {
   return reply
     .type('image/svg+xml')

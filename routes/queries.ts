@@ -16,7 +16,7 @@ import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } f
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
-import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
+import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface QueriesOptions extends AnswerDependencies {
@@ -24,24 +24,24 @@ export interface QueriesOptions extends AnswerDependencies {
   readonly catalog: Catalog
 }
 
-/** How long a batch is waited for; what takes longer is stored, and a repeat gets it. */
+/** Time limit for a batch. An answer that takes longer is stored, and a repeat of the request gets it. */
 export const BATCH_TIMEOUT_MS = 600_000
 
-/** The release of the query that the OpenAPI document gives as its example, asked by the first analyst. */
+/** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
 const EXAMPLE_RELEASE = '88fd6946a2b289ce10a9c7bcb37690b6'
 
 const releaseParameters = z.strictObject({
   id: z
     .string()
     .regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
-    .meta({ description: 'The `id` of an answer.', example: EXAMPLE_RELEASE }),
+    .meta({ description: 'The `id` of an answer or a session.', example: EXAMPLE_RELEASE }),
 })
 
 const storedAnswer = { description: 'The answer.', content: { 'application/json': { schema: answerSchema } } }
 
 const storedBatch = { description: 'The answers.', content: { 'application/json': { schema: batchAnswer } } }
 
-/** Whatever was paid for: the opening of a session is a release, too. */
+/** Any charged request: an answer, a batch or the opening of a session. */
 const storedRelease = {
   description: 'The answer.',
   content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
@@ -61,7 +61,7 @@ const previewQuery = batchPreviewQuery.extend({
     ),
 })
 
-/** Queries, their price beforehand, and releases that were paid for. */
+/** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
   const { keyRing, catalog, ledger, limits } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
@@ -89,7 +89,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      return sendStored(reply, await answer(dependencies, { ...caller, dataset, query: request.body }))
+      return sendAnswer(reply, await answer(dependencies, { ...caller, dataset, query: request.body }))
     },
   )
 
@@ -103,8 +103,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         operationId: 'answerBatch',
         summary: 'Answer several queries for one charge',
         description:
-          'All are charged at once, or none, and queries of which no row counts for two cost only what the dearest of ' +
-          'them does. Stored and replayed as a whole, like the answer to one query.',
+          'Charges all queries together, or none. Queries that no row can affect together cost as much as the most ' +
+          'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer.',
         security: analyst.security,
         params: datasetParameters,
         headers: idempotencyHeaders,
@@ -116,7 +116,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       const { queries } = request.body
-      return sendStored(reply, await answerBatch(dependencies, { ...caller, dataset, queries }))
+      return sendAnswer(reply, await answerBatch(dependencies, { ...caller, dataset, queries }))
     },
   )
 
@@ -127,9 +127,10 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       schema: {
         tags: ['Queries'],
         operationId: 'previewBatch',
-        summary:
-          'What a batch would cost, how far off its answers could be, and what they let an adversary guess',
-        description: 'Touches no data and costs nothing.',
+        summary: 'Preview a batch',
+        description:
+          'Returns the cost of a batch, the accuracy of its answers and its disclosure risk. Reads no data and costs ' +
+          'nothing.',
         security: everyone.security,
         params: datasetParameters,
         querystring: batchPreviewQuery,
@@ -152,9 +153,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       schema: {
         tags: ['Queries'],
         operationId: 'previewQuery',
-        summary:
-          'What a query would cost, how far off its answer could be, and what it lets an adversary guess',
-        description: 'Touches no data and costs nothing.',
+        summary: 'Preview a query',
+        description:
+          'Returns the cost of a query, the accuracy of its answer and its disclosure risk. Reads no data and costs nothing.',
         security: everyone.security,
         params: datasetParameters,
         querystring: previewQuery,
@@ -176,9 +177,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       schema: {
         tags: ['Queries'],
         operationId: 'getRelease',
-        summary: 'A paid release, again',
+        summary: 'Get a stored release',
         description:
-          'The bytes that were sent the first time. The example is the release of the example query.',
+          'Returns the bytes of the first response. The example is the release of the example query.',
         security: analyst.security,
         params: releaseParameters,
         response: { 200: storedRelease, ...problemResponses },
@@ -187,9 +188,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const release = await ledger.release(request.params.id)
       if (release === undefined || release.principal !== principalOf(request).name) {
-        throw new Refusal('unknown-release', 'There is no release of yours with this id.')
+        throw new Refusal('unknown-release', 'You have no release with this id.')
       }
-      return sendStored(reply, { body: release.answer, replayed: false })
+      return sendAnswer(reply, { body: release.answer, replayed: false })
     },
   )
 }

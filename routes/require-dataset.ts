@@ -3,18 +3,21 @@ import type { AnalystSpending, Budget, Ledger } from '../src/ledger/ledger.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 
 /**
- * The catalog's entry of that id.
+ * Returns the catalog's entry for an id.
  * @throws Refusal `unknown-dataset`
  */
 export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
   const entry = catalog.get(id)
   if (entry === undefined)
-    throw new Refusal('unknown-dataset', `There is no dataset ${id}; GET /v1/datasets lists them.`)
+    throw new Refusal(
+      'unknown-dataset',
+      `No dataset ${id} is registered. GET /v1/datasets lists all datasets.`,
+    )
   return entry
 }
 
 /**
- * What the ledger was asked for about a dataset, where that ever had a budget.
+ * Returns what the ledger found for a dataset, unless the dataset never had a budget.
  * @throws Refusal `unknown-dataset`
  */
 export function requireOpened<Found>(found: Found | undefined, id: string): Found {
@@ -22,13 +25,13 @@ export function requireOpened<Found>(found: Found | undefined, id: string): Foun
   return found
 }
 
-/** The refusal of a dataset that never had a budget. */
+/** Creates the refusal for a dataset that never had a budget. */
 export function unknownBudget(id: string): Refusal {
-  return new Refusal('unknown-dataset', `There never was a dataset ${id}.`)
+  return new Refusal('unknown-dataset', `No dataset ${id} was ever registered.`)
 }
 
 /**
- * A dataset's budget, and what one principal has spent of it.
+ * Returns the budget of a dataset and what a principal has spent of it.
  * @throws Refusal `unknown-dataset`
  */
 export async function requireBalances(

@@ -5,7 +5,7 @@ import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../schem
 import type { KeyRing } from '../src/access/keys.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
-import { givenUpBy } from './waiting.ts'
+import { givenUpSignal } from './caller.ts'
 
 export interface RiskOptions {
   readonly keyRing: KeyRing
@@ -17,10 +17,10 @@ const COMPUTATION_TIMEOUT_MS = 20_000
 /** Time limit for a request: a computation may wait for its turn for as long as it may run. */
 const REQUEST_TIMEOUT_MS = 3 * COMPUTATION_TIMEOUT_MS
 
-/** The largest question: a universe of ten thousand people, or a belief in each of as many worlds. */
+/** Largest body: a universe of ten thousand people, or a prior for as many worlds, fits. */
 const QUESTION_LIMIT_BYTES = 1024 * 1024
 
-/** The disclosure risk of a release, and the epsilon that an accepted risk allows. No dataset is touched. */
+/** The disclosure risk of a release, and the epsilon for an accepted risk. No dataset is read. */
 export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyRing, riskPool }) => {
   const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
 
@@ -33,10 +33,10 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       schema: {
         tags: ['Disclosure risk'],
         operationId: 'assessRisk',
-        summary: 'What an adversary learns of who was released',
+        summary: 'Compute the disclosure risk of a release',
         description:
-          'Sensitivities, bounds of the disclosure risk at an epsilon, and what an adversary believes after a response ' +
-          '(Lee and Clifton 2011). The people are those of the request: no dataset is touched, nothing is charged.',
+          'Returns sensitivities, bounds on the disclosure risk at an epsilon, and the beliefs of an adversary after a ' +
+          'response (Lee and Clifton 2011). Uses only the people in the request. Reads no dataset and costs nothing.',
         security: everyone.security,
         body: riskRequest,
         response: { 200: riskReport, ...problemResponses },
@@ -46,7 +46,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       const { universe, ...question } = request.body
       const terms = {
         timeoutMs: COMPUTATION_TIMEOUT_MS,
-        givenUp: givenUpBy(reply),
+        givenUp: givenUpSignal(reply),
         principal: principalOf(request).name,
       }
       const columns = await riskPool.run('risk', { columns: universe, ...question }, terms)
@@ -64,10 +64,11 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       schema: {
         tags: ['Disclosure risk'],
         operationId: 'chooseEpsilon',
-        summary: 'The epsilon that an accepted risk allows',
+        summary: 'Compute the epsilon for an accepted disclosure risk',
         description:
-          'From the upper bound in closed form, and from the tight bound by bisection; with `curve`, both bounds over a ' +
-          `range. GET /v1/plots/risk ${linkTo('risk', 'draws it')}.`,
+          'Returns the largest epsilon that keeps the risk: by the upper bound in closed form, and by the tight bound by ' +
+          'bisection. With `curve` it also returns both bounds over a range of epsilons. ' +
+          `GET /v1/plots/risk ${linkTo('risk', 'plots them')}.`,
         security: everyone.security,
         body: epsilonRequest,
         response: { 200: epsilonReport, ...problemResponses },
@@ -77,7 +78,7 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyR
       const { universe, ...question } = request.body
       const terms = {
         timeoutMs: COMPUTATION_TIMEOUT_MS,
-        givenUp: givenUpBy(reply),
+        givenUp: givenUpSignal(reply),
         principal: principalOf(request).name,
       }
       const columns = await riskPool.run('epsilon', { columns: universe, ...question }, terms)

@@ -18,7 +18,7 @@ import type { AnswerDependencies } from '../src/answers/answer.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { accessFor, principalOf } from './access.ts'
-import { callerOf, idempotencyHeaders, sendStored } from './paid-answer.ts'
+import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface SparseVectorOptions extends AnswerDependencies {
@@ -26,7 +26,7 @@ export interface SparseVectorOptions extends AnswerDependencies {
   readonly catalog: Catalog
 }
 
-/** The session that the OpenAPI document opens as its example, by the first analyst. */
+/** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
 const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
 
 const parameters = sessionParameters(EXAMPLE_SESSION)
@@ -36,7 +36,7 @@ const opened = {
   content: { 'application/json': { schema: openedSession } },
 }
 
-/** Sessions of the sparse vector technique: paid for once, asked until their positives are used up. */
+/** Sessions of the sparse vector technique: charged once, open until their positives are used up. */
 export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
   const { keyRing, catalog, ledger } = dependencies
   const analyst = accessFor(keyRing, 'analyst')
@@ -53,10 +53,11 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       schema: {
         tags: ['Sparse vector'],
         operationId: 'openSession',
-        summary: 'Open a session that says which counts reach a threshold',
+        summary: 'Open a sparse vector session',
         description:
-          'One debit pays for the whole session: any number of questions, until so many were answered "above" as ' +
-          'were asked for. A repeat of the request replays the session, free (`Idempotent-Replayed: true`).',
+          'A session tells which counts reach a threshold. One debit pays for all of its questions. The session ends ' +
+          'once `positives` questions were answered with `above`. A repeat of the request replays the session at no cost ' +
+          '(`Idempotent-Replayed: true`).',
         security: analyst.security,
         params: datasetParameters,
         headers: idempotencyHeaders,
@@ -68,7 +69,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       const stored = await sessions.open({ ...caller, dataset, request: request.body })
-      return sendStored(reply.code(stored.replayed ? 200 : 201), stored)
+      return sendAnswer(reply.code(stored.replayed ? 200 : 201), stored)
     },
   )
 
@@ -79,9 +80,10 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       schema: {
         tags: ['Sparse vector'],
         operationId: 'previewSession',
-        summary:
-          'What a session would cost, how far off its answers could be, and what they let an adversary guess',
-        description: 'Touches no data and costs nothing.',
+        summary: 'Preview a sparse vector session',
+        description:
+          'Returns the cost of a session, the accuracy of its answers and its disclosure risk. Reads no data and costs ' +
+          'nothing.',
         security: everyone.security,
         params: datasetParameters,
         querystring: z.strictObject({ candidates }),
@@ -103,10 +105,11 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       schema: {
         tags: ['Sparse vector'],
         operationId: 'answerSessionQuestion',
-        summary: "Ask whether a count reaches a session's threshold",
+        summary: 'Answer a question of a session',
         description:
-          'Costs nothing more. Questions of one session are answered one after the other, and each answer is stored ' +
-          'before it is sent; a repeat replays it (`Idempotent-Replayed: true`). The example asks the example session.',
+          'Tells whether a count reaches the threshold of the session, at no further cost. Questions of a session are ' +
+          'answered one after the other. Each answer is stored before it is sent, and a repeat replays it ' +
+          '(`Idempotent-Replayed: true`). The example uses the example session.',
         security: analyst.security,
         params: parameters,
         headers: idempotencyHeaders,
@@ -121,7 +124,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       const caller = callerOf(request, reply, request.headers)
       const { where } = request.body
       const stored = await sessions.ask({ ...caller, session: request.params.id, where })
-      return sendStored(reply, stored)
+      return sendAnswer(reply, stored)
     },
   )
 
@@ -132,8 +135,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       schema: {
         tags: ['Sparse vector'],
         operationId: 'getSession',
-        summary: 'A session and its answers',
-        description: 'Newest first. The example is the example session.',
+        summary: 'Get a session and its answers',
+        description: 'Answers are listed newest first. The example is the example session.',
         security: analyst.security,
         params: parameters,
         querystring: sessionPageQuery,

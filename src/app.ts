@@ -11,10 +11,12 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { analystsRoutes } from '../routes/analysts.ts'
 import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
+import { ledgerRoutes } from '../routes/ledger.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
@@ -121,6 +123,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(operationRoutes, { ready, metrics: metrics.text })
   await app.register(datasetsRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)
+  await app.register(analystsRoutes, dependencies)
+  await app.register(ledgerRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)
   await app.register(mechanismsRoutes, dependencies)

@@ -11,6 +11,7 @@ import type {
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import { lossNumbers } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
 /** Dependencies of charging. */
@@ -116,6 +117,23 @@ export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
 /** Allotment of an analyst as shown in a response; an empty object without an allotment. */
 export function describeAllotment({ allotment, spent }: AnalystSpending) {
   return allotment === undefined ? {} : { allotment: describeBudget({ cap: allotment.limit, spent }) }
+}
+
+/** Spending and allotment of an analyst as shown in a response. */
+export function describeSpending({ principal, allotment, spent, spentOnShared }: AnalystSpending) {
+  return {
+    analyst: principal,
+    spent: amountNumbers(spent),
+    spentOnShared: amountNumbers(spentOnShared),
+    ...(allotment === undefined
+      ? {}
+      : {
+          allotment: {
+            granted: lossNumbers(allotment.granted),
+            ...describeBudget({ cap: allotment.limit, spent }),
+          },
+        }),
+  }
 }
 
 /** Cost of a debit, the remaining budget, and the ledger event that records the debit. */

@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 
-/** What a finished exchange looks like to the metrics. */
+/** A finished request and its response, as far as metrics need them. */
 interface Exchange {
   readonly request: { readonly method: string; readonly routeOptions: { readonly url?: string | undefined } }
   readonly reply: { readonly statusCode: number; readonly elapsedTime: number }
 }
 
-/** Metrics for Prometheus: the process's own, and durations by route. Nothing from requests or data is a label. */
+/** Creates the metrics of the process and of request durations by route. Labels contain nothing from requests or data. */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

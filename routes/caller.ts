@@ -1,0 +1,53 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Answer } from '../src/answers/answer.ts'
+import { principalOf } from './access.ts'
+
+/** Headers of a request that may be charged. */
+export const idempotencyHeaders = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible ASCII characters')
+    .optional()
+    .describe(
+      'Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no ' +
+        'cost. Send a new key to draw a fresh answer to the same question, and to pay for it.',
+    ),
+})
+
+/** Describes the caller of a request that may be charged. */
+export function callerOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  headers: z.output<typeof idempotencyHeaders>,
+) {
+  const idempotencyKey = headers['idempotency-key']
+  return {
+    principal: principalOf(request).name,
+    givenUp: () => isGivenUp(request, reply),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  }
+}
+
+/** True once the client has disconnected or has been answered. */
+export function isGivenUp(request: FastifyRequest, reply: FastifyReply): boolean {
+  // Not `request.signal`: Fastify aborts it as soon as the body of a request has been read.
+  return reply.sent || request.raw.socket.destroyed
+}
+
+/**
+ * Returns a signal that is aborted once the client has disconnected or has been answered. Call it before the first await,
+ * so that no disconnection is missed.
+ */
+export function givenUpSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  if (reply.raw.closed) controller.abort()
+  else reply.raw.once('close', () => controller.abort())
+  return controller.signal
+}
+
+/** Sends a stored answer or a replay. */
+export function sendAnswer(reply: FastifyReply, { body, replayed }: Answer): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  return reply.type('application/json').send(body)
+}
