@@ -8,13 +8,13 @@ import { calibrateLaplace } from './laplace.ts'
 import type { Measurement } from './measurement.ts'
 import { accuracy } from './mechanism.ts'
 
-/** What is compared: every additive mechanism, the Gaussian one with each of its calibrations. */
+/** Mechanisms to compare: every additive mechanism, the Gaussian one with each of its calibrations. */
 export type ComparedMechanism = 'geometric' | 'laplace' | 'analytic-gaussian' | 'classic-gaussian'
 
-/** By what: each is the error of one statistic, and less is better. */
+/** Criterion of the comparison: an error of one statistic, the smaller the better. */
 export type Criterion = 'standardDeviation' | 'expectedAbsoluteError' | 'halfWidth'
 
-/** One person moves each of up to `statistics` statistics by up to `contribution` grid units. */
+/** Statistics of which one person moves each by up to `contribution` grid units. */
 export interface Workload {
   readonly loss: PrivacyLoss
   /** At least 1. */
@@ -23,33 +23,33 @@ export interface Workload {
   readonly contribution: bigint
   /** The statistics are integer counts of 10^-`fractionDigits`. */
   readonly fractionDigits: number
-  /** Whether the statistics are whole numbers, which is what geometric noise is for. */
+  /** True if the statistics are whole numbers, which geometric noise needs. */
   readonly wholeNumbers: boolean
-  /** Of the half-widths; strictly between 0 and 1. */
+  /** Confidence of the half-widths; strictly between 0 and 1. */
   readonly confidence: number
 }
 
-/** The noise of each statistic, in the unit of the statistics. */
+/** Noise of each statistic, in the unit of the statistics. */
 export interface ComparedNoise extends Readonly<Record<Criterion, number>> {
   /** The scale b of geometric and Laplace noise, the sigma of Gaussian noise. */
   readonly scale: number
 }
 
-/** What each mechanism does to each of `statistics` statistics. */
+/** Noise that each mechanism adds to each of `statistics` statistics. */
 export interface ComparisonRow {
   readonly statistics: number
   readonly noise: Readonly<Partial<Record<ComparedMechanism, ComparedNoise>>>
-  /** Which errs least; of equals the one that comes first in {@link ComparedMechanism}. */
+  /** Mechanism with the smallest error; of equals the first in {@link ComparedMechanism}. */
   readonly best: Readonly<Record<Criterion, ComparedMechanism>>
 }
 
-/** From how many statistics on `mechanism` errs less than `against`, up to as many as were compared; null: never. */
+/** Number of statistics from which `mechanism` has a smaller error than `against`, to the end of the comparison; null if none. */
 export interface Crossing extends Readonly<Record<Criterion, number | null>> {
   readonly mechanism: ComparedMechanism
   readonly against: ComparedMechanism
 }
 
-/** How the mechanisms compare for 1, 2, ... statistics that one person can influence. */
+/** Comparison of the mechanisms for 1, 2, ... statistics that one person can influence. */
 export interface Comparison {
   readonly rows: readonly ComparisonRow[]
   readonly crossings: readonly Crossing[]
@@ -67,7 +67,7 @@ const calibrations = {
 
 const MECHANISMS = Object.keys(calibrations) as readonly ComparedMechanism[]
 
-/** Pairs of which it is worth knowing where they cross: L2 noise against L1 noise. */
+/** Pairs whose crossing is reported: L2 noise against L1 noise. */
 const PAIRS: readonly (readonly [ComparedMechanism, ComparedMechanism])[] = [
   ['analytic-gaussian', 'geometric'],
   ['analytic-gaussian', 'laplace'],
@@ -76,9 +76,9 @@ const PAIRS: readonly (readonly [ComparedMechanism, ComparedMechanism])[] = [
 ]
 
 /**
- * Compare the mechanisms on 1 to `statistics` statistics. Under one loss for all of them together, L1 noise grows with
- * their number and L2 noise with its square root, so Gaussian noise wins in the end; where is what this tells. Every
- * figure is the accuracy of a real calibration. No data, no budget.
+ * Compares the mechanisms on 1 to `statistics` statistics. At one loss for all statistics together, L1 noise grows with
+ * their number and L2 noise with its square root, so Gaussian noise has the smaller error from some number on. Every figure
+ * is the accuracy of a real calibration. No data is read and no budget is charged.
  *
  * @throws RangeError for an epsilon of 0, or a workload outside its bounds.
  */
@@ -102,7 +102,7 @@ export function compareMechanisms(workload: Workload): Comparison {
   return { rows, crossings, notApplicable }
 }
 
-/** One person moves each statistic by all of the contribution. */
+/** Sensitivity of statistics that one person moves each by the whole contribution. */
 function sensitivityOf(statistics: number, { contribution }: Workload): Sensitivity {
   const count = BigInt(statistics)
   return {
@@ -113,7 +113,7 @@ function sensitivityOf(statistics: number, { contribution }: Workload): Sensitiv
 }
 
 /**
- * A mechanism's measurement of as many statistics as the workload has.
+ * Calibrates a mechanism to as many statistics as the workload has.
  * @throws Refusal `mechanism-not-applicable`, naming the field `mechanism`.
  */
 export function measurementOf(mechanism: ComparedMechanism, workload: Workload): Measurement {
@@ -123,7 +123,7 @@ export function measurementOf(mechanism: ComparedMechanism, workload: Workload):
   return calibrations[mechanism](sensitivityOf(workload.statistics, workload), workload.loss)
 }
 
-/** Why a mechanism does not apply, if so; by its own calibration, that never depends on the sensitivity. */
+/** Reason why a mechanism does not apply, if any, from its own calibration. It does not depend on the sensitivity. */
 function reasonAgainst(mechanism: ComparedMechanism, workload: Workload): string | undefined {
   if (mechanism === 'geometric' && !workload.wholeNumbers) return 'geometric noise is for whole numbers'
   try {
@@ -172,7 +172,7 @@ function noiseOf(measurement: Measurement, { confidence, fractionDigits }: Workl
   }
 }
 
-/** The smallest number of statistics from which on, to the last row, one mechanism errs less than the other. */
+/** Smallest number of statistics from which, to the last row, one mechanism has a smaller error than the other. */
 function crossing(
   rows: readonly ComparisonRow[],
   mechanism: ComparedMechanism,

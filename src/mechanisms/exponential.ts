@@ -32,10 +32,9 @@ import { type UniformSource, untilAccepted } from './samplers/uniform-source.ts'
  * The spread is how far two scores can move against each other between neighbours: twice the sensitivity, and only once
  * where scores are monotonic (all move in the same direction, as counts do when one person is added).
  *
- * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or
- * that of any pure epsilon where it is less. The multiplicities are
- * public or follow from an outcome space that is: distances may move between neighbours, outcomes may not. Source:
- * McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223).
+ * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or that of any pure epsilon
+ * where that is less. The multiplicities are public or follow from a public outcome space: distances may move between
+ * neighbours, outcomes may not. Source: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223).
  * Proof: docs/proofs/exponential.md.
  */
 
@@ -127,7 +126,7 @@ export function exponentialAccuracy(
   return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
 }
 
-/** The probability of each entry, to within a few roundings of a double. */
+/** Probability of each entry, to within a few roundings of a double. */
 export function exponentialMasses(
   distances: ArrayLike<number>,
   multiplicities: ArrayLike<number>,
@@ -152,26 +151,26 @@ export function exponentialMasses(
  * 2. chooses one of its outcomes uniformly,
  * 3. accepts it with probability exp(-exponent * (distance - width * level)), which is above exp(-1).
  *
- * The product of the three is the weight wanted. Only step 1 knows a real number, and there are few levels: the weights
- * fall by a factor of e or more from each to the next.
+ * The product of the three is the required weight. Only step 1 involves real numbers, and there are few levels: the
+ * weights fall by a factor of e or more from each to the next.
  *
- * Step 1 inverts the distribution function, lazily. Weights are known between two integers of 2^-bits. Of a uniform real
- * number its first `bits` bits are drawn: if every real number that begins so falls into the same level, whatever the
- * weights within their bounds, that is the level; otherwise more bits *of the same number* are drawn, and the weights
- * are computed to as many. Levels whose weight is below 2^-bits form a tail, which counts in the total as what it can be
- * at most; if the number may fall there, it is refined too. So no weight is ever rounded away.
+ * Step 1 inverts the distribution function lazily. Weights are known as bounds in units of 2^-bits. The first `bits` bits
+ * of a uniform real number are drawn. If every real number with these bits falls into the same level, for all weights
+ * within their bounds, that is the level. Otherwise more bits *of the same number* are drawn, and the weights are computed
+ * to as many bits. Levels whose weight is below 2^-bits form a tail, which counts in the total with its upper bound; if the
+ * number may fall there, it is refined as well. So no weight is ever rounded to zero.
  */
 
-/** Step 1 draws this many bits at a time. A second draw is rarer than once in 2^50 choices. */
+/** Bits that step 1 draws at a time. A second draw happens less than once in 2^50 choices. */
 const BITS_AT_A_TIME = 128
-/** Up to here, doubles are exact integers. */
+/** Largest distance: up to here, doubles are exact integers. */
 const LARGEST_DISTANCE = 2 ** 53
-/** A choice by scores attempts this often, or once for every 16 scores, before it weighs them all. */
+/** Number of attempts of a choice by scores before it weighs all of them; one for every 16 scores if that is more. */
 const FEWEST_ATTEMPTS = 64
-/** With fewer, bounds could stop falling at one above 2^-bits. */
+/** Least bits at a time. With fewer, bounds could stop falling at one above 2^-bits. */
 const FEWEST_BITS_AT_A_TIME = 4
 
-/** What an attempt needs to know. */
+/** Input of an attempt. */
 interface Choice {
   readonly distances: ArrayLike<number>
   readonly multiplicities: ArrayLike<number>
@@ -181,12 +180,12 @@ interface Choice {
   readonly width: bigint
 }
 
-/** The weights of the levels, multiplicities included, as bounds in units of 2^-bits. */
+/** Weights of the levels, multiplicities included, as bounds in units of 2^-bits. */
 interface LevelWeights {
   readonly bits: number
-  /** How many outcomes each level has; the last figure is that of the tail. */
+  /** Number of outcomes of each level; the last figure is that of the tail. */
   readonly outcomes: readonly bigint[]
-  /** Of all levels below, and of one more. */
+  /** Total weight up to and including each level. */
   readonly cumulativeLower: readonly bigint[]
   readonly cumulativeUpper: readonly bigint[]
   readonly totalLower: bigint
@@ -194,12 +193,12 @@ interface LevelWeights {
 }
 
 /**
- * Choose an entry with a probability proportional to its multiplicity times exp(-exponent * distance), exactly.
+ * Chooses an entry with a probability proportional to its multiplicity times exp(-exponent * distance), exactly.
  *
  * @param distances whole numbers from 0 to 2^53, in score units; only their differences matter.
  * @param multiplicities as many whole numbers from 0 to 2^53.
  * @param exponent above 0, per score unit.
- * @param bitsAtATime of the lazy uniform number, at least 4; the law is the same for all. Tests use few.
+ * @param bitsAtATime bits of the lazy uniform number, at least 4. The distribution does not depend on it; tests use few.
  * @returns an index.
  * @throws RangeError for other input, or where every multiplicity is 0.
  */
@@ -214,16 +213,16 @@ export function chooseExponentially(
 }
 
 /**
- * Choose `k` different candidates, each with a probability proportional to exp(exponent * score) among those that are
- * left, exactly. Each choice is one of the exponential mechanism.
+ * Chooses `k` different candidates, each with a probability proportional to exp(exponent * score) among those that are
+ * left, exactly. Each choice is one release of the exponential mechanism.
  *
- * A choice begins with a bounded number of {@link scoreAttempt}s: where many scores are near the best, one of them soon
+ * A choice begins with a bounded number of {@link scoreAttempt}s: if many scores are near the best, one of them soon
  * succeeds. If none does, {@link chooseExponentially} chooses anew, in a time that hardly depends on the scores. Both have
- * the same law, so the result has it whichever of them it comes from.
+ * the same distribution, and so has the result.
  *
  * @param scores at least `k`, of any size, the larger the better.
- * @param bitsAtATime as there. The law is the same for all.
- * @param attempts how many come first; the law is the same for all. Tests use few.
+ * @param bitsAtATime as for {@link chooseExponentially}.
+ * @param attempts number of attempts before all scores are weighed. The distribution does not depend on it; tests use few.
  * @returns indices, in the order in which they were chosen.
  * @throws RangeError for an exponent of 0, or fewer scores than `k`.
  */
@@ -253,7 +252,7 @@ export function chooseByScores(
   })
 }
 
-/** How far below the best each score is; none at all where a double cannot tell. */
+/** Distance of each score from the best; empty if some distance is not an exact double. */
 function exactDistances(scores: readonly bigint[]): Float64Array {
   const best = bestScore(scores)
   const distances = new Float64Array(scores.length)
@@ -266,10 +265,10 @@ function exactDistances(scores: readonly bigint[]): Float64Array {
 }
 
 /**
- * An attempt to choose without weighing anything: any candidate, accepted with probability
- * exp(-exponent * (best - score)) if it is available. It shares nothing with {@link chooseExponentially} but the coins.
- * The best one available is always accepted, so on average there are at most as many attempts as candidates.
- * @throws RangeError for an exponent of 0, or where no candidate is available.
+ * Creates attempts to choose without weighing all candidates: any candidate, accepted with probability
+ * exp(-exponent * (best - score)) if it is available. They share only the coins with {@link chooseExponentially}. The best
+ * available candidate is always accepted, so the expected number of attempts is at most that of candidates.
+ * @throws RangeError for an exponent of 0, or if no candidate is available.
  */
 export function scoreAttempt(
   scores: readonly bigint[],
@@ -290,8 +289,8 @@ export function scoreAttempt(
 }
 
 /**
- * The largest score, of those that are available where only some are.
- * @throws RangeError where there are none.
+ * Largest score among the available ones, by default all.
+ * @throws RangeError if there are none.
  */
 export function bestScore(scores: readonly bigint[], available?: ArrayLike<number>): bigint {
   let best: bigint | undefined
@@ -306,8 +305,9 @@ export function bestScore(scores: readonly bigint[], available?: ArrayLike<numbe
 }
 
 /**
- * An attempt at {@link chooseExponentially}: an index with a probability proportional to the law's, or `undefined`.
- * @throws RangeError as it does.
+ * Creates attempts at {@link chooseExponentially}. Each returns `undefined` if it is rejected, and otherwise an index with a
+ * probability proportional to its weight.
+ * @throws RangeError as {@link chooseExponentially} does.
  */
 export function exponentialAttempt(
   distances: ArrayLike<number>,
@@ -359,7 +359,7 @@ function isExactInteger(value: number): boolean {
   return value >= 0 && value <= LARGEST_DISTANCE && Number.isInteger(value)
 }
 
-/** Step 1. */
+/** Step 1: chooses a level, and counts its outcomes. */
 function chooseLevel(
   choice: Choice,
   firstWeights: LevelWeights,
@@ -376,7 +376,7 @@ function chooseLevel(
   }
 }
 
-/** The level of every uniform number in [drawn, drawn + 1) * 2^-bits, if it is the same for all. */
+/** Level of every uniform number in [drawn, drawn + 1) * 2^-bits, if it is the same for all. */
 function certainLevel(drawn: bigint, weights: LevelWeights): number | undefined {
   const bits = BigInt(weights.bits)
   const [position, end] = [drawn * weights.totalLower, (drawn + 1n) * weights.totalUpper]
@@ -385,7 +385,7 @@ function certainLevel(drawn: bigint, weights: LevelWeights): number | undefined 
   return level === 0 || position >= (weights.cumulativeUpper[level - 1] ?? 0n) << bits ? level : undefined
 }
 
-/** The levels whose weight may be above 2^-bits, and the rest as a tail. */
+/** Weighs the levels whose weight may be above 2^-bits, and the rest as a tail. */
 function weighLevels(choice: Choice, bits: number): LevelWeights {
   const { numerator, denominator } = choice.exponent
   const ratio = exponentialBounds({ numerator: numerator * choice.width, denominator }, bits)
@@ -420,7 +420,7 @@ function cumulativeWeights(weights: readonly bigint[], outcomes: readonly bigint
   })
 }
 
-/** How many outcomes each of the first levels has, and all levels beyond together. */
+/** Number of outcomes of each of the first levels, and of all further levels together. */
 function outcomesByLevel(choice: Choice, levelCount: number): bigint[] {
   const { distances, multiplicities } = choice
   const levelOf = levelLookup(choice)
@@ -441,12 +441,12 @@ function outcomesByLevel(choice: Choice, levelCount: number): bigint[] {
   return carried.map((carry, level) => carry + BigInt(sums[level] ?? 0))
 }
 
-/** Step 2: the entry that holds outcome number `position` of the level, counted in the order of the entries. */
+/** Step 2: finds the entry with outcome number `position` of the level, counted in the order of the entries. */
 function chooseWithin(choice: Choice, level: number, position: bigint): number {
   const { distances, multiplicities } = choice
   const levelOf = levelLookup(choice)
   let left = position
-  // A double where that is exact, infinite where it is not: the sum below is carried over before it matters.
+  // An exact double, or infinite: the sum below is then carried over before the comparison matters.
   let leftNumber = exactOrInfinite(left)
   let sum = 0
   for (let index = 0; index < distances.length; index += 1) {
@@ -468,8 +468,8 @@ function exactOrInfinite(value: bigint): number {
 }
 
 /**
- * The level of a distance. The floor of a quotient of two whole doubles is exact up to 2^53: the exact quotient is so far
- * below the next whole number that rounding does not reach it.
+ * Finds the level of a distance. The floor of a quotient of two whole doubles is exact up to 2^53, because the exact
+ * quotient is further below the next whole number than rounding can move it.
  */
 function levelLookup({ smallest, width }: Choice): (distance: number) => number {
   if (width > LARGEST_DISTANCE) return () => 0

@@ -31,8 +31,8 @@ import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } 
 import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
 
 /**
- * The Gaussian mechanism: discrete Gaussian noise on a grid so much finer than the noise that it protects as the
- * continuous law does, up to a difference that is bounded and paid for.
+ * The Gaussian mechanism: discrete Gaussian noise on a grid that is much finer than the noise. It protects as well as the
+ * continuous distribution, up to a difference that is bounded and included in delta.
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -49,7 +49,7 @@ import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
  * rounded up. Proof: docs/proofs/gaussian.md.
  */
 
-/** Sigma, in output units, is at least this: what the grid adds to delta is then far below its unit of 1e-18. */
+/** Least sigma, in output units. The grid then adds far less than 1e-18 to delta. */
 const SMALLEST_SIGMA = 2 ** 40
 
 /**
@@ -59,11 +59,11 @@ const SMALLEST_SIGMA = 2 ** 40
 const RELATIVE_MARGIN = 1e-8
 const ABSOLUTE_MARGIN = 1e-25
 
-/** One person's change touches at most this many entries of a released vector (under a table with one row each: two). */
+/** Largest number of entries of a released vector that one person changes (two, in a table with one row per person). */
 const MAX_CHANGED_ENTRIES = 1024
 
 /**
- * Bind the Gaussian mechanism to a sensitivity, an epsilon and a delta.
+ * Binds the Gaussian mechanism to a sensitivity, an epsilon and a delta.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0, and for the classic calibration with an epsilon above 1.
  * @throws RangeError for a sensitivity or an epsilon of 0, or a delta of 1.
  */
@@ -79,10 +79,10 @@ export function calibrateGaussian(
 }
 
 /**
- * Bind the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
- * them: measured each in its own sigma, they are one vector, to which each contributes as much to the square of its
- * length as any other. So every sigma grows with the square root of their number, where shares of the epsilon would have
- * it grow with the number. The loss of each measurement is what it would cost to release it alone.
+ * Binds the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
+ * them. Each measured in its own sigma, they form one vector, and each contributes equally to the square of its length.
+ * Every sigma therefore grows with the square root of their number; with shares of the epsilon it would grow with the
+ * number. The loss of each measurement is that of releasing it alone.
  * @throws as {@link calibrateGaussian}.
  */
 export function calibrateGaussianJointly(
@@ -109,12 +109,12 @@ export function calibrateGaussianJointly(
   })
   const allowed = { epsilonNano, deltaAtto: delta }
   requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
-  // One vector by itself costs what was asked for: what the rounding of sigma saves is not worth a second figure.
+  // A single vector costs what was asked for. What the rounding of sigma saves is not passed on.
   return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
 }
 
 /**
- * The delta that the continuous law may have, so that with the grid's share it is at most `delta`. The grid's share is
+ * Delta of the continuous distribution for which delta, with the grid's share, is at most `delta`. The grid's share is
  * bounded before sigma is known: every sigma is at least {@link SMALLEST_SIGMA}, and the distance is at most what it would be
  * without the grid, because less delta means more noise.
  */
@@ -151,8 +151,8 @@ const ratioOf = {
 } as const satisfies Record<GaussianCalibration, (epsilon: number, delta: number) => number>
 
 /**
- * What it costs to release an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon,
- * a delta that is not too small, rounded up to 1e-18.
+ * Loss of releasing an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon, an upper
+ * bound on delta, rounded up to 1e-18.
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianPrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
@@ -160,8 +160,8 @@ export function gaussianPrivacyMap(measurement: Measurement, sensitivity: Sensit
 }
 
 /**
- * What it costs to release several aggregates together, each with its measurement's noise and sensitivity: at this
- * epsilon, a delta that is not too small, rounded up to 1e-18.
+ * Loss of releasing several aggregates together, each with its measurement's noise and sensitivity: at this epsilon, an
+ * upper bound on delta, rounded up to 1e-18.
  * @throws RangeError for a measurement with other noise.
  */
 export function jointGaussianPrivacyMap(
@@ -172,9 +172,9 @@ export function jointGaussianPrivacyMap(
 }
 
 /**
- * With d the length of what changes, each entry in its own sigma, and k entries changed, the delta is at most
- * exp(c / 8) (delta of the continuous law at distance d + exp(d^2 / (24 sigma^2)) - 1 + c / 24), where c is the sum of
- * 1 / sigma^2 over those entries and sigma the smallest, in output units (docs/proofs/gaussian.md).
+ * Let d be the length of the change, each entry in its own sigma, and c the sum of 1 / sigma^2 over the entries that
+ * change. With the smallest sigma, in output units, delta is at most exp(c / 8) (delta of the continuous distribution at
+ * distance d + exp(d^2 / (24 sigma^2)) - 1 + c / 24) (docs/proofs/gaussian.md).
  */
 function gaussianLoss(
   measurements: readonly Omit<Measurement, 'loss'>[],
@@ -201,7 +201,7 @@ function changedEntries({ l1 }: Sensitivity): number {
 }
 
 /**
- * What the grid adds to the delta of the continuous law, at most (docs/proofs/gaussian.md).
+ * Upper bound on what the grid adds to the delta of the continuous distribution (docs/proofs/gaussian.md).
  * @param distanceSquared square of the distance, in sigmas.
  * @param smallestVariance smallest sigma squared, in output units.
  * @param curvature sum of 1 / sigma^2 over the entries that change, in output units.
@@ -211,8 +211,8 @@ function gridDelta(distanceSquared: number, smallestVariance: number, curvature:
 }
 
 /**
- * What such a release costs in zero-concentrated differential privacy: rho = L2^2 / (2 sigma^2), in integers, rounded up
- * to 1e-12. On whole numbers nothing is added for the grid (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem 4).
+ * Price of such a release in zero-concentrated differential privacy: rho = L2^2 / (2 sigma^2), in integers, rounded up to
+ * 1e-12. On whole numbers nothing is added for the grid (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem 4).
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
@@ -221,7 +221,7 @@ export function gaussianZeroConcentratedMap(measurement: Measurement, sensitivit
 }
 
 /**
- * The probability that the noise of one entry is this many output units.
+ * Probability that the noise of one entry is this many output units.
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianMass(measurement: Measurement, noise: bigint): number {
@@ -230,9 +230,9 @@ export function gaussianMass(measurement: Measurement, noise: bigint): number {
 }
 
 /**
- * How far off the noise is. The discrete tail is hardly heavier than the continuous one, P(Y >= m) <= P(sigma N >= m - 1)
- * for whole m above 0, so the half-width is sigma z rounded up to an output unit, z the two-sided quantile of the standard
- * normal law. The standard deviation is at most sigma (Canonne, Kamath, Steinke 2020, arXiv 2004.00010).
+ * Error bounds of the noise. For the discrete tail P(Y >= m) <= P(sigma N >= m - 1) for whole m above 0, so the half-width
+ * is sigma z rounded up to an output unit, z the two-sided quantile of the standard normal distribution. The standard
+ * deviation is at most sigma (Canonne, Kamath, Steinke 2020, arXiv 2004.00010).
  * @throws RangeError for a confidence outside (0, 1), or a measurement with other noise.
  */
 export function gaussianAccuracy(measurement: Measurement, confidence: number): Accuracy {

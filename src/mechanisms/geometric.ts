@@ -35,7 +35,7 @@ import { discreteLaplaceMass } from './samplers/discrete-laplace.ts'
  */
 
 /**
- * Bind the geometric mechanism to a sensitivity and an epsilon.
+ * Binds the geometric mechanism to a sensitivity and an epsilon.
  * @throws RangeError for a sensitivity or an epsilon of 0.
  */
 export function calibrateGeometric(sensitivity: Sensitivity, epsilonNano: EpsilonNano): Measurement {
@@ -56,8 +56,8 @@ export function calibrateGeometric(sensitivity: Sensitivity, epsilonNano: Epsilo
 }
 
 /**
- * What it costs to release an aggregate of this sensitivity with discrete Laplace noise, on whichever grid: epsilon =
- * L1 / scale, rounded up to 1e-9.
+ * Loss of releasing an aggregate of this sensitivity with discrete Laplace noise on any grid: epsilon = L1 / scale, rounded
+ * up to 1e-9.
  * @throws RangeError for a measurement with other noise.
  */
 export function laplacePrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
@@ -70,8 +70,8 @@ export function laplacePrivacyMap(measurement: Measurement, sensitivity: Sensiti
 }
 
 /**
- * What such a release costs in zero-concentrated differential privacy: the least rho, rounded up to 1e-12. It depends on
- * the grid: a coarse one costs more than a fine one at the same epsilon. Proof: docs/proofs/geometric.md.
+ * Price of such a release in zero-concentrated differential privacy: the least rho, rounded up to 1e-12. It depends on the
+ * grid: a coarse grid costs more than a fine one at the same epsilon. Proof: docs/proofs/geometric.md.
  * @throws RangeError for a measurement with other noise.
  */
 export function laplaceZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
@@ -80,7 +80,7 @@ export function laplaceZeroConcentratedMap(measurement: Measurement, sensitivity
 }
 
 /**
- * The probability that the noise of one entry is this many output units.
+ * Probability that the noise of one entry is this many output units.
  * @throws RangeError for a measurement with other noise.
  */
 export function laplaceMass(measurement: Measurement, noise: bigint): number {
@@ -88,7 +88,7 @@ export function laplaceMass(measurement: Measurement, noise: bigint): number {
 }
 
 /**
- * How far off discrete Laplace noise is, on whichever grid. With q = exp(-1 / scale), P(|X| > h) = 2 q^(h + 1) / (1 + q)
+ * Error bounds of discrete Laplace noise on any grid. With q = exp(-1 / scale), P(|X| > h) = 2 q^(h + 1) / (1 + q)
  * for whole h, so the half-width is the smallest h with h + 1 >= scale * ln(2 / (alpha (1 + q))); E|X| = 1 / sinh(1 /
  * scale); the variance is 1 / (2 sinh(1 / (2 scale))^2).
  * @throws RangeError for a confidence outside (0, 1), or a measurement with other noise.
@@ -98,7 +98,7 @@ export function laplaceAccuracy(measurement: Measurement, confidence: number): A
   const scale = numberFromRational(laplaceScale(measurement))
   const alpha = 1 - confidence
   const outputUnit = 2 ** -measurement.fractionBits
-  // The factor is there for the roundings of this line: the half-width may be overstated by them, never understated.
+  // The factor covers the roundings of this line: they can overstate the half-width, never understate it.
   const successor = scale * Math.log(2 / (alpha * (1 + Math.exp(-1 / scale)))) * (1 + 4 * Number.EPSILON)
   return {
     confidence,

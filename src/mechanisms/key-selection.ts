@@ -19,8 +19,8 @@ import { type Bounds, exponentialBounds, shiftRoundingUp } from './samplers/expo
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * Which keys of a group-by may be told when nobody declared them: a key that only one person has is kept with a
- * probability of delta at most.
+ * Selection of the keys of a group-by that are not declared: a key that only one person has is kept with a probability of
+ * at most delta.
  *
  * | what             | valid                                                         | unit              |
  * |------------------|---------------------------------------------------------------|-------------------|
@@ -36,37 +36,36 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684), theorem 1.
  * Proofs, and what a replaced row costs: docs/proofs/key-selection.md.
  *
- * The order of the keys given must not depend on data in another way than through the keys themselves: an answer lists
- * what was kept sorted by key.
+ * The order of the keys in the input is not protected, so an answer must sort the keys that were kept.
  */
 
-/** Keys with noisy counts. */
+/** Selection of keys with noisy counts. */
 export interface KeyCountMeasurement {
   readonly mechanism: 'thresholded-geometric'
   readonly sensitivity: Stability
-  /** Of the discrete Laplace noise on each count, in rows. */
+  /** Scale of the discrete Laplace noise on each count, in rows. */
   readonly scale: Rational
-  /** A key is kept whose noisy count is at least this; 1 or more, in rows. */
+  /** Least noisy count of a key that is kept; 1 or more, in rows. */
   readonly threshold: bigint
-  /** What a release costs. */
+  /** Loss of one release. */
   readonly loss: PrivacyLoss
 }
 
-/** Keys alone. */
+/** Selection of keys without counts. */
 export interface KeyPresenceMeasurement {
   readonly mechanism: 'near-truncated-geometric'
   readonly sensitivity: Stability
-  /** The epsilon of one key. */
+  /** Epsilon of one key. */
   readonly exponent: Rational
-  /** The delta of one key. */
+  /** Delta of one key. */
   readonly delta: Rational
-  /** Up to so many rows, the probability of keeping grows by epsilon and delta; from there on, that of not keeping shrinks. */
+  /** Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, that of dropping it shrinks. */
   readonly crossover: bigint
-  /** What a release costs. */
+  /** Loss of one release. */
   readonly loss: PrivacyLoss
 }
 
-/** A way to select keys. */
+/** Selection of keys, with or without counts. */
 export type KeySelectionMeasurement = KeyCountMeasurement | KeyPresenceMeasurement
 
 /** A key that was kept. */
@@ -76,29 +75,28 @@ export interface NoisyKey {
   readonly noisyCount: bigint
 }
 
-/** What a selection of keys can be expected to keep, computed without data. */
+/** Accuracy of a selection of keys, computed without data. */
 export interface KeySelectionAccuracy {
   readonly confidence: number
-  /** A key of this many rows or more is kept with the confidence, at least. */
+  /** Least number of rows with which a key is kept with at least this confidence. */
   readonly rowsForConfidence: number
   /**
-   * Only with noisy counts: of the noise on each count, before it is known whether the key is kept. Among keys whose count is
-   * near the threshold, those that are kept tend to have too large a count.
+   * Accuracy of each noisy count, if there are any, before it is known whether the key is kept. Near the threshold, the
+   * counts of keys that are kept tend to be too large.
    */
   readonly count?: Accuracy
 }
 
-/** Bits of precision that are enough to tell almost always; where they are not, more are taken. */
+/** Bits of precision that almost always suffice; otherwise more are used. */
 const FIRST_PRECISION = 192
-/** Beyond the bits asked for: 1 - exp(-epsilon) may be as small as 2^-32, and exp(-epsilon n) as small as 2^-62. */
+/** Bits beyond those asked for: 1 - exp(-epsilon) may be as small as 2^-32, and exp(-epsilon n) as small as 2^-62. */
 const GUARD_BITS = 128
-/** The coin of a key is decided by its first draw but for once in 2^30. */
+/** Bits that the coin of a key draws at a time. The first draw decides all but one in 2^30 coins. */
 const BITS_AT_A_TIME = 32
 
 /**
- * Bind the selection of keys with their noisy counts to an epsilon and a delta: noise of scale L1 / epsilon and the
- * smallest threshold for which a key of one row is kept with a probability of delta at
- * most.
+ * Binds the selection of keys with noisy counts to an epsilon and a delta: noise of scale L1 / epsilon, and the smallest
+ * threshold for which a key of one row is kept with a probability of at most delta.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
@@ -122,8 +120,7 @@ export function calibrateKeyCounts(
 }
 
 /**
- * Bind the selection of keys alone to an epsilon and a delta; where two keys can change, each gets one half
- * of both.
+ * Binds the selection of keys without counts to an epsilon and a delta. If two keys can change, each gets one half of both.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
@@ -150,8 +147,8 @@ export function calibrateKeyPresence(
 }
 
 /**
- * What it costs to release keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta = P(1 +
- * Y >= threshold), once, even where two keys change.
+ * Loss of releasing keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta =
+ * P(1 + Y >= threshold), once, even if two keys change.
  * @param sensitivity the measurement's own, or another.
  * @throws RangeError for a sensitivity that the proof does not cover.
  */
@@ -170,7 +167,7 @@ export function keyCountsPrivacyMap(
 }
 
 /**
- * What it costs to release keys alone, rounded up: epsilon and delta of each key that changes.
+ * Loss of releasing keys without counts, rounded up: epsilon and delta of each key that changes.
  * @param sensitivity the measurement's own, or another.
  * @throws RangeError for a sensitivity that the proof does not cover.
  */
@@ -189,7 +186,7 @@ export function keyPresencePrivacyMap(
 }
 
 /**
- * Release keys with noisy counts, exactly. A count of 0 is a key that does not occur: it is never kept.
+ * Releases keys with noisy counts, exactly. A key with a count of 0 does not occur and is never kept.
  * @param counts the rows of each key.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
  */
@@ -253,11 +250,11 @@ export function keyPresenceSampler(
 }
 
 /**
- * True with the probability that the bounds enclose, exactly: the bits of a uniform number are drawn until it is certainly
+ * Returns true with exactly the probability that the bounds enclose: draws bits of a uniform number until it is certainly
  * below that probability, or certainly not.
  *
- * @param boundsAt lower <= probability * 2^bits <= upper; they close in as the bits grow.
- * @param bitsAtATime the law is the same for all; tests use few.
+ * @param boundsAt bounds with lower <= probability * 2^bits <= upper, which converge as the bits grow.
+ * @param bitsAtATime bits to draw at a time. The distribution does not depend on it; tests use few.
  */
 export function flipBetween(
   boundsAt: (bits: number) => Bounds,
@@ -276,7 +273,7 @@ export function flipBetween(
 }
 
 /**
- * The probability that a key of so many rows is kept, as a double: for tests and for people, never for sampling.
+ * Probability that a key of `count` rows is kept, as a double: for tests and for people, never for sampling.
  * @param count a whole number of rows.
  */
 export function keepProbability(measurement: KeySelectionMeasurement, count: number): number {
@@ -284,7 +281,7 @@ export function keepProbability(measurement: KeySelectionMeasurement, count: num
 }
 
 /**
- * The probability that a key of `count` rows is released with this noisy count, as a double: for tests and for people, never
+ * Probability that a key of `count` rows is released with this noisy count, as a double: for tests and for people, never
  * for sampling.
  */
 export function keyCountMass(
@@ -296,7 +293,7 @@ export function keyCountMass(
 }
 
 /**
- * How many rows a key needs to be kept with this confidence, and how far off noisy counts are.
+ * Number of rows that a key needs to be kept with this confidence, and error bounds of noisy counts.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function keySelectionAccuracy(
@@ -304,7 +301,7 @@ export function keySelectionAccuracy(
   confidence: number,
 ): KeySelectionAccuracy {
   requireConfidence(confidence)
-  // The factor is there for the roundings of doubles: the rows may be overstated by them, never understated.
+  // The factor covers the roundings of doubles: they can overstate the rows, never understate them.
   const rare = (1 - confidence) / (1 + 16 * Number.EPSILON)
   const rows = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
   const accuracy = { confidence, rowsForConfidence: Number(rows) }
@@ -314,7 +311,7 @@ export function keySelectionAccuracy(
   return { ...accuracy, count: laplaceAccuracy(geometric, confidence) }
 }
 
-/** Both probabilities of a key's coin, so that neither is a difference from 1. */
+/** Both probabilities of a key's coin, neither computed as a difference from 1. */
 function outcome(
   measurement: KeySelectionMeasurement,
   count: number,
@@ -334,7 +331,7 @@ function outcome(
 }
 
 /**
- * The smallest threshold t >= 1 for which a key of one row is kept with a probability of delta at most: P(1 + Y >= t) = q^(t
+ * Smallest threshold t >= 1 for which a key of one row is kept with a probability of at most delta: P(1 + Y >= t) = q^(t
  * - 1) / (1 + q), with q = exp(-1 / scale).
  */
 function smallestThreshold(scale: Rational, delta: Rational): bigint {
@@ -426,7 +423,7 @@ function powers(
   }
 }
 
-/** Whether the first of two different numbers is the smaller one, by bounds at growing precision. */
+/** Compares two different numbers by bounds at growing precision; true if the first is smaller. */
 function isLess(sidesAt: (bits: number) => readonly [Bounds, Bounds]): boolean {
   for (let bits = FIRST_PRECISION; ; bits *= 2) {
     const [left, right] = sidesAt(bits)
@@ -435,7 +432,7 @@ function isLess(sidesAt: (bits: number) => readonly [Bounds, Bounds]): boolean {
   }
 }
 
-/** The smallest whole number from 1 on for which something holds that goes on to hold, by doubling and halving. */
+/** Smallest whole number from 1 on that satisfies a condition which all larger ones satisfy as well, by bisection. */
 function smallest(holds: (value: bigint) => boolean): bigint {
   let enough = 1n
   while (!holds(enough)) enough *= 2n

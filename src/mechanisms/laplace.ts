@@ -6,8 +6,8 @@ import type { AdditiveMechanism, Measurement } from './measurement.ts'
 import { requireEpsilon, requireSensitivity, requireWithin } from './preconditions.ts'
 
 /**
- * The Laplace mechanism: discrete Laplace noise on a grid so much finer than the noise that the continuous law is met
- * to within the grid, and that no floating-point number and no low-order bit has anything to tell.
+ * The Laplace mechanism: discrete Laplace noise on a grid that is much finer than the noise. The distribution equals the
+ * continuous one to within the grid. No floating-point number is involved, so no low-order bit can reveal anything.
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -22,11 +22,11 @@ import { requireEpsilon, requireSensitivity, requireWithin } from './preconditio
  * Nissim, Smith 2006, "Calibrating Noise to Sensitivity in Private Data Analysis". Proof: docs/proofs/laplace.md.
  */
 
-/** The scale of the noise, in output units, is at least this: rounding it to a whole number costs at most 1e-12. */
+/** Least scale of the noise, in output units. Rounding it to a whole number costs at most a factor of 1 + 1e-12. */
 const SMALLEST_SCALE = 1n << 40n
 
 /**
- * Bind the Laplace mechanism to a sensitivity and an epsilon.
+ * Binds the Laplace mechanism to a sensitivity and an epsilon.
  * @throws RangeError for a sensitivity or an epsilon of 0.
  */
 export function calibrateLaplace(sensitivity: Sensitivity, epsilonNano: EpsilonNano): Measurement {

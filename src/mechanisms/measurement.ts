@@ -9,23 +9,23 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 /** The mechanisms a query may name. */
 export type MechanismName = 'geometric' | 'laplace' | 'gaussian'
 
-/** How (epsilon, delta) becomes the standard deviation of the Gaussian mechanism. */
+/** Formula that turns (epsilon, delta) into the standard deviation of the Gaussian mechanism. */
 export type GaussianCalibration = 'classic' | 'analytic'
 
 /**
- * The law of the integer noise, in output units. Discrete Laplace: P(y) proportional to exp(-|y| / scale).
+ * Distribution of the integer noise, in output units. Discrete Laplace: P(y) proportional to exp(-|y| / scale).
  * Discrete Gaussian: P(y) proportional to exp(-y^2 / (2 sigma^2)).
  */
-export type NoiseLaw =
+export type Noise =
   | { readonly kind: 'discrete-laplace'; readonly scale: Rational }
   | { readonly kind: 'discrete-gaussian'; readonly sigma: bigint }
 
 /**
- * A mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to state its
- * accuracy, and nothing about data.
+ * An additive mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to state
+ * its accuracy, and nothing about data.
  *
  * The aggregate is an integer vector in *grid units*. An output unit is 2^-`fractionBits` of a grid unit: the
- * aggregate is multiplied by 2^`fractionBits` (exactly), then integer noise of the stated law is added to each entry.
+ * aggregate is multiplied by 2^`fractionBits` (exactly), then integer noise with the stated distribution is added to each entry.
  */
 export interface Measurement {
   readonly mechanism: MechanismName
@@ -34,14 +34,14 @@ export interface Measurement {
   /** In grid units. */
   readonly sensitivity: Sensitivity
   readonly fractionBits: number
-  readonly noise: NoiseLaw
-  /** What a release costs. */
+  readonly noise: Noise
+  /** Loss of one release. */
   readonly loss: PrivacyLoss
 }
 
-/** How far off one entry of a release can be, in grid units, computed without data. */
+/** Error bounds for one entry of a release, in grid units, computed without data. */
 export interface Accuracy {
-  /** The probability that the error is at most `halfWidth`, at least. */
+  /** Lower bound on the probability that the error is at most `halfWidth`. */
   readonly confidence: number
   readonly halfWidth: number
   readonly expectedAbsoluteError: number
@@ -57,7 +57,7 @@ export interface AdditiveMechanism<Parameters = never>
   readonly mass: (measurement: Measurement, noise: bigint) => number
 }
 
-/** The sensitivity that the released vector has, in output units: multiplying by a power of two loses nothing. */
+/** Converts a sensitivity from grid units to output units, exactly. */
 export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits: number): Sensitivity {
   const shift = BigInt(fractionBits)
   return {
@@ -68,7 +68,7 @@ export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits:
 }
 
 /**
- * Release a vector: each entry scaled to output units, plus independent noise of the measurement's law, exactly.
+ * Releases a vector: each entry scaled to output units, plus independent noise with exactly the measurement's distribution.
  *
  * @param values the aggregate, in grid units.
  * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.
@@ -84,8 +84,8 @@ export function addNoise(
   return values.map((value) => (value << shift) + sample())
 }
 
-/** A sampler of the law, in output units. */
-export function noiseSampler(noise: NoiseLaw, source: UniformSource): () => bigint {
+/** Creates a sampler of the noise, in output units. */
+export function noiseSampler(noise: Noise, source: UniformSource): () => bigint {
   switch (noise.kind) {
     case 'discrete-laplace':
       return discreteLaplaceSampler(noise.scale, source)

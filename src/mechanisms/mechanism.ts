@@ -11,11 +11,11 @@ const mechanisms = {
   gaussian: gaussianMechanism,
 } as const satisfies Record<MechanismName, AdditiveMechanism>
 
-/** Every mechanism's name. */
+/** Names of all additive mechanisms. */
 export const MECHANISM_NAMES = Object.keys(mechanisms) as readonly MechanismName[]
 
 /**
- * The privacy loss of releasing an aggregate of this sensitivity with the measurement's noise, rounded up.
+ * Privacy loss of releasing an aggregate of this sensitivity with the measurement's noise, rounded up.
  * @throws RangeError for a measurement that its mechanism cannot have made.
  */
 export function privacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
@@ -23,8 +23,8 @@ export function privacyMap(measurement: Measurement, sensitivity: Sensitivity): 
 }
 
 /**
- * The rho of zero-concentrated differential privacy that releasing an aggregate of this sensitivity with the
- * measurement's noise costs, rounded up to 1e-12.
+ * Price in zero-concentrated differential privacy (rho) of releasing an aggregate of this sensitivity with the
+ * measurement's noise, rounded up to 1e-12.
  * @throws RangeError for a measurement that its mechanism cannot have made.
  */
 export function zeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {
@@ -32,7 +32,7 @@ export function zeroConcentratedMap(measurement: Measurement, sensitivity: Sensi
 }
 
 /**
- * The probability that the noise of one entry is `noise` output units, as a double: for tests and for people, never for
+ * Probability that the noise of one entry is `noise` output units, as a double: for tests and for people, never for
  * sampling.
  * @throws RangeError for a measurement that its mechanism cannot have made.
  */
@@ -41,7 +41,7 @@ export function mass(measurement: Measurement, noise: bigint): number {
 }
 
 /**
- * How far off each entry of a release is, in grid units, without looking at data.
+ * Error bounds for each entry of a release, in grid units, computed without data.
  * @throws RangeError for a confidence that is not strictly between 0 and 1.
  */
 export function accuracy(measurement: Measurement, confidence: number): Accuracy {

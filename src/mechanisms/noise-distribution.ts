@@ -1,20 +1,20 @@
 import type { Measurement } from './measurement.ts'
 import { accuracy, mass } from './mechanism.ts'
 
-/** How the noise of one entry is distributed, in grid units. */
+/** Distribution of the noise of one entry, in grid units, as points to plot. */
 export interface NoiseDistribution {
-  /** Whether the points are all values there are within their range; else they are evenly spaced among many more. */
+  /** True if the points are all values within their range; false if they are evenly spaced among many more. */
   readonly discrete: boolean
-  /** In the order of the noise. `probability`: of the value, or, where it is one of many, its density per grid unit. */
+  /** In increasing order of noise. `probability` is that of the value, or the density per grid unit if not `discrete`. */
   readonly points: readonly { readonly noise: number; readonly probability: number }[]
 }
 
-/** More than this cannot be told apart on a page. */
+/** Largest number of points: more cannot be told apart on a page. */
 const MOST_POINTS = 401
-/** Of the noise, what lies within the points' range. */
+/** Probability that the noise lies within the range of the points. */
 const SHOWN = 0.9999
 
-/** The law of a measurement's noise, at points that are enough to draw it. */
+/** Computes the distribution of a measurement's noise at enough points to plot it. */
 export function noiseDistribution(measurement: Measurement): NoiseDistribution {
   const outputUnit = 2 ** -measurement.fractionBits
   const farthest = BigInt(Math.max(1, Math.round(accuracy(measurement, SHOWN).halfWidth / outputUnit)))

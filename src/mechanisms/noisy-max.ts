@@ -25,8 +25,8 @@ import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * Report noisy max: which candidates have the largest scores, the best `k` in order, after noise on every score. With
- * Laplace noise it also tells, at no further cost, by how much each was ahead of the next.
+ * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace noise it
+ * also releases, at no further cost, by how much each was ahead of the next.
  *
  * | what             | valid                                                                | unit               |
  * |------------------|----------------------------------------------------------------------|--------------------|
@@ -56,14 +56,14 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * docs/proofs/noisy-max.md.
  */
 
-/** The noise that candidates compete with. */
+/** Noise that is added to every score. */
 export type SelectionNoise = 'laplace' | 'exponential' | 'gumbel'
 
-/** What is selected, and from what. */
+/** Selection and its input. */
 export interface NoisyMaxSetting extends ScoreSensitivity {
-  /** How many there are. */
+  /** Number of candidates. */
   readonly candidates: number
-  /** How many of them to release. */
+  /** Number of candidates to release. */
   readonly k: number
   readonly gap: boolean
   readonly noise: SelectionNoise
@@ -82,16 +82,16 @@ export interface NoisyMaxMeasurement extends NoisyMaxSetting {
 export interface Selected {
   /** Its index. */
   readonly candidate: number
-  /** How far ahead of the next it was, noise included, at least: in output units, not negative. */
+  /** Lower bound on how far it was ahead of the next, noise included: in output units, not negative. */
   readonly gap?: bigint
 }
 
-/** The scale of Laplace noise, in output units, is at least this: as in the Laplace mechanism. */
+/** Least scale of Laplace noise, in output units, as in the Laplace mechanism. */
 const SMALLEST_SCALE = 1n << 40n
 
 /**
- * Bind report noisy max to a setting and an epsilon, which pays for all of it.
- * @throws Refusal `mechanism-not-applicable` of `gap` with another noise than `laplace`; `query-does-not-fit` of a `k`
+ * Binds report noisy max to a setting and an epsilon for the whole selection.
+ * @throws Refusal `mechanism-not-applicable` for a `gap` with noise other than `laplace`; `query-does-not-fit` for a `k`
  * that is larger than the candidates allow.
  * @throws RangeError for a sensitivity or an epsilon of 0, or a `k` below 1.
  */
@@ -130,12 +130,12 @@ function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSett
   )
 }
 
-/** By how much all noise together has to move, at most, to make up for a neighbour: in score units. */
+/** Largest total shift of the noise that makes up for a neighbour, in score units. */
 function noiseShift({ k }: NoisyMaxSetting, sensitivity: ScoreSensitivity): bigint {
   return BigInt(k) * scoreSpread(sensitivity)
 }
 
-/** What a selection costs where scores have this sensitivity: epsilon = k spread / scale, rounded up to 1e-9. */
+/** Loss of a selection where scores have this sensitivity: epsilon = k spread / scale, rounded up to 1e-9. */
 export function noisyMaxPrivacyMap(
   measurement: NoisyMaxMeasurement,
   sensitivity: ScoreSensitivity,
@@ -150,7 +150,7 @@ export function noisyMaxPrivacyMap(
   }
 }
 
-/** The zCDP price of a selection, rounded up to 1e-12. */
+/** Price of a selection in zCDP, rounded up to 1e-12. */
 export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: ScoreSensitivity): RhoPico {
   const { epsilonNano } = noisyMaxPrivacyMap(measurement, sensitivity)
   const k = BigInt(measurement.k)
@@ -165,7 +165,7 @@ export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: Score
 }
 
 /**
- * Select, exactly by the law of the measurement's noise.
+ * Selects candidates, with exactly the distribution that the measurement's noise gives.
  *
  * @param scores one for each candidate, in score units.
  * @returns `k` candidates, the best first.
@@ -191,14 +191,14 @@ export function selectNoisyMax(
   }
 }
 
-/** Permute-and-flip, each time among the candidates that are left. */
+/** Runs permute-and-flip `k` times, each time among the candidates that are left. */
 function permuteAndFlipRounds(
   scores: readonly bigint[],
   k: number,
   exponent: Rational,
   source: UniformSource,
 ): Selected[] {
-  // Most choose one, of as many as 100,000, where copies would take longer than the choice.
+  // Most selections choose one candidate of up to 100,000, where copies would take longer than the choice.
   if (k === 1) return [{ candidate: permuteAndFlip(scores, exponent, source) }]
   const left = [...scores]
   const candidates = scores.map((_, candidate) => candidate)
@@ -211,11 +211,11 @@ function permuteAndFlipRounds(
 }
 
 /**
- * The `k` best after noise, and their gaps. Of equals, the lower index is ahead; where the next has the lower index, it
- * would win a tie, and so counts as one output unit better than it is.
+ * Selects the `k` best after noise, with their gaps. Of equals, the lower index is ahead. If the next candidate has the
+ * lower index, it would win a tie, and therefore counts as one output unit better than it is.
  *
  * @param scores at least `k`, and with gaps `k + 1`, in score units.
- * @param sample one draw of noise, in output units.
+ * @param sample draws noise, in output units.
  */
 export function selectWithNoise(
   { fractionBits, k, gap }: Pick<NoisyMaxMeasurement, 'fractionBits' | 'k' | 'gap'>,
@@ -232,13 +232,13 @@ export function selectWithNoise(
   })
 }
 
-/** The indices of the largest values, the larger first, of equals the lower index first. */
+/** Indices of the largest values in descending order, of equals the lower index first. */
 function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
   const best = new Uint32Array(count + 1)
   let size = 0
   for (const [index, value] of values.entries()) {
     if (size === count && value <= (values[best[count - 1] ?? 0] ?? 0n)) continue
-    // The first place whose value is smaller: everything equal came earlier, and stays ahead.
+    // The first place with a smaller value: equal values came earlier and stay ahead.
     let [place, end] = [0, size]
     while (place < end) {
       const middle = (place + end) >>> 1
@@ -253,9 +253,9 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
 }
 
 /**
- * The probability of each candidate to be the best after noise, to within 1e-9: of use for few candidates. For Laplace noise
- * it is that of real numbers, from which a grid of 2^-40 scales is not further away.
- * @throws RangeError for a measurement that releases more than one.
+ * Probability of each candidate to be the best after noise, to within 1e-9, for few candidates. Laplace noise is treated as
+ * continuous, from which a grid of 2^-40 scales differs by less than that.
+ * @throws RangeError for a measurement that releases more than one candidate.
  */
 export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
   const { k, noise, scale, fractionBits } = measurement
@@ -278,8 +278,8 @@ export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonl
 }
 
 /**
- * P(i) is the integral of the density of candidate i times the distribution functions of all others, which are smooth
- * between the centers: Simpson's rule there, over all that is further than e^-45 from nothing.
+ * P(i) is the integral of the density of candidate i times the distribution functions of all others. These are smooth
+ * between the centers, where Simpson's rule is applied, up to where the density falls below e^-45.
  * @param centers in scales, the largest 0.
  */
 function laplaceMaxMasses(centers: readonly number[]): number[] {
@@ -318,8 +318,8 @@ function laplaceDistribution(x: number): number {
 }
 
 /**
- * How good the selection is: with this confidence, the score of every selected candidate is within `halfWidth` of the
- * best one not selected before it.
+ * Accuracy of the selection: with this confidence, the score of every selected candidate is within `halfWidth` of the best
+ * one not selected before it.
  *
  * A candidate that is more than t worse than one of the k best is ahead of it only if the difference of their noise is
  * t + 1 or more. There are n - r candidates behind the one of rank r, so k n - k (k + 1) / 2 pairs, and t is the smallest
@@ -352,11 +352,11 @@ export interface NoisyMaxGapAccuracy extends SelectionAccuracy {
 }
 
 /**
- * How far off the gaps are: with this confidence, every gap is within the half-width of the true difference between the
- * scores of the candidate and of the next one released, and the last gap of that to the best candidate not selected.
+ * Accuracy of the gaps: with this confidence, every gap is within the half-width of the true difference between the scores
+ * of the candidate and of the next one released, and the last gap of the difference to the best candidate not selected.
  *
- * Where the noise of all n candidates is within t, a difference of two, or to the largest of many, moves by 2 t at most, and
- * by one output unit more where a tie was handicapped. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 / scale).
+ * If the noise of all n candidates is within t, a difference of two scores, or to the largest of many, moves by at most
+ * 2 t, and by one output unit more where the gap allows for a tie. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 / scale).
  *
  * The error of one gap is at most the sum of the two largest of all |Y|, and one output unit. A |Y| is at most an exponential
  * variable of the same scale and one output unit more, and the two largest of n such variables have the expected sum
@@ -385,12 +385,11 @@ export function noisyMaxGapAccuracy(
 }
 
 /**
- * More than the roundings of a tail can move the number of scales at which it is small enough, and of the half-width: it
- * may be overstated by them, never understated.
+ * Covers the roundings of a tail, in scales, and those of the half-width: they can overstate it, never understate it.
  */
 const ROUNDING = 2 ** -40
 
-/** The probability that the difference of two draws of noise is at least this many scales. */
+/** Probability that the difference of two draws of noise is at least this many scales. */
 function differenceTail({ noise, scale }: NoisyMaxMeasurement, scales: number): number {
   switch (noise) {
     case 'laplace': {

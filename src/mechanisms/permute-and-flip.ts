@@ -91,18 +91,18 @@ export function permuteAndFlipAccuracy(
 }
 
 /**
- * Choose a candidate as report noisy max with exponential noise of scale 1 / exponent does, exactly: visit the
- * candidates in a random order, and stop at the first whose coin of probability exp(-exponent * (best - score)) succeeds.
- * The best one's coin always does.
+ * Chooses a candidate with exactly the distribution of report noisy max with exponential noise of scale 1 / exponent:
+ * visits the candidates in a random order, and stops at the first whose coin of probability
+ * exp(-exponent * (best - score)) succeeds. The coin of the best candidate always succeeds.
  *
  * @param scores at least one, in score units.
  * @param exponent per score unit.
  * @returns an index.
- * @throws RangeError where there are no scores.
+ * @throws RangeError if there are no scores.
  */
 export function permuteAndFlip(scores: readonly bigint[], exponent: Rational, source: UniformSource): number {
   const best = bestScore(scores)
-  // Fisher and Yates, only as far as it is needed: the candidates not yet visited are the first `left` of these.
+  // A Fisher-Yates shuffle, only as far as needed: the first `left` candidates have not been visited.
   const candidates = new Uint32Array(scores.length)
   for (let index = 0; index < candidates.length; index += 1) candidates[index] = index
   for (let left = candidates.length; left > 0; left -= 1) {
@@ -113,12 +113,11 @@ export function permuteAndFlip(scores: readonly bigint[], exponent: Rational, so
     if (distance === 0n) return candidate
     if (bernoulliExpUnbounded(distance * exponent.numerator, exponent.denominator, source)) return candidate
   }
-  throw new Error('the coin of the best candidate failed, which succeeds always')
+  throw new Error('the coin of the best candidate failed, which must always succeed')
 }
 
 /**
- * The probability of each candidate, to within rounding; of use for few candidates, because the time grows with their
- * cube.
+ * Probability of each candidate, to within rounding. For few candidates only: the time grows with the cube of their number.
  *
  * Before a candidate of success probability p, a set of k of the n - 1 others is visited with probability
  * 1 / (n C(n - 1, k)), and all of it fails. So P = p / n * (sum over k of the mean, over all sets of k others, of the

@@ -2,9 +2,9 @@ import type { EpsilonNano } from '../privacy/loss.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 
 /**
- * What every mechanism asks of a sensitivity: it is above zero, and its figures can belong to one set of integer
- * vectors (each entry |d| is at most the sum of all |d|, which is at most the sum of all d^2). That catches an L2 given
- * where its square is meant, and a sensitivity of 0, for which there would be no noise at all.
+ * Checks a sensitivity: it is above zero, and its figures can belong to one set of integer vectors (each entry |d| is at
+ * most the sum of all |d|, which is at most the sum of all d^2). This detects an L2 in place of its square, and a
+ * sensitivity of 0, for which there would be no noise.
  * @throws RangeError
  */
 export function requireSensitivity({ l1, l2Squared, lInfinity }: Sensitivity): void {
@@ -24,8 +24,8 @@ export function requireConfidence(confidence: number): void {
 }
 
 /**
- * The second half of a pair of assertions: what a calibration made must cost no more than what was asked for, by the
- * privacy map, which knows nothing of how the calibration came about.
+ * Verifies a calibration: its loss by the privacy map, which is computed independently of the calibration, is at most the
+ * loss that was asked for.
  * @throws Error
  */
 export function requireWithin(

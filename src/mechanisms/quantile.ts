@@ -14,8 +14,8 @@ import {
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * A quantile of a numeric column over its declared grid, by the exponential mechanism: a grid point comes with a
- * probability that falls exponentially with how far its rank is from the wanted one.
+ * A quantile of a numeric column over its declared grid, by the exponential mechanism: the probability of a grid point falls
+ * exponentially with the distance of its rank from the target rank.
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -25,17 +25,17 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
  *
- * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, as the losses have that bounded range, or what any
- * mechanism of that epsilon costs, where that is less. All points between two neighbouring values have the same score, so
- * the work is in the number of distinct values, not of grid points. Sources: McSherry and Talwar 2007, "Mechanism Design
+ * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, because the losses have that bounded range, or the rho
+ * of any mechanism of that epsilon, where that is less. All points between two neighbouring values have the same score, so
+ * the work grows with the number of distinct values, not of grid points. Sources: McSherry and Talwar 2007, "Mechanism Design
  * via Differential Privacy"; Smith 2011, "Privacy-preserving Statistical Estimation with Optimal Convergence Rates",
  * section 3, for quantiles by intervals. Proof: docs/proofs/quantile.md.
  */
 
 /**
- * The score of a grid point: minus its {@link rankDistance}. Every row has a weight, `below` if it lies below the point and
- * `above` if above, and the weights should add up to `target`. A row at the point may count as one, as the other or partly
- * as each, whichever suits.
+ * Score of a grid point: minus its {@link rankDistance}. Every row has a weight, `below` if it lies below the point and
+ * `above` if above, and the weights should add up to `target`. A row at the point may count as either or partly as each,
+ * whichever brings the sum closest to the target.
  */
 export interface RankScore {
   /** Greater than `above`. */
@@ -51,30 +51,30 @@ export interface QuantileMeasurement extends ExponentialMeasurement {
   readonly upperIndex: bigint
 }
 
-/** The rows of a column, grouped by value. */
+/** Rows of a column, grouped by value. */
 export interface ValueCounts {
   /** Distinct grid indexes, increasing. */
   readonly indexes: Float64Array
-  /** How many rows lie at each: whole numbers above 0. */
+  /** Number of rows at each: whole numbers above 0. */
   readonly counts: Float64Array
 }
 
-/** How far off the rank of a quantile can be, computed without data. */
+/** Error bound for the rank of a quantile, computed without data. */
 export interface QuantileAccuracy {
   readonly confidence: number
   /** In rows. */
   readonly halfWidth: number
 }
 
-/** Grid indexes that a double holds exactly. */
+/** Largest magnitude of a grid index: doubles are exact up to here. */
 const LARGEST_INDEX = 2n ** 53n
-/** A grid of more points than this has no quantiles: they could not all have an exact offset from the first. */
+/** Largest number of grid points. Beyond it, offsets from the first point are not exact doubles. */
 export const MAX_QUANTILE_POINTS = 2n ** 53n
-/** Distances above it count as this: no score's sensitivity grows by that, and every distance is an exact double. */
+/** Larger distances are reduced to this one: every distance is then an exact double, and no sensitivity grows. */
 const LARGEST_DISTANCE = 2 ** 53
 
 /**
- * The score of the quantile that a share numerator / denominator of the rows lies at or below: the median is 1 / 2.
+ * Score of the quantile that a share numerator / denominator of the rows lies at or below. The median is 1 / 2.
  * @throws RangeError for a share outside 0 to 1.
  */
 export function percentileScore(numerator: bigint, denominator: bigint): RankScore {
@@ -85,7 +85,7 @@ export function percentileScore(numerator: bigint, denominator: bigint): RankSco
 }
 
 /**
- * The score of the value that has rank `rank` from below: the minimum as an extreme quantile ({@link extremeRank}).
+ * Score of the value with rank `rank` from below: the minimum as an extreme quantile ({@link extremeRank}).
  * @throws RangeError for a rank below 1.
  */
 export function minimumScore(rank: bigint): RankScore {
@@ -94,7 +94,7 @@ export function minimumScore(rank: bigint): RankScore {
 }
 
 /**
- * The score of the value that has rank `rank` from above: the maximum as an extreme quantile ({@link extremeRank}).
+ * Score of the value with rank `rank` from above: the maximum as an extreme quantile ({@link extremeRank}).
  * @throws RangeError for a rank below 1.
  */
 export function maximumScore(rank: bigint): RankScore {
@@ -103,8 +103,8 @@ export function maximumScore(rank: bigint): RankScore {
 }
 
 /**
- * How far the target is from what the weights of so many rows below, at and above a grid point can add up to. It is never
- * negative.
+ * Distance of the target from the sums that the weights of these numbers of rows below, at and above a grid point can add
+ * up to. It is never negative.
  */
 export function rankDistance(
   { below, above, target }: RankScore,
@@ -119,7 +119,7 @@ export function rankDistance(
 }
 
 /**
- * Bind the exponential mechanism to a score, a grid and an epsilon.
+ * Binds the exponential mechanism to a score, a grid and an epsilon.
  * @throws RangeError for a sensitivity or an epsilon of 0, a score whose `below` is not above its `above`, an empty grid, one of more than
  * 2^53 points, or one with an end beyond +-2^53.
  */
@@ -137,7 +137,7 @@ export function calibrateQuantile(
 }
 
 /**
- * The loss of releasing the point where the score has this sensitivity: epsilon = 2 sensitivity exponent, rounded up to
+ * Loss of releasing the point where the score has this sensitivity: epsilon = 2 sensitivity exponent, rounded up to
  * 1e-9.
  */
 export function quantilePrivacyMap(
@@ -148,8 +148,8 @@ export function quantilePrivacyMap(
 }
 
 /**
- * The rho of zero-concentrated differential privacy that the release costs, rounded up to 1e-12: epsilon^2 / 8, or epsilon
- * tanh(epsilon / 2) where that is less.
+ * Price of the release in zero-concentrated differential privacy, rounded up to 1e-12: epsilon^2 / 8, or
+ * epsilon tanh(epsilon / 2) where that is less.
  */
 export function quantileRho(
   measurement: QuantileMeasurement,
@@ -159,10 +159,10 @@ export function quantileRho(
 }
 
 /**
- * Draw a grid point, each with its exact probability. Without rows, all are alike.
+ * Draws a grid point, each with its exact probability. Without rows, all points are equally likely.
  * @returns a grid index.
- * @throws RangeError for values that are not increasing grid indexes with a whole number of rows at each, which says
- * nothing about them; and whatever the source throws.
+ * @throws RangeError, with a message that is independent of the data, for values that are not increasing grid indexes with a
+ * whole number of rows at each; and whatever the source throws.
  */
 export function selectQuantile(
   measurement: QuantileMeasurement,
@@ -177,7 +177,7 @@ export function selectQuantile(
 }
 
 /**
- * The probability of a grid point, as a double: for tests and for people, never for sampling.
+ * Probability of a grid point, as a double: for tests and for people, never for sampling.
  * @throws RangeError as {@link selectQuantile}.
  */
 export function quantileMass(measurement: QuantileMeasurement, values: ValueCounts, index: bigint): number {
@@ -190,9 +190,9 @@ export function quantileMass(measurement: QuantileMeasurement, values: ValueCoun
 }
 
 /**
- * How far the rank of the point drawn is from the wanted one. With at least this confidence, for a share p of n rows, at
- * most n p + halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. For a minimum of rank r
- * likewise, with r for n p, and for a maximum with above for below, if there are r rows.
+ * Error bound for the rank of the point drawn. With at least this confidence, for a share p of n rows, at most
+ * n p + halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. The same holds for a minimum
+ * of rank r, with r in place of n p, and for a maximum, with above in place of below, if there are r rows.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function quantileAccuracy(measurement: QuantileMeasurement, confidence: number): QuantileAccuracy {
@@ -202,10 +202,10 @@ export function quantileAccuracy(measurement: QuantileMeasurement, confidence: n
 }
 
 /**
- * The smallest rank at which the extreme quantile is what it says: with at least this confidence, the point drawn by
+ * Smallest rank for which the extreme quantile is reliable: with at least this confidence, the point drawn by
  * {@link minimumScore} of this rank has a row at or below it, and that of {@link maximumScore} one at or above it, if there
- * are as many rows as the rank. It depends on public facts only. (A point without such a row has the rank for its
- * distance, and the row of that rank lies at a point of distance 0.)
+ * are as many rows as the rank. It depends on public facts only. (The distance of a point without such a row is the rank,
+ * and the row of that rank lies at a point of distance 0.)
  *
  * @param points the number of grid points, 1 to 2^53.
  * @param sensitivity that of the score, which does not depend on the rank.
@@ -222,14 +222,14 @@ export function extremeRank(
   return BigInt(exponentialAccuracy(measurement, confidence).halfWidth) + 1n
 }
 
-/** Grid points in order, in runs of the same distance: how many before each run, how many in it, and the distance. */
+/** Grid points in order, in runs of equal distance: the number of points before each run and in it, and the distance. */
 interface Intervals {
   readonly offsets: Float64Array
   readonly points: Float64Array
   readonly distances: Float64Array
 }
 
-/** Offsets from the lower end are exact in doubles where an index plus one might not be. */
+/** Works with offsets from the lower end, which are exact doubles; an index plus one might not be. */
 function intervals(
   { score, lowerIndex, upperIndex }: QuantileMeasurement,
   { indexes, counts }: ValueCounts,
@@ -269,12 +269,12 @@ function intervals(
 }
 
 /**
- * {@link rankDistance} with the number of rows known, at most {@link LARGEST_DISTANCE}: in doubles where every step of it is
- * an exact integer, else in big integers.
+ * {@link rankDistance} for a known number of rows, at most {@link LARGEST_DISTANCE}: in doubles if every step is an exact
+ * integer, otherwise in big integers.
  */
 function distanceFunction(score: RankScore, rows: number): (rowsBelow: number, rowsEqual: number) => number {
   const weights = magnitude(score.below) + magnitude(score.above)
-  // One row more, so that the weights themselves are exact too where there is none.
+  // One row more, so that the weights themselves are exact even without rows.
   if (weights * BigInt(rows + 1) + magnitude(score.target) > BigInt(LARGEST_DISTANCE))
     return (rowsBelow, rowsEqual) => {
       const [below, equal] = [BigInt(rowsBelow), BigInt(rowsEqual)]
@@ -290,7 +290,7 @@ function distanceFunction(score: RankScore, rows: number): (rowsBelow: number, r
   }
 }
 
-/** The number of rows, once it is certain that the values are what the mechanism was made for. */
+/** Counts the rows, after checking that the values are a valid input of the mechanism. */
 function requireValues(indexes: Float64Array, counts: Float64Array, lower: number, upper: number): number {
   let rows = 0
   let previous = Number.NEGATIVE_INFINITY
@@ -299,7 +299,7 @@ function requireValues(indexes: Float64Array, counts: Float64Array, lower: numbe
     const [index = Number.NaN, count = Number.NaN] = [indexes[position], counts[position]]
     sound &&= Number.isInteger(index) && index > previous && index >= lower && index <= upper
     rows += count
-    // The sum of two such numbers is exact, or it is too large as well.
+    // The sum of two such numbers is exact, or too large as well.
     sound &&= Number.isInteger(count) && count >= 1 && rows <= Number.MAX_SAFE_INTEGER
     previous = index
   }

@@ -16,9 +16,9 @@ import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * The sparse vector technique ("above threshold"): is a count at least a public threshold? One noisy threshold for the
- * whole sequence, fresh noise for each question, any number of questions until `positives` of them were answered
- * "above"; each of those also tells how far above the noisy threshold the noisy value was (the free gap).
+ * The sparse vector technique ("above threshold") answers whether counts reach a public threshold. The threshold has one
+ * noise for the whole sequence, and each question has fresh noise. Any number of questions is answered until `positives`
+ * of them were "above"; each of these also releases how far the noisy value was above the noisy threshold (the free gap).
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -41,45 +41,45 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * published variants that are wrong: docs/proofs/sparse-vector.md.
  */
 
-/** What is asked of a sequence of questions. */
+/** Shape of a sequence of questions. */
 export interface SparseVectorShape extends ScoreSensitivity {
-  /** After so many answers "above" nothing more is answered. */
+  /** Number of answers "above" after which the sequence ends. */
   readonly positives: number
 }
 
-/** The sparse vector technique bound to a shape and an epsilon: all that it takes to answer, and nothing about data. */
+/** The sparse vector technique bound to a shape and an epsilon. */
 export interface SparseVectorMeasurement extends SparseVectorShape {
   readonly fractionBits: number
-  /** Of the threshold's one noise, in output units. */
+  /** Scale of the threshold's noise, in output units. */
   readonly thresholdScale: bigint
-  /** Of each question's noise, in output units. */
+  /** Scale of each question's noise, in output units. */
   readonly questionScale: bigint
-  /** What the whole sequence costs. */
+  /** Loss of the whole sequence. */
   readonly loss: PrivacyLoss
 }
 
-/** One question, in grid units but for the noise. */
+/** One question, in grid units except for the noise. */
 export interface ThresholdQuestion {
   readonly threshold: bigint
-  /** What {@link drawThresholdNoise} drew for this sequence, in output units. A secret. */
+  /** Noise that {@link drawThresholdNoise} drew for this sequence, in output units. Secret. */
   readonly thresholdNoise: bigint
-  /** How many answers of the sequence were "above" so far. */
+  /** Number of answers of the sequence that were "above" so far. */
   readonly positivesFound: number
   readonly value: bigint
 }
 
-/** `gap`: by how much the noisy value exceeds the noisy threshold, in output units; 0 or more. */
+/** Answer to one question. `gap`: how far the noisy value exceeds the noisy threshold, in output units; 0 or more. */
 export type ThresholdAnswer = { readonly above: false } | { readonly above: true; readonly gap: bigint }
 
-/** Both scales, in output units, are at least this: rounding them to whole numbers costs at most 1e-12. */
+/** Least value of both scales, in output units. Rounding them to whole numbers costs at most a factor of 1 + 1e-12. */
 const SMALLEST_SCALE = 1n << 40n
 
-/** The least epsilon: threshold and questions have a share each. */
+/** Least epsilon: threshold and questions have a share each. */
 export const LEAST_SPARSE_VECTOR_EPSILON_NANO = 2n
 
 /**
- * Bind the sparse vector technique to a shape and an epsilon. The shares of the threshold and of the questions are 1 to
- * (k positives)^(2/3), which makes the variance of their difference least (Lyu, Su, Li 2017, section 4).
+ * Binds the sparse vector technique to a shape and an epsilon. The shares of the threshold and of the questions are in the
+ * ratio 1 to (k positives)^(2/3), which minimises the variance of their difference (Lyu, Su, Li 2017, section 4).
  * @throws RangeError for no positives, a sensitivity of 0, or an epsilon below 2e-9.
  */
 export function calibrateSparseVector(
@@ -119,12 +119,12 @@ function requireShape({ positives, sensitivity }: SparseVectorShape): void {
     throw new RangeError('the sparse vector technique needs a sensitivity of at least one grid unit')
 }
 
-/** By how much the noises of all answers "above" together may have to move between neighbours, in grid units. */
+/** Largest total shift of the noise of all answers "above" between neighbours, in grid units. */
 function questionDistance({ positives, sensitivity, monotonic }: SparseVectorShape): bigint {
   return (monotonic ? 1n : 2n) * BigInt(positives) * sensitivity
 }
 
-/** Any share is private; which one is best is a matter of accuracy, so a double may work it out. */
+/** Share of the threshold. Every share is private and the best one only affects accuracy, so doubles suffice. */
 function thresholdShare(shape: SparseVectorShape, epsilonNano: EpsilonNano): bigint {
   const ratio = Math.cbrt(Number(questionDistance(shape) / shape.sensitivity)) ** 2
   const share = BigInt(Math.floor(Number(epsilonNano) / (1 + ratio)))
@@ -161,7 +161,7 @@ export function sparseVectorZeroConcentratedMap(
   return pureRho(sparseVectorPrivacyMap(measurement, sensitivity).epsilonNano)
 }
 
-/** How much of the loss each of the two noises accounts for, in nano-epsilons, rounded up. */
+/** Shares of the loss for the two noises, in nano-epsilons, rounded up. */
 export function sparseVectorShares({
   sensitivity,
   thresholdScale,
@@ -173,7 +173,7 @@ export function sparseVectorShares({
 }
 
 /**
- * The noise of the threshold, in output units: drawn once for a sequence, kept with it, and never shown to anybody.
+ * Draws the noise of the threshold, in output units: once for each sequence. It is stored with the sequence and never shown.
  * @throws whatever the source throws.
  */
 export function drawThresholdNoise(measurement: SparseVectorMeasurement, source: UniformSource): bigint {
@@ -181,10 +181,10 @@ export function drawThresholdNoise(measurement: SparseVectorMeasurement, source:
 }
 
 /**
- * Answer one question of a sequence: above, with the gap, where the value plus fresh noise is at least the threshold
- * plus the sequence's noise. The answer must be counted before the next question is answered.
+ * Answers one question of a sequence: "above", with the gap, if the value plus fresh noise is at least the threshold plus
+ * the sequence's noise. The answer must be counted before the next question is answered.
  *
- * @throws RangeError where the sequence has no positive left; whatever the source throws.
+ * @throws RangeError if the sequence has no positive left; and whatever the source throws.
  */
 export function compareWithThreshold(
   measurement: SparseVectorMeasurement,
@@ -199,8 +199,8 @@ export function compareWithThreshold(
 }
 
 /**
- * The probability, over both noises, that a question whose value lies `distance` output units above the threshold is
- * answered "above" with this gap (in output units). As a double, for tests and for people.
+ * Probability, over both noises, that a question whose value lies `distance` output units above the threshold is answered
+ * "above" with this gap (in output units), as a double: for tests and for people.
  *
  * With p = exp(-1 / a), q = exp(-1 / b) for scales a <= b, the difference of the noises is n with probability
  * tanh(1 / (2 a)) tanh(1 / (2 b)) ((p^m + q^m) p q / (1 - p q) + (q^(m + 1) - p^(m + 1)) / (q - p)), m = |n|.
@@ -215,7 +215,7 @@ export function sparseVectorMass(
   const m = Math.abs(Number(gap - distance))
   const slower = Math.exp(-m / b)
   const sum = 1 / a + 1 / b
-  // The quotient of the two differences, so that nothing cancels where a and b are close; m + 1 where they are equal.
+  // The quotient of the two differences, without cancellation where a and b are close; m + 1 where they are equal.
   const inverse = (b - a) / (a * b)
   const inner = inverse === 0 ? m + 1 : Math.expm1(-(m + 1) * inverse) / Math.expm1(-inverse)
   const outer = ((1 + Math.exp(-m * inverse)) * Math.exp(-sum)) / -Math.expm1(-sum)
@@ -223,8 +223,8 @@ export function sparseVectorMass(
 }
 
 /**
- * How far from the threshold a value must lie to be answered right: with this confidence every one of `questions`
- * answers is right whose value is further than this from the threshold, in grid units.
+ * Margin around the threshold, in grid units: with this confidence, all of `questions` answers are right whose values are
+ * further than this from the threshold.
  * @throws RangeError for a confidence outside (0, 1) or fewer than one question.
  */
 export function sparseVectorMargin(
@@ -234,14 +234,14 @@ export function sparseVectorMargin(
 ): number {
   requireConfidence(confidence)
   if (!(questions >= 1)) throw new RangeError('a margin is that of at least one question')
-  // A value is on one side of the threshold, so only one of the two tails can make its answer wrong.
+  // A value is on one side of the threshold, so only one of the two tails can make the answer wrong.
   return differenceQuantile(measurement, (2 * (1 - confidence)) / questions) * 2 ** -measurement.fractionBits
 }
 
 /**
- * How far off threshold + gap is as an estimate of the value, in grid units: the law of the two noises' difference,
- * whatever the answer is. That an answer was "above" makes large differences likelier: of values below the threshold
- * only overestimates are seen.
+ * Accuracy of threshold + gap as an estimate of the value, in grid units, from the distribution of the difference of both
+ * noises. It does not condition on the answer: given "above", large differences are likelier, because values below the
+ * threshold appear only if they are overestimated.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, confidence: number): Accuracy {
@@ -252,14 +252,14 @@ export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, co
   return {
     confidence,
     halfWidth: differenceQuantile(measurement, 1 - confidence) * outputUnit,
-    // Of the continuous laws; the grid changes it by less than two output units.
+    // That of continuous noise; the grid changes it by less than two output units.
     expectedAbsoluteError: ((a * a + a * b + b * b) / (a + b)) * outputUnit,
     standardDeviation: Math.sqrt(variance) * outputUnit,
   }
 }
 
 /**
- * A number of output units that the difference of the two noises exceeds in magnitude with at most this probability. With
+ * Number of output units that the difference of the two noises exceeds in magnitude with at most this probability. With
  * continuous Laplace noises of scales a <= b that is (b^2 exp(-t / b) - a^2 exp(-t / a)) / (b^2 - a^2) =
  * exp(-t / b) (1 + a t phi / (b (a + b))), phi = (1 - exp(-t u)) / (t u), u = 1 / a - 1 / b; each discrete noise is within
  * one unit of a continuous one (docs/proofs/sparse-vector.md).
@@ -278,7 +278,7 @@ function differenceQuantile(measurement: SparseVectorMeasurement, probability: n
     if (exceeds(middle)) lower = middle
     else upper = middle
   }
-  // The factor is there for the roundings of this function: the result may be overstated by them, never understated.
+  // The factor covers the roundings of this function: they can overstate the result, never understate it.
   return Math.ceil(upper * (1 + 1e-12)) + 2
 }
 

@@ -42,7 +42,7 @@ export const SELECTION_LAWS: readonly ExactLaw[] = [
   exponentialLaw([7, 8, 7, 1, 12], [1, 2, 2, 0, 5], rational(2n, 3n)),
   exponentialLaw([2 ** 53, 2 ** 53 - 1, 0], [3, 1, 0], rational(3n, 2n)),
   gumbelRoundsLaw(),
-  noisyMaxNoiseLaw(),
+  noisyMaxNoise(),
   severalLaw([0n, 1n, 1n], rational(1n, 1n), 0),
   severalLaw([0n, 1n, 1n], rational(1n, 1n), 1),
   severalLaw([-(2n ** 60n), 1n, 1n], rational(1n, 1n), 0),
@@ -300,7 +300,7 @@ function fractionBitsLaw(): ExactLaw {
 }
 
 /** Report noisy max with Laplace noise as a whole, sampler and all, between two candidates. */
-function noisyMaxNoiseLaw(): ExactLaw {
+function noisyMaxNoise(): ExactLaw {
   const scale = rational(1n, 1n)
   const scores = [1n, 0n] as const
   const mass = (noise: bigint) => discreteLaplaceMass(noise, scale)

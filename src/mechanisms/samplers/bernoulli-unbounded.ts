@@ -2,8 +2,8 @@ import { bernoulliExp, bernoulliExpBig, bernoulliExpOfOne } from './bernoulli.ts
 import type { UniformSource } from './uniform-source.ts'
 
 /**
- * True with probability exp(-numerator / denominator), exactly, for a fraction of any size: a coin of probability exp(-1)
- * for each whole unit and one for the rest, all of which have to succeed.
+ * Returns true with probability exp(-numerator / denominator), exactly, for a fraction of any size. One coin of
+ * probability exp(-1) for each whole unit and one coin for the rest must all succeed.
  * @param numerator at least 0.
  * @param denominator at least 1.
  */

@@ -1,19 +1,18 @@
 import type { UniformSource } from './uniform-source.ts'
 
 /*
- * Coins with an exactly exponential probability, from uniform integers alone: algorithm 1 of Canonne, Kamath, Steinke
+ * Coins that succeed with an exponential probability, exactly, from uniform integers alone: algorithm 1 of Canonne, Kamath, Steinke
  * 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), for x in [0, 1].
  *
  * Flip, for k = 1, 2, 3, ..., a coin of probability x / k until one fails, and answer whether that k is odd. P(the first
  * k succeed) = x^k / k!, so P(odd) = 1 - x + x^2 / 2! - x^3 / 3! + ... = exp(-x).
  *
- * The coin of probability x / k is flipped as the conjunction of independent coins whose product it is, one for 1 / k
- * and one for each factor of x, because the product of their denominators may lie beyond 2^53, where doubles are no
- * longer exact integers.
+ * The coin of probability x / k is flipped as several independent coins that must all succeed: one for 1 / k and one for
+ * each factor of x. The product of their denominators may exceed 2^53, beyond which doubles are not exact integers.
  */
 
 /**
- * True with probability exp(-numerator / denominator), exactly.
+ * Returns true with probability exp(-numerator / denominator), exactly.
  * @param numerator a whole number from 0 to `denominator`.
  * @param denominator a whole number from 1 to 2^53.
  */
@@ -21,7 +20,7 @@ export function bernoulliExp(numerator: number, denominator: number, source: Uni
   return firstFailureIsOdd(1, numerator, denominator, source)
 }
 
-/** Whether the first coin to fail, from number `k` on, has an odd number. */
+/** Flips coins from number `k` on and returns true if the first to fail has an odd number. */
 function firstFailureIsOdd(
   k: number,
   numerator: number,
@@ -34,7 +33,7 @@ function firstFailureIsOdd(
 }
 
 /**
- * True with probability exp(-1), exactly. One draw stands for the first five coins, whose outcomes are 5! = 120 equally
+ * Returns true with probability exp(-1), exactly. One draw stands for the first five coins, whose outcomes are 5! = 120 equally
  * likely cases: in 1 all succeed, in 40 + 4 the first to fail is the third or the fifth.
  */
 export function bernoulliExpOfOne(source: UniformSource): boolean {
@@ -43,7 +42,7 @@ export function bernoulliExpOfOne(source: UniformSource): boolean {
 }
 
 /**
- * True with probability exp(-1/2), exactly. One draw stands for the first five coins, whose outcomes are 2^5 * 5! = 3840
+ * Returns true with probability exp(-1/2), exactly. One draw stands for the first five coins, whose outcomes are 2^5 * 5! = 3840
  * equally likely cases: in 1 all succeed, in 1920 + 400 + 9 the first to fail is the first, the third or the fifth.
  */
 export function bernoulliExpOfHalf(source: UniformSource): boolean {
@@ -59,7 +58,7 @@ export function bernoulliExpBig(numerator: bigint, denominator: bigint, source: 
 }
 
 /**
- * True with probability exp(-(numerator / denominator)^2 / 2), exactly.
+ * Returns true with probability exp(-(numerator / denominator)^2 / 2), exactly.
  * @param numerator a whole number from 0 to `denominator`.
  * @param denominator a whole number from 1 to 2^53.
  */

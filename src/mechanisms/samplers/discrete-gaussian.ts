@@ -10,18 +10,17 @@ import { laplaceAttemptInBigInts } from './discrete-laplace.ts'
 import { type UniformSource, untilAccepted } from './uniform-source.ts'
 
 /*
- * The discrete Gaussian law on the integers: P(y) proportional to exp(-y^2 / (2 sigma^2)).
+ * The discrete Gaussian distribution on the integers: P(y) proportional to exp(-y^2 / (2 sigma^2)).
  *
- * Two samplers, both exact, which share no step but the coins; tests hold them against each other. A whole sigma up to
- * 2^53, which is what production uses, takes the fast one: it never forms a product and so stays within exact doubles.
+ * There are two exact samplers, which share no step but the coins; tests compare them. A whole sigma up to 2^53, as in
+ * production, uses the fast one, which never forms a product and therefore stays within exact doubles.
  *
- * An attempt is one round up to a rejection, which starts it all again: it yields `undefined`, or y with a probability
- * proportional to the law's.
+ * An attempt returns `undefined` if it is rejected, and otherwise y with a probability proportional to P(y).
  */
 
 /**
- * A sampler of the discrete Gaussian law with a whole sigma, exact: every integer comes with the probability that the
- * law gives it. Independent draws; sigma is in the unit of the result.
+ * Creates an exact sampler of the discrete Gaussian distribution with a whole sigma, in the unit of the result. Draws are
+ * independent.
  * @throws RangeError for a sigma below 1.
  */
 export function discreteGaussianSampler(sigma: bigint, source: UniformSource): () => bigint {
@@ -38,8 +37,8 @@ export function discreteGaussianSampler(sigma: bigint, source: UniformSource): (
  *
  *   exp(-x^2 / (2 sigma^2)) = exp(-1/2)^v * exp(-1/2)^(v (v - 1)) * exp(-u / sigma)^v * exp(-(u / sigma)^2 / 2)
  *
- * v is proposed by counting successes of the first factor, u uniformly, and each other factor is a coin that has to
- * succeed. The sign is a fair coin; a negative zero is rejected, because zero must count once.
+ * v is proposed by counting successes of the first factor, and u uniformly. Each other factor is a coin that must succeed.
+ * The sign is a fair coin; a negative zero is rejected, because zero must count once.
  */
 export function gaussianAttemptInDoubles(sigma: number, source: UniformSource): bigint | undefined {
   let v = 0
@@ -54,13 +53,13 @@ export function gaussianAttemptInDoubles(sigma: number, source: UniformSource): 
   const magnitude =
     x <= Number.MAX_SAFE_INTEGER
       ? BigInt(x)
-      : // Rare beyond observation, but the law has no largest value.
+      : // Extremely rare, but the distribution has no largest value.
         BigInt(u) + BigInt(sigma) * BigInt(v)
   return negative ? -magnitude : magnitude
 }
 
 /**
- * {@link discreteGaussianSampler} for any rational sigma^2, at the price of big integers.
+ * {@link discreteGaussianSampler} for any rational sigma^2, in big integers.
  * @throws RangeError for a sigma^2 of 0.
  */
 export function discreteGaussianSamplerOfSquare(sigmaSquared: Rational, source: UniformSource): () => bigint {
@@ -75,7 +74,7 @@ export function discreteGaussianSamplerOfSquare(sigmaSquared: Rational, source: 
  *
  *   exp(-(|y| - sigma^2 / t)^2 / (2 sigma^2)) = exp(-(|y| t d - n)^2 / (2 n d t^2))
  *
- * The law holds for every t; floor(sigma) + 1 rejects least.
+ * The result is exact for every t; floor(sigma) + 1 rejects least.
  */
 export function gaussianAttemptInBigInts(
   { numerator: n, denominator: d }: Rational,
@@ -91,7 +90,7 @@ export function gaussianAttemptInBigInts(
   return bernoulliExpBig(exponent, denominator, source) ? candidate : undefined
 }
 
-/** Newton's iteration from above, which falls until it has reached the floor of the root. */
+/** Floor of the square root, by Newton's iteration from above, which falls until it reaches the floor. */
 function integerSquareRoot(square: bigint): bigint {
   if (square < 2n) return square
   let root = 1n << BigInt((square.toString(2).length + 1) >>> 1)
@@ -102,7 +101,7 @@ function integerSquareRoot(square: bigint): bigint {
   }
 }
 
-/** The probability of `value`, to within a few roundings of a double. */
+/** Probability of `value`, to within a few roundings of a double. */
 export function discreteGaussianMass(value: bigint, sigmaSquared: Rational): number {
   return (
     Math.exp((-0.5 * Number(value * value)) / numberFromRational(sigmaSquared)) /
@@ -110,7 +109,7 @@ export function discreteGaussianMass(value: bigint, sigmaSquared: Rational): num
   )
 }
 
-/** The sum of exp(-y^2 / (2 sigma^2)) over all integers y. */
+/** Sum of exp(-y^2 / (2 sigma^2)) over all integers y. */
 function discreteGaussianNormalizer(sigmaSquared: Rational): number {
   const variance = numberFromRational(sigmaSquared)
   // Poisson summation: the sum is the integral times 1 + 2 exp(-2 pi^2 sigma^2) + ..., here 1 + 1e-34.

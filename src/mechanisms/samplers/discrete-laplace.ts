@@ -3,20 +3,19 @@ import { bernoulliExp, bernoulliExpBig, bernoulliExpOfOne } from './bernoulli.ts
 import { type UniformSource, untilAccepted } from './uniform-source.ts'
 
 /*
- * The discrete Laplace law on the integers, also called two-sided geometric: P(y) proportional to exp(-|y| / scale).
+ * The discrete Laplace distribution on the integers, also called two-sided geometric: P(y) proportional to exp(-|y| / scale).
  *
  * The sampler is algorithm 2 of Canonne, Kamath, Steinke 2020 (arXiv 2004.00010). With scale = t / s it draws x >= 0
  * with P(x) proportional to exp(-x / t), as x = u + t * v: u in [0, t) by rejection with acceptance exp(-u / t), and v
  * by counting successes of probability exp(-1). Then floor(x / s) is proportional to exp(-m / (t / s)), and a fair coin
  * is the sign. Zero has two signs but must count once, so a negative zero is rejected.
  *
- * An attempt is one round up to a rejection, which starts it all again: it yields `undefined`, or y with a probability
- * proportional to the law's.
+ * An attempt returns `undefined` if it is rejected, and otherwise y with a probability proportional to P(y).
  */
 
 /**
- * A sampler of the discrete Laplace law, exact: every integer comes with the probability that the law gives it.
- * Independent draws; the scale is in the unit of the result.
+ * Creates an exact sampler of the discrete Laplace distribution, with the scale in the unit of the result. Draws are
+ * independent.
  * @throws RangeError for a scale of 0.
  */
 export function discreteLaplaceSampler(scale: Rational, source: UniformSource): () => bigint {
@@ -28,7 +27,7 @@ export function discreteLaplaceSampler(scale: Rational, source: UniformSource): 
   return untilAccepted(() => laplaceAttemptInDoubles(exactT, exactS, source))
 }
 
-/** For a scale whose parts are exact doubles. */
+/** One attempt for a scale whose numerator and denominator are exact doubles. */
 export function laplaceAttemptInDoubles(t: number, s: number, source: UniformSource): bigint | undefined {
   const u = source.below(t)
   if (!bernoulliExp(u, t, source)) return undefined
@@ -39,13 +38,13 @@ export function laplaceAttemptInDoubles(t: number, s: number, source: UniformSou
   const magnitude =
     x <= Number.MAX_SAFE_INTEGER
       ? BigInt(s === 1 ? x : (x - (x % s)) / s)
-      : // Rare beyond observation, but the law has no largest value.
+      : // Extremely rare, but the distribution has no largest value.
         (BigInt(u) + BigInt(t) * BigInt(v)) / BigInt(s)
   if (negative && magnitude === 0n) return undefined
   return negative ? -magnitude : magnitude
 }
 
-/** For a scale of any size. */
+/** One attempt for a scale of any size. */
 export function laplaceAttemptInBigInts(t: bigint, s: bigint, source: UniformSource): bigint | undefined {
   const u = source.belowBig(t)
   if (!bernoulliExpBig(u, t, source)) return undefined
@@ -57,7 +56,7 @@ export function laplaceAttemptInBigInts(t: bigint, s: bigint, source: UniformSou
   return negative ? -magnitude : magnitude
 }
 
-/** The probability of `value`: tanh(1 / (2 scale)) exp(-|value| / scale), to within a few roundings of a double. */
+/** Probability of `value`: tanh(1 / (2 scale)) exp(-|value| / scale), to within a few roundings of a double. */
 export function discreteLaplaceMass(value: bigint, scale: Rational): number {
   const magnitude = value < 0n ? -value : value
   return Math.tanh(0.5 / numberFromRational(scale)) * Math.exp(-Number(magnitude) / numberFromRational(scale))

@@ -2,18 +2,18 @@ import { randomFillSync } from 'node:crypto'
 import { uniformFromWords, type Words } from './uniform-integers.ts'
 import type { UniformSource } from './uniform-source.ts'
 
-/** 16 KiB: large enough that the cost of asking the operating system vanishes, small enough to stay in cache. */
+/** 16 KiB: large enough to make the cost of system calls negligible, small enough to stay in the cache. */
 const POOL_WORDS = 4096
 
 /**
- * Uniform integers from the operating system's cryptographic generator, drawn through a pool of 32-bit words. The only
- * source that noise which leaves the service may come from.
+ * Creates a source of uniform integers from the operating system's cryptographic generator, drawn through a pool of
+ * 32-bit words. All noise that leaves the service comes from this source.
  *
- * A word is overwritten with zero the moment it is consumed, so that memory read later does not tell which noise was
- * added. A failure is fatal: it is thrown to the caller, and so is every later draw that needs the pool, because noise
- * from a source that failed once cannot be vouched for.
+ * Each word is overwritten with zero when it is consumed, so that memory read later does not reveal the noise. A failure
+ * is permanent: this draw and every later draw that needs the pool throw, because a source that failed once cannot be
+ * trusted.
  *
- * @param fill fills an array with fresh random bytes or throws; replaced in tests only.
+ * @param fill fills an array with fresh random bytes or throws; tests replace it.
  */
 export function systemEntropy(fill: (pool: Uint32Array) => unknown = randomFillSync): UniformSource {
   return uniformFromWords(new PooledWords(fill))
@@ -43,7 +43,7 @@ class PooledWords implements Words {
     if (this.#failure !== undefined) throw this.#failure
     try {
       this.#fill(this.#pool)
-      // Every word was zeroed when it was consumed: all zeros now means that nothing was filled in.
+      // Every word was zeroed when it was consumed, so all zeros mean that nothing was filled in.
       if (this.#pool.every((word) => word === 0)) throw new Error('the pool was left empty')
     } catch (cause) {
       this.#pool.fill(0)

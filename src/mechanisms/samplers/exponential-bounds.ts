@@ -1,22 +1,23 @@
 import { divideRoundingUp, type Rational } from '../../privacy/rational.ts'
 
-/** Two whole numbers that enclose a real one. */
+/** Two whole numbers that enclose a real number. */
 export interface Bounds {
   readonly lower: bigint
   readonly upper: bigint
 }
 
-/** What the roundings of the series add up to, in bits: it has fewer than 2^15 terms for up to 2^17 bits. */
+/** Bits that cover the roundings of the series, which has fewer than 2^15 terms for up to 2^17 bits. */
 const GUARD_BITS = 16
 
 /**
- * Proven bounds of exp(-exponent) as a binary fraction: lower <= exp(-exponent) * 2^bits <= upper, at most 2 apart.
+ * Computes proven bounds of exp(-exponent) as a binary fraction: lower <= exp(-exponent) * 2^bits <= upper, at most 2
+ * apart.
  *
- * Whole numbers of 2^-precision throughout, and every step rounded outwards. The exponent is halved until it is below
- * 1/16, Taylor's series is summed there, and the sum is squared as often. A squaring at most doubles the width of bounds
- * below 1, and adds 1 to it, so it is given one more bit to start with.
+ * All values are whole numbers of 2^-precision, and every step rounds outwards. The exponent is halved until it is below
+ * 1/16, Taylor's series is summed there, and the sum is squared as many times. A squaring at most doubles the width of
+ * bounds below 1 and adds 1 to it, so each one is given one more bit of precision.
  *
- * @param exponent of any size, and not negative.
+ * @param exponent any size, not negative.
  * @param bits a whole number from 0 to 2^17.
  */
 export function exponentialBounds(exponent: Rational, bits: number): Bounds {
@@ -37,8 +38,8 @@ export function exponentialBounds(exponent: Rational, bits: number): Bounds {
 }
 
 /**
- * Bounds of exp(-y), in units of 2^-precision, for every y below 1/16 that `x` is the floor of. The terms of the series
- * fall and alternate in sign, so what is left out is less than the first term left out, which is less than one unit.
+ * Computes bounds of exp(-y), in units of 2^-precision, for every y below 1/16 whose floor is `x`. The terms of the series
+ * fall and alternate in sign, so the remainder is less than the first omitted term, which is less than one unit.
  */
 function seriesBounds(x: bigint, precision: bigint): Bounds {
   const one = 1n << precision
@@ -49,11 +50,11 @@ function seriesBounds(x: bigint, precision: bigint): Bounds {
     lower += order % 2n === 0n ? termLower : -termUpper
     upper += order % 2n === 0n ? termUpper : -termLower
   }
-  // One unit for what is left out; below, another for y - x, because exp falls by at most as much as y grows.
+  // One unit for the remainder; below, another for y - x, because exp falls by at most as much as y grows.
   return { lower: lower - 2n, upper: upper + 1n }
 }
 
-/** value / 2^bits, rounded towards positive infinity. */
+/** Divides by 2^bits and rounds towards positive infinity. */
 export function shiftRoundingUp(value: bigint, bits: bigint): bigint {
   return -(-value >> bits)
 }

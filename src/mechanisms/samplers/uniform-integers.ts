@@ -1,6 +1,6 @@
 import type { UniformSource } from './uniform-source.ts'
 
-/** A stream of independent words, each uniform among all integers of its bits. */
+/** Stream of independent words, each uniform among all integers of its number of bits. */
 export interface Words {
   next(): number
 }
@@ -8,12 +8,12 @@ export interface Words {
 const LARGEST_BOUND = 2 ** 53
 
 /**
- * Unbiased uniform integers from a stream of words, by masking and rejection: the smallest number of bits that can hold
- * the largest wanted value, drawn again until they do. No modulo, hence no bias.
+ * Creates unbiased uniform integers from a stream of words, by masking and rejection: draws the smallest number of bits
+ * that can hold the largest possible value, again until the result is below the bound. A modulo would be biased.
  *
  * @param wordBits 4 to 32. Production uses 32; tests use few, so that every word can be enumerated.
- * @throws RangeError for other words; and from the source, for a bound below 1, a fraction, or more than 2^53 or two words
- * hold (`below` only).
+ * @throws RangeError for other words. The source throws one for a bound below 1 or a fraction; `below` also for a bound
+ * above 2^53, or above what two words hold.
  */
 export function uniformFromWords(words: Words, wordBits = 32): UniformSource {
   if (!Number.isInteger(wordBits) || wordBits < 4 || wordBits > 32)
@@ -22,8 +22,8 @@ export function uniformFromWords(words: Words, wordBits = 32): UniformSource {
 }
 
 /*
- * A class, where the rest of this room has functions: V8 compiles the methods once for all sources, while closures over
- * each source's state are a third slower as soon as a process holds two.
+ * A class, because V8 compiles its methods once for all sources. Closures over each source's state are a third slower as
+ * soon as a process holds two sources.
  */
 class MaskedWords implements UniformSource {
   readonly #words: Words
@@ -31,8 +31,8 @@ class MaskedWords implements UniformSource {
   readonly #wordCount: number
   readonly #largestBound: number
   readonly #largestSmallBound: number
-  // A coin flip should not cost a word: small bounds share one, and each bit is shifted out as it is used. The value is
-  // kept signed because V8 stores that without allocating; the bits are the same.
+  // Small bounds share one word, so that a coin flip does not cost a whole word; each bit is shifted out as it is used. The
+  // value is kept signed because V8 stores that without allocating; the bits are the same.
   #sharedBits = 0
   #sharedBitsLeft = 0
 
@@ -70,19 +70,19 @@ class MaskedWords implements UniformSource {
   #belowWord(bound: number): number {
     const mask = 0xffff_ffff >>> Math.clz32(bound - 1)
     for (;;) {
-      // `&` yields a signed integer; `>>> 0` makes it the unsigned one that was meant.
+      // `&` returns a signed integer; `>>> 0` makes it unsigned.
       const candidate = (this.#words.next() & mask) >>> 0
       if (candidate < bound) return candidate
     }
   }
 
   #belowTwoWords(bound: number): number {
-    // Exact: a division by a power of two loses nothing above the point.
+    // Exact, because division by a power of two does not change the integer part's bits.
     const largestHigh = Math.floor((bound - 1) / this.#wordCount)
     const mask = 0xffff_ffff >>> Math.clz32(largestHigh)
     for (;;) {
       const high = (this.#words.next() & mask) >>> 0
-      // Whatever the low word, this would be rejected: do not spend it.
+      // Rejected whatever the low word is, so no low word is drawn.
       if (high > largestHigh) continue
       const candidate = high * this.#wordCount + this.#words.next()
       if (candidate < bound) return candidate

@@ -1,11 +1,11 @@
 /**
- * Where a sampler's randomness comes from. Production draws from the operating system (`entropy.ts`); tests pass a
- * source that enumerates every outcome with its probability.
+ * Source of a sampler's randomness. Production draws from the operating system (`entropy.ts`); tests pass a source that
+ * enumerates every outcome with its probability.
  */
 export interface UniformSource {
-  /** A uniform integer in [0, bound). `bound` is an integer from 1 to 2^53. */
+  /** Draws a uniform integer in [0, bound). `bound` is an integer from 1 to 2^53. */
   below(bound: number): number
-  /** A uniform integer in [0, bound). `bound` is at least 1. */
+  /** Draws a uniform integer in [0, bound). `bound` is at least 1. */
   belowBig(bound: bigint): bigint
 }
 
