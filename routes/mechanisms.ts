@@ -77,7 +77,7 @@ function contributionFromWire(
     'invalid-request',
     field,
     wholeNumbers
-      ? 'must be an integer unless wholeNumbers is false'
+      ? 'must be a whole number unless wholeNumbers is false'
       : `must have at most ${CONTRIBUTION_FRACTION_DIGITS} fractional digits`,
   )
 }

@@ -1,33 +1,33 @@
 import { z } from 'zod'
 import { MAX_BUDGET_EPSILON } from '../src/privacy/loss.ts'
 
-/** Epsilon as an amount that was spent, granted or is left. */
+/** Amount of epsilon. */
 export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
-/** Delta as an amount that was spent, granted or is left. */
+/** Amount of delta. */
 export const deltaAmount = z.number().min(0).max(1).describe('Delta, exact to 1e-18.')
 
-/** A privacy loss as people read it. */
+/** Privacy loss in decimal numbers. */
 export const loss = z
   .strictObject({ epsilon: epsilonAmount, delta: deltaAmount })
-  .meta({ id: 'PrivacyLoss', description: 'A privacy loss (epsilon, delta).' })
+  .meta({ id: 'PrivacyLoss', description: 'Privacy loss (epsilon, delta).' })
 
-/** Rho as an amount that was spent, bought or is left. */
+/** Amount of rho. */
 const rho = z
   .strictObject({
     rho: z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Rho, exact to 1e-12.'),
   })
-  .meta({ id: 'Rho', description: 'A loss under zero-concentrated differential privacy.' })
+  .meta({ id: 'Rho', description: 'Privacy loss under zero-concentrated differential privacy.' })
 
-/** What is charged, in the units that the dataset's budget is counted in. */
+/** Amount in the units of the dataset's accounting. */
 export const amount = z.union([loss, rho])
 
-/** What is left of a cap: cap = spent + remaining, exactly. */
+/** Balance of a cap. Exactly cap = spent + remaining. */
 const balance = { cap: amount, spent: amount, remaining: amount }
 
 /** A dataset's budget. */
 export const budget = z.strictObject(balance).meta({
   id: 'Budget',
-  description: 'What a dataset may reveal in all, what it has revealed, and what is left.',
+  description: 'Cap of a dataset, amount spent and amount left. In an answer, as of the debit.',
 })
 
 /** GET /v1/datasets/{dataset}/budget */
@@ -35,79 +35,83 @@ export const budgetReport = z
   .strictObject({
     accounting: z
       .enum(['basic', 'zcdp'])
-      .describe('Whether epsilon and delta add up, or rho, of which the grants buy the cap.'),
+      .describe(
+        '`basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta ' +
+          'determine the cap in rho.',
+      ),
     granted: loss,
     ...balance,
     amountsTo: loss
       .optional()
-      .describe(
-        'Under zcdp: the epsilon that a cap of what was spent would promise, at the delta that was granted.',
-      ),
+      .describe('Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta.'),
     allotment: z
       .strictObject(balance)
       .optional()
-      .describe('Of an analyst who has one: how much of the cap is for them.'),
+      .describe("Only for an analyst with an allotment: the analyst's share of the cap."),
   })
-  .meta({ id: 'BudgetReport', description: "A dataset's budget, and how it is counted." })
+  .meta({ id: 'BudgetReport', description: "A dataset's budget and its accounting." })
 
-/** What every debit says about itself. */
+/** Fields of every debit. */
 export const debit = {
   cost: amount,
   budget,
   allotment: z
     .strictObject(balance)
     .optional()
-    .describe('Of an analyst who has one: how much of the cap is for them.'),
+    .describe("Only for an analyst with an allotment: the analyst's share of the cap."),
 }
 
-/** Amount that a replayed document was paid with. */
+/** Amount that was paid for a replayed document. */
 export const paid = amount
   .optional()
   .describe(
     'Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0.',
   )
 
-/** Where an auditor finds a debit. */
+/** Reference to the event that recorded a debit. */
 export const receipt = z
   .strictObject({
     sequence: z
       .int()
       .min(1)
       .max(Number.MAX_SAFE_INTEGER)
-      .describe("The event's number in the dataset's chain."),
-    hash: z.string().describe('Its SHA-256, hexadecimal.'),
+      .describe("Number of the event in the dataset's hash chain."),
+    hash: z.string().describe('SHA-256 of the event, hexadecimal.'),
     signature: z
       .string()
       .optional()
       .describe(
-        'Ed25519 over {dataset, hash, sequence, version} in canonical JSON, base64; where the service signs.',
+        'Ed25519 signature of {dataset, hash, sequence, version} in canonical JSON, base64. Only if the service has a ' +
+          'signing key.',
       ),
   })
   .meta({
     id: 'Receipt',
     description:
-      'The event that recorded the debit. Whoever keeps it can tell whether the ledger still holds it.',
+      'Identifies the ledger event that recorded the debit. Keep it to check later that the ledger still contains the event.',
   })
 
-/** One analyst's part in what was spent. */
+/** Spending of one analyst. */
 export const analystSpending = z
   .strictObject({
     analyst: z.string(),
     spent: amount,
-    spentOnShared: amount.describe('Of it, for releases of others: the dataset was not charged again.'),
+    spentOnShared: amount.describe(
+      'Part of `spent` for releases that another analyst had paid for. The dataset was not charged again.',
+    ),
     allotment: z.strictObject({ granted: loss, ...balance }).optional(),
   })
-  .meta({ id: 'AnalystSpending', description: 'What an analyst has spent, and may spend of the cap.' })
+  .meta({ id: 'AnalystSpending', description: 'Amount that an analyst has spent, and their allotment.' })
 
 /** GET /v1/datasets/{dataset}/analysts */
 export const analystList = z
   .strictObject({ analysts: z.array(analystSpending).readonly() })
-  .meta({ id: 'AnalystList', description: 'Who spent what.' })
+  .meta({ id: 'AnalystList', description: 'Spending of analysts.' })
 
-/** A budget to open, or by how much to raise one. */
+/** Budget to open. */
 export const budgetRequest = z.strictObject({
   epsilon: z.number().meta({
-    description: 'Greater than 0, at most 9 fractional digits; never rounded.',
+    description: 'Greater than 0, at most 9 fractional digits. Never rounded.',
     exclusiveMinimum: 0,
     maximum: MAX_BUDGET_EPSILON,
   }),
@@ -122,13 +126,13 @@ const reason = z
   .string()
   .min(1)
   .max(500)
-  .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-  .describe('Why; kept in the ledger for ever.')
+  .regex(/^\P{Cc}*$/u, 'must not contain control characters')
+  .describe('Reason. Kept in the ledger permanently.')
 
 /** PUT /v1/datasets/{dataset}/analysts/{analyst}/allotment */
 export const allotmentRequest = z.strictObject({ ...budgetRequest.shape, reason }).meta({
   id: 'AllotmentRequest',
-  description: 'How much of the cap an analyst may spend; it replaces the allotment there is.',
+  description: 'Amount that an analyst may spend. Replaces an existing allotment.',
   examples: [{ epsilon: 2, delta: 1e-6, reason: 'Share of one analyst in this study.' }],
 })
 
@@ -138,15 +142,15 @@ export const grantRequest = z
     epsilon: z
       .number()
       .default(0)
-      .describe('By how much to raise the epsilon cap; at most 9 fractional digits.'),
+      .describe('Amount to add to the epsilon of the cap. At most 9 fractional digits.'),
     delta: z
       .number()
       .default(0)
-      .describe('By how much to raise the delta cap; at most 18 fractional digits.'),
+      .describe('Amount to add to the delta of the cap. At most 18 fractional digits.'),
     reason,
   })
   .meta({
     id: 'GrantRequest',
-    description: 'Raise a cap. A grant cannot be taken back.',
+    description: 'Amount to add to a cap. A grant cannot be taken back.',
     examples: [{ epsilon: 1, reason: 'A second study was approved by the review board.' }],
   })

@@ -3,19 +3,19 @@ import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
 export const ledgerQuery = z.strictObject({
-  // Texts, for a query string has no numbers, and a coercion would take `0x10` for one.
+  // Strings, because a query string has no numbers and coercion would accept `0x10`.
   limit: z
     .string()
     .regex(/^([1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500')
     .default('50')
     .transform(Number)
-    .describe('At most so many entries, from 1 to 500; 50 where it is left out.'),
+    .describe('Maximum number of entries, from 1 to 500.'),
   before: z
     .string()
-    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number, at least 1')
+    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of at least 1')
     .transform(Number)
     .optional()
-    .describe('Only entries with a smaller sequence number: the `next` of the page before.'),
+    .describe('Returns only entries with a smaller sequence number. Pass the `next` of the previous page.'),
 })
 
 const entry = z
@@ -35,19 +35,27 @@ const entry = z
     ]),
     at: z.iso.datetime(),
     principal: z.string(),
-    release: z.string().optional().describe('The charge, and the release or the session it paid for.'),
-    amount: amount.optional().describe('What was granted, or what a charge cost.'),
-    analyst: z.string().optional().describe('Whose allotment was set.'),
+    release: z
+      .string()
+      .optional()
+      .describe('Charge, which is also the id of the release or session that it paid for.'),
+    amount: amount.optional().describe('Amount granted or charged.'),
+    analyst: z.string().optional().describe('Analyst whose allotment was set.'),
     reason: z.string().optional(),
-    hash: z.string().describe('SHA-256 over the event and the hash of the one before.'),
+    hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
   })
-  .meta({ id: 'LedgerEntry', description: 'One event of a dataset, chained to the one before by its hash.' })
+  .meta({ id: 'LedgerEntry', description: 'Event of a dataset, chained to the previous one by its hash.' })
 
-/** A page of a dataset's history. */
+/** Page of ledger entries. */
 export const ledgerPage = z
   .strictObject({
     entries: z.array(entry).readonly().describe('Newest first.'),
-    next: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe('`before` of the next page.'),
+    next: z
+      .int()
+      .min(1)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('Value of `before` for the next page. Absent on the last page.'),
   })
   .meta({ id: 'LedgerPage', description: 'Events, newest first.' })
 
@@ -61,12 +69,15 @@ export const exportedEvents = {
 export const ledgerHead = receipt
   .extend({
     dataset: z.string(),
-    publicKey: z.string().optional().describe('PEM; only as good as the way on which it came to you.'),
+    publicKey: z
+      .string()
+      .optional()
+      .describe('Public key, PEM. Obtain it once over a channel that you trust, and compare.'),
   })
   .meta({
     id: 'LedgerHead',
     description:
-      'The end of the chain. Published where the custodian cannot take it back, it shows any later cut.',
+      'Newest event of the hash chain. If it is published outside the service, a later truncation of the chain can be proved.',
   })
 
 /** GET /v1/datasets/{dataset}/ledger/verification */
@@ -77,7 +88,9 @@ export const verification = z
       events: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
       headHash: z
         .string()
-        .describe('Note it elsewhere: a later chain that does not hold it was cut or rewritten.'),
+        .describe(
+          'Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten.',
+        ),
       granted: loss,
       cap: amount,
       spent: amount,
@@ -85,11 +98,11 @@ export const verification = z
     }),
     z.strictObject({
       sound: z.literal(false),
-      sequence: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('The first event that does not fit.'),
+      sequence: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('First event that does not match.'),
       reason: z.string(),
     }),
   ])
   .meta({
     id: 'Verification',
-    description: 'What recomputing the chain and the balances from the events found.',
+    description: 'Result of recomputing the chain and the balances from the events.',
   })

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 
-/** The most statistics that are compared in one call; it bounds the answer. */
+/** Largest number of statistics in one comparison. */
 export const MAX_COMPARED_STATISTICS = 1_000
-/** The largest contribution of one person to one statistic. */
+/** Largest contribution of one person to one statistic. */
 export const MAX_CONTRIBUTION = 1e12
 
 /** POST /v1/mechanisms/compare */
@@ -11,12 +11,12 @@ export const comparisonRequest = z
   .strictObject({
     epsilon: z.number().meta({
       description:
-        'What all the statistics together may cost. Greater than 0, at most 1000, at most 9 fractional digits.',
+        'Cost of all statistics together. Greater than 0, at most 1000, at most 9 fractional digits.',
       exclusiveMinimum: 0,
       maximum: MAX_QUERY_EPSILON,
     }),
     delta: z.number().default(0).meta({
-      description: 'What gaussian noise may use; without it there is none. At most 18 fractional digits.',
+      description: 'Delta for Gaussian noise, which is left out without it. At most 18 fractional digits.',
       minimum: 0,
       exclusiveMaximum: 1,
     }),
@@ -26,7 +26,7 @@ export const comparisonRequest = z
       .max(MAX_COMPARED_STATISTICS)
       .default(10)
       .describe(
-        'The comparison is made for 1, 2, ... up to so many statistics that one person can influence.',
+        'Largest number of statistics that one person can influence. The comparison covers 1, 2, ... up to it.',
       ),
     perStatistic: z
       .strictObject({
@@ -35,8 +35,8 @@ export const comparisonRequest = z
           .default(1)
           .meta({
             description:
-              'How far one person moves each statistic: 1 for a count. A whole number where `wholeNumbers` is true, at ' +
-              'most 9 fractional digits elsewhere.',
+              'Amount by which one person can change each statistic: 1 for a count. A whole number if `wholeNumbers` is true, ' +
+              'otherwise at most 9 fractional digits.',
             exclusiveMinimum: 0,
             maximum: MAX_CONTRIBUTION,
           }),
@@ -47,35 +47,39 @@ export const comparisonRequest = z
       .gt(0, 'must be strictly between 0 and 1')
       .lt(1, 'must be strictly between 0 and 1')
       .default(DEFAULT_CONFIDENCE)
-      .describe('Of the half-widths.'),
+      .describe('Confidence of the half-widths.'),
     wholeNumbers: z
       .boolean()
       .default(true)
-      .describe('Whether the statistics are whole numbers; geometric noise is for these only.'),
+      .describe('True if the statistics are whole numbers. Geometric noise applies only to these.'),
   })
   .meta({
     id: 'ComparisonRequest',
-    description: 'A price and how many statistics one person can influence.',
+    description: 'A privacy loss and the number of statistics that one person can influence.',
     examples: [{ epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }],
   })
 
-/** Every mechanism that is compared. */
+/** Mechanisms in a comparison. */
 export const comparedMechanism = z
   .enum(['geometric', 'laplace', 'analytic-gaussian', 'classic-gaussian'])
   .meta({
     id: 'ComparedMechanism',
     description:
-      'A mechanism. The last two are the mechanism "gaussian" with the calibration "analytic" and "classic".',
+      'Mechanism. The last two are the mechanism `gaussian` with the calibrations `analytic` and `classic`.',
   })
 
 const comparedNoise = z
   .strictObject({
-    scale: z.number().describe('The scale b of geometric and Laplace noise; the sigma of Gaussian noise.'),
+    scale: z
+      .number()
+      .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
     standardDeviation: z.number(),
     expectedAbsoluteError: z.number(),
-    halfWidth: z.number().describe('A statistic errs by at most this, with the confidence asked for.'),
+    halfWidth: z
+      .number()
+      .describe('The error of a statistic is at most this, with the requested confidence.'),
   })
-  .meta({ id: 'ComparedNoise', description: 'The noise of each single statistic, in its unit.' })
+  .meta({ id: 'ComparedNoise', description: 'Noise of each statistic, in the unit of the statistic.' })
 
 const comparisonRow = z
   .strictObject({
@@ -92,11 +96,13 @@ const comparisonRow = z
         expectedAbsoluteError: comparedMechanism,
         halfWidth: comparedMechanism,
       })
-      .describe('Which errs least, by each measure of error. Of equals the first.'),
+      .describe(
+        'Mechanism with the smallest error, by each measure of error. The first of several equal ones.',
+      ),
   })
   .meta({
     id: 'ComparisonRow',
-    description: 'For so many statistics, what each mechanism does to each of them.',
+    description: 'Noise of each mechanism for a number of statistics.',
   })
 
 const crossingPoint = z.int().min(1).max(MAX_COMPARED_STATISTICS).nullable()
@@ -112,8 +118,8 @@ const crossing = z
   .meta({
     id: 'Crossing',
     description:
-      'From how many statistics on, up to the last that was compared, `mechanism` errs less than `against`. Null: not ' +
-      'at the last, so nowhere on from within 1..`statistics`.',
+      'Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared ' +
+      'number. Null if it has no smaller error at the largest number.',
   })
 
 /** What POST /v1/mechanisms/compare answers. */
@@ -125,13 +131,13 @@ export const comparison = z
     perStatistic: z.strictObject({ contribution: z.number() }),
     confidence: z.number(),
     wholeNumbers: z.boolean(),
-    rows: z.array(comparisonRow).readonly().describe('For 1, 2, ... statistics.'),
+    rows: z.array(comparisonRow).readonly().describe('One row for each of 1, 2, ... statistics.'),
     crossings: z.array(crossing).readonly(),
     notApplicable: z
       .array(z.strictObject({ mechanism: comparedMechanism, reason: z.string() }))
       .readonly()
-      .describe('The mechanisms that are left out, and why.'),
+      .describe('Mechanisms that do not apply, and the reasons.'),
   })
-  .meta({ id: 'MechanismComparison', description: 'How the mechanisms compare for a workload.' })
+  .meta({ id: 'MechanismComparison', description: 'Noise of the mechanisms for a workload.' })
 
 export type ComparisonRequest = z.output<typeof comparisonRequest>

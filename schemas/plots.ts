@@ -1,31 +1,34 @@
 import { z } from 'zod'
 import { comparedMechanism, comparisonRequest } from './mechanisms.ts'
 
-/** A picture for light or dark pages. */
-export const theme = z.enum(['light', 'dark']).default('light').describe('Against what it is looked at.')
+/** Theme of a picture. */
+export const theme = z
+  .enum(['light', 'dark'])
+  .default('light')
+  .describe('Background of the page that shows the picture.')
 
-/** What the noise of the mechanisms is compared by. */
+/** Measure by which the noise of mechanisms is compared. */
 export const criterion = z
   .enum(['standardDeviation', 'expectedAbsoluteError', 'halfWidth'])
   .default('standardDeviation')
-  .describe('What of the noise is drawn.')
+  .describe('Measure of the noise to plot.')
 
-/** How the answers of one mechanism spread around a truth. */
+/** Mechanism and true value whose distribution of answers is plotted. */
 export const distributionRequest = comparisonRequest
   .extend({
     mechanism: comparedMechanism,
     statistics: comparisonRequest.shape.statistics
       .default(1)
-      .describe('How many statistics one person influences; the answer that is drawn is one of them.'),
-    truth: z.number().min(-1e15).max(1e15).default(0).describe('What the noise is added to.'),
+      .describe('Number of statistics that one person can influence. One of them is plotted.'),
+    truth: z.number().min(-1e15).max(1e15).default(0).describe('Value to which the noise is added.'),
   })
   .meta({
     id: 'DistributionRequest',
-    description: 'A mechanism, a price and the truth that its noise surrounds.',
+    description: 'A mechanism, a privacy loss and a true value.',
     examples: [{ mechanism: 'geometric', epsilon: 0.5, truth: 100 }],
   })
 
-/** Questions whose pictures the documentation shows. */
+/** Questions of the plots in the documentation. */
 export const pictured = {
   risk: {
     universe: { absence_days: [1, 2, 3, 10] },
@@ -37,14 +40,14 @@ export const pictured = {
   'answer-distribution': { mechanism: 'geometric', epsilon: 0.5, truth: 100 },
 } as const
 
-/** A link, in Markdown, to the picture of {@link pictured}. */
+/** Returns a Markdown link to the plot of a {@link pictured} question. */
 export function linkTo(plot: keyof typeof pictured, text: string): string {
   return `[${text}](/v1/plots/${plot}?${new URLSearchParams({ question: JSON.stringify(pictured[plot]) })})`
 }
 
-/** A picture, as it leaves. */
+/** Response with a picture. */
 export const svg = {
-  description: 'The picture, 800 pixels wide.',
+  description: 'SVG picture, 800 pixels wide.',
   content: { 'image/svg+xml': { schema: z.string() } },
 }
 

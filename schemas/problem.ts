@@ -1,26 +1,26 @@
 import { z } from 'zod'
 
-/** A problem document, RFC 9457, with Sotto's stable code. */
+/** Problem document (RFC 9457) with a stable code. */
 export const problem = z
   .looseObject({
     type: z.string(),
     title: z.string(),
     status: z.int().min(400).max(599),
-    code: z.string().describe('Stable; docs/problems.md explains each.'),
+    code: z.string().describe('Stable code. docs/problems.md explains each.'),
     detail: z.string(),
     errors: z
       .array(z.strictObject({ field: z.string(), rule: z.string() }))
       .optional()
-      .describe('The fields that break a rule, and the rule.'),
+      .describe('Fields that violate a rule, and the rule.'),
     requestId: z.string().optional(),
   })
   .meta({
     id: 'Problem',
-    description: 'What is wrong with a request, or that something failed (RFC 9457).',
+    description: 'Describes why a request was refused or failed (RFC 9457).',
     examples: [
       {
         type: 'urn:sotto:problem:invalid-request',
-        title: 'The request breaks a rule',
+        title: 'Invalid request',
         status: 400,
         code: 'invalid-request',
         detail: 'epsilon: must be greater than 0',
@@ -30,11 +30,11 @@ export const problem = z
     ],
   })
 
-/** The answers every operation may give besides its own. */
+/** Responses that every operation may return. */
 export const problemResponses = {
   '4xx': {
-    description: 'The request was turned away.',
+    description: 'The request was refused.',
     content: { 'application/problem+json': { schema: problem } },
   },
-  '5xx': { description: 'Something failed.', content: { 'application/problem+json': { schema: problem } } },
+  '5xx': { description: 'The request failed.', content: { 'application/problem+json': { schema: problem } } },
 }

@@ -1,20 +1,20 @@
 import { z } from 'zod'
 import { columnName } from './dataset.ts'
 
-/** The most values of one column of a universe. */
+/** Largest number of values in a column of a universe. */
 export const LARGEST_WIRE_UNIVERSE = 10_000
-/** The most columns of a universe. */
+/** Largest number of columns in a universe. */
 export const MOST_UNIVERSE_COLUMNS = 8
-/** As many worlds may be looked at one by one. */
+/** Largest number of worlds that are enumerated. */
 const MOST_PRIORS = 100_000
-/** The most points of a curve. */
+/** Largest number of points of a curve. */
 export const MOST_CURVE_POINTS = 1_001
-/** The largest epsilon that a risk is worked out at. */
+/** Largest epsilon for which a risk is computed. */
 export const LARGEST_RISK_EPSILON = 1_000
 
 const value = z.number().min(-1e15).max(1e15)
 
-/** Answers are larger than the values they are of: the largest is a variance. */
+/** Answers can be larger than the values: the largest is a variance. */
 const response = z.number().min(-1e40).max(1e40)
 
 const valuePredicate = z
@@ -26,7 +26,7 @@ const valuePredicate = z
     ],
     'must be {"op", "value"} with op one of =, !=, <, <=, >, >=; or {"op": "between", "lower", "upper"}; or {"op": "in", "values"}',
   )
-  .meta({ id: 'ValuePredicate', description: 'Which values a count counts.' })
+  .meta({ id: 'ValuePredicate', description: 'Values that a count includes.' })
 
 const riskQuery = z
   .discriminatedUnion(
@@ -37,7 +37,7 @@ const riskQuery = z
       }),
       z.strictObject({
         kind: z.literal('percentile'),
-        p: z.number().min(0).max(100).describe('In per cent, so that 50 is the median.'),
+        p: z.number().min(0).max(100).describe('Percentage. 50 is the median.'),
       }),
       z.strictObject({ kind: z.literal('count'), satisfying: valuePredicate }),
     ],
@@ -49,11 +49,11 @@ const riskQuery = z
   .meta({
     id: 'RiskQuery',
     description:
-      'What is asked of the released values. Percentiles are interpolated between order statistics; the variance is that ' +
-      'of a population.',
+      'Statistic of the released values. Percentiles are interpolated between order statistics. The variance is the ' +
+      'population variance.',
   })
 
-/** The school of Lee and Clifton 2011, section 5. */
+/** Example from Lee and Clifton 2011, section 5. */
 const school = {
   universe: { school_year: [1, 2, 3, 4], absence_days: [1, 2, 3, 10] },
   released: 3,
@@ -69,23 +69,24 @@ const question = {
     )
     .refine(
       (columns) => new Set(Object.values(columns).map(({ length }) => length)).size <= 1,
-      'must have equally many values in each column: one of each person',
+      'must have the same number of values in each column, one for each person',
     )
     .describe(
-      'Every person who may be in the released dataset: their values, by column. Equal values are two people.',
+      'Values of every person who may be in the released dataset, by column. Each value is one person, even if values are ' +
+        'equal.',
     ),
   released: z
     .int()
     .min(1)
     .max(LARGEST_WIRE_UNIVERSE)
-    .describe('How many of them are in the released dataset; the adversary does not know which.'),
+    .describe('Number of people in the released dataset. The adversary does not know which.'),
   query: riskQuery,
   changed: z
     .int()
     .min(1)
     .max(LARGEST_WIRE_UNIVERSE)
     .default(1)
-    .describe('By how many people neighbouring datasets differ (k).'),
+    .describe('Number of people by which neighbouring datasets differ (k).'),
   prior: z
     .array(z.number().min(0).max(1))
     .min(1)
@@ -93,8 +94,8 @@ const question = {
     .readonly()
     .optional()
     .describe(
-      "The adversary's belief in each possible world, in the order of the people's combinations (the first people first, as " +
-        "Python's itertools.combinations). Left out: all are equally likely.",
+      "Prior probability of each possible world, in the order of Python's itertools.combinations. Must sum to 1 within " +
+        '1e-9. Default: all worlds are equally likely.',
     ),
 }
 
@@ -109,18 +110,20 @@ const epsilon = z.number().min(0).max(LARGEST_RISK_EPSILON)
 export const riskRequest = z
   .strictObject({
     ...question,
-    epsilon: epsilon.optional().describe('Of the noise: both bounds of the risk are given at it.'),
+    epsilon: epsilon
+      .optional()
+      .describe('Epsilon of the noise, at which both bounds of the risk are computed.'),
     response: z
       .union(
         [response, z.record(columnName, response)],
-        'must be a number, or an object of a number for each column',
+        'must be a number, or an object with a number for each column',
       )
       .optional()
-      .describe('A noisy answer: the belief in each world after it. Of each column, or of all alike.'),
+      .describe('Noisy answer after which the beliefs are computed: one for all columns, or one for each.'),
   })
   .refine(({ epsilon, response }) => response === undefined || epsilon !== undefined, {
     path: ['epsilon'],
-    message: 'must be given with a response: it says how noisy the response is',
+    message: 'is required with a response',
   })
   .refine(({ universe, response }) => typeof response !== 'object' || hasSameKeys(universe, response), {
     path: ['response'],
@@ -128,7 +131,7 @@ export const riskRequest = z
   })
   .meta({
     id: 'RiskRequest',
-    description: 'People, of whom some are released, and a query: what an adversary learns of who.',
+    description: 'People of whom some are in a release, and a query.',
     examples: [{ ...school, epsilon: 2, response: 2.20131 }],
   })
 
@@ -140,26 +143,26 @@ export const epsilonRequest = z
       .number()
       .gt(0, 'must be strictly between 0 and 1')
       .lt(1, 'must be strictly between 0 and 1')
-      .describe('The chance that an adversary may have of naming the right world.'),
+      .describe('Accepted probability with which an adversary identifies the right world.'),
     tolerance: z
       .number()
       .min(1e-12)
       .max(1)
       .default(1e-12)
-      .describe('By how much the epsilon from the tight bound may fall short of the largest one.'),
+      .describe('Largest amount by which the epsilon from the tight bound may be too small.'),
     curve: z
       .strictObject({
         from: epsilon.default(0),
         to: z.number().gt(0).max(LARGEST_RISK_EPSILON),
         points: z.int().min(2).max(MOST_CURVE_POINTS).default(101),
       })
-      .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be above from' })
+      .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be greater than from' })
       .optional()
-      .describe('Both bounds at evenly spaced epsilons, ready to plot.'),
+      .describe('Range of evenly spaced epsilons at which both bounds are returned.'),
   })
   .meta({
     id: 'EpsilonRequest',
-    description: 'People, of whom some are released, a query, and the risk that is accepted.',
+    description: 'People of whom some are in a release, a query, and the accepted risk.',
     examples: [{ ...school, risk: 0.3333333333333333, curve: { to: 5 } }],
   })
 
@@ -169,7 +172,7 @@ const way = z.enum(['enumeration', 'structure'])
 
 const columnFacts = {
   column: z.string(),
-  worlds: z.number().min(1).describe('How many datasets there may be.'),
+  worlds: z.number().min(1).describe('Number of possible datasets.'),
   ways: z
     .strictObject({ sensitivities: way, answers: way })
     .describe(
@@ -177,23 +180,24 @@ const columnFacts = {
     ),
   sensitivity: z
     .strictObject({
-      bounded: z.number().describe('How far apart two worlds can be that differ by so many people changed.'),
+      bounded: z.number().describe('Largest difference between two worlds that differ by `changed` people.'),
       unbounded: z
         .number()
         .describe(
-          'How far apart a world and one of so many people more or fewer can be: the noise is calibrated to it.',
+          'Largest difference between a world and a dataset with `changed` people more or fewer. The noise is calibrated ' +
+            'to it.',
         ),
     })
-    .describe('In L1, over all worlds.'),
-  largestDifference: z.number().describe('How far apart the answers of any two worlds are.'),
+    .describe('L1 sensitivity over all worlds.'),
+  largestDifference: z.number().describe('Largest difference between the answers of two worlds.'),
   upperBoundHolds: z
     .boolean()
     .describe(
-      'Whether the upper bound bounds the belief in every world: the bounded sensitivity must reach the largest ' +
-        'difference. The tight bound always does.',
+      'True if the upper bound holds for every world, that is if the bounded sensitivity reaches the largest difference. ' +
+        'The tight bound always holds.',
     ),
   largestPrior: probability.describe(
-    'The belief in the likeliest world before any answer; the least risk there is.',
+    'Prior probability of the most likely world. The risk is never smaller.',
   ),
 }
 
@@ -205,7 +209,7 @@ const facts = {
 
 const bounds = { upperBound: probability, tightBound: probability }
 
-/** What POST /v1/risk answers. */
+/** Response of POST /v1/risk. */
 export const riskReport = z
   .strictObject({
     ...facts,
@@ -217,25 +221,21 @@ export const riskReport = z
           bounds: z
             .strictObject(bounds)
             .optional()
-            .describe('Of the belief in any world after any answer, at that epsilon.'),
+            .describe('Bounds on the probability of any world after any answer, at this epsilon.'),
           posterior: z
             .strictObject({
               response: z.number(),
               largest: probability.describe(
-                'The belief in the likeliest world after the response: the risk.',
+                'Probability of the most likely world after the response: the disclosure risk.',
               ),
-              confidence: z
-                .number()
-                .min(-1)
-                .max(1)
-                .describe('How much more that world is believed in than before.'),
+              confidence: z.number().min(-1).max(1).describe('Increase of the probability of this world.'),
               worlds: z
                 .array(
                   z.strictObject({
                     positions: z
                       .array(z.int().min(0).max(LARGEST_WIRE_UNIVERSE))
                       .readonly()
-                      .describe('Who is in it: places in the universe, counted from 0.'),
+                      .describe('People in this world, as positions in the universe, starting at 0.'),
                     answer: z.number(),
                     prior: probability,
                     posterior: probability,
@@ -243,24 +243,24 @@ export const riskReport = z
                 )
                 .readonly()
                 .optional()
-                .describe("In the order of the people's combinations; left out where there are too many."),
+                .describe('Worlds in the order of `prior`. Absent if there are too many.'),
             })
             .optional(),
         }),
       )
       .readonly(),
   })
-  .meta({ id: 'RiskReport', description: 'What an adversary learns of who is in the released dataset.' })
+  .meta({ id: 'RiskReport', description: 'Disclosure risk of a release.' })
 
 const reached = { reached: z.literal(true), epsilon: z.number().min(0) }
 const unreachable = {
   reached: z.literal(false),
-  largestRisk: probability.describe('The bound stays at most so much, whatever the epsilon.'),
+  largestRisk: probability.describe('The bound never exceeds this, for any epsilon.'),
   why: z.string(),
 }
 const tolerance = { tolerance: z.number() }
 
-/** What POST /v1/risk/epsilon answers. */
+/** Response of POST /v1/risk/epsilon. */
 export const epsilonReport = z
   .strictObject({
     ...facts,
@@ -271,13 +271,13 @@ export const epsilonReport = z
           ...columnFacts,
           upperBound: z
             .union([z.strictObject(reached), z.strictObject(unreachable)])
-            .describe('The epsilon at which the upper bound is the risk, in closed form.'),
+            .describe('Epsilon at which the upper bound equals the risk.'),
           tightBound: z
             .union([
               z.strictObject({ ...reached, ...tolerance }),
               z.strictObject({ ...unreachable, ...tolerance }),
             ])
-            .describe('The largest epsilon, to the tolerance, at which the tight bound is at most the risk.'),
+            .describe('Largest epsilon, within the tolerance, at which the tight bound is at most the risk.'),
           curve: z
             .array(z.strictObject({ epsilon, ...bounds }))
             .readonly()
@@ -286,7 +286,7 @@ export const epsilonReport = z
       )
       .readonly(),
   })
-  .meta({ id: 'EpsilonReport', description: 'The epsilon that an accepted risk allows.' })
+  .meta({ id: 'EpsilonReport', description: 'Epsilon for an accepted risk.' })
 
 export type RiskRequest = z.output<typeof riskRequest>
 export type EpsilonRequest = z.output<typeof epsilonRequest>

@@ -1,16 +1,16 @@
 import type { z } from 'zod'
 
 /**
- * The rule that a value breaks, in our words: zod's own name its inner workings. `undefined` leaves zod's.
- * Installed for all schemas by `z.config`.
+ * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals. Installed
+ * for all schemas by `z.config`.
  */
 export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'is required'
-      // What the body parser makes of a number that no double stands for.
+      // The body parser replaces numbers that no double represents exactly by NaN.
       if (Number.isNaN(issue.input))
-        return 'must be a number of no more than 17 significant digits, within 1e308'
+        return 'must be a number with at most 17 significant digits, within 1e308'
       return `must be ${NAMES[issue.expected] ?? issue.expected}`
     case 'invalid_value':
       return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`
@@ -21,7 +21,7 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_key':
       return `has a name that ${issue.issues.map(({ message }) => message).join('; ')}`
     case 'invalid_union':
-      return issue.input === undefined ? 'is required' : 'is none of the kinds there are'
+      return issue.input === undefined ? 'is required' : 'matches no allowed variant'
     default:
       return undefined
   }
@@ -30,9 +30,9 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
 const NAMES: Readonly<Record<string, string>> = {
   number: 'a number',
   int: 'a whole number',
-  string: 'a text',
+  string: 'a string',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
   record: 'an object',
 }

@@ -9,34 +9,38 @@ const LARGEST_COUNT = 1_000_000_000_000
 const MAX_POSITIVES = 100
 
 const terms = {
-  threshold: z.int().min(0).max(LARGEST_COUNT).describe('A whole number of rows; as public as the answers.'),
+  threshold: z
+    .int()
+    .min(0)
+    .max(LARGEST_COUNT)
+    .describe('Number of rows. The threshold is as public as the answers.'),
   positives: z
     .int()
     .min(1)
     .max(MAX_POSITIVES)
-    .describe('After so many answers "above" the session is used up. More positives need more noise.'),
+    .describe('Number of answers `above` after which the session ends. A larger number needs more noise.'),
 }
 
 /** POST /v1/datasets/{dataset}/sparse-vector-sessions */
 export const sessionRequest = z
   .strictObject({
     ...terms,
-    // The exact rule is the story's; these bounds are for whoever reads the document.
+    // The planner holds the exact rule; these bounds document it.
     epsilon: z.number().meta({
       description:
-        'What the whole session costs, however many questions are asked. At least 0.000000002, at most 1000, at most 9 ' +
-        'fractional digits; never rounded.',
+        'Cost of the whole session, for any number of questions. At least 0.000000002, at most 1000, at most 9 ' +
+        'fractional digits. Never rounded.',
       exclusiveMinimum: 0,
       maximum: MAX_QUERY_EPSILON,
     }),
   })
   .meta({
     id: 'SessionRequest',
-    description: 'A session that says of any number of counts whether they reach a threshold.',
+    description: 'Session that tells for any number of counts if they reach a threshold.',
     examples: [{ threshold: 20_000, positives: 3, epsilon: 0.5 }],
   })
 
-/** The path parameter of everything below /v1/sparse-vector-sessions/{id}. */
+/** Path parameter of the paths below /v1/sparse-vector-sessions/{id}. */
 export function sessionParameters(exampleId: string) {
   return z.strictObject({
     id: z
@@ -49,30 +53,32 @@ export function sessionParameters(exampleId: string) {
 /** POST /v1/sparse-vector-sessions/{id}/questions */
 export const sessionQuestion = z.strictObject({ where }).meta({
   id: 'SessionQuestion',
-  description: 'Do at least as many rows as the threshold satisfy the predicate?',
+  description: 'Asks if the number of rows that satisfy the predicate is at least the threshold.',
   examples: [{ where: { column: 'Age', op: '>=', value: 60 } }],
 })
 
 /** GET /v1/sparse-vector-sessions/{id} */
 export const sessionPageQuery = z.strictObject({
-  // Texts, for a query string has no numbers, and a coercion would take `0x10` for one.
+  // Strings, because a query string has no numbers and coercion would accept `0x10`.
   limit: z
     .string()
     .regex(/^([1-9]\d?|100)$/, 'must be a whole number from 1 to 100')
     .default('50')
     .transform(Number)
-    .describe('At most so many answers, from 1 to 100; 50 where it is left out.'),
+    .describe('Maximum number of answers, from 1 to 100.'),
   before: z
     .string()
-    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number, at least 1')
+    .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of at least 1')
     .transform(Number)
     .optional()
-    .describe('Only answers to questions of a smaller number: the `next` of the page before.'),
+    .describe(
+      'Returns only answers to questions with a smaller number. Pass the `next` of the previous page.',
+    ),
 })
 
 const share = z.strictObject({
-  scale: z.number().describe('The scale of its Laplace noise, in rows.'),
-  epsilon: z.number().describe('Its share of the price.'),
+  scale: z.number().describe('Scale of the Laplace noise, in rows.'),
+  epsilon: z.number().describe('Share of the epsilon.'),
 })
 
 const facts = {
@@ -85,15 +91,17 @@ const facts = {
       neighbours: z.enum(['add-remove', 'change-one']),
       monotonic: z
         .boolean()
-        .describe('Whether a person moves all counts in one direction: then half the noise does.'),
+        .describe(
+          'True if a person changes all counts in the same direction. Half the noise is then enough.',
+        ),
       sensitivity: z.number(),
-      granularity: z.number().describe('Gaps are multiples of it.'),
-      threshold: share.describe('Drawn once for the session, and never shown.'),
-      questions: share.describe('Drawn afresh for each question.'),
+      granularity: z.number().describe('Gaps are multiples of this number.'),
+      threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
+      questions: share.describe('Noise of each question, drawn afresh.'),
     })
     .meta({
       id: 'SessionNoise',
-      description: 'The noise of the threshold, drawn once, and of each question.',
+      description: 'Noise of a session.',
     }),
   accuracy: z
     .strictObject({
@@ -102,73 +110,74 @@ const facts = {
         .array(z.strictObject({ questions: z.int().min(1).max(1_000_000), margin: z.number() }))
         .readonly()
         .describe(
-          'With this confidence so many questions are all answered right whose count is further than the margin (in ' +
-            'rows) from the threshold.',
+          'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
+            'threshold by more than the margin, in rows.',
         ),
       gap: z
         .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
         .describe(
-          'Of threshold + gap as an estimate of a count, whatever the answer is. Of counts below the threshold only ' +
-            'overestimates are answered "above".',
+          'Error of threshold + gap as an estimate of a count. For counts below the threshold it appears only when it ' +
+            'overestimates them.',
         ),
     })
-    .meta({ id: 'SessionAccuracy', description: 'Computed without data.' }),
+    .meta({ id: 'SessionAccuracy', description: 'Accuracy of the answers, computed without data.' }),
 }
 
 const positivesLeft = z
   .int()
   .min(0)
   .max(MAX_POSITIVES)
-  .describe('How many answers "above" the session still gives.')
+  .describe('Number of answers `above` that the session still gives.')
 
-/** What opening a session gives. */
+/** Response to the opening of a session. */
 export const openedSession = z
   .strictObject({
-    id: z.string().describe('The session, and the charge that paid for it.'),
+    id: z.string().describe('Identifies the session and the charge that paid for it.'),
     ...facts,
     positivesLeft,
     ...debit,
     paid,
     receipt,
   })
-  .meta({ id: 'OpenedSession', description: 'A session, what it cost and how far off its answers can be.' })
+  .meta({ id: 'OpenedSession', description: 'Opened session with its cost and accuracy.' })
 
-/** What a session would cost and how far off its answers could be. */
+/** Response to a session preview. */
 export const sessionPreview = z
   .strictObject({
     ...facts,
     ...debit,
-    affordable: z.boolean().describe('Whether budget and allotment suffice now.'),
+    affordable: z.boolean().describe('True if budget and allotment are currently sufficient.'),
     disclosureRisk: releaseRisk,
   })
   .meta({
     id: 'SessionPreview',
-    description: 'What a session would cost, and how far off its answers could be.',
+    description: 'Cost, accuracy and disclosure risk of a session.',
   })
 
 const questionAnswer = {
   session: z.string(),
-  question: z.int().min(1).max(Number.MAX_SAFE_INTEGER).describe('1 for the first that was answered.'),
-  above: z.boolean().describe('Whether the noisy count is at least the noisy threshold.'),
+  question: z.int().min(1).max(Number.MAX_SAFE_INTEGER).describe('Number of the question, starting at 1.'),
+  above: z.boolean().describe('True if the noisy count is at least the noisy threshold.'),
   gap: z
     .number()
     .min(0)
     .optional()
     .describe(
-      'Only where it is above: by how many rows. threshold + gap estimates the count, at no further cost.',
+      'Noisy number of rows by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates ' +
+        'the count at no further cost.',
     ),
   positivesLeft,
   answeredAt: z.iso.datetime(),
-  receipt: receipt.describe('The end of the chain when it was answered: its own event comes after.'),
+  receipt: receipt.describe('Head of the hash chain before this answer was recorded.'),
 }
 
-/** What a question of a session gives. */
+/** Response to a question of a session. */
 export const sessionAnswer = z.strictObject(questionAnswer).meta({
   id: 'SessionAnswer',
-  description: 'Whether a count reaches the threshold of a session.',
+  description: 'Answer to a question of a session.',
 })
 
-/** A session's state, and its answers. */
+/** State of a session and its answers. */
 export const session = z
   .strictObject({
     id: z.string(),
@@ -176,16 +185,21 @@ export const session = z
     cost: amount,
     positivesLeft,
     receipt,
-    answered: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('How many questions were answered.'),
+    answered: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of answered questions.'),
     answers: z
       .array(
         z.strictObject({
           ...questionAnswer,
-          where: z.looseObject({ op: z.string() }).describe('The predicate that was asked about.'),
+          where: z.looseObject({ op: z.string() }).describe('Predicate of the question.'),
         }),
       )
       .readonly()
       .describe('Newest first.'),
-    next: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional().describe('`before` of the next page.'),
+    next: z
+      .int()
+      .min(1)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('Value of `before` for the next page. Absent on the last page.'),
   })
-  .meta({ id: 'Session', description: 'A session and what it has answered, newest first.' })
+  .meta({ id: 'Session', description: 'Session and its answers, newest first.' })

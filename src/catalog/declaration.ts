@@ -140,7 +140,7 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
     }
     case 'string': {
       const parse = (value: unknown): Parsed<string> =>
-        typeof value === 'string' ? { value } : { rule: 'must be a text' }
+        typeof value === 'string' ? { value } : { rule: 'must be a string' }
       return { ...facts, type: 'string', invalidValue: invalidValueRule(declared, report, parse) }
     }
   }

@@ -176,8 +176,8 @@ function wrongType(column: Column, field: string) {
   const expected = {
     integer: 'a number',
     number: 'a number',
-    category: 'a text',
-    string: 'a text',
+    category: 'a string',
+    string: 'a string',
     boolean: 'true or false',
   }[column.type]
   return refuseField(

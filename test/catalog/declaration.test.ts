@@ -119,11 +119,11 @@ test('a text may be replaced by any text, one that reads like a rule included', 
     name: 'Note',
     type: 'string',
     nullable: false,
-    onInvalidValue: { replaceWith: 'must be a text' },
+    onInvalidValue: { replaceWith: 'must be a string' },
   }
   expect(declareDataset(declaration(note), 'v1').columns[0]?.invalidValue).toEqual({
     kind: 'replace',
-    value: 'must be a text',
+    value: 'must be a string',
   })
 })
 

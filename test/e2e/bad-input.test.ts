@@ -105,7 +105,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     [
       '{"kind":"count","epsilon":1e400}',
       'epsilon',
-      'must be a number of no more than 17 significant digits, within 1e308',
+      'must be a number with at most 17 significant digits, within 1e308',
     ],
     ['{"kind":"count","epsilon":"1"}', 'epsilon', 'must be a number'],
     ['{"kind":"contingency","columns":["Sex"],"epsilon":1}', 'columns', 'must have at least 2 entries'],
@@ -118,13 +118,13 @@ describe('each gets a clear problem document, and costs nothing', () => {
     [
       '{"kind":"count","epsilon":1,"where":{"op":"and","predicates":{}}}',
       'where.predicates',
-      'must be a list',
+      'must be an array',
     ],
     // Of a value that may be of several kinds, what is wrong with it as the kind that it was meant to be.
     [
       '{"kind":"histogram","column":{"column":"Age","edges":[0,1e400]},"epsilon":1}',
       'column.edges.1',
-      'must be a number of no more than 17 significant digits, within 1e308',
+      'must be a number with at most 17 significant digits, within 1e308',
     ],
     ['{"kind":"percentile","column":"Age","p":[25,"x"],"epsilon":1}', 'p.1', 'must be a number'],
     [

@@ -109,7 +109,7 @@ describe('POST /v1/risk', () => {
   test('says of a value of the wrong type that, and nothing else', async () => {
     const { body } = await ask('', { ...school, universe: { a: 'x' }, released: '3' }).expect(400)
     expect(body.errors).toEqual([
-      { field: 'universe.a', rule: 'must be a list' },
+      { field: 'universe.a', rule: 'must be an array' },
       { field: 'released', rule: 'must be a number' },
     ])
   })
