@@ -1,5 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { DuckDBMaterializedResult } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -49,7 +50,7 @@ function engineWith(given: Partial<DuckDbEngineOptions> = {}): DuckDbEngine {
     connectionsPerDataset: 2,
     threads: 1,
     memoryLimit: '512MB',
-    queryTimeoutMs: 20_000,
+    queryTimeoutMs: 600_000,
     temporaryDirectory: join(folder.path, 'temporary'),
     ...given,
   })
@@ -178,16 +179,16 @@ describe('aggregates over DuckDB', () => {
     expect(await engine.aggregate(dataset, grouped)).toEqual(aggregateRows(grouped, rows))
   })
 
-  it('count a thousand predicates sooner than 400 would take with count(*) FILTER', async () => {
+  it('count a thousand predicates with less processor time than 400 take with count(*) FILTER', async () => {
     const { dataset } = await distinct('thousand', 100_000)
     const filters = Array.from({ length: 400 }, (_, i) => `count(*) FILTER (WHERE x <= ${i * 1_000})`)
-    const filtering = performance.now()
+    const filtering = process.cpuUsage()
     await withDuckDb(
       join(folder.path, 'thousand.duckdb'),
       'SET threads = 1',
       `SELECT ${filters.join(', ')} FROM rows`,
     )
-    const filteredMs = performance.now() - filtering
+    const filtered = process.cpuUsage(filtering)
     const engine = engineWith()
     await engine.open(dataset)
     const statistics = Array.from(
@@ -197,9 +198,9 @@ describe('aggregates over DuckDB', () => {
         where: { kind: 'index-between', column: 'x', upper: BigInt(i) * 1_000n },
       }),
     )
-    const counting = performance.now()
+    const counting = process.cpuUsage()
     expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
-    expect(performance.now() - counting).toBeLessThan(filteredMs)
+    expect(process.cpuUsage(counting).user).toBeLessThan(filtered.user)
   })
 
   it('take bins by the thousand', async () => {
@@ -351,31 +352,27 @@ async function distinct(id: string, rows: number): Promise<{ dataset: Dataset }>
   return { dataset: datasetOf([column.integer('x', 0n, 1_000_003n), column.string('text')], id) }
 }
 
-const manyEdges = Array.from({ length: 1_000 }, (_, i) => BigInt(i * i))
-
-/** Over a million rows it takes longer than any test. */
-const slowly: Predicate = {
-  kind: 'or',
-  predicates: manyEdges.map((lower) => ({ kind: 'index-between', column: 'x', lower, upper: lower + 1n })),
-}
-
-/** A dataset, and an aggregate over it that takes far longer than any test. */
-async function heavy(id: string): Promise<{ dataset: Dataset; slow: Aggregate }> {
+/** A dataset whose statements end only when they are interrupted, except for what asks for its first part alone. */
+async function endless(id: string): Promise<Dataset> {
   await withDuckDb(
     join(folder.path, `${id}.duckdb`),
-    'CREATE TABLE rows AS SELECT (range * 7919) % 1000003 AS x FROM range(4000000)',
+    `CREATE VIEW rows AS SELECT 0 AS part, 7 AS x, 'seven' AS text
+    UNION ALL SELECT 1 AS part, range % 1000003 AS x, 'a text' AS text FROM range(1000000000000000)`,
   )
-  return {
-    dataset: datasetOf([column.integer('x', 0n, 1_000_003n)], id),
-    slow: {
-      ...count,
-      groupBy: Array.from({ length: 2 }, () => ({
-        kind: 'bins',
-        column: 'x',
-        edges: manyEdges,
-        nullCell: false,
-      })),
-    },
+  return datasetOf(
+    [column.integer('part', 0n, 1n), column.integer('x', 0n, 1_000_003n), column.string('text')],
+    id,
+  )
+}
+
+const firstPart: Predicate = { kind: 'index-in', column: 'part', indexes: [0n] }
+const countFirstPart: Aggregate = { ...count, where: firstPart }
+
+/** Asks until it is answered: connections are busy until what they run has stopped. */
+async function answered<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await ask().catch(() => undefined)
+    if (answer !== undefined) return answer
   }
 }
 
@@ -420,39 +417,31 @@ describe('the pool of connections', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
   })
 
-  it('stops what takes too long, tells the caller in time, and goes on', async () => {
-    const { dataset, slow } = await heavy('slow')
+  it('stops a statement at its time limit, tells the caller, and goes on', async () => {
+    const dataset = await endless('slow')
     // More connections than the process has threads for them: some statements are interrupted before they begin.
     const engine = engineWith({ connectionsPerDataset: 8, queryTimeoutMs: 300 })
     await engine.open(dataset)
-    const start = performance.now()
-    await Promise.all(Array.from({ length: 12 }, () => expectFailure(engine.aggregate(dataset, slow))))
-    expect(performance.now() - start).toBeLessThan(3_000)
-    await expect
-      .poll(() => engine.aggregate(dataset, count).catch(() => undefined), { timeout: 3_000 })
-      .toEqual([[4_000_000n]])
+    await Promise.all(Array.from({ length: 12 }, () => expectFailure(engine.aggregate(dataset, count))))
+    expect(await answered(() => engine.aggregate(dataset, countFirstPart))).toEqual([[1n]])
     expect(await engine.healthy()).toBe(true)
-    const closing = performance.now()
     await engine.close()
-    expect(performance.now() - closing).toBeLessThan(3_000)
   })
 
-  it('stops counting values that takes too long, too', async () => {
-    const { dataset } = await distinct('slow-values', 1_000_000)
+  it('stops counting values at the time limit', async () => {
+    const dataset = await endless('slow-values')
     const engine = engineWith({ connectionsPerDataset: 2, queryTimeoutMs: 300 })
     await engine.open(dataset)
-    const start = performance.now()
     await Promise.all(
       [1, 2].flatMap(() => [
-        expectFailure(engine.countIndexes(dataset, valuesOf('x', slowly))),
-        expectFailure(engine.countTexts(dataset, valuesOf('text', slowly))),
+        expectFailure(engine.countIndexes(dataset, valuesOf('x'))),
+        expectFailure(engine.countTexts(dataset, valuesOf('text'))),
       ]),
     )
-    expect(performance.now() - start).toBeLessThan(2_000)
-    const few: Predicate = { kind: 'index-in', column: 'x', indexes: [0n, 7_919n] }
-    await expect
-      .poll(() => engine.countIndexes(dataset, valuesOf('x', few)).catch(() => undefined), { timeout: 3_000 })
-      .toEqual({ indexes: Float64Array.of(0, 7_919), counts: Float64Array.of(1, 1) })
+    expect(await answered(() => engine.countIndexes(dataset, valuesOf('x', firstPart)))).toEqual({
+      indexes: Float64Array.of(7),
+      counts: Float64Array.of(1),
+    })
     expect(await engine.healthy()).toBe(true)
   })
 
@@ -480,37 +469,53 @@ describe('the pool of connections', () => {
     }
   })
 
-  it('leaves in peace what comes after an answer in time', async () => {
+  it('does not interrupt a statement at the time limit of an earlier one', async () => {
     const { dataset, rows } = await ingestCsv('peace', randomRows(3_000, 12))
     const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 1_000 })
     await engine.open(dataset)
     const edges = Array.from({ length: 200 }, (_, i) => BigInt(i * i))
     const given: Aggregate = { ...count, groupBy: [{ kind: 'bins', column: 'cell', edges, nullCell: true }] }
     const expected = aggregateRows(given, rows)
-    for (const start = performance.now(); performance.now() - start < 2_500; ) {
-      expect(await engine.aggregate(dataset, given)).toEqual(expected)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      for (let round = 0; round < 30; round += 1) {
+        const asked = engine.aggregate(dataset, given)
+        // Within its own time limit, and past that of the one before.
+        vi.advanceTimersByTime(600)
+        expect(await asked).toEqual(expected)
+      }
+    } finally {
+      vi.useRealTimers()
     }
   })
 
-  it('counts the time of waiting', async () => {
-    const { dataset, slow } = await heavy('waiting')
+  it('counts the time that a statement waits for a connection', async () => {
+    const dataset = await endless('waiting')
     const queryTimeoutMs = 2_000
     const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs })
     await engine.open(dataset)
-    const endedMs = await Promise.all(
-      [1, 2].map(async () => {
-        await expectFailure(engine.aggregate(dataset, slow))
-        return performance.now()
-      }),
-    )
-    expect(Math.max(...endedMs) - Math.min(...endedMs)).toBeLessThan(queryTimeoutMs / 2)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const failures = [1, 2].map(() => expectFailure(engine.aggregate(dataset, count)))
+      // The engine starts the timers once it knows that the dataset is open.
+      while (vi.getTimerCount() < 2) await setImmediate()
+      vi.advanceTimersByTime(queryTimeoutMs)
+      await Promise.all(failures)
+      // Until the first has stopped, it is interrupted again and again.
+      while (vi.getTimerCount() > 0) {
+        vi.advanceTimersByTime(20)
+        await setImmediate()
+      }
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('is busy rather than ill while every connection is at work', async () => {
-    const { dataset, slow } = await heavy('busy')
+    const dataset = await endless('busy')
     const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 1_000 })
     await engine.open(dataset)
-    const running = expectFailure(engine.aggregate(dataset, slow))
+    const running = expectFailure(engine.aggregate(dataset, count))
     expect(await engine.healthy()).toBe(true)
     await running
   })
@@ -558,7 +563,7 @@ describe('datasets', () => {
   })
 
   it('are let finish what was asked before they close, and take nothing more', async () => {
-    const { dataset } = await heavy('closing')
+    const { dataset } = await distinct('closing', 1_000_000)
     const engine = engineWith({ connectionsPerDataset: 1 })
     await engine.open(dataset)
     const asked = Promise.all([1, 2, 3].map(() => engine.aggregate(dataset, count)))
