@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { batchEvaluation, evaluation as evaluationSchema } from '../../schemas/evaluation.ts'
@@ -356,25 +357,36 @@ test.each([
 
 test('a stop ends evaluations under way, with a problem', async () => {
   const stopped = await startTestService({ SOTTO_DEMO: 'true' })
-  const ask = (accept: string) =>
-    stopped
-      .as('analyst')
-      .post('/v1/datasets/census/evaluations')
-      .set('accept', accept)
-      .send({ query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 })
-      .buffer(true)
-      .parse(wholeText)
-  const [asked, streamed] = [ask('application/json').then(), ask('application/x-ndjson').then()]
-  await setTimeout(500)
+  const body = JSON.stringify({ query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 })
+  const ask = (headers: http.OutgoingHttpHeaders) =>
+    http.request(`${stopped.url}/v1/datasets/census/evaluations`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${stopped.keyOf('analyst')}`,
+        'content-type': 'application/json',
+        ...headers,
+      },
+    })
+  const streaming = ask({ accept: 'application/x-ndjson' }).end(body)
+  const [streamed] = await once(streaming, 'response')
+  const lines: string[] = []
+  streamed.setEncoding('utf8').on('data', (text: string) => lines.push(text))
+  const streamEnded = once(streamed, 'end')
+  // Once its first line is here, it is under way.
+  await once(streamed, 'data')
+
+  const asking = ask({ expect: '100-continue' })
+  const answered = once(asking, 'response')
+  asking.flushHeaders()
+  await once(asking, 'continue')
+  asking.end(body)
   await stopped.close()
-  const whole = await asked
-  expect(whole.status).toBe(503)
-  expect(JSON.parse(String(whole.body)).detail).toContain('stopping')
-  const last =
-    String((await streamed).body)
-      .trimEnd()
-      .split('\n')
-      .at(-1) ?? ''
+
+  const [whole] = await answered
+  expect(whole.statusCode).toBe(503)
+  expect(JSON.parse(await text(whole)).detail).toContain('stopping')
+  await streamEnded
+  const last = lines.join('').trimEnd().split('\n').at(-1) ?? ''
   expect(JSON.parse(last).problem.code).toBe('unavailable')
 })
 
