@@ -79,7 +79,9 @@ export interface SparseVectorSessions {
 export function createSparseVectorSessions(dependencies: SessionDependencies): SparseVectorSessions {
   const lastOf = new Map<string, Promise<unknown>>()
 
-  /** Runs the tasks of each session one after the other, because a question depends on the number of earlier positives. */
+  /**
+   * Runs the tasks of each session one after the other, because a question depends on the number of earlier positives.
+   */
   function inTurn<Result>(session: string, task: () => Promise<Result>): Promise<Result> {
     const result = (lastOf.get(session) ?? Promise.resolve()).then(task)
     const settled = result

@@ -43,7 +43,10 @@ export interface ComparisonRow {
   readonly best: Readonly<Record<Criterion, ComparedMechanism>>
 }
 
-/** Number of statistics from which `mechanism` has a smaller error than `against`, to the end of the comparison; null if none. */
+/**
+ * Number of statistics from which `mechanism` has a smaller error than `against`, to the end of the comparison; null if
+ * none.
+ */
 export interface Crossing extends Readonly<Record<Criterion, number | null>> {
   readonly mechanism: ComparedMechanism
   readonly against: ComparedMechanism
@@ -77,8 +80,8 @@ const PAIRS: readonly (readonly [ComparedMechanism, ComparedMechanism])[] = [
 
 /**
  * Compares the mechanisms on 1 to `statistics` statistics. At one loss for all statistics together, L1 noise grows with
- * their number and L2 noise with its square root, so Gaussian noise has the smaller error from some number on. Every figure
- * is the accuracy of a real calibration. No data is read and no budget is charged.
+ * their number and L2 noise with its square root, so Gaussian noise has the smaller error from some number on. Every
+ * figure is the accuracy of a real calibration. No data is read and no budget is charged.
  *
  * @throws RangeError for an epsilon of 0, or a workload outside its bounds.
  */

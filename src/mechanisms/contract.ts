@@ -16,8 +16,8 @@ export interface Mechanism<
   Output,
 > {
   /**
-   * Binds the mechanism to parameters, which include the sensitivity, and to a loss. The privacy map confirms that a release
-   * costs no more than this loss.
+   * Binds the mechanism to parameters, which include the sensitivity, and to a loss. The privacy map confirms that a
+   * release costs no more than this loss.
    * @throws Refusal or RangeError for parameters or a loss outside the table of valid inputs.
    */
   readonly calibrate: (parameters: Parameters, loss: PrivacyLoss) => Measurement

@@ -32,10 +32,10 @@ import { type UniformSource, untilAccepted } from './samplers/uniform-source.ts'
  * The spread is how far two scores can move against each other between neighbours: twice the sensitivity, and only once
  * where scores are monotonic (all move in the same direction, as counts do when one person is added).
  *
- * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or that of any pure epsilon
- * where that is less. The multiplicities are public or follow from a public outcome space: distances may move between
- * neighbours, outcomes may not. Source: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223).
- * Proof: docs/proofs/exponential.md.
+ * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or that of any pure
+ * epsilon where that is less. The multiplicities are public or follow from a public outcome space: distances may move
+ * between neighbours, outcomes may not. Source: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy";
+ * rho: Cesar and Rogers 2021 (arXiv 2004.07223). Proof: docs/proofs/exponential.md.
  */
 
 /** The exponential mechanism bound to the sensitivity of its scores. */
@@ -154,11 +154,11 @@ export function exponentialMasses(
  * The product of the three is the required weight. Only step 1 involves real numbers, and there are few levels: the
  * weights fall by a factor of e or more from each to the next.
  *
- * Step 1 inverts the distribution function lazily. Weights are known as bounds in units of 2^-bits. The first `bits` bits
- * of a uniform real number are drawn. If every real number with these bits falls into the same level, for all weights
- * within their bounds, that is the level. Otherwise more bits *of the same number* are drawn, and the weights are computed
- * to as many bits. Levels whose weight is below 2^-bits form a tail, which counts in the total with its upper bound; if the
- * number may fall there, it is refined as well. So no weight is ever rounded to zero.
+ * Step 1 inverts the distribution function lazily. Weights are known as bounds in units of 2^-bits. The first `bits`
+ * bits of a uniform real number are drawn. If every real number with these bits falls into the same level, for all
+ * weights within their bounds, that is the level. Otherwise more bits *of the same number* are drawn, and the weights
+ * are computed to as many bits. Levels whose weight is below 2^-bits form a tail, which counts in the total with its
+ * upper bound; if the number may fall there, it is refined as well. So no weight is ever rounded to zero.
  */
 
 /** Bits that step 1 draws at a time. A second draw happens less than once in 2^50 choices. */
@@ -217,8 +217,8 @@ export function chooseExponentially(
  * left, exactly. Each choice is one release of the exponential mechanism.
  *
  * A choice begins with a bounded number of {@link scoreAttempt}s: if many scores are near the best, one of them soon
- * succeeds. If none does, {@link chooseExponentially} chooses anew, in a time that hardly depends on the scores. Both have
- * the same distribution, and so has the result.
+ * succeeds. If none does, {@link chooseExponentially} chooses anew, in a time that hardly depends on the scores. Both
+ * have the same distribution, and so has the result.
  *
  * @param scores at least `k`, of any size, the larger the better.
  * @param bitsAtATime as for {@link chooseExponentially}.
@@ -265,9 +265,9 @@ function exactDistances(scores: readonly bigint[]): Float64Array {
 }
 
 /**
- * Creates attempts to choose without weighing all candidates: any candidate, accepted with probability
- * exp(-exponent * (best - score)) if it is available. They share only the coins with {@link chooseExponentially}. The best
- * available candidate is always accepted, so the expected number of attempts is at most that of candidates.
+ * Creates attempts to choose without weighing all candidates: any candidate, accepted with probability exp(-exponent *
+ * (best - score)) if it is available. They share only the coins with {@link chooseExponentially}. The best available
+ * candidate is always accepted, so the expected number of attempts is at most that of candidates.
  * @throws RangeError for an exponent of 0, or if no candidate is available.
  */
 export function scoreAttempt(
@@ -305,8 +305,8 @@ export function bestScore(scores: readonly bigint[], available?: ArrayLike<numbe
 }
 
 /**
- * Creates attempts at {@link chooseExponentially}. Each returns `undefined` if it is rejected, and otherwise an index with a
- * probability proportional to its weight.
+ * Creates attempts at {@link chooseExponentially}. Each returns `undefined` if it is rejected, and otherwise an index
+ * with a probability proportional to its weight.
  * @throws RangeError as {@link chooseExponentially} does.
  */
 export function exponentialAttempt(

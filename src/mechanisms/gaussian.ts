@@ -115,8 +115,8 @@ export function calibrateGaussianJointly(
 
 /**
  * Delta of the continuous distribution for which delta, with the grid's share, is at most `delta`. The grid's share is
- * bounded before sigma is known: every sigma is at least {@link SMALLEST_SIGMA}, and the distance is at most what it would be
- * without the grid, because less delta means more noise.
+ * bounded before sigma is known: every sigma is at least {@link SMALLEST_SIGMA}, and the distance is at most what it
+ * would be without the grid, because less delta means more noise.
  */
 function calibrationTarget(
   sensitivities: readonly Sensitivity[],
@@ -230,9 +230,9 @@ export function gaussianMass(measurement: Measurement, noise: bigint): number {
 }
 
 /**
- * Error bounds of the noise. For the discrete tail P(Y >= m) <= P(sigma N >= m - 1) for whole m above 0, so the half-width
- * is sigma z rounded up to an output unit, z the two-sided quantile of the standard normal distribution. The standard
- * deviation is at most sigma (Canonne, Kamath, Steinke 2020, arXiv 2004.00010).
+ * Error bounds of the noise. For the discrete tail P(Y >= m) <= P(sigma N >= m - 1) for whole m above 0, so the
+ * half-width is sigma z rounded up to an output unit, z the two-sided quantile of the standard normal distribution. The
+ * standard deviation is at most sigma (Canonne, Kamath, Steinke 2020, arXiv 2004.00010).
  * @throws RangeError for a confidence outside (0, 1), or a measurement with other noise.
  */
 export function gaussianAccuracy(measurement: Measurement, confidence: number): Accuracy {

@@ -56,8 +56,8 @@ export function calibrateGeometric(sensitivity: Sensitivity, epsilonNano: Epsilo
 }
 
 /**
- * Loss of releasing an aggregate of this sensitivity with discrete Laplace noise on any grid: epsilon = L1 / scale, rounded
- * up to 1e-9.
+ * Loss of releasing an aggregate of this sensitivity with discrete Laplace noise on any grid: epsilon = L1 / scale,
+ * rounded up to 1e-9.
  * @throws RangeError for a measurement with other noise.
  */
 export function laplacePrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
@@ -70,8 +70,8 @@ export function laplacePrivacyMap(measurement: Measurement, sensitivity: Sensiti
 }
 
 /**
- * Price of such a release in zero-concentrated differential privacy: the least rho, rounded up to 1e-12. It depends on the
- * grid: a coarse grid costs more than a fine one at the same epsilon. Proof: docs/proofs/geometric.md.
+ * Price of such a release in zero-concentrated differential privacy: the least rho, rounded up to 1e-12. It depends on
+ * the grid: a coarse grid costs more than a fine one at the same epsilon. Proof: docs/proofs/geometric.md.
  * @throws RangeError for a measurement with other noise.
  */
 export function laplaceZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {

@@ -59,7 +59,10 @@ export interface KeyPresenceMeasurement {
   readonly exponent: Rational
   /** Delta of one key. */
   readonly delta: Rational
-  /** Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, that of dropping it shrinks. */
+  /**
+   * Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, that of dropping
+   * it shrinks.
+   */
   readonly crossover: bigint
   /** Loss of one release. */
   readonly loss: PrivacyLoss
@@ -120,7 +123,8 @@ export function calibrateKeyCounts(
 }
 
 /**
- * Binds the selection of keys without counts to an epsilon and a delta. If two keys can change, each gets one half of both.
+ * Binds the selection of keys without counts to an epsilon and a delta. If two keys can change, each gets one half of
+ * both.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
@@ -222,8 +226,8 @@ export function releaseKeys(
 }
 
 /**
- * A sampler of {@link releaseKeys} for repeated releases of the same counts. The probabilities are bounded once, when they
- * are first needed: computing the bounds takes far longer than drawing the coins.
+ * A sampler of {@link releaseKeys} for repeated releases of the same counts. The probabilities are bounded once, when
+ * they are first needed: computing the bounds takes far longer than drawing the coins.
  * @param counts the rows of each key; they must not change between draws.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1.
  */
@@ -345,9 +349,9 @@ function smallestThreshold(scale: Rational, delta: Rational): bigint {
 }
 
 /**
- * With a(n) = delta (1 + x + ... + x^(n - 1)), x = exp(epsilon), the probability of keeping n rows is a(n) as long as a(n - 1)
- * + a(n) <= 1. This is the last such n, hence the first with a(n) + a(n + 1) > 1, which is q^n (1 - q + 2 delta q) < delta (1 +
- * q) in q = 1 / x. (The two sides are never equal: q is transcendental.)
+ * With a(n) = delta (1 + x + ... + x^(n - 1)), x = exp(epsilon), the probability of keeping n rows is a(n) as long as
+ * a(n - 1) + a(n) <= 1. This is the last such n, hence the first with a(n) + a(n + 1) > 1, which is q^n (1 - q + 2
+ * delta q) < delta (1 + q) in q = 1 / x. (The two sides are never equal: q is transcendental.)
  */
 function crossoverOf(exponent: Rational, delta: Rational): bigint {
   return smallest((count) =>
@@ -369,9 +373,9 @@ function crossoverOf(exponent: Rational, delta: Rational): bigint {
 }
 
 /**
- * Proven bounds of the probability that a key of `count` rows is kept: lower <= probability * 2^bits <= upper. With h the
- * crossover and q = exp(-epsilon), it is a(n) up to n = h, and 1 - q^m max(0, 1 - a(h) - a(m)) for n = h + m, which is 1 beyond
- * 2 h.
+ * Proven bounds of the probability that a key of `count` rows is kept: lower <= probability * 2^bits <= upper. With h
+ * the crossover and q = exp(-epsilon), it is a(n) up to n = h, and 1 - q^m max(0, 1 - a(h) - a(m)) for n = h + m, which
+ * is 1 beyond 2 h.
  */
 function keepBounds(measurement: KeyPresenceMeasurement, count: bigint, bits: number): Bounds {
   const { exponent, crossover } = measurement
@@ -394,8 +398,8 @@ function keepBounds(measurement: KeyPresenceMeasurement, count: bigint, bits: nu
 }
 
 /**
- * Bounds of a(n) = delta (1 / p - q) / (1 - q), p = q^(n - 1), in units of 2^-precision. It falls in p, and grows in q as p
- * <= 1.
+ * Bounds of a(n) = delta (1 / p - q) / (1 - q), p = q^(n - 1), in units of 2^-precision. It falls in p, and grows in q
+ * as p <= 1.
  */
 function growth({ exponent, delta }: KeyPresenceMeasurement, count: bigint, precision: number): Bounds {
   if (count === 0n) return { lower: 0n, upper: 0n }

@@ -24,8 +24,8 @@ export type Noise =
  * An additive mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to state
  * its accuracy, and nothing about data.
  *
- * The aggregate is an integer vector in *grid units*. An output unit is 2^-`fractionBits` of a grid unit: the
- * aggregate is multiplied by 2^`fractionBits` (exactly), then integer noise with the stated distribution is added to each entry.
+ * The aggregate is an integer vector in *grid units*. An output unit is 2^-`fractionBits` of a grid unit: the aggregate
+ * is multiplied by 2^`fractionBits` (exactly), then integer noise with the stated distribution is added to each entry.
  */
 export interface Measurement {
   readonly mechanism: MechanismName
@@ -48,7 +48,9 @@ export interface Accuracy {
   readonly standardDeviation: number
 }
 
-/** A mechanism that adds independent noise to each entry of a vector. Inputs are in grid units, outputs in output units. */
+/**
+ * A mechanism that adds independent noise to each entry of a vector. Inputs are in grid units, outputs in output units.
+ */
 export interface AdditiveMechanism<Parameters = never>
   extends Mechanism<Parameters, Measurement, Sensitivity, readonly bigint[], readonly bigint[]> {
   readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
@@ -68,7 +70,8 @@ export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits:
 }
 
 /**
- * Releases a vector: each entry scaled to output units, plus independent noise with exactly the measurement's distribution.
+ * Releases a vector: each entry scaled to output units, plus independent noise with exactly the measurement's
+ * distribution.
  *
  * @param values the aggregate, in grid units.
  * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.

@@ -25,8 +25,8 @@ import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace noise it
- * also releases, at no further cost, by how much each was ahead of the next.
+ * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace
+ * noise it also releases, at no further cost, by how much each was ahead of the next.
  *
  * | what             | valid                                                                | unit               |
  * |------------------|----------------------------------------------------------------------|--------------------|
@@ -253,8 +253,8 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
 }
 
 /**
- * Probability of each candidate to be the best after noise, to within 1e-9, for few candidates. Laplace noise is treated as
- * continuous, from which a grid of 2^-40 scales differs by less than that.
+ * Probability of each candidate to be the best after noise, to within 1e-9, for few candidates. Laplace noise is
+ * treated as continuous, from which a grid of 2^-40 scales differs by less than that.
  * @throws RangeError for a measurement that releases more than one candidate.
  */
 export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
@@ -318,8 +318,8 @@ function laplaceDistribution(x: number): number {
 }
 
 /**
- * Accuracy of the selection: with this confidence, the score of every selected candidate is within `halfWidth` of the best
- * one not selected before it.
+ * Accuracy of the selection: with this confidence, the score of every selected candidate is within `halfWidth` of the
+ * best one not selected before it.
  *
  * A candidate that is more than t worse than one of the k best is ahead of it only if the difference of their noise is
  * t + 1 or more. There are n - r candidates behind the one of rank r, so k n - k (k + 1) / 2 pairs, and t is the smallest
@@ -352,15 +352,17 @@ export interface NoisyMaxGapAccuracy extends SelectionAccuracy {
 }
 
 /**
- * Accuracy of the gaps: with this confidence, every gap is within the half-width of the true difference between the scores
- * of the candidate and of the next one released, and the last gap of the difference to the best candidate not selected.
+ * Accuracy of the gaps: with this confidence, every gap is within the half-width of the true difference between the
+ * scores of the candidate and of the next one released, and the last gap of the difference to the best candidate not
+ * selected.
  *
  * If the noise of all n candidates is within t, a difference of two scores, or to the largest of many, moves by at most
- * 2 t, and by one output unit more where the gap allows for a tie. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 / scale).
+ * 2 t, and by one output unit more where the gap allows for a tie. P(|Y| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1 /
+ * scale).
  *
- * The error of one gap is at most the sum of the two largest of all |Y|, and one output unit. A |Y| is at most an exponential
- * variable of the same scale and one output unit more, and the two largest of n such variables have the expected sum
- * scale (2 (1 + 1/2 + ... + 1/n) - 1): the bound of the expected absolute error of each gap.
+ * The error of one gap is at most the sum of the two largest of all |Y|, and one output unit. A |Y| is at most an
+ * exponential variable of the same scale and one output unit more, and the two largest of n such variables have the
+ * expected sum scale (2 (1 + 1/2 + ... + 1/n) - 1): the bound of the expected absolute error of each gap.
  *
  * @returns the half-width and the bound in score units.
  * @throws RangeError for a measurement without gaps, or a confidence outside (0, 1).

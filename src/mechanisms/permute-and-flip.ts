@@ -73,9 +73,9 @@ export function permuteAndFlipRho(
 }
 
 /**
- * Computes how far from the best candidate the chosen one can be. As report noisy max with exponential noise, a candidate
- * that is t + 1 worse than the best is ahead of it with a probability of exp(-exponent (t + 1)) / 2 at most. The half-width
- * is the smallest whole t for which this probability, over all n - 1 others, is at most 1 - confidence.
+ * Computes how far from the best candidate the chosen one can be. As report noisy max with exponential noise, a
+ * candidate that is t + 1 worse than the best is ahead of it with a probability of exp(-exponent (t + 1)) / 2 at most.
+ * The half-width is the smallest whole t for which this probability, over all n - 1 others, is at most 1 - confidence.
  *
  * @throws RangeError for a confidence outside (0, 1).
  */
@@ -117,7 +117,8 @@ export function permuteAndFlip(scores: readonly bigint[], exponent: Rational, so
 }
 
 /**
- * Probability of each candidate, to within rounding. For few candidates only: the time grows with the cube of their number.
+ * Probability of each candidate, to within rounding. For few candidates only: the time grows with the cube of their
+ * number.
  *
  * Before a candidate of success probability p, a set of k of the n - 1 others is visited with probability
  * 1 / (n C(n - 1, k)), and all of it fails. So P = p / n * (sum over k of the mean, over all sets of k others, of the

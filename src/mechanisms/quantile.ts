@@ -14,8 +14,8 @@ import {
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * A quantile of a numeric column over its declared grid, by the exponential mechanism: the probability of a grid point falls
- * exponentially with the distance of its rank from the target rank.
+ * A quantile of a numeric column over its declared grid, by the exponential mechanism: the probability of a grid point
+ * falls exponentially with the distance of its rank from the target rank.
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -25,11 +25,11 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
  *
- * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, because the losses have that bounded range, or the rho
- * of any mechanism of that epsilon, where that is less. All points between two neighbouring values have the same score, so
- * the work grows with the number of distinct values, not of grid points. Sources: McSherry and Talwar 2007, "Mechanism Design
- * via Differential Privacy"; Smith 2011, "Privacy-preserving Statistical Estimation with Optimal Convergence Rates",
- * section 3, for quantiles by intervals. Proof: docs/proofs/quantile.md.
+ * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, because the losses have that bounded range, or
+ * the rho of any mechanism of that epsilon, where that is less. All points between two neighbouring values have the
+ * same score, so the work grows with the number of distinct values, not of grid points. Sources: McSherry and Talwar
+ * 2007, "Mechanism Design via Differential Privacy"; Smith 2011, "Privacy-preserving Statistical Estimation with
+ * Optimal Convergence Rates", section 3, for quantiles by intervals. Proof: docs/proofs/quantile.md.
  */
 
 /**
@@ -190,9 +190,9 @@ export function quantileMass(measurement: QuantileMeasurement, values: ValueCoun
 }
 
 /**
- * Error bound for the rank of the point drawn. With at least this confidence, for a share p of n rows, at most
- * n p + halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. The same holds for a minimum
- * of rank r, with r in place of n p, and for a maximum, with above in place of below, if there are r rows.
+ * Error bound for the rank of the point drawn. With at least this confidence, for a share p of n rows, at most n p +
+ * halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. The same holds for a minimum of
+ * rank r, with r in place of n p, and for a maximum, with above in place of below, if there are r rows.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function quantileAccuracy(measurement: QuantileMeasurement, confidence: number): QuantileAccuracy {
@@ -202,10 +202,10 @@ export function quantileAccuracy(measurement: QuantileMeasurement, confidence: n
 }
 
 /**
- * Smallest rank for which the extreme quantile is reliable: with at least this confidence, the point drawn by
- * {@link minimumScore} of this rank has a row at or below it, and that of {@link maximumScore} one at or above it, if there
- * are as many rows as the rank. It depends on public facts only. (The distance of a point without such a row is the rank,
- * and the row of that rank lies at a point of distance 0.)
+ * Smallest rank for which the extreme quantile is reliable: with at least this confidence, the point drawn by {@link
+ * minimumScore} of this rank has a row at or below it, and that of {@link maximumScore} one at or above it, if there
+ * are as many rows as the rank. It depends on public facts only. (The distance of a point without such a row is the
+ * rank, and the row of that rank lies at a point of distance 0.)
  *
  * @param points the number of grid points, 1 to 2^53.
  * @param sensitivity that of the score, which does not depend on the rank.

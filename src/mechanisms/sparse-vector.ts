@@ -78,8 +78,8 @@ const SMALLEST_SCALE = 1n << 40n
 export const LEAST_SPARSE_VECTOR_EPSILON_NANO = 2n
 
 /**
- * Binds the sparse vector technique to a shape and an epsilon. The shares of the threshold and of the questions are in the
- * ratio 1 to (k positives)^(2/3), which minimises the variance of their difference (Lyu, Su, Li 2017, section 4).
+ * Binds the sparse vector technique to a shape and an epsilon. The shares of the threshold and of the questions are in
+ * the ratio 1 to (k positives)^(2/3), which minimises the variance of their difference (Lyu, Su, Li 2017, section 4).
  * @throws RangeError for no positives, a sensitivity of 0, or an epsilon below 2e-9.
  */
 export function calibrateSparseVector(
@@ -173,7 +173,8 @@ export function sparseVectorShares({
 }
 
 /**
- * Draws the noise of the threshold, in output units: once for each sequence. It is stored with the sequence and never shown.
+ * Draws the noise of the threshold, in output units: once for each sequence. It is stored with the sequence and never
+ * shown.
  * @throws whatever the source throws.
  */
 export function drawThresholdNoise(measurement: SparseVectorMeasurement, source: UniformSource): bigint {
@@ -260,9 +261,9 @@ export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, co
 
 /**
  * Number of output units that the difference of the two noises exceeds in magnitude with at most this probability. With
- * continuous Laplace noises of scales a <= b that is (b^2 exp(-t / b) - a^2 exp(-t / a)) / (b^2 - a^2) =
- * exp(-t / b) (1 + a t phi / (b (a + b))), phi = (1 - exp(-t u)) / (t u), u = 1 / a - 1 / b; each discrete noise is within
- * one unit of a continuous one (docs/proofs/sparse-vector.md).
+ * continuous Laplace noises of scales a <= b that is (b^2 exp(-t / b) - a^2 exp(-t / a)) / (b^2 - a^2) = exp(-t / b) (1
+ * + a t phi / (b (a + b))), phi = (1 - exp(-t u)) / (t u), u = 1 / a - 1 / b; each discrete noise is within one unit of
+ * a continuous one (docs/proofs/sparse-vector.md).
  */
 function differenceQuantile(measurement: SparseVectorMeasurement, probability: number): number {
   const [a, b] = scales(measurement)

@@ -1,23 +1,23 @@
 /**
- * The closed language between planner and engines: what to compute, in exact integers. Identifiers come from the
- * catalog; values are only ever bound as parameters. Numbers are grid indexes, categories are indexes into the
- * declared list, so every dialect prints the same meaning.
+ * Aggregate in the closed language between planner and engines, in exact integers. Identifiers come from the catalog, and
+ * values are bound as parameters. Numbers are grid indexes and categories are indexes into the declared list, so every
+ * dialect prints the same meaning.
  */
 export interface Aggregate {
   readonly where?: Predicate
   /** Cells are the cross product of the keys' domains in row-major order (last key fastest); no keys: one cell. */
   readonly groupBy: readonly GroupKey[]
   readonly statistics: readonly Statistic[]
-  /** How rows are bounded to privacy units before they are counted. One row each for now. */
+  /** How the rows of each privacy unit are bounded before they are counted. */
   readonly bounding: { readonly kind: 'one-row-each' }
 }
 
 /**
- * One integer per cell.
- * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those it holds for.
+ * Statistic with one integer per cell.
+ * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
  * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL.
  * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows.
- * `count-distinct`: in how many cells of a declared domain of its own there is a row.
+ * `count-distinct`: the number of cells of a declared domain of its own that have a row.
  */
 export type Statistic =
   | { readonly kind: 'count'; readonly column?: string; readonly where?: Predicate }
@@ -31,8 +31,8 @@ export type Statistic =
   | { readonly kind: 'count-distinct'; readonly of: GroupKey }
 
 /**
- * How often each value of one column occurs, for what is chosen among values instead of declared cells. Rows where the
- * column is NULL are left out.
+ * Counts of each value of one column, for mechanisms that choose among values instead of declared cells. Rows where the
+ * column is NULL are excluded.
  */
 export interface ValueCounting {
   readonly where?: Predicate
@@ -40,12 +40,12 @@ export interface ValueCounting {
   readonly bounding: Aggregate['bounding']
 }
 
-/** Beyond this an index has no place in a sum of squares: its square times any number of rows must fit 128 bits. */
+/** Largest index in a sum of squares: its square times any number of rows must fit 128 bits. */
 export const LARGEST_SQUARED_INDEX = 2n ** 45n
 
 /**
- * How a row falls into a declared domain. A row outside every bin is in no cell. `nullCell`: a last cell holds the
- * rows where the column is NULL (without it they are in no cell).
+ * Assignment of rows to the cells of a declared domain. A row outside every bin is in no cell. `nullCell`: the last cell
+ * holds the rows where the column is NULL, which are otherwise in no cell.
  */
 export type GroupKey =
   | { readonly kind: 'category'; readonly column: string; readonly size: number; readonly nullCell: boolean }
@@ -58,10 +58,10 @@ export type GroupKey =
       readonly edges: readonly bigint[]
       readonly nullCell: boolean
     }
-  /** The rows a predicate does not hold for, then those it holds for. */
+  /** The rows that do not satisfy a predicate, then those that do. */
   | { readonly kind: 'predicate'; readonly predicate: Predicate }
 
-/** The number of cells one key spans. */
+/** Number of cells of one key. */
 export function groupKeySize(key: GroupKey): number {
   switch (key.kind) {
     case 'category':
@@ -75,17 +75,17 @@ export function groupKeySize(key: GroupKey): number {
   }
 }
 
-/** The number of cells an aggregate has. */
+/** Number of cells of an aggregate. */
 export function cellCount({ groupBy }: Aggregate): number {
   return groupBy.reduce((product, key) => product * groupKeySize(key), 1)
 }
 
-/** Two-valued: a comparison with NULL is false, and its negation true. */
+/** Predicate in two-valued logic: a comparison with NULL is false, and its negation is true. */
 export type Predicate =
   | { readonly kind: 'and' | 'or'; readonly predicates: readonly Predicate[] }
   | { readonly kind: 'not'; readonly predicate: Predicate }
   | { readonly kind: 'is-null'; readonly column: string }
-  /** Both ends included; an absent end is open; lower > upper is empty. */
+  /** Both ends are included; an absent end is open; no row satisfies lower > upper. */
   | {
       readonly kind: 'index-between'
       readonly column: string

@@ -17,25 +17,25 @@ import { mostValues, type Plan, rowsThatCount } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
 import { disjointQueriesMoved } from './stability.ts'
 
-/** Several queries that are charged at once. */
+/** Plan of several queries that are charged at once. */
 export interface BatchPlan {
   readonly plans: readonly Plan[]
-  /** Each plan, by its place, is in one group; of any two plans in a group no row counts in both. */
+  /** Places of the plans in each group. Every plan is in one group, and no row counts in two plans of a group. */
   readonly groups: readonly (readonly number[])[]
-  /** What all together cost. */
+  /** Price of all together. */
   readonly price: Amount
-  /** What they would cost one by one; never less. */
+  /** Sum of the prices one by one; never less. */
   readonly sumOfPrices: Amount
 }
 
 /**
- * Price queries that are answered together, none depending on another's answer, each with noise of its own. Between
- * neighbours all queries of a group but {@link disjointQueriesMoved} have the same law, so a group costs what the dearest of
- * them do, and the groups' prices add up. Parallel composition: McSherry 2009, "Privacy Integrated Queries", theorem 4;
- * for replaced rows and for rho: docs/proofs/parallel-composition.md.
+ * Prices queries that are answered together, none depending on another's answer, each with its own noise. Between
+ * neighbours at most {@link disjointQueriesMoved} queries of a group have different distributions, so a group costs as
+ * much as that many of its most expensive queries, and the groups' prices add up. Parallel composition: McSherry 2009,
+ * "Privacy Integrated Queries", theorem 4; for replaced rows and for rho: docs/proofs/parallel-composition.md.
  *
  * @param plans all of one dataset
- * @throws RangeError where they are not.
+ * @throws RangeError if they are not.
  */
 export function planBatch(plans: readonly Plan[], accounting: Accounting): BatchPlan {
   const prices = plans.map((plan) => priceOf(plan, accounting))
@@ -63,8 +63,8 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
 }
 
 /**
- * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is not
- * known beforehand, and each selection of keys gets an equal part of the values.
+ * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is
+ * not known beforehand, and each selection of keys gets an equal part of the values.
  * @throws Refusal naming the field below `queries` that breaks a rule.
  */
 export function planQueries(queries: readonly Query[], dataset: Dataset, limits: PlanLimits): BatchPlan {
@@ -99,9 +99,9 @@ export function batchReport({ groups, sumOfPrices }: BatchPlan) {
 type Disjoint = (one: number, other: number) => boolean
 
 /**
- * Orders in which to look for groups: the dearest first, so that what joins them costs least, then as the queries were
- * asked, or those first that the fewest others go with. No order suits every batch, and the best grouping of all is as
- * hard to find as a colouring of a graph.
+ * Orders in which to form groups: the most expensive first, so that joining queries add least, then in the order of the
+ * request, or those with the fewest disjoint partners first. No order is best for every batch, and the best grouping is
+ * as hard to find as a colouring of a graph.
  */
 function ordersOf(prices: readonly Amount[], disjoint: Disjoint): readonly (readonly number[])[] {
   const places = [...prices.keys()]
@@ -114,7 +114,7 @@ function ordersOf(prices: readonly Amount[], disjoint: Disjoint): readonly (read
   ]
 }
 
-/** Puts each query into the group whose price that raises least, or into one of its own where it goes with none. */
+/** Puts each query into the group whose price it raises least, or into a new one if it overlaps with every group. */
 function groupInOrder(
   order: readonly number[],
   disjoint: Disjoint,
@@ -142,7 +142,7 @@ function total(amounts: readonly Amount[], accounting: Accounting): Amount {
   return amounts.reduce(addAmounts, noAmount(accounting))
 }
 
-/** The sum of the so many largest, in each unit by itself: the largest epsilon need not come with the largest delta. */
+/** Sum of the `count` largest, for each unit separately: the largest epsilon need not come with the largest delta. */
 function sumOfLargest(amounts: readonly Amount[], count: number, accounting: Accounting): Amount {
   const sumAt = (unit: number): bigint =>
     amounts
@@ -164,7 +164,7 @@ function sumOfLargest(amounts: readonly Amount[], count: number, accounting: Acc
   }
 }
 
-/** By epsilon, then by delta; or by rho. */
+/** Compares by epsilon, then by delta; or by rho. */
 function compareAmounts(a: Amount, b: Amount): number {
   const others = unitsOf(b)
   for (const [unit, units] of unitsOf(a).entries()) {

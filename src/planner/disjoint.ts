@@ -2,16 +2,16 @@ import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
 import type { Predicate } from './aggregate.ts'
 
 /**
- * Whether no row that the dataset can hold satisfies both predicates; without a predicate every row does. `true` is
- * proved (docs/proofs/parallel-composition.md), `false` may only mean that no proof was found.
+ * Returns true if no row that the dataset can hold satisfies both predicates; `undefined` is satisfied by every row.
+ * `true` is proved (docs/proofs/parallel-composition.md); `false` may only mean that no proof was found.
  */
 export function areDisjoint(a: Predicate | undefined, b: Predicate | undefined, dataset: Dataset): boolean {
   return disjointness([a, b], dataset)(0, 1)
 }
 
 /**
- * For any two of several predicates, by their places, what {@link areDisjoint} says. What finding out may cost is
- * bounded for all of them together, in steps and not in time, so that one request always has one price.
+ * Computes {@link areDisjoint} for every two of several predicates, by their places. The work is bounded for all of them
+ * together, in steps and not in time, so that the same request always has the same price.
  */
 export function disjointness(
   predicates: readonly (Predicate | undefined)[],
@@ -28,20 +28,20 @@ export function disjointness(
 }
 
 /**
- * Where a predicate can hold, or more: a union of boxes. A box says for some columns which of their values are in it,
- * never none; every other column may have any value.
+ * A superset of the rows for which a predicate holds: a union of boxes. A box restricts some columns to some of their
+ * values, at least one; every other column may have any value.
  */
 type Region = readonly Box[]
 type Box = ReadonlyMap<string, Values>
 
 /** Values that one column can have. */
 interface Values {
-  /** Whether NULL is among them. */
+  /** True if NULL is among them. */
   readonly missing: boolean
   readonly present: Integers | Texts
 }
 
-/** Grid indexes, places in the list of categories, or 0 and 1 for false and true. */
+/** Grid indexes, indexes into the list of categories, or 0 and 1 for false and true. */
 interface Integers {
   readonly kind: 'integers'
   /** Both ends included; increasing, with a gap between any two. */
@@ -49,39 +49,39 @@ interface Integers {
 }
 type Interval = readonly [lowest: bigint, highest: bigint]
 
-/** The texts listed, or all others, of which there always are some. */
+/** The listed texts, or all others, of which there are always some. */
 interface Texts {
   readonly kind: 'texts'
   readonly allBut: boolean
   readonly listed: ReadonlySet<string>
 }
 
-/** A search for proofs, and how much longer it may be. */
+/** State of a search for proofs. */
 interface Search {
   readonly dataset: Dataset
-  /** A step is a column, an interval or a text looked at. */
+  /** Steps that remain. A step examines a column, an interval or a text. */
   stepsLeft: number
 }
 
 type Combination = Extract<Predicate, { kind: 'and' | 'or' | 'not' }>
 type Comparison = Exclude<Predicate, Combination>
 
-/** A region of more boxes is replaced by a larger one of fewer. */
+/** Largest number of boxes of a region. A region with more is replaced by a superset with fewer. */
 const MOST_BOXES = 64
-/** About a fifth of a second. */
+/** Largest number of steps of one search: about a fifth of a second. */
 const MOST_STEPS = 4_000_000
 
 const EVERYWHERE: Region = [new Map()]
 const NO_INTEGERS: Integers = { kind: 'integers', intervals: [] }
 const NO_TEXTS: Texts = { kind: 'texts', allBut: false, listed: new Set() }
 
-/** At least the rows for which a predicate holds, or for which it does not. */
+/** A superset of the rows for which a predicate holds, or for which it does not hold. */
 function regionOf(predicate: Predicate, holds: boolean, search: Search): Region {
   switch (predicate.kind) {
     case 'and':
     case 'or': {
       const regions = predicate.predicates.map((operand) => regionOf(operand, holds, search))
-      // Negated, one becomes the other (De Morgan); predicates are two-valued, so that this is true of NULL too.
+      // Negation turns one into the other (De Morgan). Predicates are two-valued, so this holds for NULL as well.
       return (predicate.kind === 'and') === holds ? intersection(regions, search) : union(regions, search)
     }
     case 'not':
@@ -104,7 +104,7 @@ function boxOf(column: string, values: Values): Region {
   return isEmpty(values) ? [] : [new Map([[column, values]])]
 }
 
-/** The values for which a comparison holds; `undefined` where that is not known for certain. */
+/** Values for which a comparison holds; `undefined` if they are not known for certain. */
 function valuesOf(comparison: Comparison, column: Column): Values | undefined {
   if (comparison.kind === 'is-null')
     return { missing: column.nullable, present: column.type === 'string' ? NO_TEXTS : NO_INTEGERS }
@@ -118,7 +118,7 @@ function presentOf(
 ): Values['present'] | undefined {
   if (column.type === 'string') {
     if (comparison.kind !== 'string-in') return undefined
-    // On the way to an engine half a surrogate pair becomes U+FFFD, and with it the same as other such texts.
+    // An engine receives a lone surrogate as U+FFFD, which makes different texts equal.
     if (!comparison.values.every((text) => text.isWellFormed())) return undefined
     return { kind: 'texts', allBut: false, listed: new Set(comparison.values) }
   }
@@ -145,7 +145,7 @@ function presentOf(
   }
 }
 
-/** The least and the largest that ingestion stores. */
+/** Smallest and largest value that ingestion stores. */
 function domainOf(column: Exclude<Column, { type: 'string' }>): Interval {
   switch (column.type) {
     case 'integer':
@@ -189,11 +189,11 @@ function isEmpty({ missing, present }: Values): boolean {
 }
 
 /*
- * Everything below may return more than its name says, never less.
+ * Every function below may return a superset of its exact result, never less.
  */
 
 function intersection(regions: readonly Region[], search: Search): Region {
-  // The fewest boxes first: what they leave out need not be multiplied.
+  // The fewest boxes first, because the boxes that they exclude are then not multiplied.
   const ordered = regions.toSorted((a, b) => a.length - b.length)
   return ordered.reduce((whole, next) => product(whole, next, search), EVERYWHERE)
 }
@@ -212,7 +212,7 @@ function product(region: Region, next: Region, search: Search): Region {
 
 function union(regions: readonly Region[], search: Search): Region {
   const boxes: Box[] = []
-  // Boxes of one and the same column are one box.
+  // Boxes that restrict the same single column become one box.
   const single = new Map<string, Values>()
   for (const box of regions.flat()) {
     const [only, ...others] = box
@@ -229,10 +229,10 @@ function union(regions: readonly Region[], search: Search): Region {
   return all.length > MOST_BOXES ? [hull(all, search)] : all
 }
 
-/** The smallest box around a region. */
+/** Smallest box around a region. */
 function hull(region: Region, search: Search): Box {
   const [first, ...boxes] = region
-  if (first === undefined) throw new RangeError('no box is small enough for no rows')
+  if (first === undefined) throw new RangeError('an empty region has no smallest box')
   const around = new Map(first)
   for (const box of boxes) {
     for (const [column, values] of around) {
@@ -265,13 +265,13 @@ function commonBox(a: Box, b: Box, search: Search): Box | undefined {
   return shared
 }
 
-/** The values that are among both. */
+/** Values in both. */
 function overlap(a: Values, b: Values, search: Search): Values {
   takeSteps(a, b, search)
   return { missing: a.missing && b.missing, present: presentInBoth(a.present, b.present) }
 }
 
-/** The values that are among either. */
+/** Values in either. */
 function either(a: Values, b: Values, search: Search): Values {
   takeSteps(a, b, search)
   return { missing: a.missing || b.missing, present: presentInEither(a.present, b.present) }
@@ -302,7 +302,7 @@ function presentInEither(a: Values['present'], b: Values['present']): Values['pr
   return neither.kind === 'texts' ? { ...neither, allBut: !neither.allBut } : neither
 }
 
-/** Intervals in increasing order, with those joined that overlap or follow on each other. */
+/** Intervals in increasing order, with overlapping and adjacent ones joined. */
 function joined(intervals: readonly Interval[]): readonly Interval[] {
   const apart: Interval[] = []
   for (const [start, end] of intervals.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) {
@@ -313,7 +313,7 @@ function joined(intervals: readonly Interval[]): readonly Interval[] {
   return apart
 }
 
-/** What two lists of intervals have in common. */
+/** Intersection of two lists of intervals. */
 function common(a: readonly Interval[], b: readonly Interval[]): readonly Interval[] {
   const shared: Interval[] = []
   let [here, there] = [0, 0]

@@ -6,10 +6,10 @@ import { refuseField } from '../privacy/refusal.ts'
 import type { GroupKey } from './aggregate.ts'
 import { indexAtLeast, isNumeric, requireColumn } from './predicate.ts'
 
-/** One value of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
+/** One cell of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
 export type CellLabel = string | boolean | null | { readonly lower: number; readonly upper: number }
 
-/** A grouping column: how rows fall into its cells, and what the cells are called, in the same order. */
+/** A grouping column: its cells, and their labels in the same order. */
 export interface Grouping {
   readonly column: string
   readonly key: GroupKey
@@ -17,9 +17,9 @@ export interface Grouping {
 }
 
 /**
- * The declared domain of a grouping column; a nullable column has a last cell for NULL.
- * @throws Refusal `query-does-not-fit` for a column without a declared domain, or edges that are not increasing
- * within its bounds.
+ * Plans a grouping column over its declared domain. The last cell of a nullable column is for NULL.
+ * @throws Refusal `query-does-not-fit` for a column without a declared domain, or edges that are not increasing within its
+ * bounds.
  */
 export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: string): Grouping {
   const binned = typeof grouping !== 'string'
@@ -30,7 +30,7 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
   )
   const refuse = (rule: string) => refuseField('query-does-not-fit', field, rule)
   if (binned && !isNumeric(column))
-    throw refuse(`only a numeric column is cut at edges; ${column.name} is not`)
+    throw refuse(`edges are for numeric columns; ${column.name} is not numeric`)
   const nullCell = column.nullable
   const withNull = (labels: readonly CellLabel[]) => (nullCell ? [...labels, null] : labels)
   switch (column.type) {
@@ -59,11 +59,11 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
       }
     }
     case 'string':
-      throw refuse(`${column.name} is free text: its values are not declared, so it cannot be grouped by`)
+      throw refuse(`${column.name} is free text: its values are not declared, so queries cannot group by it`)
   }
 }
 
-/** The keys of a table's cells, in their order: the last grouping's labels change fastest. */
+/** Keys of a table's cells, in their order: the last grouping's labels change fastest. */
 export function cellKeys(groupings: readonly Grouping[]): readonly Readonly<Record<string, CellLabel>>[] {
   return groupings.reduce<readonly Record<string, CellLabel>[]>(
     (keys, { column, labels }) => keys.flatMap((key) => labels.map((label) => ({ ...key, [column]: label }))),
@@ -86,7 +86,7 @@ function planEdges(edges: readonly number[], column: NumericColumn, field: strin
         `must lie within the bounds of ${column.name}, ${bounds}`,
       )
     }
-    // The last bin holds its upper edge, so that the greatest value of all has a bin.
+    // The last bin includes its upper edge, so that the largest value has a bin.
     const last = position === edges.length - 1
     return last ? divideRoundingDown(nano, column.stepNano) + 1n : indexAtLeast(column, nano)
   })

@@ -29,9 +29,9 @@ export interface PlanFacts {
 /** What the planner knows about one kind of plan. Everything follows from the plan, or from its release. */
 export interface PlanKind<Plan extends PlanFacts, Release> {
   /**
-   * Predicate that a row must satisfy to have any part in the release; `undefined` where every row has. Statistics, cells,
-   * candidates, ranks and keys are counted among these rows only. A public number of rows that a plan relies on is the
-   * same for neighbours.
+   * Predicate that a row must satisfy to have any part in the release; `undefined` where every row has. Statistics,
+   * cells, candidates, ranks and keys are counted among these rows only. A public number of rows that a plan relies on
+   * is the same for neighbours.
    */
   readonly rowsThatCount: (plan: Plan) => Predicate | undefined
   /** Largest number of values in an answer, as the limit on a batch counts them; 0 for selections of a few. */

@@ -15,7 +15,7 @@ type Literal = number | string | boolean
 type Comparison = Extract<QueryPredicate, { value: unknown }>
 
 /**
- * The rows that a query counts, as every aggregate states them.
+ * Plans which rows a query counts, in the form that every aggregate takes.
  * @throws Refusal as {@link planPredicate}.
  */
 export function planRows(
@@ -29,12 +29,12 @@ export function planRows(
 }
 
 /**
- * A query's predicate in the language of aggregates: numbers become grid indexes, categories become indexes into the
- * declared list, and a column is always one of the dataset's own.
+ * Translates a query's predicate into the language of aggregates: numbers become grid indexes, categories become indexes
+ * into the declared list, and every column is one of the dataset's own.
  *
- * @param field where the predicate stands in the request, for refusals
- * @throws Refusal `query-does-not-fit` for an unknown column or category, a value of another type than the column's,
- * or an operator the column's type does not have.
+ * @param field path of the predicate in the request, for refusals
+ * @throws Refusal `query-does-not-fit` for an unknown column or category, a value whose type is not the column's, or an
+ * operator that the column's type does not support.
  */
 export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field: string): Predicate {
   switch (predicate.op) {
@@ -76,8 +76,8 @@ export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field
 }
 
 /**
- * The dataset's column of that name.
- * @throws Refusal `query-does-not-fit` naming `field` and the columns there are.
+ * Finds a column of the dataset by name.
+ * @throws Refusal `query-does-not-fit` naming `field` and the existing columns.
  */
 export function requireColumn(dataset: Dataset, name: string, field: string): Column {
   const column = columnNamed(dataset, name)
@@ -86,7 +86,7 @@ export function requireColumn(dataset: Dataset, name: string, field: string): Co
   throw refuseField('query-does-not-fit', field, `the dataset has no column "${name}"; it has ${names}`)
 }
 
-/** Whether a column holds numbers on a grid. */
+/** True for a column of numbers on a grid. */
 export function isNumeric(column: Column): column is NumericColumn {
   return column.type === 'integer' || column.type === 'number'
 }
@@ -97,7 +97,7 @@ function planComparison(comparison: Comparison, column: Column, field: string): 
     case '=':
       return equals()
     case '!=':
-      // "Different from" says that there is a value: a row without one is not counted.
+      // "Different from" implies a value: rows without one are not counted.
       return {
         kind: 'and',
         predicates: [
@@ -210,7 +210,7 @@ function categoryIndex(column: CategoryColumn, category: string, field: string):
   throw refuseField('query-does-not-fit', field, `"${category}" is not a declared category of ${column.name}`)
 }
 
-/** The least index whose value is at least this. */
+/** Smallest index whose value is at least this. */
 export function indexAtLeast(column: NumericColumn, nano: bigint): bigint {
   return withinReach(column, divideRoundingUp(nano, column.stepNano))
 }
@@ -219,7 +219,7 @@ function indexAtMost(column: NumericColumn, nano: bigint): bigint {
   return withinReach(column, divideRoundingDown(nano, column.stepNano))
 }
 
-/** One step beyond the bounds means the same as any number of steps, and always fits the engine's integers. */
+/** Clamps an index to one step beyond the bounds, which selects the same rows and always fits the engine's integers. */
 function withinReach(column: NumericColumn, index: bigint): bigint {
   if (index < column.lowerIndex) return column.lowerIndex - 1n
   return index > column.upperIndex ? column.upperIndex + 1n : index

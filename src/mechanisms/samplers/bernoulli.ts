@@ -1,8 +1,8 @@
 import type { UniformSource } from './uniform-source.ts'
 
 /*
- * Coins that succeed with an exponential probability, exactly, from uniform integers alone: algorithm 1 of Canonne, Kamath, Steinke
- * 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), for x in [0, 1].
+ * Coins that succeed with an exponential probability, exactly, from uniform integers alone: algorithm 1 of Canonne,
+ * Kamath, Steinke 2020, "The Discrete Gaussian for Differential Privacy" (arXiv 2004.00010), for x in [0, 1].
  *
  * Flip, for k = 1, 2, 3, ..., a coin of probability x / k until one fails, and answer whether that k is odd. P(the first
  * k succeed) = x^k / k!, so P(odd) = 1 - x + x^2 / 2! - x^3 / 3! + ... = exp(-x).
@@ -33,8 +33,8 @@ function firstFailureIsOdd(
 }
 
 /**
- * Returns true with probability exp(-1), exactly. One draw stands for the first five coins, whose outcomes are 5! = 120 equally
- * likely cases: in 1 all succeed, in 40 + 4 the first to fail is the third or the fifth.
+ * Returns true with probability exp(-1), exactly. One draw stands for the first five coins, whose outcomes are 5! = 120
+ * equally likely cases: in 1 all succeed, in 40 + 4 the first to fail is the third or the fifth.
  */
 export function bernoulliExpOfOne(source: UniformSource): boolean {
   const cases = source.below(120)
@@ -42,8 +42,9 @@ export function bernoulliExpOfOne(source: UniformSource): boolean {
 }
 
 /**
- * Returns true with probability exp(-1/2), exactly. One draw stands for the first five coins, whose outcomes are 2^5 * 5! = 3840
- * equally likely cases: in 1 all succeed, in 1920 + 400 + 9 the first to fail is the first, the third or the fifth.
+ * Returns true with probability exp(-1/2), exactly. One draw stands for the first five coins, whose outcomes are 2^5 *
+ * 5! = 3840 equally likely cases: in 1 all succeed, in 1920 + 400 + 9 the first to fail is the first, the third or the
+ * fifth.
  */
 export function bernoulliExpOfHalf(source: UniformSource): boolean {
   const cases = source.below(3840)

@@ -37,8 +37,8 @@ export function discreteGaussianSampler(sigma: bigint, source: UniformSource): (
  *
  *   exp(-x^2 / (2 sigma^2)) = exp(-1/2)^v * exp(-1/2)^(v (v - 1)) * exp(-u / sigma)^v * exp(-(u / sigma)^2 / 2)
  *
- * v is proposed by counting successes of the first factor, and u uniformly. Each other factor is a coin that must succeed.
- * The sign is a fair coin; a negative zero is rejected, because zero must count once.
+ * v is proposed by counting successes of the first factor, and u uniformly. Each other factor is a coin that must
+ * succeed. The sign is a fair coin; a negative zero is rejected, because zero must count once.
  */
 export function gaussianAttemptInDoubles(sigma: number, source: UniformSource): bigint | undefined {
   let v = 0

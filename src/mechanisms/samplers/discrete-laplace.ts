@@ -3,7 +3,8 @@ import { bernoulliExp, bernoulliExpBig, bernoulliExpOfOne } from './bernoulli.ts
 import { type UniformSource, untilAccepted } from './uniform-source.ts'
 
 /*
- * The discrete Laplace distribution on the integers, also called two-sided geometric: P(y) proportional to exp(-|y| / scale).
+ * The discrete Laplace distribution on the integers, also called two-sided geometric: P(y) proportional to exp(-|y| /
+ * scale).
  *
  * The sampler is algorithm 2 of Canonne, Kamath, Steinke 2020 (arXiv 2004.00010). With scale = t / s it draws x >= 0
  * with P(x) proportional to exp(-x / t), as x = u + t * v: u in [0, t) by rejection with acceptance exp(-u / t), and v

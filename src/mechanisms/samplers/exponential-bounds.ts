@@ -38,8 +38,8 @@ export function exponentialBounds(exponent: Rational, bits: number): Bounds {
 }
 
 /**
- * Computes bounds of exp(-y), in units of 2^-precision, for every y below 1/16 whose floor is `x`. The terms of the series
- * fall and alternate in sign, so the remainder is less than the first omitted term, which is less than one unit.
+ * Computes bounds of exp(-y), in units of 2^-precision, for every y below 1/16 whose floor is `x`. The terms of the
+ * series fall and alternate in sign, so the remainder is less than the first omitted term, which is less than one unit.
  */
 function seriesBounds(x: bigint, precision: bigint): Bounds {
   const one = 1n << precision
