@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { answer as answerSchema } from '../schemas/answer.ts'
@@ -68,22 +68,37 @@ test('every query on the page of queries can be planned on the demo dataset with
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
 })
 
+/** The anchor that GitHub gives a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
 test('every link between pages has a target', () => {
   const pages = [
     'README.md',
     'CHANGELOG.md',
     'CONTRIBUTING.md',
     'SECURITY.md',
+    'bench/README.md',
+    'examples/README.md',
+    'test/README.md',
     ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`),
   ]
-  expect(pages.length).toBeGreaterThan(8)
+  expect(pages.length).toBeGreaterThan(40)
   for (const name of pages) {
-    for (const [, target = ''] of page(name).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
-      const file = path.join(root, path.dirname(name), target)
-      expect(() => readdirSync(path.dirname(file)), `${name} -> ${target}`).not.toThrow()
-      expect([...readdirSync(path.dirname(file)), '.'], `${name} -> ${target}`).toContain(path.basename(file))
+    for (const [, target = '', anchor] of page(name).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+      const file = path.join(root, path.dirname(name), target === '' ? path.basename(name) : target)
+      expect(existsSync(file), `${name} -> ${target}`).toBe(true)
+      if (anchor === undefined) continue
+      const anchors = [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+        anchorOf(heading),
+      )
+      expect(anchors, `${name} -> ${target}#${anchor}`).toContain(anchor)
     }
   }
 })
