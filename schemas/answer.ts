@@ -8,7 +8,7 @@ export const kind = z.enum(QUERY_KINDS)
 
 export const cellLabel = z
   .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: z.number(), upper: z.number() })])
-  .describe('A category, true or false, a bin, or null for the rows without a value.')
+  .describe('Category, boolean, bin, or null for the rows without a value.')
 
 export const cellKey = z.record(z.string(), cellLabel)
 
@@ -36,34 +36,39 @@ export const result = z
         .array(
           z.strictObject({
             candidate: cellLabel,
-            gap: z.number().optional().describe('How many rows it is ahead of the next, noisy.'),
+            gap: z
+              .number()
+              .optional()
+              .describe('Noisy number of rows by which the candidate exceeds the next one.'),
           }),
         )
         .readonly()
-        .describe('Best first.'),
+        .describe('Selected candidates, best first.'),
     }),
     z.strictObject({
       percentiles: z.array(z.strictObject({ p: z.number(), value: z.number() })).readonly(),
     }),
     z.strictObject({
       keys: z.array(z.strictObject({ key: z.string(), count: z.number().optional() })).readonly(),
-      truncated: z.boolean().describe('Whether there were more than an answer holds.'),
+      truncated: z.boolean().describe('True if there were more keys than an answer may contain.'),
     }),
   ])
   .meta({
     id: 'Result',
     description:
-      'A noisy value; the noisy cells or groups of the declared domain; the candidates, percentiles or keys selected.',
+      'A noisy value; noisy cells or groups of the declared domain; or selected candidates, percentiles or keys.',
   })
 
 const statisticNoise = {
   scale: z
     .number()
-    .describe('The scale b of geometric and Laplace noise; the standard deviation of Gaussian noise.'),
+    .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
   sensitivity: z
     .number()
-    .describe('How far one person moves the statistic: in L1 for geometric and Laplace, in L2 for Gaussian.'),
-  granularity: z.number().describe('Noisy values are multiples of it.'),
+    .describe(
+      'Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise.',
+    ),
+  granularity: z.number().describe('Noisy values are multiples of this number.'),
 }
 
 const neighbours = z.enum(['add-remove', 'change-one'])
@@ -74,13 +79,13 @@ const additive = {
   neighbours,
 }
 
-const share = z.number().describe('Its share of the price.')
+const share = z.number().describe('Share of the epsilon.')
 
 const statisticName = {
   statistic: z
     .string()
     .describe(
-      'count, sum, sum about the middle, sum of squares about the middle, or count of distinct values.',
+      'One of: count, sum, sum about the middle, sum of squares about the middle, count of distinct values.',
     ),
   column: z.string().optional(),
 }
@@ -100,10 +105,12 @@ export const noise = z
       noise: z.enum(['laplace', 'exponential', 'gumbel']),
       monotonic: z
         .boolean()
-        .describe('Whether a row added raises every count or none: then half the noise does.'),
-      scale: z.number().describe('Of the noise of each count, in rows.'),
+        .describe(
+          'True if an added row changes all counts in the same direction. Half the noise is then enough.',
+        ),
+      scale: z.number().describe('Scale of the noise of each count, in rows.'),
       sensitivity: z.number(),
-      granularity: z.number().optional().describe('Gaps are multiples of it.'),
+      granularity: z.number().optional().describe('Gaps are multiples of this number.'),
     }),
     z.strictObject({
       mechanism: z.literal('exponential'),
@@ -115,11 +122,15 @@ export const noise = z
             rank: z
               .number()
               .optional()
-              .describe('Of a minimum or maximum: it aims at the value that so many rows lie at or beyond.'),
+              .describe(
+                'Only for minimum and maximum: the answer targets the value of this rank from the end.',
+              ),
             scale: z
               .number()
-              .describe('A grid point whose score is lower by this is e times less likely to be chosen.'),
-            sensitivity: z.number().describe('How far one person moves a score.'),
+              .describe(
+                'A grid point whose score is lower by this amount is e times less likely to be chosen.',
+              ),
+            sensitivity: z.number().describe('Largest change of a score by one person.'),
             epsilon: share,
           }),
         )
@@ -129,15 +140,16 @@ export const noise = z
       mechanism: z.literal('thresholded-geometric'),
       neighbours,
       scale: z.number(),
-      threshold: z.number().describe('A key appears where its noisy count reaches it.'),
+      threshold: z.number().describe('A key appears if its noisy count reaches the threshold.'),
     }),
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
   ])
   .meta({
     id: 'Noise',
     description:
-      'How the answer was made noisy. Where several sums and counts were needed, each has a share of the price (with gaussian they are one vector): a ' +
-      'mean over a private number of rows needs a sum about the middle of the range and a count.',
+      'Mechanism and noise of the answer. If the answer needs several sums and counts, the epsilon is divided among them; ' +
+      'the Gaussian mechanism measures them as one vector. A mean over a private number of rows needs a sum about the ' +
+      'middle of the range and a count.',
   })
 
 const errorReport = z.strictObject({
@@ -145,8 +157,8 @@ const errorReport = z.strictObject({
   expectedAbsoluteError: z
     .number()
     .describe(
-      'The mean size of the noise, before post-processing; where a value is made from several noisy parts, a bound of ' +
-        'it to first order.',
+      'Mean absolute value of the noise before post-processing. For a value computed from several noisy parts, a ' +
+        'first-order bound.',
     ),
 })
 
@@ -163,9 +175,10 @@ export const accuracy = z
       .literal('rows')
       .optional()
       .describe(
-        'Of a selection: the count of the one chosen is within the half-width of the best. Of a quantile: its rank ' +
-          'is within the half-width of the rank asked for. Of keys with counts: the noise of a count is at most that, ' +
-          'before it is known whether the key is kept.',
+        'Present if the half-width is a number of rows and not in the unit of the value. Selection: the count of the ' +
+          'chosen candidate is within the half-width of the best count. Quantile: the rank of the value is within the ' +
+          'half-width of the requested rank. Keys with counts: the noise of a count is at most the half-width, before keys ' +
+          'are selected.',
       ),
     estimates: z
       .record(z.string(), z.strictObject(nullableError))
@@ -176,36 +189,38 @@ export const accuracy = z
       .readonly()
       .optional()
       .describe(
-        'Of the noisy sums and counts that the answer is made from; these half-widths hold together.',
+        'Accuracy of the noisy sums and counts from which the answer is computed. These half-widths hold jointly.',
       ),
     gapHalfWidth: z
       .number()
       .optional()
       .describe(
-        'Of a selection with gaps: each is within this of the true difference to the next one (the last, to the best ' +
-          'that was not selected), all of them together.',
+        'Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate ' +
+          '(for the last one, to the best candidate that was not selected). Holds jointly for all gaps.',
       ),
     rowsToAppear: z
       .number()
       .optional()
-      .describe('Of a selection of keys: a key that so many rows have appears, with the stated confidence.'),
+      .describe(
+        'Only for a selection of keys: a key with this number of rows appears, with the stated confidence.',
+      ),
   })
   .meta({
     id: 'Accuracy',
     description:
-      'How far off each value can be, computed without data. Null where it depends on a private number of rows that ' +
-      'is not supposed, or differs from value to value.',
+      'Accuracy of each value, computed without data. Null if it depends on a private number of rows that was not ' +
+      'supposed, or differs between values.',
   })
 
 const shared = z
   .literal(true)
   .optional()
-  .describe('Another analyst had paid for the question: your allotment is charged, the dataset is not again.')
+  .describe('Present if another analyst had already paid for this answer. Only your allotment is charged.')
 
-/** What a paid query gives, and GET /v1/releases/{id} gives again. */
+/** Response to a query, also of GET /v1/releases/{id}. */
 export const answer = z
   .strictObject({
-    id: z.string().describe('The release. GET /v1/releases/{id} shows it again, free.'),
+    id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
     dataset: datasetId,
     datasetVersion: z.string(),
     kind,
@@ -219,7 +234,7 @@ export const answer = z
   })
   .meta({
     id: 'Answer',
-    description: 'A noisy answer, what it cost and how far off it can be.',
+    description: 'Noisy answer with its cost and accuracy.',
     examples: [
       {
         id: '381cd529b411c946225047deb69b2f24',
@@ -252,10 +267,11 @@ export const answer = z
 const affordable = z
   .boolean()
   .describe(
-    'Whether budget and allotment suffice now, for a fresh answer: that another has paid for the question is not told.',
+    'True if budget and allotment currently suffice for a fresh answer. Does not reveal if another analyst has already ' +
+      'paid for it.',
   )
 
-/** What a query would cost and how far off its answer could be. */
+/** Response to a preview of a query. */
 export const preview = z
   .strictObject({
     dataset: datasetId,
@@ -267,9 +283,9 @@ export const preview = z
     affordable,
     disclosureRisk: releaseRisk,
   })
-  .meta({ id: 'Preview', description: 'What a query would cost and how far off its answer could be.' })
+  .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
 
-const queryOfBatch = { kind, noise, accuracy, price: amount.describe('What the query would cost by itself.') }
+const queryOfBatch = { kind, noise, accuracy, price: amount.describe('Cost of the query on its own.') }
 
 export const batchFacts = {
   dataset: datasetId,
@@ -278,29 +294,29 @@ export const batchFacts = {
     .array(z.array(z.int().min(0).max(MAX_BATCH_QUERIES)).readonly())
     .readonly()
     .describe(
-      'Groups of queries, by their places, of which no row counts for two: each group costs what its dearest query ' +
-        'does (under change-one neighbours, its two dearest).',
+      'Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive ' +
+        'query; with change-one neighbours, as its two most expensive queries.',
     ),
-  sumOfPrices: amount.describe('What the queries would cost one by one.'),
+  sumOfPrices: amount.describe('Cost of the queries if asked one by one.'),
 }
 
-/** What a paid batch gives, and GET /v1/releases/{id} gives again. */
+/** Response to a batch, also of GET /v1/releases/{id}. */
 export const batchAnswer = z
   .strictObject({
-    id: z.string().describe('The release. GET /v1/releases/{id} shows it again, free.'),
+    id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
     ...batchFacts,
     answers: z
       .array(z.strictObject({ ...queryOfBatch, result }))
       .readonly()
-      .describe('In the order of the queries.'),
+      .describe('Answers in the order of the queries.'),
     ...debit,
     paid,
     receipt,
     shared,
   })
-  .meta({ id: 'BatchAnswer', description: 'The noisy answers to several queries, charged once.' })
+  .meta({ id: 'BatchAnswer', description: 'Noisy answers to several queries, charged together.' })
 
-/** What a batch would cost and how far off its answers could be. */
+/** Response to a preview of a batch. */
 export const batchPreview = z
   .strictObject({
     ...batchFacts,
@@ -309,4 +325,4 @@ export const batchPreview = z
     affordable,
     disclosureRisk: releaseRisk,
   })
-  .meta({ id: 'BatchPreview', description: 'What a batch would cost and how far off its answers could be.' })
+  .meta({ id: 'BatchPreview', description: 'Cost, accuracy and disclosure risk of a batch.' })

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
 import { columnName } from './dataset.ts'
 
-/** How deep a predicate may be nested. */
+/** Largest nesting depth of a predicate. */
 export const MAX_PREDICATE_DEPTH = 12
-/** How long the lists in a predicate may be. */
+/** Largest length of a list in a predicate. */
 export const MAX_PREDICATE_LIST = 1_000
 
 const literal = z.union(
   [z.number(), z.string().max(1_000), z.boolean()],
-  'must be a number, a text, true or false (for a missing value use the operator isNull)',
+  'must be a number, a string or a boolean (use the operator isNull to test for missing values)',
 )
 
 const comparison = z
@@ -18,7 +18,7 @@ const comparison = z
     op: z.enum(['=', '!=', '<', '<=', '>', '>=']),
     value: literal,
   })
-  .meta({ id: 'Comparison', description: 'Compares a column with a value. False where the column is NULL.' })
+  .meta({ id: 'Comparison', description: 'Compares a column with a value. False if the column is NULL.' })
 
 const membership = z
   .strictObject({
@@ -26,15 +26,18 @@ const membership = z
     op: z.literal('in'),
     values: z.array(literal).min(1).max(MAX_PREDICATE_LIST),
   })
-  .meta({ id: 'Membership', description: 'Whether a column has one of the values. False where it is NULL.' })
+  .meta({
+    id: 'Membership',
+    description: 'Tests if a column has one of the values. False if the column is NULL.',
+  })
 
 const range = z
   .strictObject({ column: columnName, op: z.literal('between'), lower: z.number(), upper: z.number() })
-  .meta({ id: 'Range', description: 'lower <= column <= upper. False where the column is NULL.' })
+  .meta({ id: 'Range', description: 'Tests if lower <= column <= upper. False if the column is NULL.' })
 
 const missing = z
   .strictObject({ column: columnName, op: z.literal('isNull') })
-  .meta({ id: 'Missing', description: 'Whether a column is NULL.' })
+  .meta({ id: 'Missing', description: 'Tests if a column is NULL.' })
 
 const combination = z
   .strictObject({
@@ -43,7 +46,7 @@ const combination = z
       return z.array(predicate).min(1).max(MAX_PREDICATE_LIST)
     },
   })
-  .meta({ id: 'Combination', description: 'All of the predicates, or any of them.' })
+  .meta({ id: 'Combination', description: 'True if all predicates hold (and), or if any holds (or).' })
 
 const negation = z
   .strictObject({
@@ -52,9 +55,9 @@ const negation = z
       return predicate
     },
   })
-  .meta({ id: 'Negation', description: 'The rows for which the predicate is false.' })
+  .meta({ id: 'Negation', description: 'True if the predicate is false.' })
 
-/** Which rows a query looks at. */
+/** Condition on rows. */
 export const predicate: z.ZodDiscriminatedUnion<
   [typeof comparison, typeof membership, typeof range, typeof missing, typeof combination, typeof negation]
 > = z
@@ -62,7 +65,7 @@ export const predicate: z.ZodDiscriminatedUnion<
     error:
       'must be a predicate: {"column", "op", "value"} with op one of =, !=, <, <=, >, >=; or in, between, isNull, and, or, not',
   })
-  .meta({ id: 'Predicate', description: 'Which rows count.' })
+  .meta({ id: 'Predicate', description: 'Condition on rows.' })
 
 type PredicateTree = z.output<typeof predicate>
 
@@ -78,10 +81,10 @@ function depthOf(tree: PredicateTree): number {
   }
 }
 
-/** A predicate of bounded depth. */
+/** Predicate of bounded depth. */
 export const where = predicate.refine(
   (tree) => depthOf(tree) <= MAX_PREDICATE_DEPTH,
-  `must be nested at most ${MAX_PREDICATE_DEPTH} deep`,
+  `must be nested at most ${MAX_PREDICATE_DEPTH} levels deep`,
 )
 
 const binnedColumn = z
@@ -91,9 +94,11 @@ const binnedColumn = z
       .array(z.number())
       .min(2)
       .max(1_001)
-      .describe('Increasing edges. A bin holds its lower edge and not its upper one, except for the last.'),
+      .describe(
+        'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both.',
+      ),
   })
-  .meta({ id: 'BinnedColumn', description: 'A numeric column cut into declared bins.' })
+  .meta({ id: 'BinnedColumn', description: 'Numeric column divided into bins.' })
 
 const groupingColumn = z.union(
   [columnName, binnedColumn],
@@ -102,22 +107,33 @@ const groupingColumn = z.union(
 
 const rows = {
   where: where.optional(),
-  // The exact rules are the planner's; these bounds are for whoever reads the document.
-  epsilon: z.number().optional().meta({
-    description:
-      'Greater than 0, at most 1000, at most 9 fractional digits; never rounded. Needed unless `accuracy` is given.',
-    exclusiveMinimum: 0,
-    maximum: MAX_QUERY_EPSILON,
-  }),
+  // The planner holds the exact rules; these bounds document them.
+  epsilon: z
+    .number()
+    .optional()
+    .meta({
+      description:
+        'Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless ' +
+        '`accuracy` is given.',
+      exclusiveMinimum: 0,
+      maximum: MAX_QUERY_EPSILON,
+    }),
   accuracy: z
     .strictObject({
       halfWidth: z
         .number()
-        .meta({ description: 'Greater than 0, in the unit of the answer.', exclusiveMinimum: 0 }),
+        .meta({
+          description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
+          exclusiveMinimum: 0,
+        }),
       confidence: z
         .number()
         .default(DEFAULT_CONFIDENCE)
-        .meta({ description: 'That the half-width holds.', minimum: 1e-9, maximum: 0.999999999 }),
+        .meta({
+          description: 'Probability with which the half-width must hold.',
+          minimum: 1e-9,
+          maximum: 0.999999999,
+        }),
       supposedRows: z
         .int()
         .min(1)
@@ -130,8 +146,8 @@ const rows = {
     })
     .optional()
     .describe(
-      'In place of epsilon: the least epsilon that meets it, by whichever mechanism costs least, is found and charged. ' +
-        'A preview shows it.',
+      'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
+        'smallest epsilon that reaches this accuracy. A preview shows it.',
     ),
 }
 
@@ -140,16 +156,16 @@ const additive = {
   mechanism: z
     .enum(['geometric', 'laplace', 'gaussian'])
     .optional()
-    .describe('Left out: the one with the least expected error under the epsilon and delta given.'),
+    .describe('Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.'),
   calibration: z
     .enum(['analytic', 'classic'])
     .optional()
     .describe(
-      'Only with the mechanism "gaussian". Left out: analytic. classic needs an epsilon of at most 1.',
+      'Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.',
     ),
   delta: z.number().default(0).meta({
     description:
-      'What the gaussian mechanism may use; the others charge none of it. At most 18 fractional digits.',
+      'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
     minimum: 0,
     exclusiveMaximum: 1,
   }),
@@ -159,31 +175,31 @@ const additive = {
       nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
     })
     .default({ round: false, nonNegative: false })
-    .describe('What is done to noisy values before they are shown; it costs nothing.'),
+    .describe('Post-processing of noisy values. It costs nothing.'),
 }
 
 const countQuery = z.strictObject({ kind: z.literal('count'), ...additive }).meta({
   id: 'CountQuery',
   examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
-  description: 'How many rows there are.',
+  description: 'Number of rows.',
 })
 
 const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ...additive }).meta({
   id: 'SumQuery',
   examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
-  description: 'The sum of a numeric column. NULL counts as 0.',
+  description: 'Sum of a numeric column. NULL counts as 0.',
 })
 
 const meanQuery = z.strictObject({ kind: z.literal('mean'), column: columnName, ...additive }).meta({
   id: 'MeanQuery',
   examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5, supposedRows: 80_000 } }],
-  description: 'The mean of a numeric column over the rows where it is not NULL.',
+  description: 'Mean of a numeric column. NULL values are ignored.',
 })
 
 const varianceQuery = z.strictObject({ kind: z.literal('variance'), column: columnName, ...additive }).meta({
   id: 'VarianceQuery',
   examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
-  description: 'The variance of a numeric column: the mean squared distance from the mean, NULL left out.',
+  description: 'Population variance of a numeric column. NULL values are ignored.',
 })
 
 const standardDeviationQuery = z
@@ -193,13 +209,13 @@ const standardDeviationQuery = z
     examples: [
       { kind: 'standardDeviation', column: 'Age', mechanism: 'gaussian', epsilon: 0.1, delta: 1e-7 },
     ],
-    description: 'The square root of the variance.',
+    description: 'Population standard deviation of a numeric column. NULL values are ignored.',
   })
 
 const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...additive }).meta({
   id: 'ProportionQuery',
   examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
-  description: 'The share of the rows for which the predicate `of` holds.',
+  description: 'Share of rows that satisfy the predicate `of`.',
 })
 
 const countDistinctQuery = z
@@ -207,7 +223,7 @@ const countDistinctQuery = z
   .meta({
     id: 'CountDistinctQuery',
     examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
-    description: 'How many of the declared categories or bins of a column occur. NULL is none of them.',
+    description: 'Number of declared categories or bins of a column that occur. NULL is not counted.',
   })
 
 const histogramQuery = z
@@ -215,7 +231,7 @@ const histogramQuery = z
   .meta({
     id: 'HistogramQuery',
     examples: [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 }],
-    description: 'How many rows fall into each category or bin of a column.',
+    description: 'Number of rows in each category or bin of a column.',
   })
 
 const contingencyQuery = z
@@ -236,7 +252,7 @@ const contingencyQuery = z
         postprocess: { nonNegative: true },
       },
     ],
-    description: 'How many rows fall into each cell of the full cross product of two or more columns.',
+    description: 'Number of rows in each cell of the full cross product of two or more columns.',
   })
 
 const groupStatistic = z
@@ -247,7 +263,7 @@ const groupStatistic = z
     ],
     'must be {"kind": "count"}, or {"kind", "column"} with kind one of sum, mean, variance, standardDeviation',
   )
-  .meta({ id: 'GroupStatistic', description: 'What is computed of each group.' })
+  .meta({ id: 'GroupStatistic', description: 'Statistic of each group.' })
 
 function isSameStatistic(one: GroupStatistic, other: GroupStatistic): boolean {
   const columnOf = (statistic: GroupStatistic) => ('column' in statistic ? statistic.column : undefined)
@@ -261,7 +277,7 @@ const groupByQuery = z
       .array(groupingColumn)
       .min(1)
       .max(8)
-      .describe('A group for each cell of their full cross product.'),
+      .describe('Columns that define the groups: one group for each cell of their full cross product.'),
     statistics: z
       .array(groupStatistic)
       .min(1)
@@ -292,8 +308,8 @@ const groupByQuery = z
       },
     ],
     description:
-      'One or several statistics of each group of the declared keys. The groups together cost what one would; the ' +
-      'epsilon is divided among the sums and counts that the statistics need, each measured once.',
+      'One or several statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
+      'among the sums and counts that the statistics need; each is measured once.',
   })
 
 const noisyMaxQuery = z
@@ -310,7 +326,7 @@ const noisyMaxQuery = z
               .max(1_000),
           })
           .describe(
-            'Named predicates: each counts the rows for which it holds. As many as fit a body of 64 KiB.',
+            'Named predicates. The count of a candidate is the number of rows that satisfy its predicate.',
           ),
       ],
       'must be {"column"} or {"predicates": [{"name", "where"}, ...]}',
@@ -319,33 +335,32 @@ const noisyMaxQuery = z
       .enum(['laplace', 'exponential', 'gumbel'])
       .optional()
       .describe(
-        'laplace: report noisy max; exponential: permute-and-flip; gumbel: the exponential mechanism. Left out: ' +
-          'exponential, which errs least, or laplace where the gap is asked for.',
+        '`laplace`: report noisy max. `exponential`: permute-and-flip. `gumbel`: exponential mechanism. Default: ' +
+          '`exponential`, which has the smallest error, or `laplace` if `gap` is true.',
       ),
-    k: z.int().min(1).max(100).default(1).describe('How many of the best, in order.'),
+    k: z.int().min(1).max(100).default(1).describe('Number of candidates to select, in order.'),
     gap: z
       .boolean()
       .default(false)
       .describe(
-        'Whether to release how far each is ahead of the next, noisy, at no further cost. Only with laplace noise.',
+        'Also release the noisy difference to the next candidate, at no further cost. Only with `laplace` noise.',
       ),
     ...rows,
   })
   .meta({
     id: 'NoisyMaxQuery',
     examples: [{ kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, epsilon: 0.1 }],
-    description: 'Which candidate has the most rows, without its count (report noisy max).',
+    description: 'Candidate with the most rows, without its count (report noisy max).',
   })
 
 const medianQuery = z.strictObject({ kind: z.literal('median'), column: columnName, ...rows }).meta({
   id: 'MedianQuery',
   examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
-  description: 'The median of a numeric column, one of its grid points. NULL is left out.',
+  description: 'Median of a numeric column, as one of its grid points. NULL values are ignored.',
 })
 
 const percentage = z.number().meta({
-  description:
-    'In per cent, so that 50 is the median: strictly between 0 and 100, at most 2 fractional digits.',
+  description: 'Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median.',
   exclusiveMinimum: 0,
   exclusiveMaximum: 100,
 })
@@ -356,7 +371,7 @@ const percentileQuery = z
     column: columnName,
     p: z.union(
       [percentage, z.array(percentage).min(1).max(20)],
-      'must be a number between 0 and 100, or a list of up to 20',
+      'must be a number between 0 and 100, or an array of up to 20 numbers',
     ),
     ...rows,
   })
@@ -364,7 +379,7 @@ const percentileQuery = z
     id: 'PercentileQuery',
     examples: [{ kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 }],
     description:
-      'A percentile of a numeric column, or several, among which the epsilon is divided. One of its grid points.',
+      'One or several percentiles of a numeric column, as grid points of the column. The epsilon is divided among them.',
   })
 
 const extremeQuery = z
@@ -373,8 +388,8 @@ const extremeQuery = z
     id: 'ExtremeQuery',
     examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],
     description:
-      'An extreme quantile of a numeric column: the true minimum or maximum belongs to one row and cannot be told. ' +
-      'The answer says at which rank from the end it aims.',
+      'Extreme quantile of a numeric column. The true minimum or maximum belongs to one row and cannot be released. The ' +
+      'answer states the rank from the end that it targets.',
   })
 
 const keySelectionQuery = z
@@ -384,10 +399,10 @@ const keySelectionQuery = z
     counts: z
       .boolean()
       .default(false)
-      .describe('Whether to release a noisy count beside each key. Without, more keys are kept.'),
+      .describe('Also release a noisy count for each key. Without counts more keys appear.'),
     ...rows,
     delta: z.number().meta({
-      description: 'Above 0: at most how likely a key that one row alone has is to appear.',
+      description: 'Largest probability with which a key of a single row appears. Greater than 0.',
       exclusiveMinimum: 0,
       exclusiveMaximum: 1,
     }),
@@ -395,11 +410,11 @@ const keySelectionQuery = z
   .meta({
     id: 'KeySelectionQuery',
     description:
-      'Which values of a free-text column are common, where nobody declared them: private key selection. A value that ' +
-      'few rows have does not appear.',
+      'Common values of a free-text column whose values are not declared (private key selection). Values of few rows do ' +
+      'not appear.',
   })
 
-/** Every kind of query. */
+/** All kinds of queries. */
 export const QUERY_KINDS = [
   'count',
   'sum',
@@ -444,7 +459,7 @@ export const query = z
   )
   .meta({
     id: 'Query',
-    description: 'A statistical question, by its kind.',
+    description: 'Statistical query, by kind.',
     examples: [
       {
         kind: 'contingency',
@@ -457,7 +472,7 @@ export const query = z
     ],
   })
 
-/** The most queries that are charged together. */
+/** Largest number of queries in a batch. */
 export const MAX_BATCH_QUERIES = 100
 
 /** POST /v1/datasets/{dataset}/queries/batch */
@@ -468,11 +483,11 @@ export const batch = z
       .min(1)
       .max(MAX_BATCH_QUERIES)
       .readonly()
-      .describe('None sees the answer of another.'),
+      .describe('Queries. None depends on the answer of another.'),
   })
   .meta({
     id: 'Batch',
-    description: 'Queries that are charged once and answered together, all or none.',
+    description: 'Queries that are charged and answered together, all or none.',
     examples: [
       {
         queries: [

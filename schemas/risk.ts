@@ -176,7 +176,7 @@ const columnFacts = {
   ways: z
     .strictObject({ sensitivities: way, answers: way })
     .describe(
-      'How it was worked out: by looking at every world, or from what the query does with ordered values.',
+      'Method of computation: enumeration of all worlds, or the structure of the query on ordered values.',
     ),
   sensitivity: z
     .strictObject({

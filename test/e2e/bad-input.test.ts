@@ -130,7 +130,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     [
       '{"kind":"percentile","column":"Age","p":"x","epsilon":1}',
       'p',
-      'must be a number between 0 and 100, or a list of up to 20',
+      'must be a number between 0 and 100, or an array of up to 20 numbers',
     ],
     [
       '{"kind":"groupBy","keys":["Sex"],"statistics":[{"kind":"sum"}],"epsilon":1}',
