@@ -7,49 +7,49 @@ import type { Ledger, LedgerEntry } from './ledger.ts'
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
 
-/** A loss as events spell it: JSON numbers beyond 2^53 do not survive every reader. */
+/** A loss in an event. Texts, because JSON numbers beyond 2^53 are not exact in every reader. */
 export interface EventLoss {
   readonly epsilonNano: string
   readonly deltaAtto: string
 }
 
-/** An amount as events spell it, in the units of the dataset's accounting. */
+/** An amount in an event, in the units of the dataset's accounting. */
 export type EventAmount = EventLoss | { readonly rhoPico: string }
 
-/** One event as it is hashed: everything an auditor needs to follow the budget without the store. */
+/** One event, as it is hashed. The events alone suffice to recompute a budget. */
 export interface LedgerEvent {
-  /** The version of this layout. */
+  /** Version of this layout. */
   readonly version: 1
   readonly dataset: string
   /** 1 for a dataset's first event, then without gaps. */
   readonly sequence: number
-  /** The hash of the event before it; {@link FIRST_PREVIOUS_HASH} for the first. */
+  /** Hash of the event before it; {@link FIRST_PREVIOUS_HASH} for the first. */
   readonly previousHash: string
   readonly kind: LedgerEntry['kind']
-  /** ISO 8601, UTC. The sequence, not the clock, says what came first. */
+  /** ISO 8601, UTC. The sequence, not this time, orders events. */
   readonly at: string
   readonly principal: string
-  /** Random, so that nobody can guess at an event from a hash alone. Events of before there was one have none. */
+  /** Random, so that a hash alone does not confirm a guessed event. Missing in events of early releases. */
   readonly salt?: string
-  /** Of opened: how the budget is counted; left out for sums of epsilon and delta. */
+  /** In `opened`: the accounting of the budget; missing for basic composition. */
   readonly accounting?: 'zcdp'
-  /** Of opened: the neighbours that its charges are priced for. Events of before it was noted have none. */
+  /** In `opened`: the neighbours that its charges are priced for. Missing in events of early releases. */
   readonly neighbours?: Neighbours
   readonly chargeId?: string
   readonly attempt?: number
-  /** Of a session's answer, its number: 1 for the first. */
+  /** In `session-answered`: number of the question, from 1. */
   readonly question?: number
-  /** The request's SHA-256, hexadecimal; for charged, shared, denied and session-answered. */
+  /** In `charged`, `shared`, `denied` and `session-answered`: SHA-256 of the request, hexadecimal. */
   readonly requestHash?: string
-  /** The version of the dataset that the attempt reads. */
+  /** Version of the dataset that the attempt reads. */
   readonly datasetVersion?: string
-  /** The (epsilon, delta) opened with, granted or allotted; the price charged, shared or denied. */
+  /** The (epsilon, delta) granted or allotted; or the price charged, shared or denied. */
   readonly loss?: EventAmount
-  /** Of opened, granted and allotted, where the accounting converts: what the whole of it buys from now on. */
+  /** In `opened`, `granted` and `allotted` under zCDP: the resulting cap or limit in rho. */
   readonly limit?: EventAmount
-  /** Of shared: the charge whose release it is. */
+  /** In `shared`: id of the charge whose release is shared. */
   readonly sharedFrom?: string
-  /** Of allotted: whose allotment it is. */
+  /** In `allotted`: the analyst. */
   readonly analyst?: string
   /** SHA-256 of the stored answer's UTF-8, hexadecimal. */
   readonly answerHash?: string
@@ -57,8 +57,8 @@ export interface LedgerEvent {
 }
 
 /**
- * The canonical JSON (RFC 8785) of an event whose texts are well-formed: the text that is stored, and that is hashed. With
- * its fields in their order it is what JSON.stringify gives, several times as fast as the general way.
+ * Serializes an event whose texts are well-formed as canonical JSON (RFC 8785): the text that is stored and hashed.
+ * With sorted fields, JSON.stringify gives the same text as {@link canonicalJson}, several times as fast.
  */
 export function canonicalEvent(event: LedgerEvent): string {
   return JSON.stringify({
@@ -93,26 +93,26 @@ function inOrder(amount: EventAmount | undefined): EventAmount | undefined {
 }
 
 /**
- * The hash that chains an event: SHA-256 over {@link canonicalEvent}, hexadecimal. As the event names its dataset, its
- * place and the hash before it, no event can be changed, moved, dropped or slipped in without changing every later hash.
+ * Computes the hash of an event: SHA-256 of {@link canonicalEvent}, hexadecimal. Because an event names its dataset,
+ * its sequence and the hash before it, changing, moving, removing or inserting an event changes every later hash.
  */
 export function eventHash(event: LedgerEvent): string {
   return sha256(canonicalEvent(event))
 }
 
-/** A loss as events spell it. */
+/** Converts a loss to its form in events. */
 export function eventLoss(loss: PrivacyLoss): EventLoss {
   return { epsilonNano: loss.epsilonNano.toString(), deltaAtto: loss.deltaAtto.toString() }
 }
 
-/** An amount as events spell it. */
+/** Converts an amount to its form in events. */
 export function eventAmount(amount: Amount): EventAmount {
   return amount.accounting === 'zcdp' ? { rhoPico: amount.rhoPico.toString() } : eventLoss(amount)
 }
 
 /**
- * An event's (epsilon, delta).
- * @throws RangeError where it has none, or one that cannot be.
+ * Reads the (epsilon, delta) of an event.
+ * @throws RangeError if it is missing or invalid.
  */
 export function lossFromEvent(loss: EventAmount | undefined): PrivacyLoss {
   if (loss === undefined || !('epsilonNano' in loss))
@@ -124,8 +124,8 @@ export function lossFromEvent(loss: EventAmount | undefined): PrivacyLoss {
 }
 
 /**
- * An event's amount.
- * @throws RangeError where it has none, or one that cannot be.
+ * Reads the amount of an event.
+ * @throws RangeError if it is missing or invalid.
  */
 export function amountFromEvent(amount: EventAmount | undefined): Amount {
   if (amount === undefined || !('rhoPico' in amount)) {
@@ -135,13 +135,13 @@ export function amountFromEvent(amount: EventAmount | undefined): Amount {
 }
 
 function integer(text: unknown): bigint {
-  // BigInt() would also take '', ' 1' and '0x1', which are not how an amount is written.
+  // BigInt() also accepts '', ' 1' and '0x1', which are not valid amounts.
   if (typeof text !== 'string' || !/^(0|[1-9]\d{0,24})$/.test(text))
     throw new RangeError('an amount is a whole number in decimal digits')
   return BigInt(text)
 }
 
-/** The neighbours that a dataset's budget was opened for; `undefined` where there is none, or its event is of before. */
+/** Reads the neighbours that a dataset's budget was opened for; `undefined` without a budget or for early events. */
 export async function openedForNeighbours(
   ledger: Pick<Ledger, 'events'>,
   dataset: string,
@@ -153,8 +153,8 @@ export async function openedForNeighbours(
 }
 
 /**
- * An event as readers of the ledger see it.
- * @throws SyntaxError or RangeError where the stored text is no event.
+ * Converts a stored event to an entry of the history.
+ * @throws SyntaxError or RangeError if the stored text is not an event.
  */
 export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEntry {
   const event: LedgerEvent = JSON.parse(canonical)

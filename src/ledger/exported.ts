@@ -3,62 +3,62 @@ import type { Ledger, StoredEvent } from './ledger.ts'
 import type { ChainHead } from './signature.ts'
 import { createVerifier, EVENTS_PAGE, type Verification, type Verifier } from './verification.ts'
 
-/** An event that was noted elsewhere: a published head, or an answer's receipt. */
+/** An event that was recorded elsewhere: a published head, or the receipt of an answer. */
 export interface NotedEvent extends ChainHead {
-  /** The answer that the receipt came with. */
+  /** The answer that came with the receipt. */
   readonly answer?: NotedAnswer
 }
 
-/** What is known of an answer from the answer itself. */
+/** The facts about an answer that the answer itself contains. */
 export interface NotedAnswer {
-  /** The charge that it was given under; of a session's answer, the session. */
+  /** Id of its charge; for an answer of a session, id of the session. */
   readonly chargeId: string
-  /** Of a session's answer, its number. */
+  /** Number of the question, for an answer of a session. */
   readonly question?: number
-  /** SHA-256 of its bytes as they were sent, hexadecimal. */
+  /** SHA-256 of the bytes that were sent, hexadecimal. */
   readonly answerHash: string
 }
 
-/** What became of a noted event. */
+/** The result of looking for a noted event. */
 export interface NotedFinding {
   readonly noted: NotedEvent
-  /** Why the chain does not bear it out; left out where it does. */
+  /** Reason why the chain does not confirm the event; missing if it does. */
   readonly reason?: string
 }
 
-/** Looks for noted events among those that go by, in their order; whether these are sound a {@link Verifier} tells. */
+/** Looks for noted events in a chain. It does not verify the chain; a {@link Verifier} does. */
 export interface NotedEventFinder {
-  /** @param hash as it stands beside the event */
+  /** @param hash the hash stored with the event */
   add(event: LedgerEvent, hash: string): void
-  /** In the order in which they were noted. */
+  /** In the order of the noted events. */
   result(): readonly NotedFinding[]
 }
 
-/** What following an export has found. It is sound where {@link isSound} says so. */
+/** The result of verifying an export. {@link isSound} summarizes it. */
 export interface ExportFindings {
-  /** In the order in which the export names them. */
+  /** In the order of their first events. */
   readonly datasets: readonly { readonly dataset: string; readonly verification: Verification }[]
   readonly noted: readonly NotedFinding[]
-  /** The first line that holds no event, 1 for the first. */
+  /** The first line without an event, counted from 1. */
   readonly badLine?: { readonly line: number; readonly reason: string }
 }
 
-/** No event is nearly as long. */
+/** Longest accepted line. Events are much shorter. */
 const MAX_LINE_BYTES = 1 << 24
 
 const NEWLINE = 0x0a
 
-/** An event as one line of an export: the text that was hashed stands in it as it is. */
+/** Formats an event as one line of an export. The line contains the hashed text unchanged. */
 export function exportLine({ canonical, hash }: StoredEvent): string {
   return `{"event":${canonical},"hash":"${hash}"}\n`
 }
 
-/** A dataset's events as JSON Lines, oldest first, page by page. */
+/** Yields a dataset's events as JSON Lines, oldest first, in pages. */
 export async function* exportLines(ledger: Pick<Ledger, 'events'>, dataset: string): AsyncGenerator<string> {
   for await (const page of eventPages(ledger, dataset)) yield page.map(exportLine).join('')
 }
 
-/** A dataset's events, oldest first, page by page. */
+/** Yields a dataset's events, oldest first, in pages. */
 export async function* eventPages(
   ledger: Pick<Ledger, 'events'>,
   dataset: string,
@@ -72,10 +72,10 @@ export async function* eventPages(
 }
 
 /**
- * Follow the events of an export from the first on, of one dataset or of several, and look for noted events in it. Only
- * what a verifier remembers of the events is kept in memory.
- * @param chunks the bytes of the export, divided anyhow
- * @param options.dataset whose events they must all be; left out: each event says whose it is
+ * Verifies an export with the events of one or more datasets, and looks for noted events in it. The events themselves
+ * are not kept in memory.
+ * @param chunks the bytes of the export
+ * @param options.dataset the dataset of all events; by default each event names its own
  */
 export async function followExport(
   chunks: AsyncIterable<Uint8Array>,
@@ -110,7 +110,7 @@ export async function followExport(
   }
 }
 
-/** Whether every line fits and every noted event is there. */
+/** True if all lines and chains are valid and every noted event was confirmed. */
 export function isSound({ datasets, noted, badLine }: ExportFindings): boolean {
   return (
     badLine === undefined &&
@@ -119,6 +119,7 @@ export function isSound({ datasets, noted, badLine }: ExportFindings): boolean {
   )
 }
 
+/** Creates a finder of noted events. */
 export function findNotedEvents(noted: readonly NotedEvent[]): NotedEventFinder {
   const sought = noted.map((each) => ({
     noted: each,
@@ -138,7 +139,7 @@ export function findNotedEvents(noted: readonly NotedEvent[]): NotedEventFinder 
         } else if (!answered && noted.answer !== undefined && answers(event, noted.answer)) {
           each.answered = true
           if (event.answerHash !== noted.answer.answerHash)
-            each.reason = `event ${event.sequence} records an answer of other bytes`
+            each.reason = `event ${event.sequence} records another answer`
         }
       }
     },
@@ -160,23 +161,23 @@ function reasonAgainstReceipt(
   event: LedgerEvent,
   hashOfEvent: string,
 ): string | undefined {
-  if (hash !== hashOfEvent) return `event ${sequence} is another than the one noted`
-  // A session was paid for when it was opened: its answers come with the head that they follow.
+  if (hash !== hashOfEvent) return `event ${sequence} has another hash`
+  // A session is paid when it is opened. The receipt of one of its answers is the head before the answer.
   if (answer === undefined || answer.question !== undefined) return undefined
   const debits = event.kind === 'charged' || event.kind === 'shared' || event.kind === 'retried'
   return debits && event.chargeId === answer.chargeId
     ? undefined
-    : `event ${sequence} is not what the answer was paid by`
+    : `event ${sequence} does not debit the charge of the answer`
 }
 
-/** Whether an event records the answer to the question that an answer answers. */
+/** True if an event records the answer to the same question. */
 function answers(event: LedgerEvent, { chargeId, question }: NotedAnswer): boolean {
   const kind = question === undefined ? 'answered' : 'session-answered'
   return event.kind === kind && event.chargeId === chargeId && event.question === question
 }
 
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  // Other things than "\n" end a line for readers of text, and some of them may stand in an event.
+  // Only "\n" ends a line. Text readers also split at characters that may occur in an event.
   let rest = new Uint8Array()
   for await (const chunk of chunks) {
     let start = 0
@@ -192,25 +193,25 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   if (rest.length > 0) yield rest
 }
 
-// What is no UTF-8 must not pass for the character that would replace it.
+// Invalid UTF-8 must not be read as the replacement character.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The event of a line with the very text that stands in it, or why it holds none. */
+/** Parses a line to its event and the unchanged text of it. Returns the reason if the line is invalid. */
 function readLine(bytes: Uint8Array): { readonly event: LedgerEvent; readonly stored: StoredEvent } | string {
   if (bytes.length > MAX_LINE_BYTES) return 'the line is longer than any event'
   let line: string
   try {
     line = decoder.decode(bytes)
   } catch {
-    return 'the line is no UTF-8'
+    return 'the line is not UTF-8'
   }
   const [, canonical, hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/su.exec(line) ?? []
-  if (canonical === undefined || hash === undefined) return 'the line is no {"event":…,"hash":"…"}'
+  if (canonical === undefined || hash === undefined) return 'the line is not {"event":…,"hash":"…"}'
   let event: LedgerEvent | null
   try {
     event = JSON.parse(canonical)
   } catch {
-    return 'the event is no JSON'
+    return 'the event is not JSON'
   }
   if (typeof event?.dataset !== 'string') return 'the event names no dataset'
   return { event, stored: { canonical, hash } }

@@ -2,159 +2,159 @@ import type { Accounting, Amount } from '../privacy/accounting.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 
-/** A dataset's budget: exact, and never forgotten, whatever happens to the dataset. */
+/** A dataset's budget. It is exact and is kept even if the dataset is deleted. */
 export interface Budget {
-  /** What was granted, all grants together. */
+  /** Sum of all grants. */
   readonly granted: PrivacyLoss
-  /** What the grants buy under the dataset's accounting. */
+  /** The amount that the grants buy under the dataset's accounting. */
   readonly cap: Amount
   readonly spent: Amount
 }
 
-/** How much of a dataset's cap one analyst may spend. */
+/** The part of a dataset's cap that one analyst may spend. */
 export interface Allotment {
   readonly granted: PrivacyLoss
-  /** What that buys under the dataset's accounting. */
+  /** The amount that it buys under the dataset's accounting. */
   readonly limit: Amount
 }
 
-/** What one analyst has spent of a dataset. */
+/** The spending of one analyst on a dataset. */
 export interface AnalystSpending {
   readonly principal: string
-  /** Left out: the dataset's cap alone limits them. */
+  /** If missing, only the dataset's cap limits the analyst. */
   readonly allotment?: Allotment
-  /** All that they paid, which is what their allotment is held against. */
+  /** Total spending, which the allotment limits. */
   readonly spent: Amount
-  /** The part of it that they paid for releases of others, and that the dataset was not charged again. */
+  /** The part of `spent` that paid for shared releases, which the dataset was not debited for. */
   readonly spentOnShared: Amount
 }
 
-/** One event, as a receipt names it. */
+/** A reference to an event, as in a receipt. */
 export interface EventReference {
   readonly sequence: number
   /** Hexadecimal. */
   readonly hash: string
 }
 
-/** The end of a dataset's chain, and what its events amount to, all of one moment. */
+/** The last event of a dataset's chain and the balances after it, read at one moment. */
 export interface LedgerHead extends EventReference {
   readonly budget: Budget
-  /** In the order of their names. */
+  /** Ordered by principal. */
   readonly spending: readonly AnalystSpending[]
 }
 
-/** What a question wants to pay, and what identifies it. */
+/** A request to pay for a question. */
 export interface ChargeRequest {
   readonly dataset: string
-  /** A whole number in decimal digits. */
+  /** An integer in decimal digits. */
   readonly datasetVersion: string
   readonly principal: string
   /** Unique per principal. */
   readonly idempotencyKey: string
   /**
-   * Whether the principal chose the key. A denial then sticks to it, and a release of others does not stand in for the
-   * fresh one that was asked for.
+   * True if the client chose the key. A denial of the key is then permanent, and the charge gets fresh noise instead of
+   * a shared release.
    */
   readonly keyChosen: boolean
-  /** SHA-256 of the canonical request, hexadecimal: the same key with another hash is refused. */
+  /** SHA-256 of the canonical request, hexadecimal. A key that is reused with another hash is refused. */
   readonly requestHash: string
-  /** The canonical request, for the audit. */
+  /** The canonical request, kept for audits. */
   readonly request: string
   /** In the units of the dataset's accounting. */
   readonly price: Amount
-  /** Whether the dataset lets analysts share releases. */
+  /** True if analysts of the dataset share releases. */
   readonly sharing: boolean
-  /** How long this attempt may take before a repeat of the question may take the charge over. */
+  /** Time limit for this attempt. After it, a repeated request starts another attempt. */
   readonly leaseMs: number
 }
 
-/** A debit under which an answer may be computed and stored. `attempt` fences out earlier attempts. */
+/** A debit under which an answer may be computed and recorded. Only the latest attempt can record it. */
 export interface Charge {
   readonly id: string
   readonly attempt: number
-  /** The budget right after the debit (for a further attempt: now). */
+  /** The budget after the debit, or at the start of a further attempt. */
   readonly budget: Budget
-  /** What the analyst may still spend of it, and has. */
+  /** The analyst's allotment and spending. */
   readonly analyst: AnalystSpending
-  /** The event that this attempt rests on. */
+  /** The event that started this attempt. */
   readonly event: EventReference
 }
 
-/** What became of a {@link ChargeRequest}; durable when it is returned. */
+/** The outcome of a {@link ChargeRequest}. It is durable when it is returned. */
 export type ChargeOutcome =
-  /** Debited now, or earlier by an attempt that left no answer: the caller computes the answer. */
+  /** Debited now, or by an earlier attempt without an answer. The caller computes the answer. */
   | { readonly kind: 'charged'; readonly charge: Charge }
   /**
-   * Another analyst paid for the same question before: the analyst's allotment is debited, the dataset is not, and the
-   * caller answers with the stored answer `shared`. No data may be read.
+   * Another analyst paid for the same question. The analyst is debited and the dataset is not. The caller answers with
+   * the stored release `shared` and must not read data.
    */
   | { readonly kind: 'shared'; readonly charge: Charge; readonly shared: StoredRelease }
-  /** This question was answered before: the stored answer, byte for byte. Nothing was debited. */
+  /** The charge is already answered. `answer` is the stored answer, byte for byte. Nothing was debited. */
   | { readonly kind: 'answered'; readonly id: string; readonly answer: string }
-  /** An attempt is under way and its lease has not run out. */
+  /** An attempt is under way and its lease has not expired. */
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
-  /** What is left does not suffice, of the dataset's budget or of the analyst's allotment. Nothing was debited. */
+  /** The remaining budget or allotment is less than the price. Nothing was debited. */
   | {
       readonly kind: 'denied'
       readonly by: 'dataset' | 'allotment'
-      /** Whether it is the denial of before, which sticks to the key whatever is left now. */
+      /** True if this repeats the permanent denial of a chosen key. */
       readonly sticks: boolean
       readonly budget: Budget
       readonly analyst: AnalystSpending
     }
-  /** The principal used this key for another request. Nothing was debited. */
+  /** The principal has used this key for another request. Nothing was debited. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'no-budget' }
 
-/** What became of a change of an analyst's allotment. */
+/** The outcome of {@link Ledger.allot}. */
 export type AllotOutcome =
   | { readonly kind: 'allotted'; readonly analyst: AnalystSpending }
-  /** The analyst has spent more than that already: nothing was changed. */
+  /** The analyst has already spent more. Nothing was changed. */
   | { readonly kind: 'below-spent'; readonly analyst: AnalystSpending }
   | { readonly kind: 'no-budget' }
 
-/** One event of a dataset's history, in the order in which it became durable. */
+/** One event of a dataset's history. */
 export interface LedgerEntry {
   readonly sequence: number
   readonly dataset: string
   readonly kind:
     | 'opened'
     | 'granted'
-    /** An analyst's allotment was set, or lifted. */
+    /** An analyst's allotment was set or removed. */
     | 'allotted'
     | 'charged'
-    /** Debited from an analyst's allotment alone, for a release that another paid for. */
+    /** An analyst was debited for a shared release. The dataset was not. */
     | 'shared'
     | 'denied'
     | 'retried'
     | 'answered'
     | 'failed'
-    /** One question of a sparse vector session, under the charge that opened it. */
+    /** A question of a sparse vector session was answered, under the charge that opened the session. */
     | 'session-answered'
   /** ISO 8601, UTC. */
   readonly at: string
   readonly principal: string
   readonly chargeId?: string
-  /** Of opened, granted and allotted: the (epsilon, delta) in question. */
+  /** In `opened`, `granted` and `allotted`. */
   readonly granted?: PrivacyLoss
-  /** Of charged, shared and denied. */
+  /** In `charged`, `shared` and `denied`. */
   readonly price?: Amount
-  /** Whose allotment was set. */
+  /** In `allotted`. */
   readonly analyst?: string
-  /** Why a cap was raised, or an allotment set. */
+  /** In `granted` and `allotted`. */
   readonly reason?: string
-  /** SHA-256 over the canonical event with the previous event's hash, hexadecimal. */
+  /** SHA-256 of the canonical event, which contains the previous hash; hexadecimal. */
   readonly hash: string
 }
 
-/** An event as it is stored: the canonical text, and the SHA-256 over it that the next event names. */
+/** A stored event: its canonical text and the SHA-256 of it, which the next event contains. */
 export interface StoredEvent {
   readonly canonical: string
   /** Hexadecimal. */
   readonly hash: string
 }
 
-/** A stored answer and who owns it. */
+/** A stored answer with its owner. */
 export interface StoredRelease {
   readonly id: string
   readonly dataset: string
@@ -162,7 +162,7 @@ export interface StoredRelease {
   readonly answer: string
 }
 
-/** What is stored of a charge beside the events, to be held against them. */
+/** A stored charge, for comparison with the events. */
 export interface ChargeRecord {
   readonly id: string
   readonly dataset: string
@@ -172,88 +172,88 @@ export interface ChargeRecord {
   readonly state: 'charged' | 'answered' | 'failed' | 'denied'
   readonly attempt: number
   readonly sharedFrom?: string
-  /** SHA-256 of its stored answer, hexadecimal. */
+  /** SHA-256 of the stored answer, hexadecimal. */
   readonly answerHash?: string
 }
 
-/** The state of a sparse vector session that is opened, and that never changes. */
+/** The immutable state of a sparse vector session. */
 export interface NewSession {
-  /** After so many answers "above" the session is used up. */
+  /** Number of answers "above" after which the session is used up. */
   readonly positives: number
-  /** What its answers follow from and everybody may know, written as its owner likes. */
+  /** The public parameters of the session, in the format of the caller. */
   readonly terms: string
-  /** The noise of its threshold: a secret, for whoever computes its answers and nobody else. */
+  /** Noise of the threshold. Secret: only the computation of answers may use it. */
   readonly thresholdNoise: bigint
 }
 
-/** What a session's owner may see of it. */
+/** The part of a session that its owner may see. */
 export interface StoredSession {
-  /** The id of the charge that opened it. */
+  /** Id of the charge that opened the session. */
   readonly id: string
   readonly dataset: string
   readonly datasetVersion: string
   readonly principal: string
-  /** The answer of that charge. */
+  /** Answer of that charge. */
   readonly opening: string
-  /** How many questions were answered. */
+  /** Number of answered questions. */
   readonly answered: number
   readonly positivesLeft: number
 }
 
-/** What identifies a question of a session. */
+/** The identity of a question of a session. */
 export interface SessionQuestion {
   readonly session: string
   /** Unique per session. */
   readonly idempotencyKey: string
-  /** SHA-256 of the canonical request, hexadecimal: the same key with another hash is refused. */
+  /** SHA-256 of the canonical request, hexadecimal. A key that is reused with another hash is refused. */
   readonly requestHash: string
 }
 
-/** What a question of a session meets. */
+/** The outcome of {@link Ledger.sessionQuestion}. */
 export type SessionQuestionOutcome =
-  /** It may be answered, as the session's question of this number. */
+  /** It may be answered as the question with this number. */
   | ({
       readonly kind: 'open'
       readonly question: number
       readonly positivesFound: number
-      /** The end of the dataset's chain: the answer's event comes after it. */
+      /** The last event of the dataset. The event of the answer comes after it. */
       readonly head: EventReference
     } & NewSession)
-  /** It was answered before: the stored answer, byte for byte. */
+  /** It is already answered. `answer` is the stored answer, byte for byte. */
   | { readonly kind: 'answered'; readonly answer: string }
   /** The key was used for another question. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'used-up' }
   | { readonly kind: 'no-session' }
 
-/** An answer to store. */
+/** An answer of a session, to be stored. */
 export interface SessionAnswer extends SessionQuestion {
-  /** The number under which the question was found to be open. */
+  /** The number that {@link Ledger.sessionQuestion} returned. */
   readonly question: number
-  /** The canonical request, for the audit. */
+  /** The canonical request, kept for audits. */
   readonly request: string
   readonly above: boolean
   readonly answer: string
 }
 
-/** An answer as it was stored. */
+/** A stored answer of a session. */
 export interface StoredSessionAnswer {
   readonly question: number
   readonly request: string
   readonly answer: string
 }
 
-/** What became of an attempt to open a budget. */
+/** The outcome of {@link Ledger.openBudget}. */
 export type OpenOutcome =
   | { readonly kind: 'opened' }
-  /** The dataset's id has a budget already, perhaps from a dataset that was deleted: it stays as it is. */
+  /** A budget already exists for this id, possibly of a deleted dataset. It is unchanged. */
   | { readonly kind: 'exists'; readonly budget: Budget }
 
 /** A budget to open. */
 export interface NewBudget {
   readonly accounting: Accounting
   readonly granted: PrivacyLoss
-  /** What its charges are priced for; only written down. */
+  /** The neighbours that its charges are priced for. They are only recorded. */
   readonly neighbours: Neighbours
 }
 
@@ -261,85 +261,94 @@ export interface NewBudget {
 export interface NewAllotment {
   readonly dataset: string
   readonly analyst: string
-  /** Left out: the limit is lifted. Nothing: they may spend no more than they have. */
+  /** If missing, the allotment is removed. If 0, the analyst may not spend more than they have. */
   readonly granted?: PrivacyLoss
-  /** Who sets it. */
+  /** The principal who sets it. */
   readonly principal: string
   readonly reason: string
 }
 
-/** The budget ledger: every method is durable when its promise resolves. */
+/** The budget ledger. The effect of every method is durable when its promise resolves. */
 export interface Ledger {
   /**
-   * Open the budget of a dataset id; an existing one is never changed.
-   * @throws RangeError where it is more than a budget holds.
+   * Opens the budget of a dataset id. An existing budget is never changed.
+   * @throws RangeError if the grant is out of range.
    */
   openBudget(dataset: string, budget: NewBudget, principal: string): Promise<OpenOutcome>
-  /** Raise a cap. `undefined` where the dataset has no budget; RangeError where the cap would pass its largest value. */
+  /**
+   * Raises a cap.
+   * @returns the new budget; `undefined` if the dataset has none
+   * @throws RangeError if the cap would exceed its largest value.
+   */
   grant(dataset: string, amount: PrivacyLoss, principal: string, reason: string): Promise<Budget | undefined>
-  /** Limit what one analyst may spend of a dataset's cap, or lift the limit. */
+  /** Sets or removes the allotment of an analyst. */
   allot(allotment: NewAllotment): Promise<AllotOutcome>
+  /** Reads a budget; `undefined` if the dataset has none. */
   budget(dataset: string): Promise<Budget | undefined>
-  /** Of one analyst who has spent nothing and has no allotment: nothing spent. `undefined` without a budget. */
+  /** Reads the spending of an analyst, which is 0 for an unknown one; `undefined` if the dataset has no budget. */
   analystSpending(dataset: string, principal: string): Promise<AnalystSpending | undefined>
-  /** The end of the chain with all balances, as they were at one moment; `undefined` without a budget. */
+  /** Reads the head of a chain with all balances; `undefined` if the dataset has no budget. */
   head(dataset: string): Promise<LedgerHead | undefined>
-  /** Every dataset id that ever had a budget, in order. */
+  /** Lists every dataset id that has a budget, in order. */
   datasets(): Promise<readonly string[]>
+  /** Debits a request, or returns its stored answer. */
   charge(request: ChargeRequest): Promise<ChargeOutcome>
   /**
-   * Store the answer of a charge whose attempt is still the latest.
-   * @returns false where it is not, or where the charge is answered already: the answer must then be discarded.
+   * Records the answer of a charge.
+   * @returns false if `attempt` is not the latest or has ended; the answer must then be discarded
    */
   recordAnswer(id: string, attempt: number, answer: string): Promise<boolean>
   /**
-   * {@link Ledger.recordAnswer}, with the session that the charge has paid for: both are durable, or neither is.
-   * @returns false where the answer, and the session with it, must be discarded.
+   * Records the answer of a charge and opens the session that it pays for. Both are durable, or neither is.
+   * @returns false if both must be discarded, as for {@link Ledger.recordAnswer}
    */
   openSession(id: string, attempt: number, answer: string, session: NewSession): Promise<boolean>
+  /** Reads a session by the id of its charge. */
   session(id: string): Promise<StoredSession | undefined>
-  /** Whether a question of a session may be answered now, and with what; it changes nothing. */
+  /** Finds out how a question of a session may be answered. Changes nothing. */
   sessionQuestion(question: SessionQuestion): Promise<SessionQuestionOutcome>
   /**
-   * Store an answer of a session as its next, where a positive is left and the key is new.
-   * @returns false where it is not the next any more: the answer must then be discarded.
+   * Records the next answer of a session that has positives left, under a new key.
+   * @returns false if it is not the next answer any more; it must then be discarded
    */
   recordSessionAnswer(answer: SessionAnswer): Promise<boolean>
-  /** Newest first, at most `limit`, before `beforeQuestion` where it is given. */
+  /** Lists the answers of a session, newest first: at most `limit`, before `beforeQuestion` if given. */
   sessionAnswers(
     id: string,
     page: { readonly limit: number; readonly beforeQuestion?: number },
   ): Promise<readonly StoredSessionAnswer[]>
-  /** An attempt failed: the debit stays, and a repeat of the question may try again at once. */
+  /** Records that an attempt failed. The debit stays, and a repeated request can start another attempt at once. */
   recordFailure(id: string, attempt: number): Promise<void>
-  /** Newest first, at most `limit`, before `beforeSequence` where it is given, of one principal where it is given. */
+  /** Lists the history, newest first: at most `limit`, before `beforeSequence` and of `principal` if given. */
   entries(
     dataset: string,
     page: { readonly limit: number; readonly beforeSequence?: number; readonly principal?: string },
   ): Promise<readonly LedgerEntry[]>
-  /** The events as they are stored and hashed, oldest first, at most `limit` (1,000) after `afterSequence`. */
+  /** Lists the stored events, oldest first: at most `limit` (1,000), after `afterSequence`. */
   events(
     dataset: string,
     page: { readonly limit: number; readonly afterSequence: number },
   ): Promise<readonly StoredEvent[]>
+  /** Reads the answer of a charge. */
   release(id: string): Promise<StoredRelease | undefined>
   /**
-   * The charges of these ids, in any order; those that are not found are left out. It reads every answer of theirs, which
-   * may be large. RangeError for more than 1,000.
+   * Reads charges by id, in any order. Ids that are not found are omitted. Reads all their answers, which may be large.
+   * @throws RangeError for more than 1,000 ids.
    */
   chargeRecords(ids: readonly string[]): Promise<readonly ChargeRecord[]>
-  /** How many charges are stored of each dataset that has any, with those that were denied. It reads every charge. */
+  /** Counts the stored charges per dataset, including denied ones. Reads every charge. */
   chargeCounts(): Promise<ReadonlyMap<string, number>>
-  /** The largest version of a dataset that a charge was ever made under, 0 where there is none. It reads every charge. */
+  /** Finds the largest dataset version of a charge; 0 if there is none. Reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
   /**
-   * Carry out a task while no other process carries one out: for what lies beside the ledger and replicas share.
-   * @param task awaits `requireAlone` just before it makes its work known: it rejects where others may be at work by now
+   * Runs a task while no other process that shares the ledger runs one. For resources that replicas share besides it.
+   * @param task must await `requireAlone` just before it publishes its work, which rejects if the exclusive access may
+   *   be lost
    */
   exclusively<Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result>
-  /** Whether the store answers. */
+  /** True if the store answers. */
   healthy(): Promise<boolean>
-  /** Finish what was asked, then close the store. */
+  /** Completes the calls under way, then closes the store. */
   close(): Promise<void>
 }
 
@@ -347,9 +356,10 @@ export interface Ledger {
  * Reason for the failure of a ledger:
  * - `in-use`: the store is open in another process, or already in this one;
  * - `unusable`: the store is not a ledger, is from a newer release, is corrupt, or cannot be written;
- * - `unknown`: the commit failed, and the operation may or may not be durable: consider its cost as spent and repeat it;
- * - `stopped`: the store met an error after which it must not continue. Operations that were under way are `unknown` too, and a
- *   restart recovers what is durable;
+ * - `unknown`: the commit failed, and the operation may or may not be durable: consider its cost as spent and repeat
+ *   it;
+ * - `stopped`: the store met an error after which it must not continue. Operations that were under way are `unknown`
+ *   too, and a restart recovers what is durable;
  * - `closed`: {@link Ledger.close} was called before.
  */
 export type LedgerFaultKind = 'in-use' | 'unusable' | 'unknown' | 'stopped' | 'closed'

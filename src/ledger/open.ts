@@ -4,14 +4,14 @@ import { openPostgresLedger, type PostgresLedger } from './postgres/ledger.ts'
 import { openSqliteLedger, type SqliteLedger } from './sqlite/ledger.ts'
 
 /**
- * Open the ledger that `url` names: a PostgreSQL database (`postgres://` or `postgresql://`), or else the absolute path of
- * a SQLite file.
+ * Opens the ledger that `url` names: a PostgreSQL database (`postgres://` or `postgresql://`) or the absolute path of a
+ * SQLite file.
  * @throws LedgerFault `in-use` or `unusable`.
  */
 export async function openLedger(options: { readonly url: string }): Promise<PostgresLedger | SqliteLedger> {
   const { url } = options
   if (/^postgres(ql)?:\/\//i.test(url)) return openPostgresLedger({ url })
   if (!isAbsolute(url))
-    throw new LedgerFault('unusable', "a ledger's SQLite file is named by its absolute path")
+    throw new LedgerFault('unusable', "the path of a ledger's SQLite file must be absolute")
   return openSqliteLedger({ path: url })
 }

@@ -8,27 +8,27 @@ import {
 } from '../privacy/loss.ts'
 
 /*
- * The ranges of what a ledger stores, far below 2^63 each: SQLite would turn an integer beyond that into a rounded one.
- * The tables repeat them as constraints.
+ * The ranges of stored values. All are far below 2^63, beyond which SQLite rounds integers. The tables have the same
+ * constraints.
  */
 
-/** The largest cap, and the largest price of a charge, in nano-epsilons. */
+/** Largest cap, and largest price of a charge, in nano-epsilons. */
 export const MAX_EPSILON_NANO = BigInt(MAX_BUDGET_EPSILON) * 10n ** BigInt(EPSILON_FRACTION_DIGITS)
-/** The largest cap of delta, in units of 1e-18: just below 1. */
+/** Largest cap of delta, in units of 1e-18: just below 1. */
 export const MAX_CAP_DELTA_ATTO = ONE_DELTA_ATTO - 1n
-/** The largest cap of rho, in units of 1e-12. */
+/** Largest cap of rho, in units of 1e-12. */
 export const MAX_RHO_PICO = BigInt(MAX_BUDGET_EPSILON) * ONE_RHO_PICO
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER
-/** Far beyond any noise that is ever drawn, and within 64 bits. */
+/** Largest absolute value of a threshold's noise: far beyond any value drawn, and within 64 bits. */
 export const MAX_THRESHOLD_NOISE = 2n ** 62n
-/** The last instant that an ISO 8601 date of JavaScript can name, in milliseconds since 1970. */
+/** Latest time of a JavaScript `Date`, in milliseconds since 1970. */
 export const MAX_TIME_MS = 8_640_000_000_000_000
-/** The longest lease of an attempt: one day. */
+/** Longest lease of an attempt: one day. */
 export const MAX_LEASE_MS = 86_400_000
-/** The most rows that one call reads. */
+/** Largest number of rows that one call reads. */
 export const MAX_PAGE = 1_000
 
-/** @throws RangeError for a price that no charge can have. */
+/** @throws RangeError if no charge can have this price. */
 export function expectPrice(price: Amount): void {
   switch (price.accounting) {
     case 'basic':
@@ -41,13 +41,13 @@ export function expectPrice(price: Amount): void {
   }
 }
 
-/** @throws RangeError for a loss that no cap can be. */
+/** @throws RangeError if no cap can have this value. */
 export function expectCap(cap: PrivacyLoss): void {
   expectWithin("a budget's epsilon", cap.epsilonNano, MAX_EPSILON_NANO)
   expectWithin("a budget's delta", cap.deltaAtto, MAX_CAP_DELTA_ATTO)
 }
 
-/** @throws RangeError for a text that is empty or that not every store keeps as it is. */
+/** @throws RangeError if a text is empty, or is not {@link expectStorable}. */
 export function expectText(fields: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(fields)) {
     if (value === '') throw new RangeError(`${name} is empty`)
@@ -55,27 +55,27 @@ export function expectText(fields: Readonly<Record<string, string>>): void {
   }
 }
 
-/** @throws RangeError for a text that not every store keeps as it is. */
+/** @throws RangeError if a store may change or refuse the text. */
 export function expectStorable(name: string, value: string): void {
-  // SQLite would store a lone surrogate as another character: what is read back would not be what was hashed.
-  // PostgreSQL stores no NUL.
+  // SQLite stores a lone surrogate as another character, so the text that is read back would not match its hash.
+  // PostgreSQL cannot store NUL.
   if (!value.isWellFormed() || value.includes('\0'))
     throw new RangeError(`${name} is not well-formed Unicode without NUL`)
 }
 
-/** @throws RangeError for what is no whole number from 1 to `largest`. */
+/** @throws RangeError if `value` is not a whole number from 1 to `largest`. */
 export function expectCount(name: string, value: number, largest: number): void {
   if (!Number.isSafeInteger(value) || value < 1 || value > largest) {
     throw new RangeError(`${name} must be a whole number from 1 to ${largest}`)
   }
 }
 
-/** @throws RangeError for more than one call reads. */
+/** @throws RangeError if these are more than one call reads. */
 export function expectPage(ids: readonly string[]): void {
-  if (ids.length > MAX_PAGE) throw new RangeError(`at most ${MAX_PAGE} are read at a time`)
+  if (ids.length > MAX_PAGE) throw new RangeError(`at most ${MAX_PAGE} charges can be read at a time`)
 }
 
-/** @throws RangeError below 0 and above `largest`. */
+/** @throws RangeError if `value` is below 0 or above `largest`. */
 export function expectWithin(name: string, value: bigint, largest: bigint): void {
   if (value < 0n || value > largest) throw new RangeError(`${name} is out of range`)
 }

@@ -9,7 +9,7 @@ import {
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { canonicalJson } from './canonical.ts'
 
-/** The end of a dataset's chain, or any other event of it. Who knows it can tell whether an export still holds it. */
+/** The last event of a dataset's chain, or any other one. Its hash shows whether an export still contains it. */
 export interface ChainHead {
   readonly dataset: string
   readonly sequence: number
@@ -19,27 +19,27 @@ export interface ChainHead {
 
 /** Signs heads with the ledger's key. */
 export interface HeadSigner {
-  /** PEM (SPKI), to be published. */
+  /** PEM (SPKI), for publication. */
   readonly publicKey: string
   /**
-   * The Ed25519 signature (RFC 8032) over {@link headStatement}, base64. It is deterministic: a head has one.
-   * @throws Error where the head has no canonical JSON.
+   * Computes the Ed25519 signature (RFC 8032) of {@link headStatement} in base64. It is deterministic.
+   * @throws Error if the head has no canonical JSON.
    */
   sign(head: ChainHead): string
 }
 
-/** The bytes of an Ed25519 signature. */
+/** Length of an Ed25519 signature in bytes. */
 const SIGNATURE_LENGTH = 64
 
-/** What is signed of a head: canonical JSON (RFC 8785), with the version of its layout. */
+/** Serializes a head for its signature: canonical JSON (RFC 8785) with the version of the layout. */
 export function headStatement({ dataset, sequence, hash }: ChainHead): string {
   return canonicalJson({ version: 1, dataset, sequence, hash })
 }
 
 /**
- * Read the key that heads are signed with: the PKCS#8 PEM of an Ed25519 private key, which its owner alone may read.
- * @param file named by `SOTTO_LEDGER_SIGNING_KEY`
- * @throws Error which names that variable and the rule, never the key.
+ * Reads the key that signs heads: the PKCS#8 PEM of an Ed25519 private key, readable by its owner only.
+ * @param file the value of `SOTTO_LEDGER_SIGNING_KEY`
+ * @throws Error that names the variable and the violated rule, never the key.
  */
 export async function readHeadSigner(file: string): Promise<HeadSigner> {
   const key = parsePrivateKey(await readPrivateFile(file), file)
@@ -50,14 +50,14 @@ export async function readHeadSigner(file: string): Promise<HeadSigner> {
 }
 
 /**
- * Whether a text is the signature of a head by a key. What is no signature, or no head, is not.
+ * Verifies the signature of a head. Returns false for an invalid signature or head.
  * @param publicKeyPem PEM (SPKI) of an Ed25519 public key
- * @throws Error where the key is none.
+ * @throws Error if the key is invalid.
  */
 export function isSignatureOf(head: ChainHead, signature: string, publicKeyPem: string): boolean {
   const key = parsePublicKey(publicKeyPem)
   const bytes = Buffer.from(signature, 'base64')
-  // The decoder skips what is not base64, so that many texts would be one signature.
+  // The decoder ignores characters that are not base64. Without this check, many texts would be the same signature.
   if (bytes.length !== SIGNATURE_LENGTH || bytes.toString('base64') !== signature) return false
   let statement: string
   try {
@@ -69,9 +69,10 @@ export function isSignatureOf(head: ChainHead, signature: string, publicKeyPem: 
 }
 
 /**
- * Make a key to sign heads with: the private one in `file`, for its owner alone, and the public one in `<file>.pub`.
+ * Creates a key that signs heads: the private key in `file`, readable by its owner only, and the public key in
+ * `<file>.pub`.
  * @returns the public key, PEM (SPKI)
- * @throws Error with the code `EEXIST` where one of the files is there: a key is never overwritten.
+ * @throws Error with the code `EEXIST` if one of the files exists. Keys are never overwritten.
  */
 export async function createSigningKey(file: string): Promise<string> {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -118,7 +119,7 @@ function parsePrivateKey(pem: string, file: string): KeyObject {
   try {
     key = createPrivateKey(pem)
   } catch {
-    // What the parser says could quote the text.
+    // The message of the parser may quote the file.
     throw keyError(`${file} must hold the PKCS#8 PEM of a private key, without a passphrase`)
   }
   if (key.asymmetricKeyType !== 'ed25519')

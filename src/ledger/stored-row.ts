@@ -12,14 +12,14 @@ import {
 import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protocol/rows.ts'
 
 /*
- * What the tables of every store hold, in the protocol's terms. Whole numbers come as bigint or as decimal digits, counts up to
- * 2^53 - 1 also as numbers: each driver has its way.
+ * Converts table rows to the rows of the protocol. Depending on the driver, integers are bigint or decimal texts, and
+ * counts up to 2^53 - 1 may be numbers.
  */
 
-/** A row, by the names of its columns. */
+/** A table row, keyed by column name. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** A budget with the end of its chain. */
+/** Reads a budget and the head of its chain. */
 export function accountFromRow(row: Row): Account {
   const accounting = accountingFromRow(row)
   const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
@@ -35,7 +35,7 @@ export function accountFromRow(row: Row): Account {
   }
 }
 
-/** An analyst's account; its amounts are counted as the budget's. */
+/** Reads an analyst's account. Its amounts have the units of the dataset's accounting. */
 export function analystFromRow(row: Row, accounting: Accounting): AnalystAccount {
   const facts = {
     dataset: text(row, 'dataset'),
@@ -49,7 +49,7 @@ export function analystFromRow(row: Row, accounting: Accounting): AnalystAccount
   return { ...facts, allotment: { granted, limit } }
 }
 
-/** A charge, with the accounting of its dataset beside it. */
+/** Reads a charge from a row that also has the accounting of the dataset. */
 export function chargeFromRow(row: Row): StoredCharge {
   return {
     id: text(row, 'id'),
@@ -69,7 +69,7 @@ export function chargeFromRow(row: Row): StoredCharge {
   }
 }
 
-/** A session, with what its answers amount to. */
+/** Reads a session, with the number of its answers and positives. */
 export function sessionFromRow(row: Row): SessionRow {
   return {
     id: text(row, 'id'),
@@ -88,15 +88,15 @@ const STATES = ['charged', 'answered', 'failed', 'denied'] as const
 
 function stateFromRow(row: Row): StoredCharge['state'] {
   const state = STATES.find((each) => each === row.state)
-  if (state === undefined) throw new TypeError("the ledger's column state holds no state")
+  if (state === undefined) throw new TypeError("the ledger's column state has an unknown value")
   return state
 }
 
-/** What the row's amounts are counted in. */
+/** Reads the accounting of a row's amounts. */
 export function accountingFromRow(row: Row): Accounting {
   const accounting = row.accounting
   if (accounting !== 'basic' && accounting !== 'zcdp')
-    throw new TypeError("the ledger's column accounting holds none")
+    throw new TypeError("the ledger's column accounting has an unknown value")
   return accounting
 }
 
@@ -122,29 +122,31 @@ function integer(row: Row, column: string): bigint {
   const value = row[column]
   if (typeof value === 'bigint') return value
   if (typeof value === 'string' && /^-?\d+$/.test(value)) return BigInt(value)
-  throw new TypeError(`the ledger's column ${column} holds no integer`)
+  throw new TypeError(`the ledger's column ${column} is not an integer`)
 }
 
-/** A whole number up to 2^53 - 1. */
+/** Reads an integer up to 2^53 - 1. */
 export function count(row: Row, column: string): number {
   const value = typeof row[column] === 'number' ? row[column] : Number(integer(row, column))
-  if (!Number.isSafeInteger(value)) throw new TypeError(`the ledger's column ${column} holds no count`)
+  if (!Number.isSafeInteger(value)) throw new TypeError(`the ledger's column ${column} is not a count`)
   return value
 }
 
+/** Reads a text. */
 export function text(row: Row, column: string): string {
   const value = row[column]
-  if (typeof value !== 'string') throw new TypeError(`the ledger's column ${column} holds no text`)
+  if (typeof value !== 'string') throw new TypeError(`the ledger's column ${column} is not a text`)
   return value
 }
 
-/** An amount as the stores' tables hold it: the units that its accounting does not count are 0. */
+/** An amount as table columns. Units that its accounting does not use are 0. */
 export interface AmountColumns {
   readonly epsilonNano: EpsilonNano
   readonly deltaAtto: DeltaAtto
   readonly rhoPico: RhoPico
 }
 
+/** Converts an amount to table columns. */
 export function columnsOf(amount: Amount): AmountColumns {
   switch (amount.accounting) {
     case 'basic':
@@ -154,6 +156,7 @@ export function columnsOf(amount: Amount): AmountColumns {
   }
 }
 
+/** Converts table columns to an amount. */
 export function amountFromColumns(accounting: Accounting, columns: AmountColumns): Amount {
   switch (accounting) {
     case 'basic':

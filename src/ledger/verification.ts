@@ -19,49 +19,49 @@ import {
 } from './event.ts'
 import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent } from './ledger.ts'
 
-/** What following a dataset's events from the first on has found. */
+/** The result of verifying a dataset's events from the first one on. */
 export type Verification =
   | {
       readonly kind: 'sound'
       readonly events: number
-      /** The hash of the last event; without events the `previousHash` of a first one. */
+      /** Hash of the last event; {@link FIRST_PREVIOUS_HASH} if there are none. */
       readonly headHash: string
-      /** As the events alone tell. */
+      /** Computed from the events alone. */
       readonly budget: Budget
-      /** Who spent what, as the events alone tell, in the order of their names. */
+      /** Computed from the events alone, ordered by principal. */
       readonly spending: readonly AnalystSpending[]
     }
-  /** The first event that does not fit those before it, by its place: 1 for the first. */
+  /** Sequence of the first event that is not a valid successor of those before it. */
   | { readonly kind: 'broken'; readonly sequence: number; readonly reason: string }
 
-/** Follows events one after the other; they may come in pages. */
+/** Verifies events one at a time, oldest first. */
 export interface Verifier {
-  /** Takes the next event. Once one is broken, nothing more is looked at. */
+  /** Verifies the next event. Events after a broken one are ignored. */
   add(event: StoredEvent): void
   result(): Verification
-  /** Every charge that was paid or denied, by its id. */
+  /** Every charge that was debited or denied, by id. */
   readonly charges: ReadonlyMap<string, Readonly<KnownCharge>>
 }
 
-/** What is known of a charge from the events so far. */
+/** A charge, as far as the events so far describe it. */
 interface KnownCharge {
   readonly principal: string
   readonly requestHash: string | undefined
   readonly price: Amount
   readonly sharedFrom: string | undefined
-  /** 0 where it was denied. */
+  /** 0 for a denied charge. */
   attempt: number
   state: ChargeRecord['state']
   answerHash: string | undefined
   readonly sessionAnswerHashes: string[]
-  /** Of the last event that told of it. */
+  /** Sequence of the last event of this charge. */
   sequence: number
 }
 
 /**
- * Recomputes a dataset's hash chain and its balances from its events: every text is canonical and has its hash, names the
- * hash before it and its own place, and is an event that could happen then. Whether events are missing at the end only a
- * head that was noted elsewhere can tell.
+ * Creates a verifier that recomputes a dataset's hash chain and its balances from its events. Every event must be
+ * canonical, match its hash, name its own sequence and the hash before it, and be possible at that point. Missing
+ * events at the end can only be detected with a head that was recorded elsewhere.
  */
 export function createVerifier(dataset: string): Verifier {
   const charges = new Map<string, KnownCharge>()
@@ -74,27 +74,27 @@ export function createVerifier(dataset: string): Verifier {
 
   function reasonAgainst({ canonical, hash }: StoredEvent): string | undefined {
     const event = parse(canonical)
-    if (event === undefined) return 'the text is no canonical event'
-    if (sha256(canonical) !== hash) return 'the hash is not that of the event'
-    if (event.dataset !== dataset) return 'the event is of another dataset'
-    if (event.sequence !== events + 1) return `the event says that it is number ${event.sequence}`
-    if (event.previousHash !== headHash) return 'the event follows another than the one before it'
+    if (event === undefined) return 'the text is not a canonical event'
+    if (sha256(canonical) !== hash) return 'the hash does not match the event'
+    if (event.dataset !== dataset) return 'the event belongs to another dataset'
+    if (event.sequence !== events + 1) return `the event has sequence ${event.sequence}`
+    if (event.previousHash !== headHash) return 'the previous hash does not match the event before it'
     try {
       return reasonAgainstHappening(event)
     } catch {
-      return 'the event has no amount, or one that cannot be'
+      return 'the event has no valid amount'
     }
   }
 
   function reasonAgainstHappening(event: LedgerEvent): string | undefined {
     const opens = event.kind === 'opened'
-    if (opens !== (events === 0)) return opens ? 'a budget is opened once' : 'the budget was not opened'
+    if (opens !== (events === 0)) return opens ? 'the budget is already open' : 'the budget is not open'
     switch (event.kind) {
       case 'opened': {
         const accounting = event.accounting ?? 'basic'
-        if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is none'
+        if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is unknown'
         if (![undefined, 'add-remove', 'change-one'].includes(event.neighbours))
-          return 'the neighbours are none'
+          return 'the neighbours are unknown'
         budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
         return raise(event)
       }
@@ -113,24 +113,24 @@ export function createVerifier(dataset: string): Verifier {
       case 'session-answered':
         return follow(event)
       default:
-        return `there is no event of the kind ${JSON.stringify(event.kind satisfies never)}`
+        return `the event has the unknown kind ${JSON.stringify(event.kind satisfies never)}`
     }
   }
 
   function raise(event: LedgerEvent): string | undefined {
     const granted = addLoss(budget.granted, lossFromEvent(event.loss))
     const cap = limitOf(event, granted)
-    if (!coversAmount(cap, budget.cap)) return 'a cap is never lowered'
-    // A cap that an earlier, sharper conversion gave stays.
+    if (!coversAmount(cap, budget.cap)) return 'the event lowers the cap'
+    // A cap stays if an earlier release converted to more.
     const bought = isSameAmount(cap, budget.cap) || coversAmount(amountBoughtBy(cap.accounting, granted), cap)
-    if (!bought) return 'the grants do not buy the cap'
+    if (!bought) return 'the cap is more than the grants buy'
     budget = { ...budget, granted, cap }
     return undefined
   }
 
   function allot(event: LedgerEvent): string | undefined {
     const { analyst, loss } = event
-    if (analyst === undefined) return 'an allotment is an analyst’s'
+    if (analyst === undefined) return 'the allotment names no analyst'
     const { allotment: _, ...before } = spendingOf(analyst)
     if (loss === undefined) {
       analysts.set(analyst, before)
@@ -138,28 +138,29 @@ export function createVerifier(dataset: string): Verifier {
     }
     const granted = lossFromEvent(loss)
     const limit = limitOf(event, granted)
-    // An allotment of nothing is one of what was spent before, and no more.
+    // An allotment of 0 limits the analyst to what they have spent.
     const stops = granted.epsilonNano === 0n && granted.deltaAtto === 0n && isSameAmount(limit, before.spent)
     if (!stops && !coversAmount(amountBoughtBy(limit.accounting, granted), limit))
-      return 'the grant does not buy the limit'
-    if (!coversAmount(limit, before.spent)) return 'more than the allotment was spent before'
+      return 'the limit is more than the grant buys'
+    if (!coversAmount(limit, before.spent)) return 'the allotment is below what the analyst has spent'
     analysts.set(analyst, { ...before, allotment: { granted, limit } })
     return undefined
   }
 
-  /** What an event says that a loss buys in this budget. */
+  /** The amount that an event's loss buys in this budget. */
   function limitOf(event: LedgerEvent, granted: PrivacyLoss): Amount {
     const { accounting } = budget.cap
     if (accounting === 'basic') return amountBoughtBy(accounting, granted)
     const limit = amountFromEvent(event.limit)
-    if (limit.accounting !== accounting) throw new RangeError('the event says nothing about what it buys')
+    if (limit.accounting !== accounting)
+      throw new RangeError('the event has no limit in the units of the accounting')
     return limit
   }
 
   function deny(event: LedgerEvent): string | undefined {
-    if (event.chargeId === undefined) return 'what is denied is a charge'
+    if (event.chargeId === undefined) return 'the denial names no charge'
     const known = charges.get(event.chargeId)
-    if (known !== undefined) return known.state === 'denied' ? undefined : 'what was paid is denied'
+    if (known !== undefined) return known.state === 'denied' ? undefined : 'a paid charge is denied'
     know(event.chargeId, event, 'denied')
     return undefined
   }
@@ -182,7 +183,7 @@ export function createVerifier(dataset: string): Verifier {
   function charge(event: LedgerEvent): string | undefined {
     const { kind, chargeId, principal, requestHash, sharedFrom } = event
     if (chargeId === undefined || (charges.get(chargeId)?.state ?? 'denied') !== 'denied')
-      return 'a charge is debited once'
+      return 'the charge is already debited'
     const price = amountFromEvent(event.loss)
     const analyst = spendingOf(principal)
     const spent = addAmounts(analyst.spent, price)
@@ -190,7 +191,7 @@ export function createVerifier(dataset: string): Verifier {
     if (kind === 'shared') {
       const source = charges.get(sharedFrom ?? '')
       if (source?.state !== 'answered' || source.requestHash !== requestHash)
-        return 'there is no such release to share'
+        return 'the shared release does not exist'
       analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })
     } else {
       if (!coversAmount(subtractAmounts(budget.cap, budget.spent), price)) return 'the cap is exceeded'
@@ -209,25 +210,27 @@ export function createVerifier(dataset: string): Verifier {
   function follow(event: LedgerEvent): string | undefined {
     const { kind, chargeId, principal, attempt, question, answerHash } = event
     const known = charges.get(chargeId ?? '')
-    if (known === undefined || known.state === 'denied') return 'it follows a charge that was not made'
-    if (known.principal !== principal) return 'the charge is another principal’s'
+    if (known === undefined || known.state === 'denied')
+      return 'the event refers to a charge that does not exist'
+    if (known.principal !== principal) return 'the charge belongs to another principal'
     known.sequence = events + 1
     if (kind === 'session-answered') {
       if (known.state !== 'answered' || question !== known.sessionAnswerHashes.length + 1)
-        return 'the questions of a session follow each other'
-      if (answerHash === undefined) return 'an answer has its hash'
+        return 'the question is not the next of its session'
+      if (answerHash === undefined) return 'the answer has no hash'
       known.sessionAnswerHashes.push(answerHash)
       return undefined
     }
-    if (known.state === 'answered') return 'the charge was answered already'
+    if (known.state === 'answered') return 'the charge is already answered'
     if (kind === 'retried') {
-      if (attempt !== known.attempt + 1) return 'the attempts of a charge follow each other'
+      if (attempt !== known.attempt + 1) return 'the attempt is not the next of its charge'
       known.attempt = attempt
       known.state = 'charged'
       return undefined
     }
-    if (attempt !== known.attempt || known.state !== 'charged') return 'it ends another attempt than the last'
-    if (kind === 'answered' && answerHash === undefined) return 'an answer has its hash'
+    if (attempt !== known.attempt || known.state !== 'charged')
+      return 'the event does not end the latest attempt'
+    if (kind === 'answered' && answerHash === undefined) return 'the answer has no hash'
     known.state = kind === 'answered' ? 'answered' : 'failed'
     known.answerHash = answerHash
     return undefined
@@ -249,22 +252,21 @@ export function createVerifier(dataset: string): Verifier {
   }
 }
 
-/** How many events are read at a time. */
+/** Number of events read at a time. */
 export const EVENTS_PAGE = 1_000
 
-/** Fewer at a time than events: each of their answers may be large, and the store does nothing else meanwhile. */
+/** Number of records read at a time. Each may have a large answer, and the store is busy while it reads them. */
 const RECORDS_PAGE = 64
 
 type Broken = Extract<Verification, { kind: 'broken' }>
 type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswers'>
 
 /**
- * Follow all events of a dataset in a live ledger, and hold what they amount to against the balances that debits are
- * checked against, and what they tell of charges against those that are stored with their answers. What happens meanwhile
- * is left to the next time.
- * @param counts {@link Ledger.chargeCounts} of before the call. Left out, charges of which no event tells are not looked for:
- *   to count them holds up a ledger that is at work.
- * @returns `undefined` where the dataset has no budget.
+ * Verifies all events of a dataset in a live ledger, and compares them with the stored balances, charges and answers.
+ * Events that are appended during the call are left to the next one.
+ * @param counts {@link Ledger.chargeCounts}, read before the call. Without it, charges that have no event are not
+ *    detected, because counting charges delays a ledger in use.
+ * @returns `undefined` if the dataset has no budget.
  */
 export async function verifyLedger(
   ledger: Readable,
@@ -282,9 +284,9 @@ export async function verifyLedger(
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
   const reason = reasonAgainstBalances(result, head)
   if (reason !== undefined) return { kind: 'broken', sequence, reason }
-  // Counted before the head was read: of each of them an event up to there tells.
+  // They were counted before the head was read, so each of them has an event up to it.
   if ((counts?.get(dataset) ?? 0) > verifier.charges.size)
-    return { kind: 'broken', sequence, reason: 'a charge is stored of which no event tells' }
+    return { kind: 'broken', sequence, reason: 'a stored charge has no event' }
   return (await firstBrokenCharge(ledger, dataset, verifier, sequence)) ?? result
 }
 
@@ -303,7 +305,7 @@ async function follow(
   }
 }
 
-/** Of all charges whose records are not as the events say, the one that they told of first. */
+/** Finds the charge with the earliest last event among those whose records differ from the events. */
 async function firstBrokenCharge(
   ledger: Readable,
   dataset: string,
@@ -325,11 +327,15 @@ async function firstBrokenCharge(
       else if (reasonAgainstRecord(dataset, charge, charge, record) !== undefined)
         unlike.push({ id, before: { ...charge }, record })
       if (!(await isSessionSound(ledger, id, charge.sessionAnswerHashes)))
-        broken.push({ kind: 'broken', sequence: charge.sequence, reason: 'a stored answer is another' })
+        broken.push({
+          kind: 'broken',
+          sequence: charge.sequence,
+          reason: 'a stored answer does not match its hash',
+        })
     }
   }
   if (unlike.length > 0) {
-    // What has happened to a charge since its events were read, later ones tell of.
+    // A charge may have changed since its events were read. Later events show it.
     const upTo = (await ledger.head(dataset))?.sequence ?? sequence
     await follow(ledger, dataset, verifier, { after: sequence, upTo })
     const later = verifier.result()
@@ -345,7 +351,7 @@ async function firstBrokenCharge(
   )
 }
 
-/** By their ids; a record that the store cannot make sense of does not hide the others. */
+/** Reads records by id. A record that the store cannot parse does not hide the others. */
 async function readRecords(
   ledger: Pick<Ledger, 'chargeRecords'>,
   ids: readonly string[],
@@ -353,7 +359,7 @@ async function readRecords(
   try {
     return new Map((await ledger.chargeRecords(ids)).map((record) => [record.id, record]))
   } catch (error) {
-    // What a value that cannot be throws; a store that cannot answer says nothing about its rows.
+    // An invalid value throws one of these. Any other error is a failure of the store, not of a row.
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error
     if (ids.length === 1) return new Map(ids.map((id) => [id, 'unreadable']))
     const records = new Map<string, ChargeRecord | 'unreadable'>()
@@ -380,8 +386,9 @@ async function isSessionSound(
 }
 
 /**
- * @param before what the events told before the record was read
- * @param now what they tell since: the record is of a moment in between
+ * Compares a record with its charge. The record was read after `before` and before `now`.
+ * @param before the charge according to the events read before the record
+ * @param now the charge according to the events read since
  */
 function reasonAgainstRecord(
   dataset: string,
@@ -396,7 +403,7 @@ function reasonAgainstRecord(
     record.requestHash === now.requestHash &&
     record.sharedFrom === now.sharedFrom &&
     isSameAmount(record.price, now.price)
-  if (!same) return 'the stored charge is not the one that was made'
+  if (!same) return 'the stored charge differs from its events'
   const follows =
     record.attempt === before.attempt
       ? before.state === 'charged' || record.state === before.state
@@ -405,10 +412,10 @@ function reasonAgainstRecord(
     record.attempt === now.attempt
       ? record.state === 'charged' || record.state === now.state
       : record.attempt < now.attempt && record.state !== 'answered'
-  if (!follows || !precedes) return 'the stored charge is not where the events leave it'
+  if (!follows || !precedes) return 'the state of the stored charge differs from its events'
   return record.answerHash === (record.state === 'answered' ? now.answerHash : undefined)
     ? undefined
-    : 'a stored answer is another'
+    : 'a stored answer does not match its hash'
 }
 
 interface Balances {
@@ -423,10 +430,10 @@ function reasonAgainstBalances(events: Balances, store: Balances): string | unde
     coversLoss(store.budget.granted, granted) &&
     isSameAmount(cap, store.budget.cap) &&
     isSameAmount(spent, store.budget.spent)
-  if (!same) return 'the balances are not what the events amount to'
+  if (!same) return 'the stored balances differ from the events'
   return canonicalJson(store.spending.map(spelled)) === canonicalJson(events.spending.map(spelled))
     ? undefined
-    : 'what the analysts have spent is not what the events amount to'
+    : 'the stored spending of the analysts differs from the events'
 }
 
 function spelled(spending: AnalystSpending) {
@@ -439,7 +446,7 @@ function spelled(spending: AnalystSpending) {
   ]
 }
 
-/** In the order of the names' UTF-8, as stores have them: that of JavaScript's strings is another beyond U+FFFF. */
+/** Sorts by the UTF-8 of the names, as stores do. The order of JavaScript strings differs beyond U+FFFF. */
 function inOrder(spending: Iterable<AnalystSpending>): AnalystSpending[] {
   return [...spending].sort((a, b) => Buffer.compare(Buffer.from(a.principal), Buffer.from(b.principal)))
 }

@@ -38,12 +38,12 @@ describe('verify', () => {
   })
 
   test.each([
-    ['--export forged.jsonl', 'census: event 8 does not fit: the event says that it is number 9'],
+    ['--export forged.jsonl', 'census: event 8 does not fit: the event has sequence 9'],
     [
       '--export census.jsonl --dataset survey',
-      'survey: event 1 does not fit: the event is of another dataset',
+      'survey: event 1 does not fit: the event belongs to another dataset',
     ],
-    ['--export answer.json', 'line 1: the line is no {"event":…,"hash":"…"}'],
+    ['--export answer.json', 'line 1: the line is not {"event":…,"hash":"…"}'],
     ['--export cut.jsonl --head head.json', 'head.json: event 18 of census: event 18 is missing'],
     [
       '--export census.jsonl --head wrong-signature.json --public-key signing.key.pub',
@@ -54,7 +54,7 @@ describe('verify', () => {
       'the signature is not that of the key',
     ],
     ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
-    ['--export census.jsonl --receipt altered.json', 'event 3 records an answer of other bytes'],
+    ['--export census.jsonl --receipt altered.json', 'event 3 records another answer'],
     ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 2 of census'],
   ])('what does not fit is named, with exit code 1: %s', async (args, message) => {
     const { code, errors } = await ledger(`verify ${args}`)

@@ -153,9 +153,7 @@ describe.each(histories)('$accounting', ({ events }) => {
       expect(isSound(await follow(written(anew)))).toBe(true)
       for (const later of places) {
         const { noted: found } = await follow(written(anew), { noted: [noted(events, later)] })
-        expect(found[0]?.reason).toBe(
-          later < place ? undefined : `event ${later + 1} is another than the one noted`,
-        )
+        expect(found[0]?.reason).toBe(later < place ? undefined : `event ${later + 1} has another hash`)
       }
     }
   })
@@ -173,14 +171,14 @@ describe.each(histories)('$accounting', ({ events }) => {
       },
     ]
     const wrong: readonly [NotedEvent, string][] = [
-      [receiptOf(events, 'a', `${ANSWER} `), 'event 3 records an answer of other bytes'],
+      [receiptOf(events, 'a', `${ANSWER} `), 'event 3 records another answer'],
       [
         { ...receiptOf(events, 'a', ANSWER), ...noted(events, 2) },
-        'event 3 is not what the answer was paid by',
+        'event 3 does not debit the charge of the answer',
       ],
       [
         { ...receiptOf(events, 'a', ANSWER), ...noted(events, 6) },
-        'event 7 is not what the answer was paid by',
+        'event 7 does not debit the charge of the answer',
       ],
       [receiptOf(events, 'last', 'lost'), 'no later event records the answer'],
       [{ ...receiptOf(events, 'a', ANSWER), sequence: 99 }, 'event 99 is missing'],
@@ -194,7 +192,7 @@ describe.each(histories)('$accounting', ({ events }) => {
       ],
       [
         { ...noted(events, 1), answer: { chargeId: 'session', question: 2, answerHash: sha256('above') } },
-        `event ${session + 2} records an answer of other bytes`,
+        `event ${session + 2} records another answer`,
       ],
     ]
     const found = await follow(written(events), { noted: [...good, ...wrong.map(([each]) => each)] })
@@ -225,15 +223,15 @@ test('several datasets in one export are followed each by itself', async () => {
 
 test.each([
   ['nothing', '', 1, 'the export is empty'],
-  ['a page of another kind', '{"status":404}\n', 1, 'the line is no {"event":…,"hash":"…"}'],
-  ['an empty line', '\n', 1, 'the line is no {"event":…,"hash":"…"}'],
+  ['a page of another kind', '{"status":404}\n', 1, 'the line is not {"event":…,"hash":"…"}'],
+  ['an empty line', '\n', 1, 'the line is not {"event":…,"hash":"…"}'],
   [
     'another member',
     `{"event":{},"hash":"${'0'.repeat(64)}","x":1}\n`,
     1,
-    'the line is no {"event":…,"hash":"…"}',
+    'the line is not {"event":…,"hash":"…"}',
   ],
-  ['broken JSON', `{"event":{"a",},"hash":"${'0'.repeat(64)}"}\n`, 1, 'the event is no JSON'],
+  ['broken JSON', `{"event":{"a",},"hash":"${'0'.repeat(64)}"}\n`, 1, 'the event is not JSON'],
   ['null', `{"event":null,"hash":"${'0'.repeat(64)}"}\n`, 1, 'the event names no dataset'],
   [
     'a dataset that is no text',
@@ -281,7 +279,7 @@ test('bytes that are no UTF-8 do not pass for the character that stands for them
   expect(position).toBeGreaterThan(0)
   const replaced = Buffer.concat([bytes.subarray(0, position), Buffer.of(0xff), bytes.subarray(position + 3)])
   expect(replaced.toString()).toBe(bytes.toString())
-  expect((await follow(replaced)).badLine).toEqual({ line: 4, reason: 'the line is no UTF-8' })
+  expect((await follow(replaced)).badLine).toEqual({ line: 4, reason: 'the line is not UTF-8' })
 })
 
 test('a line without end is not kept in memory', async () => {

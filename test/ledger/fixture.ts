@@ -47,7 +47,9 @@ const EMPTY_LEDGER = (() => {
   return bytes
 })()
 
-/** The SQLite store in memory, for tests in which nothing has to survive; a restart voids the leases, as it does there. */
+/**
+ * The SQLite store in memory, for tests in which nothing has to survive; a restart voids the leases, as it does there.
+ */
 export function fixtureInMemory(source: StoreSource = { sqliteStore }): Fixture {
   const database = new DatabaseSync(':memory:', { readBigInts: true, timeout: 0 })
   database.deserialize(EMPTY_LEDGER)

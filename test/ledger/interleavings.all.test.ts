@@ -262,8 +262,8 @@ async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run
 }
 
 /**
- * Take the runs' turns side by side: in each run calls follow each other in the order of its turns, each durable before the
- * next is asked, and what all runs ask at a turn is asked together.
+ * Take the runs' turns side by side: in each run calls follow each other in the order of its turns, each durable before
+ * the next is asked, and what all runs ask at a turn is asked together.
  */
 async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[]): Promise<void> {
   const last = Math.max(...runs.map(({ turns }) => turns.length))
@@ -301,8 +301,8 @@ function isCountedInRho({ share, room, requests }: Relation, { name }: StoreUnde
 }
 
 /**
- * On SQLite all of them. What one call does is decided alike on PostgreSQL, where it takes longer: samples, but in a long
- * run. How the statements of two replicas interleave there is tested by itself, in every order.
+ * On SQLite all of them. What one call does is decided alike on PostgreSQL, where it takes longer: samples, but in a
+ * long run. How the statements of two replicas interleave there is tested by itself, in every order.
  */
 function everyNth({ name }: StoreUnderTest): number {
   return name === 'SQLite' || isLongRun ? 1 : 7

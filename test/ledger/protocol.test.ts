@@ -9,7 +9,10 @@ import type { Account, AnalystAccount, Changes, Rows, StoredCharge } from '../..
 import { FIRST_MS } from './fixture.ts'
 import { basic, loss, question, summed } from './support.ts'
 
-/** Rows in memory, with a writer that refuses changes to rows other than those stored, as the SQL statements of the stores do. */
+/**
+ * Rows in memory, with a writer that refuses changes to rows other than those stored, as the SQL statements of the
+ * stores do.
+ */
 function memory() {
   const accounts = new Map<string, Account>()
   const analysts = new Map<string, AnalystAccount>()

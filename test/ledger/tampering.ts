@@ -253,7 +253,9 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
   ]
 }
 
-/** What is left in the first unit after a history in which the dataset was debited by `charged`, and some units more. */
+/**
+ * What is left in the first unit after a history in which the dataset was debited by `charged`, and some units more.
+ */
 function beyond(accounting: Accounting, history: readonly EventFacts[], more: bigint): EventAmount {
   const debits = BigInt(history.filter(({ kind }) => kind === 'charged').length)
   const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
@@ -642,7 +644,8 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
         })
         const last = history.at(-1)
         if (last === undefined) throw new Error('there is a last event')
-        // The rest of the budget to the unit, by who has spent nothing yet; and then still a share, and a charge of nothing.
+        // The rest of the budget to the unit, by who has spent nothing yet; and then still a share, and a charge of
+        // nothing.
         const rest: EventFacts = {
           ...last,
           chargeId: 'rest',

@@ -62,7 +62,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   verification('a limit below what was spent', 'if (!coversAmount(limit, before.spent))', 'if (false)'),
   verification(
     'an allotment of nobody',
-    "if (analyst === undefined) return 'an allotment is an analyst’s'",
+    "if (analyst === undefined) return 'the allotment names no analyst'",
     'if (analyst === undefined) return undefined',
   ),
   verification('an allotment that is not lifted', 'analysts.set(analyst, before)', ''),
@@ -110,7 +110,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   verification("another's charge", 'if (known.principal !== principal)', 'if (false)'),
   verification(
     'a charge that was not made',
-    "if (known === undefined || known.state === 'denied') return 'it follows a charge that was not made'",
+    "if (known === undefined || known.state === 'denied') return 'the event refers to a charge that does not exist'",
     'if (known === undefined) return undefined',
   ),
   verification(
@@ -120,7 +120,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'a denial of nothing',
-    "if (event.chargeId === undefined) return 'what is denied is a charge'",
+    "if (event.chargeId === undefined) return 'the denial names no charge'",
     'if (event.chargeId === undefined) return undefined',
   ),
   verification(
@@ -135,8 +135,8 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'a further attempt after the answer',
-    "if (known.state === 'answered') return 'the charge was answered already'",
-    "if (false) return 'the charge was answered already'",
+    "if (known.state === 'answered') return 'the charge is already answered'",
+    "if (false) return 'the charge is already answered'",
   ),
   verification('attempts in any order', 'if (attempt !== known.attempt + 1)', 'if (attempt === undefined)'),
   verification(
@@ -236,7 +236,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'answers without a hash',
-    "if (kind === 'answered' && answerHash === undefined) return 'an answer has its hash'",
+    "if (kind === 'answered' && answerHash === undefined) return 'the answer has no hash'",
     '',
   ),
   verification(

@@ -107,7 +107,7 @@ test.for([
       find: 'const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)',
       replace: 'const exceeded = undefined as ReturnType<typeof exceededLimit>',
     },
-    found: /did not change the row that it had just read/,
+    found: /has changed since it was read/,
   },
   {
     what: 'a question that was answered is debited again',

@@ -11,36 +11,39 @@ import {
 } from 'pg'
 import { LedgerFault } from '../ledger.ts'
 
-/** How long a new connection may take, or the wait for one that others use. */
+/** Time limit for opening a connection, or for waiting until one is free. */
 const CONNECT_TIMEOUT_MS = 5_000
-/** How long a server that is away, as during a restart, is asked again before its callers are told. */
+/** Time limit for reconnecting to a server that is unavailable, for example during a restart. */
 const RECONNECT_WITHIN_MS = 3_000
 const RECONNECT_EVERY_MS = 100
-/** After this long between two statements the server takes a silent replica for dead, and frees its locks. */
+/** After this idle time within a transaction, the server ends the session of a replica and releases its locks. */
 const IDLE_TIMEOUT_MS = 5_000
-/** Longer than it, so that whoever waits behind a dead replica lives to see the lock freed. */
+/** Longer than the idle time limit, so that the locks of a failed replica are released before this expires. */
 const LOCK_TIMEOUT_MS = 10_000
 const STATEMENT_TIMEOUT_MS = 15_000
-/** The last resort against a server that falls silent: longer than all the limits that the server keeps itself. */
+/** Time limit on the client side, for a server that does not respond. Longer than the server's own limits. */
 const SILENCE_TIMEOUT_MS = 20_000
 const KEEP_ALIVE_AFTER_MS = 10_000
 const END_WITHIN_MS = 5_000
 
-/** The oldest version that still is repaired. */
-const LEAST_VERSION = 14
+/** Oldest supported major version of PostgreSQL. */
+const OLDEST_VERSION = 14
 
 /**
- * What became of a statement that was not carried out:
- * - `conflict`: another transaction came first: the same, asked again, may succeed;
- * - `refused`: the tables refuse what was to be written;
- * - `busy`: it took too long, or waited too long for a lock;
- * - `lost`: the connection is gone;
- * - `unusable`: the database is not one in which this release can work;
- * - `failed`: the server could not, as for want of space.
+ * Reason for the failure of a statement:
+ * - `conflict`: another transaction changed the same rows first; repeating the statement may succeed;
+ * - `refused`: the tables refuse the written values;
+ * - `busy`: the statement, or its wait for a lock, took too long;
+ * - `lost`: the connection was lost;
+ * - `unusable`: the database does not meet the requirements of this release;
+ * - `failed`: any other error of the server, such as a lack of space.
  */
 type StatementErrorKind = 'conflict' | 'refused' | 'busy' | 'lost' | 'unusable' | 'failed'
 
-/** A failed statement, without the rows that PostgreSQL quotes in its details: they hold answers and secrets. */
+/**
+ * The error of a statement, without the rows that PostgreSQL quotes in its details. They may contain answers and
+ * secrets.
+ */
 export class StatementError extends Error {
   readonly kind: StatementErrorKind
 
@@ -51,12 +54,12 @@ export class StatementError extends Error {
   }
 }
 
-/** Raised by the ledger's functions where a row is not as it was read. */
-export const MISFIT_STATE = 'LG001'
+/** SQLSTATE that the ledger's functions raise if a row has changed since it was read. */
+export const CHANGED_ROW_STATE = 'LG001'
 
-/** The conditions of SQLSTATE that decide what to do, the longest prefix first. */
+/** Prefixes of SQLSTATE with the kind of their errors; the first match applies. */
 const KINDS: readonly (readonly [string, StatementErrorKind])[] = [
-  [MISFIT_STATE, 'conflict'],
+  [CHANGED_ROW_STATE, 'conflict'],
   ['23505', 'conflict'],
   ['40', 'conflict'],
   ['55P03', 'busy'],
@@ -74,13 +77,13 @@ const KINDS: readonly (readonly [string, StatementErrorKind])[] = [
   ['57P', 'lost'],
 ]
 
-/** What an error of `pg` means for the ledger. */
+/** Converts an error of `pg`. */
 export function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   if (!(error instanceof DatabaseError)) return new StatementError('lost', reasonOf(error))
   const state = error.code ?? ''
   const found = KINDS.find(([prefix]) => state.startsWith(prefix))?.[1] ?? 'failed'
-  // After a fatal error the server hangs up, whatever it was.
+  // After a fatal error the server closes the connection.
   const fatal = error.severity === 'FATAL' || error.severity === 'PANIC'
   const kind = fatal && found !== 'unusable' ? 'lost' : found
   return new StatementError(kind, `${error.message} (SQLSTATE ${state})`)
@@ -91,14 +94,14 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** A statement that is planned once per connection, under its name. */
+/** A prepared statement, which each connection plans once under its name. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
 /**
- * Carry out one statement.
+ * Executes a statement.
  * @throws StatementError
  */
 export async function ask(
@@ -115,20 +118,20 @@ export async function ask(
   }
 }
 
-/** A few connections to one database, each looked at when it is made. */
+/** A pool of connections to one database. */
 export interface Connections {
   /**
-   * Work with a connection of one's own. One on which a statement was lost is not used again.
-   * @throws LedgerFault `unknown` where there is none to be had, `unusable` where `prepare` says so.
+   * Runs `work` with a connection. A connection that was lost is not used again.
+   * @throws LedgerFault `unknown` if no connection is available, `unusable` if `prepare` throws it.
    */
   use<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result>
-  /** Let those in use finish, then hang up. */
+  /** Waits for the connections in use, then closes all. */
   end(): Promise<void>
 }
 
 /**
- * Connections to the database at `url`, at most `most`, made when they are needed.
- * @param prepare looks at each new connection, and throws where it must not be used
+ * Creates a pool of at most `most` connections to the database at `url`, opened on demand.
+ * @param prepare checks each new connection, and throws if it must not be used
  */
 export function openConnections(
   url: string,
@@ -141,7 +144,7 @@ export function openConnections(
     max: most,
     onConnect: prepare,
   })
-  // A connection that breaks tells whoever uses it; between two uses nobody needs to know.
+  // A connection that fails in use rejects its statement. An idle one is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
 
@@ -176,7 +179,7 @@ export function openConnections(
       }
     },
     async end() {
-      // A server that is out of reach does not answer the farewell.
+      // An unreachable server does not confirm the end of a connection.
       const late = new AbortController()
       await Promise.race([pool.end(), sleep(END_WITHIN_MS, undefined, { signal: late.signal })])
       late.abort()
@@ -185,8 +188,8 @@ export function openConnections(
 }
 
 /**
- * Work with a connection that is made for it alone, and takes its time.
- * @throws StatementError; LedgerFault `unusable` where the server must not be used.
+ * Runs `work` with a new connection of its own, without a time limit on the client side.
+ * @throws StatementError; LedgerFault `unusable` if the server must not be used.
  */
 export async function useOnce(url: string, work: (client: ClientBase) => Promise<void>): Promise<void> {
   let client: Client | undefined
@@ -214,8 +217,8 @@ function connectionOptions(url: string): ClientConfig {
 }
 
 /**
- * What a new connection is set to, whatever its URL, its user or its database say: limits on time, and plans that look rows
- * up, so that no charge costs more because there are many.
+ * Settings of every new connection, which override those of its URL, user or database: time limits, and plans that use
+ * indexes, so that the cost of a charge does not grow with the number of charges.
  */
 const SETTINGS = `
   SET lock_timeout = ${LOCK_TIMEOUT_MS};
@@ -231,8 +234,8 @@ const SETTINGS = `
 `
 
 /**
- * Set a new connection up.
- * @throws LedgerFault `unusable` where its server may lose or change what it acknowledges.
+ * Applies the settings to a new connection and checks its server.
+ * @throws LedgerFault `unusable` if the server may lose or change acknowledged data.
  */
 export async function prepareConnection(client: ClientBase): Promise<void> {
   await ask(client, SETTINGS)
@@ -247,11 +250,11 @@ export async function prepareConnection(client: ClientBase): Promise<void> {
     if (!fits) throw new LedgerFault('unusable', `the ledger's PostgreSQL server cannot be used: ${why}`)
   }
   expectServer(
-    version >= LEAST_VERSION,
-    `it has version ${version}, and ${LEAST_VERSION} is the oldest known`,
+    version >= OLDEST_VERSION,
+    `its version is ${version}; the oldest supported one is ${OLDEST_VERSION}`,
   )
   expectServer(standby === false, 'it is a standby')
-  expectServer(fsync === 'on', 'fsync is off, so that it may lose what it has acknowledged')
-  expectServer(full_page_writes === 'on', 'full_page_writes is off, so that a crash may corrupt it')
+  expectServer(fsync === 'on', 'fsync is off, so it may lose acknowledged data')
+  expectServer(full_page_writes === 'on', 'full_page_writes is off, so a crash may corrupt it')
   expectServer(encoding === 'UTF8', `its encoding is ${encoding}, not UTF8`)
 }

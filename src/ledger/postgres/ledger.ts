@@ -31,14 +31,15 @@ export interface PostgresLedgerOptions extends BatchOptions {
 }
 
 /**
- * Opens or creates the ledger in the schema `sotto` of the PostgreSQL database at `url`. Several processes may have it open.
- * Their changes to a dataset are serialized, and leases use the server's clock. Leases of attempts that another process left
- * unfinished expire. Concurrent calls of this process are committed together.
+ * Opens or creates the ledger in the schema `sotto` of the PostgreSQL database at `url`. Several processes may have it
+ * open. Their changes to a dataset are serialized, and leases use the server's clock. Leases of attempts that another
+ * process left unfinished expire. Concurrent calls of this process are committed together.
  *
- * A call rejects with a {@link LedgerFault} if the database failed, and the ledger continues with the next call. It rejects
- * with a RangeError if an argument is out of range. If the commit failed, it is unknown whether the call took effect;
- * repeating the same charge shows it.
- * @throws LedgerFault `unusable` if the database cannot be reached, does not meet the requirements, or holds something else.
+ * A call rejects with a {@link LedgerFault} if the database failed, and the ledger continues with the next call. It
+ * rejects with a RangeError if an argument is out of range. If the commit failed, it is unknown whether the call took
+ * effect; repeating the same charge shows it.
+ * @throws LedgerFault `unusable` if the database cannot be reached, does not meet the requirements, or belongs to
+ * another program.
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<PostgresLedger> {
   const { url } = options

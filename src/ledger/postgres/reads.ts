@@ -18,14 +18,16 @@ import {
 import type { Statement } from './connection.ts'
 import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON } from './rows.ts'
 
-/** Carries out a statement that changes nothing, on whatever connection is free. */
+/** Executes a statement that changes nothing. */
 export type Look = (statement: Statement, values: readonly unknown[]) => Promise<QueryResult>
 
 type Reads = {
   readonly [Name in ReadName]: (...args: OperationArguments[Name]) => Promise<OperationResults[Name]>
 }
 
-/** The operations that change nothing. Each is one statement, and so shows one moment; none waits for a lock. */
+/**
+ * Creates the reading methods of the ledger. Each is one statement, so its result is consistent; none waits for a lock.
+ */
 export function postgresReads(look: Look): Reads {
   async function rows(
     statement: Statement,
@@ -148,7 +150,7 @@ export function postgresReads(look: Look): Reads {
   }
 }
 
-/** No text that is stored has a NUL, which PostgreSQL would refuse to look for, and no name is empty. */
+/** Replaces a text with NUL, which PostgreSQL refuses, by the empty text. Neither occurs in the tables. */
 function findable(value: string | number): string | number {
   return typeof value === 'string' && value.includes('\0') ? '' : value
 }

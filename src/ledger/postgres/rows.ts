@@ -5,14 +5,18 @@ import type { Account, AnalystAccount, Changes, StoredCharge } from '../protocol
 import { columnsOf, type Row } from '../stored-row.ts'
 
 /*
- * Rows as PostgreSQL gives and takes them: amounts travel as decimal digits, as neither JSON nor a double holds them all.
+ * Conversion of rows from and to PostgreSQL. Amounts are sent as decimal texts, because JSON numbers do not hold all of
+ * them.
  */
 
-/** What {@link accountFromRow} reads; named one by one, as a prepared statement must not change its result. */
+/**
+ * The columns that {@link accountFromRow} reads. They are listed, because a prepared statement must not change its
+ * result.
+ */
 export const BUDGET_COLUMNS = `dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico, spent_epsilon_nano,
   spent_delta_atto, spent_rho_pico, head_sequence, head_hash`
 
-/** What {@link analystFromRow} reads, as a member of JSON. */
+/** The columns that {@link analystFromRow} reads, as a JSON object. */
 export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', principal,
   'granted_epsilon_nano', granted_epsilon_nano::text, 'granted_delta_atto', granted_delta_atto::text,
   'limit_rho_pico', limit_rho_pico::text, 'spent_epsilon_nano', spent_epsilon_nano::text,
@@ -20,7 +24,7 @@ export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', 
   'shared_epsilon_nano', shared_epsilon_nano::text, 'shared_delta_atto', shared_delta_atto::text,
   'shared_rho_pico', shared_rho_pico::text)`
 
-/** What {@link chargeFromRow} reads, as a member of JSON. */
+/** The columns that {@link chargeFromRow} reads, as a JSON object. */
 export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dataset_version', dataset_version,
   'principal', principal, 'idempotency_key', idempotency_key, 'request_hash', request_hash, 'accounting', accounting,
   'loss_epsilon_nano', loss_epsilon_nano::text, 'loss_delta_atto', loss_delta_atto::text,
@@ -28,7 +32,7 @@ export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dat
   'leased_at_ms', leased_at_ms, 'lease_expires_at_ms', lease_expires_at_ms, 'sharing', sharing,
   'shared_from', shared_from)`
 
-/** What {@link sessionFromRow} reads of `sessions` joined to `charges`, as a member of JSON. */
+/** The columns that {@link sessionFromRow} reads from `sessions` joined to `charges`, as a JSON object. */
 export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', charges.dataset,
   'dataset_version', charges.dataset_version, 'principal', charges.principal, 'positives', sessions.positives,
   'terms', sessions.terms, 'threshold_noise', sessions.threshold_noise::text,
@@ -37,7 +41,7 @@ export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', char
   'positives_found',
     (SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`
 
-/** The arguments of `sotto.write`: JSON arrays of rows, or `null` for none. */
+/** Builds the arguments of `sotto.write`: JSON arrays of rows, or `null` for none. */
 export function writeArguments(changes: Changes): readonly (string | null)[] {
   const newAccounts = changes.accounts.filter(({ before }) => before === undefined)
   return [
@@ -102,7 +106,7 @@ function newBudget({ dataset, budget: { granted, cap } }: Account) {
   }
 }
 
-/** The budget after the changes, with what is debited from the one before. */
+/** The budget after the changes, with the debit since `before`. */
 function movedBudget({ before, after }: Changes['accounts'][number]) {
   const { granted, cap, spent } = after.budget
   return {
@@ -174,9 +178,9 @@ function amountColumns(name: string, amount: Amount): Record<string, string> {
   }
 }
 
-/** An array of rows that a result holds as JSON. */
+/** Reads an array of rows from a JSON column of a result. */
 export function rowsOf(row: Row, column: string): readonly Row[] {
   const rows = row[column]
-  if (!Array.isArray(rows)) throw new TypeError(`the ledger's column ${column} holds no rows`)
+  if (!Array.isArray(rows)) throw new TypeError(`the ledger's column ${column} is not an array of rows`)
   return rows
 }

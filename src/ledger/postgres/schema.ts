@@ -9,19 +9,19 @@ import {
   MAX_THRESHOLD_NOISE,
   MAX_TIME_MS,
 } from '../range.ts'
-import { ask, MISFIT_STATE } from './connection.ts'
+import { ask, CHANGED_ROW_STATE } from './connection.ts'
 
-/** `Stt1`: the advisory lock under which the schema is changed, so that replicas that start together do it once. */
+/** Key of the advisory lock (`Stt1`) for migrations, so that replicas that start together migrate once. */
 const MIGRATION_LOCK = 0x53747431
 
 /**
- * The schema `sotto`, as the list of steps that led to it; a database holds one ledger. Forward only: a released step is
- * never edited, the next is appended. Replicas of the release before may still write while a step is made, so a step under
- * which they must not gives `sotto.write` another name.
+ * The schema `sotto` as a list of migrations. A database holds one ledger. A released migration is never edited; new
+ * ones are appended. Replicas of the previous release may still write during a migration. One that must prevent that
+ * renames `sotto.write`.
  *
- * The checks and the triggers repeat what the store promises, so that a mistake in the store, or a hand with a SQL prompt,
- * meets an error instead of an overspent budget or a rewritten history. Names sort by code point: the order of locks must
- * not depend on a locale.
+ * The constraints and the triggers enforce what the store guarantees. A defect of the store, or a person with an SQL
+ * prompt, then gets an error instead of overspending a budget or rewriting the history. Names sort by code point,
+ * because the order of locks must not depend on a locale.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -285,7 +285,7 @@ export const MIGRATIONS: readonly string[] = [
         ELSE moved.cap_rho_pico - budget.spent_rho_pico >= moved.debit_rho_pico END;
     GET DIAGNOSTICS changed = ROW_COUNT;
     IF changed <> json_array_length(moved_budgets) THEN
-      RAISE EXCEPTION 'a budget is not as it was read' USING ERRCODE = '${MISFIT_STATE}';
+      RAISE EXCEPTION 'a budget is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
     END IF;
     IF new_analysts IS NOT NULL THEN
       INSERT INTO sotto.analysts SELECT * FROM json_populate_recordset(NULL::sotto.analysts, new_analysts);
@@ -301,7 +301,7 @@ export const MIGRATIONS: readonly string[] = [
       WHERE analyst.dataset = moved.dataset AND analyst.principal = moved.principal;
       GET DIAGNOSTICS changed = ROW_COUNT;
       IF changed <> json_array_length(moved_analysts) THEN
-        RAISE EXCEPTION 'an account is not as it was read' USING ERRCODE = '${MISFIT_STATE}';
+        RAISE EXCEPTION 'an account is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
       END IF;
     END IF;
     IF new_charges IS NOT NULL THEN
@@ -322,7 +322,7 @@ export const MIGRATIONS: readonly string[] = [
       WHERE charge.id = moved.id AND charge.state = moved.state_before AND charge.attempt = moved.attempt_before;
       GET DIAGNOSTICS changed = ROW_COUNT;
       IF changed <> json_array_length(moved_charges) THEN
-        RAISE EXCEPTION 'a charge is not as it was read' USING ERRCODE = '${MISFIT_STATE}';
+        RAISE EXCEPTION 'a charge is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
       END IF;
     END IF;
     IF new_releases IS NOT NULL THEN
@@ -362,24 +362,24 @@ export const MIGRATIONS: readonly string[] = [
 ]
 
 /**
- * Bring the schema to the newest version, all steps in one transaction. Where it is there already no right to change the
- * schema is needed.
- * @param migrations those of an earlier release, where the step from it is to be tested
- * @throws LedgerFault `unusable` where the schema is from a newer release, or another program's; StatementError.
+ * Migrates the schema to the newest version in one transaction. If it is already there, no right to change the schema
+ * is needed.
+ * @param migrations those of an earlier release, for tests of a migration
+ * @throws LedgerFault `unusable` if the schema is from a newer release or another program; StatementError.
  */
 export async function migratePostgres(
   client: ClientBase,
   migrations: readonly string[] = MIGRATIONS,
 ): Promise<void> {
   if ((await knownVersion(client, migrations.length)) === migrations.length) return
-  // Neither another replica's migration nor a long one of our own is a reason to give up.
+  // Migrations, here or in another replica, may take long.
   await ask(client, 'BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0')
   try {
     await ask(client, `SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
     const version = await knownVersion(client, migrations.length)
     if (version === 0) {
       const { rows } = await ask(client, `SELECT to_regnamespace('sotto') IS NULL AS missing`)
-      // Making it needs a right that it does not take to fill one that an operator has made.
+      // An operator may have created the schema. Creating it needs a right that filling it does not.
       if (rows[0]?.missing === true) await ask(client, 'CREATE SCHEMA sotto')
       await ask(
         client,
@@ -391,15 +391,15 @@ export async function migratePostgres(
     for (const step of migrations.slice(version)) await ask(client, step)
     await ask(client, `UPDATE sotto.schema_version SET version = ${migrations.length}; COMMIT`)
   } catch (error) {
-    // Where the connection is gone the transaction is, too.
+    // If the connection is lost, the transaction has ended.
     await ask(client, 'ROLLBACK').catch(() => {})
     throw error
   }
 }
 
 /**
- * The version of the schema, 0 where there is none.
- * @throws LedgerFault `unusable` where it is newer than `newest`, or another program's.
+ * Reads the version of the schema; 0 if there is none.
+ * @throws LedgerFault `unusable` if it is newer than `newest` or belongs to another program.
  */
 export async function knownVersion(client: ClientBase, newest = MIGRATIONS.length): Promise<number> {
   const { rows } = await ask(
@@ -408,7 +408,8 @@ export async function knownVersion(client: ClientBase, newest = MIGRATIONS.lengt
       EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('sotto')) AS used`,
   )
   if (rows[0]?.versioned !== true) {
-    if (rows[0]?.used === true) throw new LedgerFault('unusable', 'the schema sotto holds something else')
+    if (rows[0]?.used === true)
+      throw new LedgerFault('unusable', 'the schema sotto belongs to another program')
     return 0
   }
   const found = await ask(client, 'SELECT version FROM sotto.schema_version')
@@ -416,7 +417,7 @@ export async function knownVersion(client: ClientBase, newest = MIGRATIONS.lengt
   if (version > newest) {
     throw new LedgerFault(
       'unusable',
-      `the ledger has schema version ${version}; this release knows ${newest} at most`,
+      `the ledger has schema version ${version}; this release supports up to ${newest}`,
     )
   }
   return version

@@ -18,28 +18,31 @@ import {
 import { ask, StatementError } from './connection.ts'
 import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON, writeArguments } from './rows.ts'
 
-/** A call that changes rows. */
+/** A call that may change rows. */
 export type Command = Call<CommandName>
 
-/** What a batch has just done; the next statement is sent once whoever is told has returned. */
+/** The last step that a batch has completed. */
 export type Step = 'begun' | 'locked' | 'read' | 'written' | 'committed'
 
-/** What a batch goes by, apart from its calls. */
+/** Options of a batch. */
 export interface BatchOptions {
-  /** The time in milliseconds since 1970, for tests; left out: the server's, the one clock of all replicas. */
+  /**
+   * Returns the time in milliseconds since 1970, for tests. The default is the server's clock, which all replicas
+   * share.
+   */
   readonly now?: (() => number) | undefined
-  /** For tests that stop a batch between two of its steps. */
+  /** Called after each step, for tests. The batch continues when the promise resolves. */
   readonly onStep?: ((step: Step) => Promise<void>) | undefined
 }
 
 /**
- * Carry out calls in their order, in one transaction. One that fails by itself leaves no trace and does not touch the
- * others. All that is returned is durable.
+ * Carries out calls in order, in one transaction. A call that fails has no effect and does not affect the others. Every
+ * returned result is durable.
  *
- * READ COMMITTED suffices: the budgets' rows are locked first, in the order of their names, and everything else that a call
- * reads or changes belongs to one of these datasets; the statement that reads it begins once all locks are held, and so
- * sees what their last holders have committed.
- * @throws StatementError where nothing was changed; LedgerFault `unknown` where the commit may or may not have happened.
+ * READ COMMITTED suffices. The rows of the budgets are locked first, ordered by dataset, and all other rows that a call
+ * reads or changes belong to one of these datasets. The statement that reads them starts when all locks are held, and
+ * therefore sees what the previous holders have committed.
+ * @throws StatementError if nothing was changed; LedgerFault `unknown` if it is unknown whether the commit took effect.
  */
 export async function commitBatch(
   client: ClientBase,
@@ -64,12 +67,12 @@ export async function commitBatch(
     if (changed) await ask(client, WRITE, writeArguments(changes))
     await onStep('written')
   } catch (error) {
-    // Where the connection is gone the transaction is, too.
+    // If the connection is lost, the transaction has ended.
     const isLost = error instanceof StatementError && error.kind === 'lost'
     if (!isLost) await ask(client, 'ROLLBACK').catch(() => {})
     throw error
   }
-  // What was only read is durable already, and a rollback waits for no disk.
+  // Nothing was changed, and a rollback does not wait for the disk.
   if (!changed) await ask(client, 'ROLLBACK')
   else await commit(client)
   await onStep('committed')
@@ -92,13 +95,13 @@ async function commit(client: ClientBase): Promise<void> {
   client.on('notice', note)
   try {
     const { command } = await ask(client, COMMIT)
-    // A COMMIT of a transaction that had failed is answered by ROLLBACK, and one whose wait for a synchronous standby was
-    // cut short by a warning.
+    // COMMIT of a failed transaction returns ROLLBACK. If the wait for a synchronous standby is cancelled, COMMIT
+    // succeeds with a warning.
     if (command === 'COMMIT' && warning === undefined) return
-    throw new Error(warning ?? `it was answered by ${command}`)
+    throw new Error(warning ?? `COMMIT returned ${command}`)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new LedgerFault('unknown', `whether the ledger has committed is unknown: ${reason}`)
+    throw new LedgerFault('unknown', `it is unknown whether the ledger has committed: ${reason}`)
   } finally {
     client.off('notice', note)
   }
@@ -117,8 +120,8 @@ const LOCK = {
 }
 
 /**
- * Everything that the calls of a batch may read. $1 names charges, $2 those of them whose answers are asked for, $3 and $4
- * questions that may have a shared release, $5 and $6 analysts, $7 sessions, $8 and $9 questions of sessions.
+ * Reads every row that the calls of a batch may need. $1: charges; $2: those of them whose answers may be returned; $3
+ * and $4: requests that may have a shared release; $5 and $6: analysts; $7: sessions; $8 and $9: questions of sessions.
  */
 const READ = {
   name: 'read',
@@ -162,12 +165,12 @@ const WRITE = {
     $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
 }
 
-/** What the calls of a batch name, each once. */
+/** The keys of the rows that the calls of a batch may need. */
 interface Keys {
   readonly datasets: ReadonlySet<string>
-  /** Also the ids of sessions, which are those of their charges. */
+  /** Includes the ids of sessions, which are the ids of their charges. */
   readonly charges: ReadonlySet<string>
-  /** Those of them whose answers may be asked for. */
+  /** Charges whose answers may be returned. */
   readonly answers: ReadonlySet<string>
   readonly questions: Pairs
   readonly analysts: Pairs
@@ -237,7 +240,7 @@ function keysOf(calls: readonly Command[]): Keys {
   return keys
 }
 
-/** The protocol refuses texts that cannot be stored before it reads a row; PostgreSQL would refuse the whole batch. */
+/** Skips texts that cannot be stored. The protocol refuses them; PostgreSQL would refuse the whole batch. */
 function ifStorable(texts: readonly string[], then: () => void): void {
   try {
     for (const each of texts) expectText({ each })
@@ -247,7 +250,7 @@ function ifStorable(texts: readonly string[], then: () => void): void {
   then()
 }
 
-/** Pairs of texts, each once, as two columns. */
+/** Distinct pairs of texts, as two columns. */
 interface Pairs {
   readonly firsts: readonly string[]
   readonly seconds: readonly string[]
@@ -271,7 +274,7 @@ function pairs(): Pairs & { add(first: string, second: string): void } {
   }
 }
 
-/** Neither text has a NUL. */
+/** Joins two texts to one key. Neither contains NUL. */
 function joined(first: string, second: string): string {
   return `${first}\0${second}`
 }
@@ -282,8 +285,8 @@ async function lock(client: ClientBase, keys: Keys): Promise<ReadonlyMap<string,
 }
 
 /**
- * Read what the keys name.
- * @returns with `expectComplete`, which throws where anything was asked that had not been read
+ * Reads the rows of the keys.
+ * @returns the rows; `expectComplete` throws if a row was requested that had not been read
  */
 async function readRows(
   client: ClientBase,
@@ -314,7 +317,7 @@ async function readRows(
     rowsOf(found, 'analysts').flatMap((row): [string, AnalystAccount][] => {
       const dataset = text(row, 'dataset')
       const account = accounts.get(dataset)
-      // Of a dataset that was opened since the locks were taken; for this batch it has no budget.
+      // The budget was opened after the locks were taken. For this batch it does not exist.
       if (account === undefined) return []
       return [[joined(dataset, text(row, 'principal')), analystFromRow(row, account.budget.cap.accounting)]]
     }),
@@ -327,7 +330,7 @@ async function readRows(
   )
 
   let missed = false
-  /** "Not there" is said only of what was looked for, under the locks that keep it so. */
+  /** Returns `undefined` only for a row that was looked for while its dataset was locked. */
   function known<Value>(value: Value | undefined, lookedFor: boolean): Value | undefined {
     if (value !== undefined || lookedFor) return value
     missed = true
@@ -358,9 +361,9 @@ async function readRows(
   }
 }
 
-/** As where the charge that a call names was made between the two statements that lock and read. */
+/** For example, the charge of a call was created between the statements that lock and read. */
 function unread(): StatementError {
-  return new StatementError('conflict', 'a call needs a row that was not read')
+  return new StatementError('conflict', 'a call requires a row that was not read')
 }
 
 function byKey<Value>(

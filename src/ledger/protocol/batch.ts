@@ -17,8 +17,8 @@ import {
 } from './rows.ts'
 
 /**
- * The state of a batch: the rows before it, and the changes of the commands so far. Commands read and write rows through
- * the functions of this file, so that each command sees the changes of those before it.
+ * The state of a batch: the rows before it, and the changes of the commands so far. Commands read and write rows
+ * through the functions of this file, so that each command sees the changes of those before it.
  */
 export interface Batch {
   /** Milliseconds since 1970, the same for all commands of the batch. */

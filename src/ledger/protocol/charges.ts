@@ -63,7 +63,8 @@ export function recordAnswer(batch: Batch, id: string, attempt: number, answer: 
   const { dataset, principal, requestHash, sharing, sharedFrom } = row
   batch.charges.set(id, { ...row, state: 'answered' })
   batch.releases.set(id, answer)
-  // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged for.
+  // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged
+  // for.
   if (sharing && sharedFrom === undefined && sharedReleaseOf(batch, dataset, requestHash) === undefined)
     setSharedRelease(batch, dataset, requestHash, id)
   appendEvent(batch, dataset, {
@@ -255,7 +256,8 @@ function releaseOfAnother(
 
 /** True while the attempt of a charge may still be computing its answer. */
 function isLeased({ nowMs }: Batch, { leasedAtMs, leaseExpiresAtMs }: StoredCharge): boolean {
-  // A lease that begins in the future was given before the clock was set back. Its remaining time is unknown, so it is void.
+  // A lease that begins in the future was given before the clock was set back. Its remaining time is unknown, so it is
+  // void.
   return nowMs >= leasedAtMs && nowMs < leaseExpiresAtMs
 }
 

@@ -64,7 +64,9 @@ export interface SessionAnswerRow {
   readonly answer: string
 }
 
-/** Reads the rows of a store as they are before a batch. Every method returns `undefined` for a row that does not exist. */
+/**
+ * Reads the rows of a store as they are before a batch. Every method returns `undefined` for a row that does not exist.
+ */
 export interface Rows {
   account(dataset: string): Account | undefined
   analyst(dataset: string, principal: string): AnalystAccount | undefined

@@ -13,11 +13,11 @@ export interface SqliteLedger extends Ledger {
 }
 
 /**
- * Opens or creates the ledger in the SQLite file at `path`, whose folder must exist. A worker thread accesses the file, so
- * that the event loop never waits for the disk. Concurrent calls are committed together.
+ * Opens or creates the ledger in the SQLite file at `path`, whose folder must exist. A worker thread accesses the file,
+ * so that the event loop never waits for the disk. Concurrent calls are committed together.
  *
- * A call rejects with a {@link LedgerFault} if the store failed. Whether it took effect is then unknown; repeating the same
- * charge shows it. A call rejects with a RangeError if an argument is out of range.
+ * A call rejects with a {@link LedgerFault} if the store failed. Whether it took effect is then unknown; repeating the
+ * same charge shows it. A call rejects with a RangeError if an argument is out of range.
  * @throws LedgerFault `in-use` if the file is open elsewhere, `unusable` if it cannot be a ledger.
  */
 export async function openSqliteLedger(options: { readonly path: string }): Promise<SqliteLedger> {

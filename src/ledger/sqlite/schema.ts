@@ -12,15 +12,15 @@ import {
   MAX_TIME_MS,
 } from '../range.ts'
 
-/** `Stt1`: says that a SQLite file is a Sotto ledger. */
+/** `Stt1`: marks a SQLite file as a Sotto ledger. */
 const APPLICATION_ID = 0x53747431n
 
 /**
- * The schema, as the list of steps that led to it. Forward only: a released step is never edited, the next is appended.
+ * The schema as a list of migrations. A released migration is never edited; new ones are appended.
  *
- * SQLite turns an integer that passes 2^63 into a rounded REAL, so every column has a range far below that. The rest
- * of the checks and the triggers repeat what the store promises, so that a mistake in the store, or a hand with a SQL
- * prompt, meets an error instead of an overspent budget or a rewritten history.
+ * SQLite converts an integer beyond 2^63 to a rounded REAL, so every column has a range far below that. The other
+ * constraints and the triggers enforce what the store guarantees. A defect of the store, or a person with an SQL
+ * prompt, then gets an error instead of overspending a budget or rewriting the history.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -303,8 +303,8 @@ export function openSqliteDatabase(path: string): DatabaseSync {
     configure(database)
     migrate(database, file)
     voidLeases(database)
-    // What a crash left in the log may be in the operating system's cache only: writing it through now means that
-    // nothing acknowledged from here on rests on it.
+    // After a crash, the log may exist only in the operating system's cache. Flushing it now ensures that nothing that
+    // is acknowledged later depends on it.
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     flushFolder(dirname(file))
     return database
@@ -316,8 +316,8 @@ export function openSqliteDatabase(path: string): DatabaseSync {
 
 function makePrivate(file: string): void {
   try {
-    // Never opened here where it exists: closing any descriptor of a file drops all of this process's locks on it,
-    // and with them the lock that keeps a second opener out.
+    // An existing file is not opened here. Closing any descriptor of a file releases all locks of this process on it,
+    // including the one that keeps other processes out.
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
@@ -325,7 +325,7 @@ function makePrivate(file: string): void {
   }
 }
 
-/** Make the names of file and log survive a loss of power: SQLite tries to, and passes over a failure. */
+/** Makes the directory entries of file and log durable. SQLite does so too, but ignores failures. */
 function flushFolder(folder: string): void {
   const descriptor = openSync(folder, 'r')
   try {
@@ -335,10 +335,13 @@ function flushFolder(folder: string): void {
   }
 }
 
-/** Before it, and in the withdrawn 3.52.0, a log that is reset while it is written to could corrupt the file. */
+/**
+ * Oldest supported version. Before it, and in the withdrawn 3.52.0, resetting the log during a write could corrupt the
+ * file.
+ */
 const LEAST_SQLITE = [3, 51, 3] as const
 
-/** Whether a version of SQLite, such as `3.53.4`, is known not to lose what a log in WAL mode holds. */
+/** True if a version of SQLite, such as `3.53.4`, has no known defect that loses data in WAL mode. */
 export function isSoundSqlite(version: string): boolean {
   if (version === '3.52.0') return false
   const parts = version.split('.').map(Number)
@@ -353,7 +356,7 @@ function configure(database: DatabaseSync): void {
   const version = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
   if (!isSoundSqlite(version))
     throw new LedgerFault('unusable', `SQLite ${version} may corrupt a ledger: it must be 3.51.3 or newer`)
-  // The lock comes before the first look at the file, so that there never is memory shared with another process.
+  // The lock is taken before the file is first read, so that SQLite never uses memory shared with another process.
   database.exec('PRAGMA locking_mode = EXCLUSIVE')
   expectPragma(database, 'journal_mode = WAL', 'wal')
   database.exec(`
@@ -372,11 +375,11 @@ function configure(database: DatabaseSync): void {
 
 function expectPragma(database: DatabaseSync, pragma: string, expected: SQLOutputValue): void {
   const value = pragmaValue(database, pragma)
-  if (value !== expected) throw new Error(`SQLite answers ${value} to PRAGMA ${pragma}`)
+  if (value !== expected) throw new Error(`PRAGMA ${pragma} returned ${value}`)
 }
 
 function pragmaValue(database: DatabaseSync, pragma: string): SQLOutputValue | undefined {
-  // To the end: a pragma that changes something answers first, then writes, and that may fail.
+  // All rows are read, because a pragma that changes something returns its row before it writes, which may fail.
   const [row] = database.prepare(`PRAGMA ${pragma}`).all()
   return row === undefined ? undefined : Object.values(row)[0]
 }
@@ -393,7 +396,7 @@ function migrate(database: DatabaseSync, file: string): void {
     if (version > MIGRATIONS.length) {
       throw new LedgerFault(
         'unusable',
-        `the ledger ${file} has schema version ${version}; this release knows ${MIGRATIONS.length} at most`,
+        `the ledger ${file} has schema version ${version}; this release supports up to ${MIGRATIONS.length}`,
       )
     }
     for (const step of MIGRATIONS.slice(version)) database.exec(step)
@@ -406,7 +409,7 @@ function migrate(database: DatabaseSync, file: string): void {
   }
 }
 
-/** Whoever held the leases is gone, or this lock could not have been taken: their questions may be asked again at once. */
+/** Expires all leases. Their holder has ended, because this process could take the lock of the file. */
 function voidLeases(database: DatabaseSync): void {
   database.exec(`
     UPDATE charges SET lease_expires_at_ms = leased_at_ms
@@ -416,7 +419,7 @@ function voidLeases(database: DatabaseSync): void {
 
 const SQLITE_BUSY = 5
 const SQLITE_FULL = 13
-/** A value that the tables refuse: too big, against a constraint, of the wrong type, at an unknown place. */
+/** Errors about a value: too big, against a constraint, of the wrong type, at an unknown parameter. */
 const SQLITE_REFUSALS: readonly number[] = [18, 19, 20, 25]
 
 function openingFault(error: unknown, file: string): unknown {
@@ -428,12 +431,12 @@ function openingFault(error: unknown, file: string): unknown {
   return new LedgerFault('unusable', `the ledger ${file} cannot be opened: ${reason}`, error)
 }
 
-/** Whether an error of SQLite says that the disk is full: the one failed write after which it is safe to continue. */
+/** True if the disk is full, which is the only failed write after which the store can safely continue. */
 export function isDiskFull(error: unknown): boolean {
   return sqliteCode(error) === SQLITE_FULL
 }
 
-/** Whether an error comes from below the tables, as from the disk or a corrupt page, rather than from a refused value. */
+/** True if an error concerns the file, such as the disk or a corrupt page, and not a refused value. */
 export function isStoreError(error: unknown): boolean {
   const code = sqliteCode(error)
   return code !== undefined && !SQLITE_REFUSALS.includes(code)
@@ -441,6 +444,6 @@ export function isStoreError(error: unknown): boolean {
 
 function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error && 'errcode' in error && typeof error.errcode === 'number')) return undefined
-  // The lowest byte is the code; the rest says in more detail where it arose.
+  // The lowest byte is the code. The rest has details.
   return error.errcode & 0xff
 }

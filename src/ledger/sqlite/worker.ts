@@ -3,7 +3,9 @@ import { LedgerFault, type LedgerFaultKind } from '../ledger.ts'
 import type { Call, Settled } from '../operation.ts'
 import { openSqliteStore, type SqliteStore } from './store.ts'
 
-/** A message to the worker thread: a batch of calls, answered by one reply, or `close`, after which the thread exits. */
+/**
+ * A message to the worker thread: a batch of calls, answered by one reply, or `close`, after which the thread exits.
+ */
 export type Request = readonly Call[] | 'close'
 
 /** A message from the worker thread. `opened` comes first; every batch then gets one reply. */

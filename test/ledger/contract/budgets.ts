@@ -128,7 +128,8 @@ export const BUDGETS: readonly ContractTest[] = [
     },
   },
   {
-    // 0.024355970359 is what (1, 1e-6) buys: Canonne, Kamath, Steinke 2020, corollary 13, to 12 digits and rounded down.
+    // 0.024355970359 is what (1, 1e-6) buys: Canonne, Kamath, Steinke 2020, corollary 13, to 12 digits and rounded
+    // down.
     name: 'a cap in rho is what all grants buy together, exact to the last unit',
     async run(fixture) {
       const ledger = await withCensus(fixture, 'zcdp')

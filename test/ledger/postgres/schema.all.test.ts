@@ -400,7 +400,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       await useOnce(url, (client) => migratePostgres(client, NEXT))
       const newer = fault(
         'unusable',
-        `schema version ${NEXT.length}; this release knows ${MIGRATIONS.length} at most`,
+        `schema version ${NEXT.length}; this release supports up to ${MIGRATIONS.length}`,
       )
       await expect(openPostgresLedger({ url })).rejects.toEqual(newer)
       await prompt(
@@ -413,7 +413,9 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     test('of another program is left alone', async () => {
       const url = await server.createDatabase()
       await prompt(url, 'CREATE SCHEMA sotto; CREATE TABLE sotto.budgets (spent integer)')
-      await expect(openPostgresLedger({ url })).rejects.toEqual(fault('unusable', /holds something else/))
+      await expect(openPostgresLedger({ url })).rejects.toEqual(
+        fault('unusable', /belongs to another program/),
+      )
       expect(await prompt(url, 'SELECT FROM sotto.budgets')).toEqual([])
     })
 

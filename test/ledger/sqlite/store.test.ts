@@ -79,7 +79,8 @@ describe('a batch', () => {
       expect.objectContaining({ spent: basic('0.1') }),
       expect.objectContaining({ kind: 'charged' }),
     ])
-    // Refused: all five, the first three, the first two, and the second. Committed: the first, the third, and the last two.
+    // Refused: all five, the first three, the first two, and the second. Committed: the first, the third, and the last
+    // two.
     expect(commits).toHaveLength(3)
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
     expect(database.prepare("SELECT 1 FROM charges WHERE principal = 'eve'").get()).toBeUndefined()
@@ -96,7 +97,7 @@ describe('a batch', () => {
       CREATE TEMP TRIGGER another_hand BEFORE INSERT ON events WHEN NEW.principal = 'ada'
       BEGIN UPDATE main.budgets SET head_hash = replace(head_hash, substr(head_hash, 1, 1), '-'); END
     `)
-    expect(() => run(store, 'charge', question('a'))).toThrow('did not change the row that it had just read')
+    expect(() => run(store, 'charge', question('a'))).toThrow('has changed since it was read')
     database.exec('DROP TRIGGER another_hand')
     expect(run(store, 'head', 'census')).toEqual(before)
     expect(run(store, 'charge', question('a')).kind).toBe('charged')
