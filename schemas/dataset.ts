@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { budgetRequest } from './budget.ts'
 import { budgetRisk } from './disclosure.ts'
 
-/** A dataset's id, as it stands in paths. */
+/** Id of a dataset, as used in paths. */
 export const datasetId = z
   .string()
   .regex(
@@ -10,20 +10,23 @@ export const datasetId = z
     'must be 1 to 63 lower-case letters, digits and "-", starting with a letter',
   )
 
-/** The path parameter of everything below /v1/datasets/{dataset}. */
+/** Path parameter of the paths below /v1/datasets/{dataset}. */
 export const datasetParameters = z.strictObject({
-  dataset: datasetId.meta({ description: 'The dataset.', example: 'census' }),
+  dataset: datasetId.meta({ description: 'Id of the dataset.', example: 'census' }),
 })
 
-/** The path parameters of /v1/datasets/{dataset}/analysts/{analyst}. */
+/** Path parameters of /v1/datasets/{dataset}/analysts/{analyst}. */
 export const analystParameters = datasetParameters.extend({
   analyst: z
     .string()
-    .regex(/^[a-z][a-z0-9-]{0,62}$/, 'must be a name: lower-case letters, digits and "-"')
-    .meta({ description: "The name of an analyst's key.", example: 'analyst' }),
+    .regex(
+      /^[a-z][a-z0-9-]{0,62}$/,
+      'must be 1 to 63 lower-case letters, digits and "-", starting with a letter',
+    )
+    .meta({ description: 'Name of the key of an analyst.', example: 'analyst' }),
 })
 
-/** A column's name. */
+/** Name of a column. */
 export const columnName = z
   .string()
   .regex(
@@ -33,7 +36,7 @@ export const columnName = z
 
 const columnFacts = {
   name: columnName,
-  nullable: z.boolean().default(false).describe('Whether NULL may occur.'),
+  nullable: z.boolean().default(false).describe('True if NULL may occur.'),
   onInvalidValue: z
     .union(
       [
@@ -44,15 +47,15 @@ const columnFacts = {
     )
     .optional()
     .describe(
-      'What ingestion does with a value that does not fit the declaration: store NULL, refuse the whole file, or ' +
-        'store a declared value. Left out: "null" where the column is nullable, "refuse" elsewhere. Numbers outside ' +
-        'the bounds are not invalid values: they are clamped.',
+      'Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, ' +
+        '`replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers outside ' +
+        'the bounds are valid: they are clamped.',
     ),
 }
 
 const bounds = {
-  lower: z.number().describe('Values below are clamped to it; a multiple of step.'),
-  upper: z.number().describe('Values above are clamped to it; a multiple of step.'),
+  lower: z.number().describe('Lower bound, a multiple of `step`. Smaller values are clamped to it.'),
+  upper: z.number().describe('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
 }
 
 const integerColumn = z
@@ -63,7 +66,7 @@ const integerColumn = z
     step: z
       .number()
       .default(1)
-      .describe('The grid: values are rounded to its nearest multiple. A whole number.'),
+      .describe('Grid of the column. Values are rounded to the nearest multiple. A whole number.'),
   })
   .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
 
@@ -74,13 +77,15 @@ const numberColumn = z
     ...bounds,
     step: z
       .number()
-      .describe('The grid: values are rounded to its nearest multiple. At most 9 fractional digits.'),
+      .describe(
+        'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
+      ),
   })
   .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
 
 const booleanColumn = z
   .strictObject({ ...columnFacts, type: z.literal('boolean') })
-  .meta({ id: 'BooleanColumn', description: 'true or false.' })
+  .meta({ id: 'BooleanColumn', description: 'Column of true and false.' })
 
 const categoryColumn = z
   .strictObject({
@@ -88,11 +93,14 @@ const categoryColumn = z
     type: z.literal('category'),
     categories: z.array(z.string().max(200)).min(1).max(10_000).readonly(),
   })
-  .meta({ id: 'CategoryColumn', description: 'One of a declared list of texts.' })
+  .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
 
 const stringColumn = z
   .strictObject({ ...columnFacts, type: z.literal('string') })
-  .meta({ id: 'StringColumn', description: 'Free text: it can be filtered on, never grouped by.' })
+  .meta({
+    id: 'StringColumn',
+    description: 'Free text. Can be used in predicates and `keySelection`, but not for grouping.',
+  })
 
 const column = z.discriminatedUnion('type', [
   integerColumn,
@@ -105,7 +113,7 @@ const column = z.discriminatedUnion('type', [
 const fileSource = z
   .strictObject({
     kind: z.literal('file'),
-    path: z.string().min(1).max(500).describe('Relative to the data folder.'),
+    path: z.string().min(1).max(500).describe('Path relative to the data folder.'),
     format: z.enum(['csv', 'parquet']),
   })
   .meta({ id: 'FileSource', description: 'A file below the data folder.' })
@@ -139,26 +147,26 @@ const declaration = {
         maxRows: z.int().min(1).max(1_000_000),
       }),
     ])
-    .describe('What one person can contribute. "row": one row each. "person" is refused by this version.'),
+    .describe('What one person can contribute. `row`: one row. `person` is not supported by this version.'),
   neighbours: z
     .enum(['add-remove', 'change-one'])
     .describe(
-      'add-remove: a person more or fewer, the number of rows is private. change-one: a person replaced by another, ' +
-        'the number of rows is public.',
+      'Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. ' +
+        '`change-one`: one person replaced by another; the number of rows is public.',
     ),
   accounting: z
     .enum(['basic', 'zcdp'])
     .default('basic')
     .describe(
-      'How the budget is counted. basic: epsilon and delta add up. zcdp: what the budget buys in rho of ' +
-        'zero-concentrated differential privacy, so that many small queries fit; it needs a delta.',
+      'Accounting of the budget. `basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up ' +
+        '(zero-concentrated differential privacy), which allows more small queries and needs a delta.',
     ),
   sharing: z
     .boolean()
     .default(false)
     .describe(
-      'Whether a question that one analyst has paid for is answered to others with the stored release, charged to ' +
-        'their own allotment and not again to the dataset.',
+      'If true, a question that one analyst has paid for is answered to other analysts with the stored release. It is ' +
+        'charged to their own allotment and not to the dataset again.',
     ),
 }
 
@@ -195,32 +203,32 @@ export const registration = z
     examples: [registrationExample],
   })
 
-/** A dataset's public facts. */
+/** Public facts of a dataset. */
 export const dataset = z
   .strictObject({
     ...declaration,
     columns,
     synthetic,
-    version: z.string().describe('Counts the registrations of this id.'),
+    version: z.string().describe('Number of the registration of this id.'),
     rows: z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
-      .describe('The number of rows, where it is public: under change-one neighbours.'),
+      .describe('Number of rows. Only with `change-one` neighbours, where it is public.'),
     registeredAt: z.iso.datetime(),
   })
-  .meta({ id: 'Dataset', description: "A dataset's public facts." })
+  .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })
 
-/** What a registration gives. */
+/** Response to a registration. */
 export const registeredDataset = dataset.extend({ disclosureRisk: budgetRisk }).meta({
   id: 'RegisteredDataset',
-  description: "A dataset's public facts, and what its whole budget lets an adversary guess.",
+  description: 'Public facts of a dataset and the disclosure risk of its whole budget.',
 })
 
 /** GET /v1/datasets */
 export const datasetList = z
   .strictObject({ datasets: z.array(dataset).readonly() })
-  .meta({ id: 'DatasetList', description: 'Every registered dataset, with its public facts.' })
+  .meta({ id: 'DatasetList', description: 'All registered datasets with their public facts.' })
 
 export type Registration = z.output<typeof registration>

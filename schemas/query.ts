@@ -120,20 +120,15 @@ const rows = {
     }),
   accuracy: z
     .strictObject({
-      halfWidth: z
-        .number()
-        .meta({
-          description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
-          exclusiveMinimum: 0,
-        }),
-      confidence: z
-        .number()
-        .default(DEFAULT_CONFIDENCE)
-        .meta({
-          description: 'Probability with which the half-width must hold.',
-          minimum: 1e-9,
-          maximum: 0.999999999,
-        }),
+      halfWidth: z.number().meta({
+        description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
+        exclusiveMinimum: 0,
+      }),
+      confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
+        description: 'Probability with which the half-width must hold.',
+        minimum: 1e-9,
+        maximum: 0.999999999,
+      }),
       supposedRows: z
         .int()
         .min(1)

@@ -6,7 +6,7 @@ import { LedgerFault } from '../ledger/ledger.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
 
-/** The codes of what went wrong on our side or in HTTP itself; with {@link RefusalCode} they are all there are. */
+/** Codes of failures of the service and of HTTP errors. With {@link RefusalCode} these are all codes. */
 type FailureCode =
   | 'query-failed'
   | 'question-failed'
@@ -17,50 +17,50 @@ type FailureCode =
   | 'media-type-unsupported'
   | 'http-error'
 
-/** A problem's stable code. */
+/** Stable code of a problem. */
 export type ProblemCode = RefusalCode | FailureCode
 
-/** Every problem there is: its HTTP status and its title. `docs/problems.md` explains each. */
+/** HTTP status and title of every problem. `docs/problems.md` explains each. */
 export const PROBLEMS = {
-  'invalid-request': { status: 400, title: 'The request breaks a rule' },
-  'malformed-json': { status: 400, title: 'The body is not the JSON that is asked for' },
-  unauthenticated: { status: 401, title: 'A valid API key is needed' },
-  forbidden: { status: 403, title: 'The key has another role' },
-  'unknown-dataset': { status: 404, title: 'There is no such dataset' },
-  'unknown-release': { status: 404, title: 'There is no such release of yours' },
-  'unknown-session': { status: 404, title: 'There is no such session of yours' },
-  'dataset-exists': { status: 409, title: 'The dataset exists' },
-  'budget-account-exists': { status: 409, title: 'The id has a budget from before' },
-  'source-refused': { status: 422, title: 'The source file is refused' },
-  'source-unreadable': { status: 422, title: 'The source file cannot be read' },
-  'source-does-not-fit': { status: 422, title: 'The source file does not fit the declaration' },
-  'unsupported-privacy-unit': { status: 422, title: 'The privacy unit is not supported' },
-  'not-synthetic': { status: 403, title: 'The dataset is not synthetic' },
-  'too-many-worlds': { status: 422, title: 'There are too many possible worlds' },
-  'risk-below-prior': { status: 422, title: 'No epsilon brings the risk so low' },
-  'query-does-not-fit': { status: 422, title: 'The query does not fit the dataset' },
-  'mechanism-not-applicable': { status: 422, title: 'The mechanism does not apply' },
-  'unsupported-under-zcdp': { status: 422, title: 'The query has no price in rho' },
-  'allotment-insufficient': { status: 403, title: 'The allotment does not suffice' },
-  'allotment-below-spent': { status: 409, title: 'More than that was spent already' },
-  'unknown-analyst': { status: 404, title: 'There is no such analyst' },
-  'budget-insufficient': { status: 403, title: 'The budget does not suffice' },
-  'idempotency-key-reused': { status: 422, title: 'The key belongs to another request' },
-  'query-in-flight': { status: 409, title: 'The same question is being answered' },
-  'session-used-up': { status: 409, title: 'The session is used up' },
-  'session-dataset-changed': { status: 409, title: 'The dataset is not what it was' },
-  'query-failed': { status: 500, title: 'The query could not be completed' },
-  'question-failed': { status: 500, title: 'The question could not be answered' },
-  'internal-error': { status: 500, title: 'Something failed on our side' },
-  unavailable: { status: 503, title: 'The service cannot answer now' },
+  'invalid-request': { status: 400, title: 'Invalid request' },
+  'malformed-json': { status: 400, title: 'Malformed JSON' },
+  unauthenticated: { status: 401, title: 'Valid API key required' },
+  forbidden: { status: 403, title: 'Role not permitted' },
+  'unknown-dataset': { status: 404, title: 'Unknown dataset' },
+  'unknown-release': { status: 404, title: 'Unknown release' },
+  'unknown-session': { status: 404, title: 'Unknown session' },
+  'dataset-exists': { status: 409, title: 'Dataset already registered' },
+  'budget-account-exists': { status: 409, title: 'A budget already exists for this id' },
+  'source-refused': { status: 422, title: 'Source file refused' },
+  'source-unreadable': { status: 422, title: 'Source file cannot be read' },
+  'source-does-not-fit': { status: 422, title: 'Source file does not fit the declaration' },
+  'unsupported-privacy-unit': { status: 422, title: 'Privacy unit not supported' },
+  'not-synthetic': { status: 403, title: 'Dataset is not synthetic' },
+  'too-many-worlds': { status: 422, title: 'Too many possible worlds' },
+  'risk-below-prior': { status: 422, title: 'Risk below the prior' },
+  'query-does-not-fit': { status: 422, title: 'Query does not fit the dataset' },
+  'mechanism-not-applicable': { status: 422, title: 'Mechanism not applicable' },
+  'unsupported-under-zcdp': { status: 422, title: 'Query not supported under zcdp accounting' },
+  'allotment-insufficient': { status: 403, title: 'Allotment insufficient' },
+  'allotment-below-spent': { status: 409, title: 'Allotment below the amount spent' },
+  'unknown-analyst': { status: 404, title: 'Unknown analyst' },
+  'budget-insufficient': { status: 403, title: 'Budget insufficient' },
+  'idempotency-key-reused': { status: 422, title: 'Idempotency key already used' },
+  'query-in-flight': { status: 409, title: 'Same request in progress' },
+  'session-used-up': { status: 409, title: 'Session used up' },
+  'session-dataset-changed': { status: 409, title: 'Dataset changed since the session was opened' },
+  'query-failed': { status: 500, title: 'Query failed' },
+  'question-failed': { status: 500, title: 'Question failed' },
+  'internal-error': { status: 500, title: 'Internal error' },
+  unavailable: { status: 503, title: 'Service unavailable' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
-  'body-too-large': { status: 413, title: 'The body is too large' },
-  'media-type-unsupported': { status: 415, title: 'The body must be JSON' },
-  'http-error': { status: 400, title: 'The request is not one this service can read' },
+  'body-too-large': { status: 413, title: 'Body too large' },
+  'media-type-unsupported': { status: 415, title: 'Unsupported media type' },
+  'http-error': { status: 400, title: 'Invalid HTTP request' },
 } as const satisfies Record<ProblemCode, { status: number; title: string }>
 
-/** A problem document (RFC 9457). */
+/** Problem document (RFC 9457). */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -68,7 +68,7 @@ export interface Problem {
   readonly code: ProblemCode
   readonly detail: string
   readonly errors?: readonly FieldError[]
-  /** Absent where the bytes never became a request. */
+  /** Absent if the bytes were not an HTTP request. */
   readonly requestId?: string
   readonly [fact: string]: unknown
 }
@@ -81,14 +81,14 @@ interface ProblemParts {
   readonly facts?: RefusalFacts
 }
 
-/** The problem document of a refusal or an error, which is logged; failures say nothing. */
+/** Logs a refusal or an error and returns its problem document. The document of a failure contains no details. */
 export function describeProblem(error: unknown, request: FastifyRequest): Problem {
   const parts = problemParts(error, request)
   logProblem(error, parts.code, request)
   return problemDocument(parts, request.id)
 }
 
-/** Fastify's error handler: every refusal and every error becomes a problem document. */
+/** Sends the problem document of a refusal or an error. Fastify's error handler. */
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = describeProblem(error, request)
   const { status, retryAfterSeconds: retryAfter } = problem
@@ -109,14 +109,14 @@ export function sendNotFound(
   return sendProblem(new RouteUnknown(request.method, path, methods), request, reply)
 }
 
-/** Node's handler for what is not HTTP enough to become a request: the connection gets a problem and ends. */
+/** Sends a problem document and closes the connection after bytes that are not an HTTP request. Node's `clientError` handler. */
 export function sendConnectionProblem(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const status = STATUS_OF_CONNECTION_ERROR[error.code ?? ''] ?? 400
-  const detail = 'The bytes on this connection are not a request this service can read, or came too slowly.'
+  const detail = 'The service received an invalid HTTP request, or the request took too long to arrive.'
   const body = JSON.stringify(problemDocument({ code: 'http-error', status, detail }))
   socket.end(
     [
@@ -170,8 +170,8 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
     return {
       code: 'query-failed',
       detail:
-        'The query was charged and could not be completed. Ask again with the same Idempotency-Key, or the same ' +
-        'body without one: it is answered under the same charge.',
+        'The query was charged and could not be completed. Repeat it with the same Idempotency-Key, or with the same ' +
+        'body if it had none. The repeat is answered under the same charge.',
       facts: { chargeId: error.chargeId },
     }
   }
@@ -179,23 +179,24 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
     return {
       code: 'question-failed',
       detail:
-        'The question could not be answered. Ask again with the same Idempotency-Key, or the same body without one: it ' +
-        'costs nothing, and if an answer was stored, that is what you get.',
+        'The question could not be answered. Repeat it with the same Idempotency-Key, or with the same body if it had ' +
+        'none. The repeat costs nothing and returns the stored answer if there is one.',
     }
   }
   if (error instanceof LedgerFault) {
     return {
       code: 'unavailable',
       detail:
-        'The ledger does not answer. Ask again later with the same Idempotency-Key, or the same body without one: a ' +
-        'question is never charged twice.',
+        'The ledger does not respond. Retry later with the same Idempotency-Key, or with the same body if it had none. A ' +
+        'request is never charged twice.',
     }
   }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
-  if (isPrematureClose(error)) return { code: 'unavailable', detail: 'The client left before all was sent.' }
+  if (isPrematureClose(error))
+    return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
   if (isFastifyError(error)) return frameworkParts(error, request.routeOptions.bodyLimit)
-  return { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
+  return { code: 'internal-error', detail: 'The request failed. The log contains the request id.' }
 }
 
 function validationParts(error: FastifyError & { validation: readonly ValidationIssue[] }): ProblemParts {
@@ -204,7 +205,7 @@ function validationParts(error: FastifyError & { validation: readonly Validation
       .filter(({ keyword }) => keyword === 'invalid_type')
       .map(({ instancePath }) => instancePath),
   )
-  // What else is asked of a value means nothing where it is of the wrong type: a text has no entries.
+  // Other rules do not apply to a value of the wrong type: a string has no entries.
   const errors = error.validation
     .filter(({ keyword, instancePath }) => keyword === 'invalid_type' || !ofWrongType.has(instancePath))
     .flatMap(fieldErrors)
@@ -213,14 +214,14 @@ function validationParts(error: FastifyError & { validation: readonly Validation
 }
 
 interface ValidationIssue {
-  /** As zod calls what is wrong. */
+  /** Zod's code of the issue. */
   readonly keyword?: string | undefined
   readonly instancePath: string
   readonly message?: string | undefined
   readonly params?: { readonly keys?: unknown; readonly errors?: unknown } | undefined
 }
 
-/** An issue as zod words it, within one of the kinds that a value may be of. */
+/** Issue within one variant of a union, in zod's format. */
 interface NestedIssue {
   readonly code: string
   readonly path: readonly (string | number)[]
@@ -239,28 +240,28 @@ function errorsAt(
   { keys, errors }: { readonly keys?: unknown; readonly errors?: unknown },
 ): readonly FieldError[] {
   if (Array.isArray(keys))
-    return keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a field of this request' }))
-  const meant = kindMeant(errors)
-  if (meant !== undefined)
-    return meant.flatMap((issue) => errorsAt([...path, ...issue.path], issue.message, issue))
+    return keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a known field' }))
+  const issues = onlyFittingVariant(errors)
+  if (issues !== undefined)
+    return issues.flatMap((issue) => errorsAt([...path, ...issue.path], issue.message, issue))
   return [{ field: path.length === 0 ? 'body' : path.join('.'), rule }]
 }
 
 /**
- * Where a value may be of several kinds and its shape is that of just one, what is wrong with it as that kind. A shape
- * does not fit where the whole is of another type, has fields that the kind has not, or names another kind.
+ * Returns the issues of the only variant of a union that the shape of a value fits, if there is exactly one. A shape does
+ * not fit a variant of another type, without one of the value's fields, or with another discriminator.
  */
-function kindMeant(errors: unknown): readonly NestedIssue[] | undefined {
+function onlyFittingVariant(errors: unknown): readonly NestedIssue[] | undefined {
   if (!Array.isArray(errors)) return undefined
-  const kinds: readonly (readonly NestedIssue[])[] = errors
-  const fitting = kinds.filter(
+  const variants: readonly (readonly NestedIssue[])[] = errors
+  const fitting = variants.filter(
     (issues) =>
       !issues.some(({ code, path }) => path.length === 0 || (path.length === 1 && code === 'invalid_value')),
   )
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-/** Of a stream that its client did not wait for. */
+/** Tests for the error of a stream whose client disconnected. */
 function isPrematureClose(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
@@ -284,22 +285,22 @@ function frameworkParts(error: FastifyError, bodyLimit: number | undefined): Pro
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return { code: 'media-type-unsupported', detail: 'Send the body as application/json.' }
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return { code: 'malformed-json', detail: 'The body is empty; a JSON object is needed.' }
+      return { code: 'malformed-json', detail: 'The body is empty. Send a JSON object.' }
     case 'FST_ERR_HANDLER_TIMEOUT':
       return {
         code: 'unavailable',
-        detail: 'The request took too long. Asking again is free where it was charged.',
+        detail: 'The request took too long. If it was charged, a repeat is answered under the same charge.',
       }
     default: {
       const status = error.statusCode ?? 500
       return status < 500
         ? { code: 'http-error', status, detail: error.message }
-        : { code: 'internal-error', detail: 'The request failed on our side. The log has the request id.' }
+        : { code: 'internal-error', detail: 'The request failed. The log contains the request id.' }
     }
   }
 }
 
-/** Refusals are the caller's business; of failures the log keeps the class, and the stack only where no data were read. */
+/** Logs refusals at level info. Failures after data was read are logged without message and stack, which may contain data. */
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
   if (error instanceof AnswerFailure) {
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')

@@ -145,7 +145,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     [
       '{"kind":"noisyMax","candidates":{"predicates":[{"name":"a","where":{"column":"Age","op":">","value":1}},{"name":"b","were":1,"where":{"column":"Age","op":">","value":1}}]},"epsilon":1}',
       'candidates.predicates.1.were',
-      'is not a field of this request',
+      'is not a known field',
     ],
     [
       '{"kind":"noisyMax","candidates":{"colum":"Sex"},"epsilon":1}',
