@@ -179,30 +179,6 @@ describe('aggregates over DuckDB', () => {
     expect(await engine.aggregate(dataset, grouped)).toEqual(aggregateRows(grouped, rows))
   })
 
-  it('count a thousand predicates with less processor time than 400 take with count(*) FILTER', async () => {
-    const { dataset } = await distinct('thousand', 100_000)
-    const filters = Array.from({ length: 400 }, (_, i) => `count(*) FILTER (WHERE x <= ${i * 1_000})`)
-    const filtering = process.cpuUsage()
-    await withDuckDb(
-      join(folder.path, 'thousand.duckdb'),
-      'SET threads = 1',
-      `SELECT ${filters.join(', ')} FROM rows`,
-    )
-    const filtered = process.cpuUsage(filtering)
-    const engine = engineWith()
-    await engine.open(dataset)
-    const statistics = Array.from(
-      { length: 1_000 },
-      (_, i): Statistic => ({
-        kind: 'count',
-        where: { kind: 'index-between', column: 'x', upper: BigInt(i) * 1_000n },
-      }),
-    )
-    const counting = process.cpuUsage()
-    expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
-    expect(process.cpuUsage(counting).user).toBeLessThan(filtered.user)
-  })
-
   it('take bins by the thousand', async () => {
     const { dataset, rows } = await ingestCsv('bins', randomRows(500, 5))
     const engine = engineWith()
@@ -398,23 +374,6 @@ describe('the pool of connections', () => {
         expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
       }
     }
-  })
-
-  it('does not keep long statements, whose memory no limit of DuckDB counts', async () => {
-    const { dataset } = await ingestCsv('long', randomRows(10, 8))
-    const engine = engineWith({ connectionsPerDataset: 1 })
-    await engine.open(dataset)
-    const askOfEach = async (lengths: readonly number[]) => {
-      for (const length of lengths) {
-        const indexes = Array.from({ length }, (_, index) => BigInt(index))
-        await engine.aggregate(dataset, { ...count, where: { kind: 'index-in', column: 'small', indexes } })
-      }
-    }
-    await askOfEach([8_000, 8_001])
-    const before = process.memoryUsage().rss
-    await askOfEach(Array.from({ length: 40 }, (_, shape) => 8_002 + shape))
-    // Kept, they would hold some 8 MB each.
-    expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
   })
 
   it('stops a statement at its time limit, tells the caller, and goes on', async () => {

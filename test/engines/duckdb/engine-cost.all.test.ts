@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { type DuckDbEngine, openDuckDbEngine } from '../../../src/engines/duckdb/engine.ts'
+import type { Aggregate, Statistic } from '../../../src/planner/aggregate.ts'
+import { column, datasetOf, temporaryFolder, withDuckDb } from '../fixture.ts'
+
+/* Memory and processor time; neither depends on how busy the machine is. */
+
+const count: Aggregate = { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
+
+async function folderOfTest() {
+  const folder = await temporaryFolder()
+  onTestFinished(() => folder.remove())
+  return folder
+}
+
+function engineOver(folder: string): DuckDbEngine {
+  const engine = openDuckDbEngine({
+    files: ({ id }) => join(folder, `${id}.duckdb`),
+    connectionsPerDataset: 1,
+    threads: 1,
+    memoryLimit: '512MB',
+    queryTimeoutMs: 600_000,
+    temporaryDirectory: join(folder, 'temporary'),
+  })
+  onTestFinished(() => engine.close())
+  return engine
+}
+
+it('count a thousand predicates with less processor time than 400 take with count(*) FILTER', async () => {
+  const folder = await folderOfTest()
+  await withDuckDb(
+    join(folder.path, 'thousand.duckdb'),
+    'CREATE TABLE rows AS SELECT (range * 7919) % 1000003 AS x FROM range(100000)',
+  )
+  const dataset = datasetOf([column.integer('x', 0n, 1_000_003n)], 'thousand')
+  const filters = Array.from({ length: 400 }, (_, i) => `count(*) FILTER (WHERE x <= ${i * 1_000})`)
+  const filtering = process.cpuUsage()
+  await withDuckDb(
+    join(folder.path, 'thousand.duckdb'),
+    'SET threads = 1',
+    `SELECT ${filters.join(', ')} FROM rows`,
+  )
+  const filtered = process.cpuUsage(filtering)
+  const engine = engineOver(folder.path)
+  await engine.open(dataset)
+  const statistics = Array.from(
+    { length: 1_000 },
+    (_, i): Statistic => ({
+      kind: 'count',
+      where: { kind: 'index-between', column: 'x', upper: BigInt(i) * 1_000n },
+    }),
+  )
+  const counting = process.cpuUsage()
+  expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
+  expect(process.cpuUsage(counting).user).toBeLessThan(filtered.user)
+})
+
+it('does not keep long statements, whose memory no limit of DuckDB counts', async () => {
+  const folder = await folderOfTest()
+  await withDuckDb(join(folder.path, 'long.duckdb'), 'CREATE TABLE rows AS SELECT range AS x FROM range(10)')
+  const dataset = datasetOf([column.integer('x', 0n, 10n)], 'long')
+  const engine = engineOver(folder.path)
+  await engine.open(dataset)
+  const askOfEach = async (lengths: readonly number[]) => {
+    for (const length of lengths) {
+      const indexes = Array.from({ length }, (_, index) => BigInt(index))
+      await engine.aggregate(dataset, { ...count, where: { kind: 'index-in', column: 'x', indexes } })
+    }
+  }
+  await askOfEach([8_000, 8_001])
+  const before = process.memoryUsage().rss
+  await askOfEach(Array.from({ length: 40 }, (_, shape) => 8_002 + shape))
+  // Kept, they would hold some 8 MB each.
+  expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
+})
