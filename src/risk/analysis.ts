@@ -8,76 +8,83 @@ import { structuredSensitivities } from './sensitivities.ts'
 import { binomial } from './subsets.ts'
 
 /*
- * The disclosure risk of Lee and Clifton 2011, "How Much Is Enough? Choosing epsilon for Differential Privacy". An adversary
- * knows the value of everybody in a universe, and the size of the released dataset; which of the possible worlds (all
- * datasets of that size) it is, a noisy answer tells more or less. The noise is Laplace noise of scale unbounded
- * sensitivity / epsilon. The risk is the largest posterior of a world. Proofs: docs/proofs/disclosure-risk.md.
+ * The disclosure risk of Lee and Clifton 2011, "How Much Is Enough? Choosing epsilon for Differential Privacy". An
+ * adversary knows the value of every person in a universe and the size of the released dataset. Each dataset of that
+ * size is a possible world. A noisy answer changes the adversary's belief in each world. The noise is Laplace noise
+ * of scale (unbounded sensitivity) / epsilon. The risk is the largest posterior of a world. Proofs:
+ * docs/proofs/disclosure-risk.md.
  */
 
-/** What is known before epsilon is chosen: everything that the bounds and the posterior are worked out from. */
+/** Facts that do not depend on epsilon, from which the bounds and the posterior are computed. */
 export interface RiskAnalysis {
-  /** How many possible worlds there are; a double, exact up to 2^53. */
+  /** Number of possible worlds; a double, exact up to 2^53. */
   readonly worlds: number
-  /** How the sensitivities and the answers of the worlds were found. */
+  /** Methods that computed the sensitivities and the answers of the worlds. */
   readonly ways: { readonly sensitivities: Way; readonly answers: Way }
-  /** The largest difference between answers of worlds that differ by `changed` people, in the unit of the answer. */
+  /**
+   * Bounded sensitivity: largest difference between answers of worlds that differ by `changed` people, in the unit of
+   * the answer.
+   */
   readonly boundedSensitivity: number
-  /** The largest between a world's and that of a dataset with `changed` people fewer, or more. */
+  /**
+   * Unbounded sensitivity: largest difference between the answer of a world and of a dataset with `changed` people
+   * fewer or more.
+   */
   readonly unboundedSensitivity: number
-  /** The largest between any two worlds. */
+  /** Largest difference between the answers of any two worlds. */
   readonly largestDifference: number
   /**
-   * Whether the upper bound is proved to bound the posterior at every epsilon: it is where no two worlds are farther apart
-   * than neighbours are. Where it is not, only the tight bound does.
+   * True if the upper bound is proved to bound the posterior at every epsilon, which requires that no two worlds are
+   * farther apart than neighbours. Otherwise only the tight bound holds.
    */
   readonly upperBoundHolds: boolean
-  /** The prior of the likeliest world: 1 / worlds where all are equally likely. */
+  /** Prior of the most likely world: 1 / worlds if all are equally likely. */
   readonly largestPrior: number
-  /** What masses are parts of: the number of worlds, or 1 where a prior was supplied. */
+  /** Total mass: the number of worlds, or 1 if a prior was supplied. */
   readonly totalMass: number
-  /** The different answers, ascending. */
+  /** Distinct answers, ascending. */
   readonly answers: readonly PossibleAnswer[]
-  /** World by world, in the lexicographic order of positions, where the answers were enumerated. */
+  /** Every world, in the lexicographic order of positions, if the answers were enumerated. */
   readonly enumerated?: EnumeratedWorlds
 }
 
-/** An answer that some world has. */
+/** An answer of at least one world. */
 export interface PossibleAnswer {
   readonly answer: number
-  /** The answer less the least of all, from their exact difference; and less the one before it, or 0. */
+  /** Difference to the least answer, from their exact difference, and to the previous answer, or 0. */
   readonly aboveLeast: number
   readonly abovePrevious: number
-  /** How many worlds have it. */
+  /** Number of worlds with this answer. */
   readonly worlds: number
-  /** Their prior together, and that of the likeliest of them, as parts of the total mass. */
+  /** Prior of these worlds together, and of the most likely of them, as parts of the total mass. */
   readonly mass: number
   readonly largestMass: number
 }
 
-/** Each possible world in its order. */
+/** All possible worlds in order. */
 export interface EnumeratedWorlds {
   readonly universeSize: number
   readonly released: number
-  /** Which of the different answers each world has. */
+  /** Index of each world's answer among the distinct answers. */
   readonly answerOf: Int32Array
-  /** Each world's prior as a part of the total mass. */
+  /** Prior of each world as a part of the total mass. */
   readonly masses: Float64Array
 }
 
 /**
- * Sensitivities, and the answers of all possible worlds with their prior.
+ * Computes the sensitivities, and the answers of all possible worlds with their prior.
  *
- * @param sharedBy how many such questions share the limits of work
- * @throws Refusal (`invalid-request`) for what no question can be: among others, a released size that leaves fewer than
- * `changed` people in or out, for then worlds have no neighbours among each other.
- * @throws Refusal (`too-many-worlds`), before anything is worked out, for what would take too long.
+ * @param sharedBy number of such questions that share the limits of work
+ * @throws Refusal `invalid-request` for an invalid question, for example a released size that leaves fewer than
+ * `changed` people in or out, because worlds then have no neighbours.
+ * @throws Refusal `too-many-worlds` before any computation, if it would take too long.
  */
 export function analyse(question: RiskQuestion, sharedBy = 1): RiskAnalysis {
   return prepareAnalysis(question, sharedBy)()
 }
 
 /**
- * {@link analyse}, worked out when the result is called.
+ * Checks a question as {@link analyse} does, and computes the analysis when the result is called.
  * @throws Refusal at once, as {@link analyse} does; the result throws none.
  */
 export function prepareAnalysis(question: RiskQuestion, sharedBy = 1): () => RiskAnalysis {
@@ -118,7 +125,7 @@ function workOut(
   }
 }
 
-/** A question that can be asked, in exact numbers. */
+/** A checked question in exact numbers. */
 interface CheckedQuestion {
   readonly query: ExactQuery
   readonly released: number
@@ -184,17 +191,17 @@ function chooseWays(
 ): RiskAnalysis['ways'] {
   const { columns, enumeratedWorlds, enumeratedValues, enumeratedValuesByChoice } = limits
   const structured = hasStructure(query)
-  if (way === 'structure' && !structured) throw new RangeError('squares are not told by order')
+  if (way === 'structure' && !structured) throw new RangeError('squares have no structure by order')
   const fewWorlds = worlds <= BigInt(enumeratedWorlds)
   const mustListWorlds = !structured || prior !== undefined || way === 'enumeration'
   if (mustListWorlds && !fewWorlds)
     throw tooManyWorlds(
-      'every world must be looked at for such a query, or such a prior',
+      'this query, or this prior, requires every world to be enumerated',
       { counted: 'worlds', asked: worlds, limit: enumeratedWorlds, columns },
       largestUniverse(query, released, changed, limits),
     )
   if (worlds > MOST_WORLDS)
-    throw tooManyWorlds('there are more possible worlds than can be counted here', {
+    throw tooManyWorlds('there are more possible worlds than the service can count', {
       counted: 'worlds',
       asked: worlds,
       limit: MOST_WORLDS,
@@ -203,7 +210,7 @@ function chooseWays(
   const mustCompare = !structured || way === 'enumeration'
   if (mustCompare && values > BigInt(enumeratedValues))
     throw tooManyWorlds(
-      'every world must be compared with its neighbours for such a query',
+      'this query requires every world to be compared with its neighbours',
       { counted: 'values to read', asked: values, limit: enumeratedValues, columns },
       largestUniverse(query, released, changed, limits),
     )
@@ -214,7 +221,7 @@ function chooseWays(
   }
 }
 
-/** The largest universe whose worlds can be looked at one by one where as many are released, or left out, as was asked. */
+/** Returns the largest universe whose worlds can be enumerated if the same number of people is released or left out. */
 function largestUniverse(
   query: ExactQuery,
   released: number,

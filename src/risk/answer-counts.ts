@@ -9,18 +9,18 @@ import {
 import { type ColumnLimits, LARGEST_SUM_TABLE, tooManyWorlds } from './limits.ts'
 import { binomialsOf, positionsUpTo } from './subsets.ts'
 
-/** An exact answer, and how many worlds have it. */
+/** An exact answer and its number of worlds. */
 export interface AnswerCount {
   readonly answer: bigint
-  /** A double: exact up to 2^53, and to within some roundings beyond. */
+  /** A double: exact up to 2^53, and to within a few roundings beyond. */
   readonly worlds: number
 }
 
 /**
- * Counts, when it is called, the different answers in ascending order, without looking at worlds; of at most 1e300 worlds
- * in all. How they are counted is proved in docs/proofs/disclosure-risk.md.
+ * Counts, when it is called, the distinct answers in ascending order without enumerating worlds; for at most 1e300
+ * worlds. Proof: docs/proofs/disclosure-risk.md.
  *
- * @throws Refusal (`too-many-worlds`) at once, where counting would take too long.
+ * @throws Refusal `too-many-worlds` at once, if counting would take too long.
  * @throws RangeError for a variance or a standard deviation.
  */
 export function prepareStructuredAnswers(
@@ -36,11 +36,11 @@ export function prepareStructuredAnswers(
       if (placeAt(query.share, released).above !== 0n) requireFewPairs(query.values.length - released, limits)
       return () => answersOfOrderStatistic(query, query.share, released)
     default:
-      throw new RangeError('squares are not told by order')
+      throw new RangeError('squares have no structure by order')
   }
 }
 
-/** The same from the answers of all worlds. */
+/** Counts the same from the answers of all worlds. */
 export function countedAnswers(answers: readonly bigint[]): readonly AnswerCount[] {
   return collected(answers.map((answer) => ({ answer, worlds: 1 })))
 }
@@ -54,8 +54,8 @@ function collected(counts: readonly AnswerCount[]): readonly AnswerCount[] {
 }
 
 /**
- * Sums of those released, or, where they are fewer, of those left out: what everybody's sum lacks. They are counted in
- * steps above the least value, so that as many of the least value is 0.
+ * Counts sums of those released or, if they are fewer, of those left out, which the total lacks. Sums are counted in
+ * steps above the least value, so that any number of the least value contributes 0.
  */
 function prepareAnswersOfSum(
   values: readonly bigint[],
@@ -79,7 +79,7 @@ function prepareAnswersOfSum(
   }
 }
 
-/** Values as whole steps above the least of them, as large as they can be. */
+/** Values as whole steps above the least value, with the largest possible step. */
 function inSteps(values: readonly bigint[]) {
   const ascending = ascendingPositions(values).map((position) => values[position] ?? 0n)
   const least = ascending[0] ?? 0n
@@ -88,7 +88,7 @@ function inSteps(values: readonly bigint[]) {
   return { least, step, steps: above.map((value) => value / step) }
 }
 
-/** The hypergeometric counts: choosing 0, 1, ... of the ones among everybody. */
+/** Hypergeometric counts: the ways to choose 0, 1, ... of the ones among all people. */
 function countsOfOnes(ones: number, size: number, chosen: number): Float64Array {
   const counts = new Float64Array(chosen + 1)
   const zeros = size - ones
@@ -113,26 +113,26 @@ function prepareCountsOfSums(
 }
 
 /**
- * How many ways there are to choose so many of the values, by their sum.
- * @param sums how many there are of no values, of one, and so on, with all that no values have
+ * Number of ways to choose a given number of the values, by their sum.
+ * @param sums number of sums of no values, of one, and so on, including those of no values
  */
 function countsOfSums(values: readonly number[], sums: readonly number[]): Float64Array {
   const chosen = sums.length - 1
-  /** By how many are chosen of the values so far, and by their sum. */
+  /** Counts by the number of chosen values and by their sum. */
   const ways = sums.map((ofSoMany) => new Float64Array(ofSoMany))
   ways[0]?.fill(1)
   for (const [place, value] of values.entries()) {
     const largestSums = [0]
     for (let below = place; below >= 0 && below > place - chosen; below -= 1)
       largestSums.push((largestSums.at(-1) ?? 0) + (values[below] ?? 0))
-    // From the most chosen on, so that no value is chosen twice.
+    // In descending order, so that no value is chosen twice.
     for (let count = largestSums.length - 1; count > 0; count -= 1)
       addShifted(ways[count], ways[count - 1], value, largestSums[count] ?? 0)
   }
   return ways[chosen] ?? new Float64Array()
 }
 
-/** Adds to each sum up to the largest what was counted for the sum without the value. */
+/** Adds to each sum up to the largest the count of the sum without the value. */
 function addShifted(
   counts: Float64Array | undefined,
   without: Float64Array | undefined,
@@ -165,8 +165,9 @@ function requireFewSums(
 const COARSER = 'these values have too many sums to count them; rounded to a coarser grid they have fewer'
 
 /**
- * Where the query falls on a rank, a world's answer is the value at the position of that rank; where it falls between two,
- * it lies between the values at the positions of both. The rest of the world is below the first and above the last.
+ * If the query falls on a rank, a world's answer is the value at the position of that rank. If it falls between two
+ * ranks, the answer lies between the values at both positions. The other people of the world are below the first and
+ * above the last.
  */
 function answersOfOrderStatistic(
   { values }: ExactQuery,
@@ -177,7 +178,7 @@ function answersOfOrderStatistic(
   const skippable = values.length - released
   const ascending = ascendingPositions(values).map((position) => values[position] ?? 0n)
   const at = (place: number) => ascending[place] ?? 0n
-  /** In how many ways a number of ranks fill as many positions and some that are skipped. */
+  /** Number of ways in which ranks fill the same number of positions, with some positions skipped. */
   const waysOf = (ranks: number) => binomialsOf(ranks, ranks, ranks + skippable)
   const skips = positionsUpTo(skippable + 1)
   const waysBelow = waysOf(rank)
@@ -205,8 +206,8 @@ function requireFewPairs(skippable: number, { columns, answers }: ColumnLimits):
   const pairs = (BigInt(skippable + 1) * BigInt(skippable + 2)) / 2n
   if (pairs > BigInt(answers))
     throw tooManyWorlds(
-      'the query falls between two ranks, and more pairs of values can be at them than can be counted; for a released ' +
-        'size closer to that of the universe, or one for which it falls on a rank, there are fewer',
+      'the query falls between two ranks with more possible pairs of values than the service can count; a released ' +
+        'size closer to that of the universe, or one for which the query falls on a rank, has fewer',
       { counted: 'pairs', asked: pairs, limit: answers, columns },
     )
 }

@@ -2,11 +2,11 @@ import { refuseField } from '../privacy/refusal.ts'
 import type { RiskAnalysis } from './analysis.ts'
 
 /**
- * The upper bound of the posterior of any world after any response (equations 4 and 5, section 5.1): with n equally likely
- * worlds 1 / (1 + (n - 1) exp(-epsilon bounded / unbounded)). With a prior, n - 1 becomes the odds against the likeliest
- * world.
+ * Upper bound of the posterior of any world after any response (equations 4 and 5, section 5.1): with n equally
+ * likely worlds 1 / (1 + (n - 1) exp(-epsilon bounded / unbounded)). With a prior, n - 1 becomes the odds against the
+ * most likely world.
  *
- * @throws Refusal (`invalid-request`) for an epsilon that is no finite number of at least 0.
+ * @throws Refusal `invalid-request` unless epsilon is a finite number of at least 0.
  */
 export function upperBoundAt(analysis: RiskAnalysis, epsilon: number): number {
   requireEpsilon(epsilon)
@@ -14,23 +14,23 @@ export function upperBoundAt(analysis: RiskAnalysis, epsilon: number): number {
   return 1 / (1 + oddsAgainst(analysis) * likelihood(boundedSensitivity, rateAt(analysis, epsilon)))
 }
 
-/** Of the likeliest world, before a response. */
+/** Odds against the most likely world, before a response. */
 export function oddsAgainst({ worlds, largestPrior, totalMass }: RiskAnalysis): number {
   return totalMass === worlds ? worlds - 1 : (1 - largestPrior) / largestPrior
 }
 
 /**
- * The tight bound (section 5.2; equation 12 is an example of it): the largest posterior that any world gets, after the response that is
- * best for it, which is its own answer. Of equally likely worlds, 1 / (1 + the sum over the others of
+ * Tight bound (section 5.2, with an example in equation 12): the largest posterior of any world after the response
+ * that is best for it, which is its own answer. For equally likely worlds, 1 / (1 + the sum over the others of
  * exp(-epsilon |difference of answers| / unbounded)), the largest over all worlds.
  *
- * @throws Refusal (`invalid-request`) as {@link upperBoundAt}.
+ * @throws Refusal `invalid-request` as {@link upperBoundAt}.
  */
 export function tightBoundAt(analysis: RiskAnalysis, epsilon: number): number {
   requireEpsilon(epsilon)
   const rate = rateAt(analysis, epsilon)
   const { answers } = analysis
-  /** What the answers up to each one weigh there. */
+  /** Weight of the answers up to each answer, at that answer. */
   const fromBelow = new Float64Array(answers.length)
   let weight = 0
   for (const [index, { abovePrevious, mass }] of answers.entries()) {
@@ -55,8 +55,8 @@ export interface CurvePoint {
 }
 
 /**
- * Both bounds at each of these epsilons, ready to plot.
- * @throws Refusal (`invalid-request`) as {@link upperBoundAt}.
+ * Computes both bounds at each of these epsilons, for a plot.
+ * @throws Refusal `invalid-request` as {@link upperBoundAt}.
  */
 export function curve(analysis: RiskAnalysis, epsilons: readonly number[]): readonly CurvePoint[] {
   return epsilons.map((epsilon) => ({
@@ -66,17 +66,19 @@ export function curve(analysis: RiskAnalysis, epsilons: readonly number[]): read
   }))
 }
 
-/** One over the scale of the noise. Without any sensitivity all answers are the same, and any rate tells nothing. */
+/**
+ * Reciprocal of the scale of the noise. Without any sensitivity all answers are equal, and every rate gives the same.
+ */
 export function rateAt({ unboundedSensitivity }: RiskAnalysis, epsilon: number): number {
   return unboundedSensitivity === 0 ? 0 : epsilon / unboundedSensitivity
 }
 
-/** What an answer at that distance from the response weighs, where one at no distance weighs 1. */
+/** Weight of an answer at that distance from the response, relative to an answer at distance 0. */
 export function likelihood(distance: number, rate: number): number {
   return distance === 0 ? 1 : Math.exp(-distance * rate)
 }
 
-/** @throws Refusal (`invalid-request`) for an epsilon that is no finite number of at least 0. */
+/** @throws Refusal `invalid-request` unless epsilon is a finite number of at least 0. */
 export function requireEpsilon(epsilon: number): void {
   if (!(epsilon >= 0 && Number.isFinite(epsilon)))
     throw refuseField('invalid-request', 'epsilon', 'must be a number of at least 0')

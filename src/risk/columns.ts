@@ -12,23 +12,24 @@ export interface ColumnsQuestion extends Omit<RiskQuestion, 'universe'> {
   readonly columns: Readonly<Record<string, readonly number[]>>
 }
 
-/** What an adversary is told. */
+/** Information that the adversary receives. */
 export interface NoisyResponse {
-  /** Left out: only the sensitivities are asked for. */
+  /** Default: only the sensitivities are computed. */
   readonly epsilon?: number | undefined
-  /** Of each column, or of all alike. */
+  /** A response for each column, or one for all. */
   readonly response?: number | Readonly<Record<string, number>> | undefined
 }
 
-/** What an adversary learns of one column. */
+/** Disclosure risk of one column. */
 interface ColumnRisk {
   readonly bounds?: { readonly upperBound: number; readonly tightBound: number }
   readonly posterior?: Posterior & { readonly response: number }
 }
 
 /**
- * What an adversary learns of who was released, by column: the bounds at an epsilon, and the beliefs after a response.
- * @throws Refusal as {@link prepareAnalysis} does, naming the column, before any column is worked out.
+ * Computes what an adversary learns about who was released, by column: the bounds at an epsilon, and the beliefs
+ * after a response.
+ * @throws Refusal as {@link prepareAnalysis} does, naming the column, before any column is computed.
  */
 export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & NoisyResponse) {
   const mostListed = MOST_LISTED_NUMBERS / Object.keys(question.columns).length
@@ -50,22 +51,23 @@ export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestio
 /** A range of evenly spaced epsilons; at least two. */
 export interface EpsilonRange {
   readonly from: number
-  /** Left out: twice the largest epsilon that was found for a column, so that all are in sight. */
+  /** Default: twice the largest epsilon found for a column, so that all are visible. */
   readonly to?: number
   readonly points: number
 }
 
-/** A risk that is accepted. */
+/** An accepted risk. */
 export interface AcceptedRisk {
   readonly risk: number
   readonly tolerance?: number
-  /** Where both bounds are wanted. */
+  /** Range of epsilons for which both bounds are requested. */
   readonly curve?: EpsilonRange | undefined
 }
 
 /**
- * The epsilons that an accepted risk allows, by column.
- * @throws Refusal as {@link prepareAnalysis} and {@link epsilonForRisk} do, naming the column where it is about its values.
+ * Computes the epsilons that an accepted risk allows, by column.
+ * @throws Refusal as {@link prepareAnalysis} and {@link epsilonForRisk} do, naming the column if its values are the
+ * cause.
  */
 export function epsilonOfColumns({
   risk,
@@ -136,7 +138,7 @@ function analyseColumns<Figures>(
   })
 }
 
-/** What is wrong with a column's values is said of that column. */
+/** Prepares a column's analysis. A refusal of its values names the column. */
 function prepareColumn(question: RiskQuestion, column: string, columns: number): () => RiskAnalysis {
   const named = (text: string) =>
     text.startsWith('universe') ? text.replace('universe', `universe.${column}`) : text

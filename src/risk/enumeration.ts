@@ -3,11 +3,11 @@ import type { Sensitivities } from './sensitivities.ts'
 import { binomial, forEachSubset, positionsUpTo } from './subsets.ts'
 
 /*
- * The possible worlds one by one, and their neighbours. A world is walked to by the fewer of those in it and those left
- * out: of 10,000 people less one there are 10,000 worlds, each one step from everybody.
+ * Enumeration of possible worlds and their neighbours. The smaller of a world and its complement is enumerated:
+ * 10,000 people without one give 10,000 worlds, each one step from the whole universe.
  */
 
-/** The exact answer of every world, in the lexicographic order of its positions. */
+/** Exact answer of every world, in the lexicographic order of its positions. */
 export function answersOfWorlds(query: ExactQuery, released: number): readonly bigint[] {
   const answers: bigint[] = []
   const dataset = emptyDataset(query)
@@ -17,17 +17,17 @@ export function answersOfWorlds(query: ExactQuery, released: number): readonly b
   return isReversed ? answers.reverse() : answers
 }
 
-/** How many values are read to compare all worlds with all their neighbours. */
+/** Number of values that are read to compare all worlds with all their neighbours. */
 export function valuesOfNeighbours(query: ExactQuery, released: number, changed: number): bigint {
   const size = query.values.length
   const [removals, additions] = [binomial(released, changed), binomial(size - released, changed)]
   const neighbours = removals + additions + removals * additions
-  // Sums change by what comes and goes; an order statistic is looked up from the least value on.
+  // Sums change by the people who join and leave; an order statistic is looked up starting from the least value.
   const read = query.kind === 'orderStatistic' ? size : 2 * changed
   return binomial(size, released) * (BigInt(size) + neighbours * BigInt(read))
 }
 
-/** The sensitivities, by comparing every world with every neighbour. */
+/** Computes the sensitivities by comparing every world with every neighbour. */
 export function enumeratedSensitivities(query: ExactQuery, released: number, changed: number): Sensitivities {
   const everybody = positionsUpTo(query.values.length)
   const dataset = emptyDataset(query)
@@ -42,7 +42,7 @@ export function enumeratedSensitivities(query: ExactQuery, released: number, cha
       dataset.remove(position)
     },
   }
-  // Of nobody only sums have an answer, and whom they lack then comes to some other world.
+  // On the empty set only sums have an answer, and the missing people then join some other world.
   const someStay = released > changed
   let [bounded, unbounded] = [0, 0]
   walkWorlds(everybody.length, released, marked, () => {
@@ -75,7 +75,7 @@ export function enumeratedSensitivities(query: ExactQuery, released: number, cha
   return { bounded, unbounded }
 }
 
-/** All worlds in the lexicographic order of their positions, or all in its reverse, which is what is returned. */
+/** Visits all worlds in the lexicographic order of their positions, or in its reverse, and returns which. */
 function walkWorlds(
   size: number,
   released: number,
@@ -89,11 +89,11 @@ function walkWorlds(
   }
   for (const position of everybody) add(position)
   forEachSubset(everybody, size - released, { take: remove, putBack: add, visit })
-  // Where two worlds first differ, the earlier one has the person whom the later one leaves out.
+  // Where two worlds first differ, the earlier one contains the person whom the later one leaves out.
   return true
 }
 
-/** The least and the largest of some answers of datasets of one size; neither where there was none. */
+/** Least and largest of the answers of datasets of one size; undefined if there was none. */
 interface Extremes {
   readonly found: bigint[]
   readonly include: (answer: bigint) => void

@@ -2,25 +2,25 @@ import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { RiskAnalysis } from './analysis.ts'
 import { oddsAgainst, tightBoundAt } from './bounds.ts'
 
-/** An epsilon that keeps the risk, or why every epsilon does. */
+/** An epsilon that achieves the risk, or the reason why every epsilon does. */
 export type EpsilonForRisk =
   | { readonly reached: true; readonly epsilon: number }
   | {
       readonly reached: false
-      /** What the bound stays at, or rises to without getting there. */
+      /** Value at which the bound stays, or its limit. */
       readonly largestRisk: number
       readonly why: string
     }
 
 /**
- * The largest epsilon at which a bound is no larger than a risk: from the upper bound in closed form (section 5.2,
+ * Computes the largest epsilon at which a bound is at most a risk: from the upper bound in closed form (section 5.2,
  * inequality 7), unbounded / bounded ln(odds against x risk / (1 - risk)), and from the tight bound by bisection.
  *
- * @param risk what the posterior of a world may be at the most; above the largest prior and below 1.
- * @param tolerance by how much the epsilon from the tight bound may fall short, where doubles are not farther apart; at it, the
- * bound is still within the risk.
- * @throws Refusal (`risk-below-prior`) for a risk that is the largest prior or less: no epsilon brings it so low.
- * @throws Refusal (`invalid-request`) for a risk that is not between 0 and 1.
+ * @param risk largest accepted posterior of a world; above the largest prior and below 1.
+ * @param tolerance distance by which the epsilon from the tight bound may be too small, where doubles are closer; at
+ * that epsilon the bound is still within the risk.
+ * @throws Refusal `risk-below-prior` for a risk of at most the largest prior, which no epsilon achieves.
+ * @throws Refusal `invalid-request` for a risk that is not between 0 and 1.
  */
 export function epsilonForRisk(
   analysis: RiskAnalysis,
@@ -50,7 +50,7 @@ function epsilonOfUpperBound(analysis: RiskAnalysis, risk: number): EpsilonForRi
       largestRisk: largestPrior,
       why: upperBoundHolds ? SAME_ANSWER : SAME_AS_NEIGHBOURS,
     }
-  // Each logarithm by itself: the odds of very many worlds against a risk close to 1 are beyond a double.
+  // Logarithms are taken separately: the odds of very many worlds against a risk close to 1 exceed a double.
   const logOdds = Math.log(oddsAgainst(analysis)) + Math.log(risk / (1 - risk))
   return { reached: true, epsilon: (unboundedSensitivity / boundedSensitivity) * Math.max(0, logOdds) }
 }
@@ -74,10 +74,10 @@ function epsilonOfTightBound(analysis: RiskAnalysis, risk: number, tolerance: nu
   return { reached: true, epsilon: within }
 }
 
-const SAME_ANSWER = 'all worlds have the same answer, so that no response tells one from another'
+const SAME_ANSWER = 'all worlds have the same answer, so no response distinguishes them'
 const SAME_AS_NEIGHBOURS =
-  'every world has the answer of its neighbours, so that this bound stays at the prior; it does not hold here, for others ' +
-  'have another answer'
+  'every world has the answer of its neighbours, so this bound stays at the prior; it does not hold here, because other worlds ' +
+  'have other answers'
 const SHARED_ANSWERS =
-  'every world has its answer in common with others, and no response tells these apart: however large epsilon is, the ' +
-  'risk does not get there'
+  'every world shares its answer with others, and no response distinguishes these: even for a large epsilon the ' +
+  'bound stays below the risk'

@@ -5,23 +5,24 @@ import { MOST_DIGITS } from './limits.ts'
 import type { RiskQuery, ValuePredicate } from './question.ts'
 
 /**
- * A query of a universe in whole numbers. The answer of a dataset of M people is an integer over a denominator that only M
- * decides, times a unit: so answers are compared exactly, and worlds that share one are told from worlds that nearly do.
+ * A query of a universe in integers. The answer of a dataset of M people is an integer over a denominator that
+ * depends on M alone, times a unit. Answers are therefore compared exactly, and worlds that share an answer are
+ * distinguished from worlds that nearly do.
  */
 export type ExactQuery = {
-  /** One per person, in units of the values. */
+  /** One value per person, in units of the values. */
   readonly values: readonly bigint[]
-  /** Of an answer. A variance's is the square of its values'. */
+  /** Unit of an answer. A variance's is the square of its values'. */
   readonly unit: Rational
 } & (
   | { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation' }
-  /** What stands at `share` of the way from the least value to the largest. */
+  /** Order statistic at `share` of the way from the least value to the largest. */
   | { readonly kind: 'orderStatistic'; readonly share: Rational }
 )
 
 /**
- * @throws Refusal (`invalid-request`) for a value or a percentile that is no decimal of at most 30 digits before and after
- * the point.
+ * @throws Refusal `invalid-request` for a value or a percentile that is not a decimal of at most 30 digits before and
+ * after the point.
  */
 export function exactQuery(universe: readonly number[], query: RiskQuery): ExactQuery {
   const { kind } = query
@@ -56,7 +57,7 @@ function exactDecimal(value: number, field: string): bigint {
   return decimal
 }
 
-/** Of two integers, not negative; that of 0 and 0 is 0. */
+/** Greatest common divisor of two non-negative integers; that of 0 and 0 is 0. */
 export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   let [larger, smaller] = [a, b]
   while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller]
@@ -100,12 +101,12 @@ function satisfies(value: number, predicate: ValuePredicate): boolean {
   }
 }
 
-/** Whether the order of the values tells what there is to know; squares are not told by it. */
+/** Tests if the order of the values determines the answer's structure; for squares it does not. */
 export function hasStructure({ kind }: ExactQuery): boolean {
   return kind !== 'variance' && kind !== 'standardDeviation'
 }
 
-/** What an answer of a dataset of this size is counted in, as a part of the unit. */
+/** Denominator of an answer of a dataset of this size, in units. */
 export function denominatorAt(query: ExactQuery, size: number): bigint {
   switch (query.kind) {
     case 'sum':
@@ -120,20 +121,22 @@ export function denominatorAt(query: ExactQuery, size: number): bigint {
   }
 }
 
-/** Where an order statistic of a dataset of this size stands: `above` / denominator of the way from `rank` to the next. */
+/**
+ * Position of an order statistic of a dataset of this size: `above` / denominator of the way from `rank` to the next.
+ */
 export function placeAt(share: Rational, size: number): { readonly rank: number; readonly above: bigint } {
   const place = BigInt(size - 1) * share.numerator
   return { rank: Number(place / share.denominator), above: place % share.denominator }
 }
 
-/** A dataset that people come to and leave, and its exact answer. */
+/** A dataset that people join and leave, and its exact answer. */
 export interface ExactDataset {
   readonly add: (position: number) => void
   readonly remove: (position: number) => void
   readonly answer: () => bigint
 }
 
-/** An empty dataset of people of the universe. */
+/** Creates an empty dataset of people of the universe. */
 export function emptyDataset(query: ExactQuery): ExactDataset {
   return query.kind === 'orderStatistic' ? ranked(query) : summed(query)
 }
@@ -206,7 +209,7 @@ export function answerNumber(query: ExactQuery, answer: bigint, size: number): n
 }
 
 /**
- * How far two answers are apart, in the order given, to within a few roundings of the difference itself; 0 just where they
+ * Difference of two answers in the given order, to within a few roundings of the difference itself; 0 exactly if they
  * are equal.
  */
 export function answerDifference(
@@ -219,7 +222,7 @@ export function answerDifference(
   if (crossed === 0n) return 0
   const difference = scaled(query, crossed, denominator * otherDenominator)
   if (query.kind !== 'standardDeviation') return difference
-  // The difference of roots, without the cancellation.
+  // The difference of roots, without cancellation.
   return difference / (answerNumber(query, answer, size) + answerNumber(query, other, otherSize))
 }
 

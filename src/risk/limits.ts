@@ -1,48 +1,51 @@
 import { Refusal } from '../privacy/refusal.ts'
 
 /*
- * What a question may cost, looked at before any of it is worked out. A question at a limit takes a few seconds; what lies
- * beyond is refused with the limit and what was asked.
+ * Limits on the work of a question, checked before any of it is computed. A question at a limit takes a few seconds.
+ * A question beyond a limit is refused with the limit and the size of the question.
  */
 
 /** People in a universe. */
 export const LARGEST_UNIVERSE = 10_000
 
-/** Worlds that are looked at one by one, of all columns of a question together. */
+/** Enumerated worlds, of all columns of a question together. */
 export const MOST_ENUMERATED_WORLDS = 100_000
 
-/** Values read to compare every world with its neighbours one by one, of all columns together. */
+/** Values read to compare every world with its neighbours, of all columns together. */
 export const MOST_ENUMERATED_VALUES = 50_000_000
 
-/** The same, where the query's structure would tell without looking. */
+/** The same, for queries whose structure would also give the result. */
 export const MOST_ENUMERATED_VALUES_BY_CHOICE = 1_000_000
 
-/** Worlds at all: their number, and the prior of one, are doubles. */
+/** Possible worlds: their number, and the prior of one, are doubles. */
 export const MOST_WORLDS = 10n ** 300n
 
-/** Different answers, each with the number of its worlds, of all columns together. */
+/** Distinct answers, each with its number of worlds, of all columns together. */
 export const MOST_ANSWERS = 500_000
 
 /**
- * Numbers in the table of how many ways lead to each sum of as many values or fewer. It is space, of one column at a time.
+ * Entries in the table of the number of ways to each sum, for every number of values. This limits space, for one
+ * column at a time.
  */
 export const LARGEST_SUM_TABLE = 10_000_000
 
 /** Additions to fill such tables, of all columns together. */
 export const MOST_SUM_ADDITIONS = 4_000_000_000
 
-/** Steps of a curve: different answers, of all columns together, times its points. */
+/** Steps of a curve: distinct answers, of all columns together, times its points. */
 export const MOST_CURVE_STEPS = 200_000_000
 
-/** Numbers that lists of worlds may hold, of all columns of a question together: positions, and each world's answer and beliefs. */
+/**
+ * Numbers in lists of worlds, of all columns of a question together: positions, and each world's answer and beliefs.
+ */
 export const MOST_LISTED_NUMBERS = 100_000
 
-/** Digits after the decimal point of a value, and before it: what is exact arithmetic should stay fast. */
+/** Digits of a value after the decimal point, and before it, so that exact arithmetic stays fast. */
 export const MOST_DIGITS = 30
 
-/** What one column may cost: its share of what all columns of a question may cost together. */
+/** Limits of one column: its share of the limits of all columns of a question. */
 export interface ColumnLimits {
-  /** How many columns have an equal share. */
+  /** Number of columns with an equal share. */
   readonly columns: number
   readonly enumeratedWorlds: number
   readonly enumeratedValues: number
@@ -51,7 +54,7 @@ export interface ColumnLimits {
   readonly sumAdditions: number
 }
 
-/** The shares of so many columns. */
+/** Shares of the given number of columns. */
 export function limitsOfColumn(columns: number): ColumnLimits {
   const share = (ofAll: number) => Math.floor(ofAll / columns)
   return {
@@ -64,17 +67,17 @@ export function limitsOfColumn(columns: number): ColumnLimits {
   }
 }
 
-/** What is beyond a limit. */
+/** An exceeded limit. */
 export interface Excess {
-  /** In the plural. */
+  /** Plural noun. */
   readonly counted: string
   readonly asked: bigint
   readonly limit: number | bigint
-  /** How many columns share the limit; left out: none do. */
+  /** Number of columns that share the limit; default: 1. */
   readonly columns?: number
 }
 
-/** Refuses what is beyond a limit. */
+/** Creates the refusal of a question that exceeds a limit. */
 export function tooManyWorlds(
   detail: string,
   { counted, columns = 1, ...excess }: Excess,
@@ -86,7 +89,7 @@ export function tooManyWorlds(
   return new Refusal('too-many-worlds', text, [], { counted, asked, limit, ...facts })
 }
 
-/** A whole number; beyond 2^53 a text of its first digits. */
+/** An integer; beyond 2^53 a text of its first digits. */
 function written(count: bigint): number | string {
   if (count <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(count)
   const digits = count.toString()

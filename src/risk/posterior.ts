@@ -4,19 +4,19 @@ import { likelihood, rateAt, requireEpsilon } from './bounds.ts'
 import { MOST_LISTED_NUMBERS } from './limits.ts'
 import { forEachSubset, positionsUpTo } from './subsets.ts'
 
-/** What a response does to the adversary's beliefs. */
+/** Effect of a response on the adversary's beliefs. */
 export interface Posterior {
-  /** The disclosure risk: the posterior of the world that is likeliest now. */
+  /** Disclosure risk: the posterior of the most likely world after the response. */
   readonly largest: number
-  /** That posterior less the prior of the same world. */
+  /** Difference between that posterior and the prior of the same world. */
   readonly confidence: number
-  /** Each world in its order, where the answers were enumerated and the list is not too long. */
+  /** All worlds in order, if the answers were enumerated and the list is not too long. */
   readonly worlds?: readonly WorldBelief[]
 }
 
-/** A possible world, and how likely it is before and after a response. */
+/** A possible world with its probability before and after a response. */
 export interface WorldBelief {
-  /** Who is in it: positions in the universe, counted from 0. */
+  /** People in the world: positions in the universe, counted from 0. */
   readonly positions: readonly number[]
   readonly answer: number
   readonly prior: number
@@ -24,11 +24,11 @@ export interface WorldBelief {
 }
 
 /**
- * The posterior after a response (definition 3): proportional to prior x exp(-epsilon |response - answer| / unbounded).
- * Where the unbounded sensitivity is 0, all worlds have the same answer and every response leaves the prior as it is.
+ * Computes the posterior after a response (definition 3): proportional to prior x exp(-epsilon |response - answer| /
+ * unbounded). If the unbounded sensitivity is 0, all worlds have the same answer and no response changes the prior.
  *
- * @param mostListed how many numbers the list of worlds may hold; a longer one is left out
- * @throws Refusal (`invalid-request`) for a response that is no finite number, and as {@link requireEpsilon}.
+ * @param mostListed largest number of numbers in the list of worlds; a longer list is omitted
+ * @throws Refusal `invalid-request` unless the response is a finite number, and as {@link requireEpsilon}.
  */
 export function posteriorAt(
   analysis: RiskAnalysis,
@@ -53,11 +53,11 @@ export function posteriorAt(
   return { largest, confidence: largest - prior, ...(beliefs === undefined ? {} : { worlds: beliefs }) }
 }
 
-/** How likely each answer makes the response, relative to the answer that makes it likeliest. */
+/** Likelihood of the response given each answer, relative to the answer with the largest likelihood. */
 function likelihoodsOf(analysis: RiskAnalysis, epsilon: number, response: number): Float64Array {
   const { answers, largestDifference } = analysis
   const rate = rateAt(analysis, epsilon)
-  // Beyond the answers, a response tells as much as the answer at the end.
+  // A response beyond all answers has the same effect as the answer at that end.
   const place = Math.min(Math.max(response - (answers[0]?.answer ?? 0), 0), largestDifference)
   const distances = answers.map(({ aboveLeast }) => Math.abs(place - aboveLeast))
   let nearest = Number.POSITIVE_INFINITY
@@ -66,7 +66,7 @@ function likelihoodsOf(analysis: RiskAnalysis, epsilon: number, response: number
   return Float64Array.from(distances, (distance) => likelihood(Math.max(0, distance - nearest), rate))
 }
 
-/** Each world's positions, its answer and two beliefs. */
+/** Positions, answer and two beliefs of each world. */
 function listLength({ masses, released }: EnumeratedWorlds): number {
   return masses.length * (released + 3)
 }

@@ -1,13 +1,13 @@
-/** Which values a count counts; the bounds of `between` are among them. */
+/** Values that a count counts; the bounds of `between` are included. */
 export type ValuePredicate =
   | { readonly op: '=' | '!=' | '<' | '<=' | '>' | '>='; readonly value: number }
   | { readonly op: 'between'; readonly lower: number; readonly upper: number }
   | { readonly op: 'in'; readonly values: readonly number[] }
 
 /**
- * What is asked of the released values. Variance and standard deviation are the population's: squares are divided by the
- * size. Median and percentiles interpolate linearly between order statistics: of M values in ascending order, percentile p
- * stands at place 1 + (M - 1) p / 100.
+ * Query of the released values. Variance and standard deviation are the population's: squares are divided by the
+ * size. Median and percentiles interpolate linearly between order statistics: of M values in ascending order,
+ * percentile p is at position 1 + (M - 1) p / 100.
  */
 export type RiskQuery =
   | {
@@ -16,23 +16,26 @@ export type RiskQuery =
   | { readonly kind: 'percentile' /** From 0 to 100. */; readonly p: number }
   | { readonly kind: 'count'; readonly satisfying: ValuePredicate }
 
-/** `enumeration`: every world is looked at. `structure`: what the query does with ordered values tells the same. */
+/**
+ * `enumeration` visits every world. `structure` uses properties of the query on ordered values and gives the same
+ * result.
+ */
 export type Way = 'enumeration' | 'structure'
 
-/** What an adversary knows before a response: everything but who is in the released dataset. */
+/** Everything that an adversary knows before a response. */
 export interface RiskQuestion {
-  /** One value per person, in any order; equal values are different people's. */
+  /** One value per person, in any order; equal values belong to different people. */
   readonly universe: readonly number[]
-  /** How many people the released dataset holds. */
+  /** Number of people in the released dataset. */
   readonly released: number
   readonly query: RiskQuery
-  /** By how many people neighbouring datasets differ; 1 where it is left out. */
+  /** Number of people by which neighbouring datasets differ; default 1. */
   readonly changed?: number
   /**
-   * The adversary's belief in each world, in the lexicographic order of the positions (as of `itertools.combinations`).
-   * Where it is left out, all worlds are equally likely.
+   * Adversary's belief in each world, in the lexicographic order of the positions (as in `itertools.combinations`).
+   * Default: all worlds are equally likely.
    */
   readonly prior?: readonly number[] | undefined
-  /** For tests: asks for one way. Where it is left out, what is cheap is enumerated. */
+  /** Selects a method, for tests. Default: enumeration if it is cheap. */
   readonly way?: Way
 }

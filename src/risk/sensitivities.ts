@@ -1,17 +1,17 @@
 import type { Rational } from '../privacy/rational.ts'
 import { answerDifference, ascendingPositions, type ExactQuery, placeAt } from './exact-query.ts'
 
-/** How far the answers of neighbouring datasets are apart at most, where one of the two is a possible world. */
+/** Largest differences between the answers of neighbouring datasets, of which at least one is a possible world. */
 export interface Sensitivities {
-  /** Of two worlds that differ by exactly the number of people who change. */
+  /** Between two worlds that differ by exactly the number of changed people. */
   readonly bounded: number
-  /** Of a world and a dataset with exactly that many people fewer, or more. */
+  /** Between a world and a dataset with exactly that many people fewer or more. */
   readonly unbounded: number
 }
 
 /**
- * The sensitivities of a query with structure: the answers of the two neighbours that are farthest apart. Which they are is
- * proved in docs/proofs/disclosure-risk.md.
+ * Computes the sensitivities of a query with structure: the answers of the two neighbours that are farthest apart.
+ * Proof: docs/proofs/disclosure-risk.md.
  *
  * @throws RangeError for a variance or a standard deviation.
  */
@@ -26,13 +26,13 @@ export function structuredSensitivities(query: ExactQuery, released: number, cha
     case 'orderStatistic':
       return sensitivitiesOfOrderStatistic({ ...setting, share: query.share })
     default:
-      throw new RangeError('squares are not told by order')
+      throw new RangeError('squares have no structure by order')
   }
 }
 
 interface Setting {
   readonly query: ExactQuery
-  /** The universe's values. */
+  /** Values of the universe. */
   readonly ascending: readonly bigint[]
   readonly released: number
   readonly changed: number
@@ -49,7 +49,7 @@ function sensitivitiesOfSum({ query, ascending, released, changed }: Setting): S
 
 function sensitivitiesOfMean({ query, ascending, released, changed }: Setting): Sensitivities {
   const { bottom, top } = extremeSums(ascending)
-  /** A dataset with `changed` people who stand out, and one without them: those stay at the other end. */
+  /** A dataset with `changed` extreme people, and one without them; the others are at the opposite end. */
   const apart = (larger: number) => {
     const smaller = larger - changed
     if (smaller === 0) return 0
@@ -77,10 +77,10 @@ function sensitivitiesOfOrderStatistic({
   changed,
   share,
 }: Setting & { readonly share: Rational }): Sensitivities {
-  /** An order statistic of a dataset of this size, above one that stands no higher. */
+  /** An order statistic of a dataset of this size, minus another at the same or a lower position. */
   const largest = (size: number, upper: readonly RankWeight[], lower: readonly RankWeight[]) =>
     answerDifference(query, [largestRise(ascending, size, upper, lower), released], [0n, released])
-  /** Removing the top leaves the ranks as they are; removing the bottom lifts every rank by as many. */
+  /** Removing the top keeps the ranks; removing the bottom raises every rank by the number removed. */
   const apart = (larger: number) => {
     const smaller = larger - changed
     if (smaller === 0) return 0
@@ -94,7 +94,7 @@ function sensitivitiesOfOrderStatistic({
   }
 }
 
-/** How much of the value at a rank, counted from 0, is in a combination of order statistics. */
+/** Weight of the value at a rank, counted from 0, in a combination of order statistics. */
 interface RankWeight {
   readonly rank: number
   readonly weight: bigint
@@ -113,9 +113,10 @@ function lifted(weights: readonly RankWeight[], ranks: number): readonly RankWei
 }
 
 /**
- * The largest difference of two interpolated order statistics of one subset of that size, of which the upper one stands no
- * lower. Below some rank all weights of the difference are negative and above it none is, so the values at the ranks of the
- * negative ones are least, and those at the others largest, in one subset: one without any of the values between them.
+ * Largest difference of two interpolated order statistics of one subset of that size, the upper one at the same or a
+ * higher position. Below some rank no weight of the difference is positive and above it none is negative. So the
+ * values at the ranks of the negative weights are least, and those at the others largest, in one subset: the one
+ * without any of the values between them.
  */
 function largestRise(
   ascending: readonly bigint[],

@@ -1,4 +1,4 @@
-/** How many subsets of `size` a set of `from` has. */
+/** Number of subsets of `size` of a set of `from` elements. */
 export function binomial(from: number, size: number): bigint {
   if (size < 0 || size > from) return 0n
   let subsets = 1n
@@ -7,7 +7,7 @@ export function binomial(from: number, size: number): bigint {
   return subsets
 }
 
-/** C(first, size), C(first + 1, size), ... up to C(last, size), in doubles; each is 1e300 at the most. */
+/** C(first, size), C(first + 1, size), ... up to C(last, size), in doubles; each is at most 1e300. */
 export function binomialsOf(size: number, first: number, last: number): Float64Array {
   const subsets = new Float64Array(Math.max(0, last - first + 1))
   let exact = binomial(first, size)
@@ -18,7 +18,7 @@ export function binomialsOf(size: number, first: number, last: number): Float64A
   return subsets
 }
 
-/** What follows a walk through subsets. */
+/** Callbacks of an enumeration of subsets. */
 export interface SubsetVisitor {
   readonly take: (item: number) => void
   readonly putBack: (item: number) => void
@@ -26,7 +26,7 @@ export interface SubsetVisitor {
   readonly visit: () => void
 }
 
-/** Every subset of a size, in lexicographic order of the items' places. */
+/** Visits every subset of a size, in lexicographic order of the positions of its items. */
 export function forEachSubset(
   items: readonly number[],
   size: number,
