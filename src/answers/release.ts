@@ -32,7 +32,7 @@ export type DrawRelease<Kind extends PlanKindName = PlanKindName> = (
   noiseSource: UniformSource,
 ) => Promise<ReleaseOf<Kind>>
 
-/** How plans of one kind read the data and release it. */
+/** Steps that read the data for plans of one kind and release it. */
 interface ReleaseSteps<Kind extends PlanKindName> {
   readonly read: (plan: PlanOf<Kind>, engine: Engine) => Promise<ExactOf<Kind>>
   readonly prepare: (plan: PlanOf<Kind>, exact: ExactOf<Kind>) => DrawRelease<Kind>

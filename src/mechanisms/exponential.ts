@@ -84,7 +84,7 @@ export function requireScoreSensitivity(sensitivity: bigint): void {
   if (sensitivity < 1n) throw new RangeError('a selection needs scores with a sensitivity of at least one')
 }
 
-/** How far two scores can move against each other between neighbours, in score units. */
+/** Largest change of the difference of two scores between neighbours, in score units. */
 export function scoreSpread({ sensitivity, monotonic }: ScoreSensitivity): bigint {
   return monotonic ? sensitivity : 2n * sensitivity
 }

@@ -26,7 +26,7 @@ export interface PlanFacts {
   readonly confidence: number
 }
 
-/** What the planner knows about one kind of plan. Everything follows from the plan, or from its release. */
+/** Contract of one kind of plan. Every member depends only on the plan, or on its release. */
 export interface PlanKind<Plan extends PlanFacts, Release> {
   /**
    * Predicate that a row must satisfy to have any part in the release; `undefined` where every row has. Statistics,
@@ -41,7 +41,7 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
    * Under change-one this is the price.
    */
   readonly replacementLoss: (plan: Plan) => PrivacyLoss
-  /** How the answer is made noisy. Public before the query is paid for. */
+  /** Describes the noise of the answer. Public before the query is paid for. */
   readonly noise: (plan: Plan) => NoiseReport
   /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
   readonly accuracy: (plan: Plan, supposedRows?: number) => AccuracyReport

@@ -237,13 +237,13 @@ describe('asking', () => {
     expect(last).toMatchObject({ question: 4, above: true, positivesLeft: 0 })
     expect(last.gap).toBeCloseTo(3, 0)
     await expect(ask(1)).rejects.toMatchObject({ code: 'session-used-up' })
-    // What was asked before is replayed.
+    // Earlier questions are replayed.
     expect(await ask(110)).toEqual(first)
     expect(await spent()).toBe(1_000)
     expect((await kinds()).filter((kind) => kind === 'session-answered')).toHaveLength(4)
   })
 
-  test('answers so many questions and no more', async () => {
+  test('answers the largest number of questions and no more', async () => {
     const { body } = await createSparseVectorSessions(dependencies()).open(opening)
     const numbered = (question: number) =>
       createSparseVectorSessions(
@@ -343,7 +343,7 @@ describe('asking', () => {
       if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'session-used-up' })
   })
 
-  test('two stories over one ledger cannot both take the last positive', async () => {
+  test('two processes over one ledger cannot both take the last positive', async () => {
     const session = await openSession({ positives: 1 })
     let release = () => {}
     const gate = new Promise<void>((resolve) => {

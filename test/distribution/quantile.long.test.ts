@@ -31,18 +31,21 @@ test.each([
   ['the 90th percentile', percentileScore(9n, 10n), 9n, 800_000_000n],
   ['the minimum', minimumScore(3n), 1n, 500_000_000n],
   ['the maximum', maximumScore(6n), 1n, 1_500_000_000n],
-])('%s follows its law, and would not pass for that of another epsilon', (_, score, sensitivity, epsilon) => {
-  const measure = (asked: EpsilonNano) =>
-    calibrateQuantile({ score, sensitivity, lowerIndex: LOWER, upperIndex: UPPER }, asked)
-  const measurement = measure(epsilonNano(epsilon))
-  const samples = Array.from({ length: SAMPLES }, () => selectQuantile(measurement, values, source))
-  const tail = (claimed: ReturnType<typeof measure>) => {
-    const cumulative: number[] = []
-    for (let index = LOWER; index <= UPPER; index += 1n)
-      cumulative.push((cumulative.at(-1) ?? 0) + quantileMass(claimed, values, index))
-    return kolmogorovTail(samples, (value) => cumulative[value - Number(LOWER)] ?? 0)
-  }
-  expect(tail(measurement)).toBeGreaterThan(SIGNIFICANCE)
-  expect(tail(measure(epsilonNano((epsilon * 13n) / 10n)))).toBeLessThan(SIGNIFICANCE)
-  expect(tail(measure(epsilonNano((epsilon * 10n) / 13n)))).toBeLessThan(SIGNIFICANCE)
-})
+])(
+  '%s follows its distribution, and would not pass for that of another epsilon',
+  (_, score, sensitivity, epsilon) => {
+    const measure = (asked: EpsilonNano) =>
+      calibrateQuantile({ score, sensitivity, lowerIndex: LOWER, upperIndex: UPPER }, asked)
+    const measurement = measure(epsilonNano(epsilon))
+    const samples = Array.from({ length: SAMPLES }, () => selectQuantile(measurement, values, source))
+    const tail = (claimed: ReturnType<typeof measure>) => {
+      const cumulative: number[] = []
+      for (let index = LOWER; index <= UPPER; index += 1n)
+        cumulative.push((cumulative.at(-1) ?? 0) + quantileMass(claimed, values, index))
+      return kolmogorovTail(samples, (value) => cumulative[value - Number(LOWER)] ?? 0)
+    }
+    expect(tail(measurement)).toBeGreaterThan(SIGNIFICANCE)
+    expect(tail(measure(epsilonNano((epsilon * 13n) / 10n)))).toBeLessThan(SIGNIFICANCE)
+    expect(tail(measure(epsilonNano((epsilon * 10n) / 13n)))).toBeLessThan(SIGNIFICANCE)
+  },
+)

@@ -26,7 +26,7 @@ const crossingOf = (workload: Workload, mechanism: string, against: string) =>
     (crossing) => crossing.mechanism === mechanism && crossing.against === against,
   )
 
-/** The row of so many statistics. */
+/** Row for this number of statistics. */
 function rowOf(rows: readonly ComparisonRow[], statistics: number): ComparisonRow {
   const row = rows[statistics - 1]
   if (row === undefined) throw new Error('no such row')
@@ -45,7 +45,7 @@ describe('at epsilon 1 and delta 1e-5', () => {
     expect(rowOf(rows, 7).best.standardDeviation).toBe('analytic-gaussian')
   })
 
-  it('agrees with the closed forms of the continuous laws, criterion by criterion', () => {
+  it('agrees with the closed forms of the continuous distributions, criterion by criterion', () => {
     // sigma of the analytic calibration (Balle and Wang 2018): 3.730631634815942; classic: sqrt(2 ln(1.25e5)). Laplace of
     // scale k: deviation sqrt(2) k, expected error k, half-width k ln 20; Gaussian: sigma, sigma sqrt(2 / pi), 1.96 sigma.
     const firstWith = (wins: (k: number) => boolean) => {
@@ -119,7 +119,7 @@ it('a crossing beyond the last row is none', () => {
   })
 })
 
-it('the contribution scales every figure and moves no crossing of continuous laws', () => {
+it('the contribution scales every figure and moves no crossing of continuous distributions', () => {
   const [one, seven] = [counts(), counts({ contribution: 7n })].map((workload) => compareMechanisms(workload))
   expect(seven?.crossings.filter(({ against }) => against === 'laplace')).toEqual(
     one?.crossings.filter(({ against }) => against === 'laplace'),

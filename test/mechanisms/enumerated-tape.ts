@@ -1,6 +1,6 @@
 import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 
-/** What an exhaustive walk over an experiment's randomness found. */
+/** Result of an exhaustive walk over an experiment's randomness. */
 export interface Enumeration<T> {
   /** For each outcome, the probability of the tapes seen to lead to it: a lower bound of its probability. */
   readonly masses: ReadonlyMap<T, number>

@@ -91,7 +91,7 @@ describe('the privacy maps', () => {
     expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })).toBe(500_000_000_000n)
   })
 
-  it('hold for the law itself: Renyi divergences stay below rho alpha', () => {
+  it('hold for the distribution itself: Renyi divergences stay below rho alpha', () => {
     const rho = Number(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })) / 1e12
     for (const [distances, moved] of [
       [

@@ -152,7 +152,7 @@ describe('the bound on what the grid can add', () => {
     return tail(center - distance / 2) - Math.exp(epsilon) * tail(center + distance / 2)
   }
 
-  /** What docs/proofs/gaussian.md claims, `entries` being how many entries move. */
+  /** The claim of docs/proofs/gaussian.md, with `entries` the number of entries that move. */
   function provedBound(sigma: number, distance: number, epsilon: number, entries: number): number {
     const grid = Math.expm1(distance ** 2 / (24 * sigma ** 4)) + entries / (24 * sigma ** 2)
     return Math.exp(entries / (8 * sigma ** 2)) * (gaussianDelta(sigma / distance, epsilon) + grid)
@@ -197,7 +197,7 @@ describe('accuracy', () => {
   const measurement = calibrateGaussian(scalarSensitivity(3n), ONE, TEN_TO_MINUS_5, 'analytic')
   const { gridUnits: sigma } = sigmaOf(measurement)
 
-  // Two-sided quantiles of the standard normal law.
+  // Two-sided quantiles of the standard normal distribution.
   it.each([
     [0.5, 0.674489750196082],
     [0.9, 1.644853626951473],
@@ -270,7 +270,7 @@ describe('vectors that are released together', () => {
     }
   })
 
-  it('cost as the continuous law says at the length of what changes, each in its own sigma', () => {
+  it('cost as the continuous distribution says at the length of what changes, each in its own sigma', () => {
     const together = [1n, 30n, 7n].map((distance, index) =>
       calibrateGaussian(
         scalarSensitivity(distance),

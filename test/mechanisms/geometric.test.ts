@@ -56,7 +56,7 @@ describe('the privacy map', () => {
     expect(laplacePrivacyMap(measurement, scalarSensitivity(0n)).epsilonNano).toBe(0n)
   })
 
-  it('holds for the law itself: no probability falls by more than exp(epsilon) between neighbours', () => {
+  it('holds for the distribution itself: no probability falls by more than exp(epsilon) between neighbours', () => {
     const scale = scaleOf(measurement)
     for (let value = -20n; value <= 20n; value += 1n) {
       const ratio = discreteLaplaceMass(value, scale) / discreteLaplaceMass(value - 3n, scale)
@@ -84,7 +84,7 @@ describe('accuracy', () => {
     [1n, 4n],
     [25n, 1n],
     [1n, 1000n],
-  ])('of scale %d/%d agrees with sums over the law', (numerator, denominator) => {
+  ])('of scale %d/%d agrees with sums over the distribution', (numerator, denominator) => {
     const scale = rational(numerator, denominator)
     const mass = (value: number) => discreteLaplaceMass(BigInt(value), scale)
     let [within, halfWidth] = [mass(0), 0]

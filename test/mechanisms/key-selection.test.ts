@@ -308,8 +308,8 @@ describe('accuracy', () => {
 })
 
 /*
- * From here on: the exact law of what is released, from copies of the actual source. Noise is a branch with the
- * probability that its law gives it (which other tests prove of the sampler), and coins are drawn two bits at a time.
+ * From here on: the exact distribution of what is released, from copies of the actual source. Noise is a branch with the
+ * probability that its distribution gives it (which other tests prove of the sampler), and coins are drawn two bits at a time.
  */
 
 interface NoiseSource extends UniformSource {
@@ -321,7 +321,7 @@ export * from './discrete-laplace-as-it-is.ts'
 export const discreteLaplaceSampler = (scale, source) => () => source.noise(scale)
 `
 const FEW_BITS = { find: 'const BITS_AT_A_TIME = 32', replace: 'const BITS_AT_A_TIME = 2' }
-/** What a calibration verifies of itself, so that a mutant has to be caught by its law. */
+/** The calibration's verification, which is removed so that a mutant has to be caught by its distribution. */
 const UNVERIFIED = ['keyCounts', 'keyPresence'].map((kind) => ({
   find: `requireWithin(${kind}PrivacyMap(measurement), measurement.loss)`,
   replace: '',
@@ -332,18 +332,18 @@ const importKeySelection = (...changes: readonly Mutation[]) =>
     'samplers/discrete-laplace': BRANCH_INSTEAD_OF_SAMPLER,
   })
 
-type Law = ReadonlyMap<string, number>
+type Distribution = ReadonlyMap<string, number>
 
 /** Beyond it lies less than 1e-8 of the noise of scale 2, the largest used here. */
 const REACH = 40
 
-/** The joint law of what the keys of these counts become; a count of 0 is a key that does not occur. */
-function countLaw(
+/** The joint distribution of what the keys of these counts become; a count of 0 is a key that does not occur. */
+function countDistribution(
   module: KeySelection,
   measurement: keySelection.KeyCountMeasurement,
   counts: readonly number[],
-): Law {
-  const law = new Map<string, number>()
+): Distribution {
+  const distribution = new Map<string, number>()
   const noises: number[] = []
   for (;;) {
     let [drawn, weight] = [0, 1]
@@ -363,20 +363,20 @@ function countLaw(
     }
     const kept = module.releaseKeyCounts(measurement, counts, source)
     const outcome = kept.map(({ key, noisyCount }) => `${key}: ${noisyCount}`).join(', ')
-    law.set(outcome, (law.get(outcome) ?? 0) + weight)
+    distribution.set(outcome, (distribution.get(outcome) ?? 0) + weight)
     while (noises.at(-1) === REACH) noises.pop()
     const last = noises.pop()
-    if (last === undefined) return law
+    if (last === undefined) return distribution
     noises.push(last + 1)
   }
 }
 
-/** The law of which keys of these counts are kept, as far as tapes were walked. */
-function presenceLaw(
+/** The distribution of which keys of these counts are kept, as far as tapes were walked. */
+function presenceDistribution(
   module: KeySelection,
   measurement: keySelection.KeyPresenceMeasurement,
   counts: readonly number[],
-): { readonly masses: Law; readonly unexplored: number } {
+): { readonly masses: Distribution; readonly unexplored: number } {
   return enumerateTapes(
     (tape) => module.releaseKeys(measurement, counts, tape).join(', '),
     2 ** (counts.length > 1 ? -12 : -16),
@@ -396,8 +396,8 @@ function recursion(exponent: Rational, deltaOfKey: Rational): (count: number) =>
   }
 }
 
-/** The smallest delta for which these two laws are (epsilon, delta)-indistinguishable, from the first to the second. */
-function hockeyStick(first: Law, second: Law, lost: number): number {
+/** The smallest delta for which these two distributions are (epsilon, delta)-indistinguishable, from the first to the second. */
+function hockeyStick(first: Distribution, second: Distribution, lost: number): number {
   let excess = 0
   for (const [outcome, mass] of first)
     excess += Math.max(0, mass - Math.exp(lost) * (second.get(outcome) ?? 0))
@@ -428,39 +428,39 @@ function* neighbouringCounts(neighbours: Neighbours, most: number): Generator<re
 function largestExcess(
   neighbours: Neighbours,
   most: number,
-  law: (counts: readonly number[]) => Law,
+  distribution: (counts: readonly number[]) => Distribution,
   { asked, allowed }: { readonly asked: ReturnType<typeof epsilon>; readonly allowed: DeltaAtto },
 ): number {
   let largest = 0
   const lost = epsilonNumber(asked)
   for (const [before, after] of neighbouringCounts(neighbours, most)) {
-    const [a, b] = [law(before), law(after)]
+    const [a, b] = [distribution(before), distribution(after)]
     largest = Math.max(largest, hockeyStick(a, b, lost), hockeyStick(b, a, lost))
   }
   return largest / deltaNumber(allowed)
 }
 
-/** The law of two experiments that do not depend on each other. */
-function product(a: Law, b: Law): Law {
-  const law = new Map<string, number>()
+/** The distribution of two experiments that do not depend on each other. */
+function product(a: Distribution, b: Distribution): Distribution {
+  const distribution = new Map<string, number>()
   for (const [first, massFirst] of a)
-    for (const [second, massSecond] of b) law.set(`${first} | ${second}`, massFirst * massSecond)
-  return law
+    for (const [second, massSecond] of b) distribution.set(`${first} | ${second}`, massFirst * massSecond)
+  return distribution
 }
 
-/** From the law of each key: that keys do not depend on each other is tested apart. */
+/** From the distribution of each key: that keys do not depend on each other is tested apart. */
 function excessOver(
   neighbours: Neighbours,
   most: number,
-  lawOfKey: (count: number) => Law,
+  distributionOfKey: (count: number) => Distribution,
   setting: (typeof SETTINGS)[number],
 ): number {
-  const laws = Array.from({ length: most + 2 }, (_, count) => lawOfKey(count))
-  const law = ([first = 0, second]: readonly number[]) => {
-    const [a, b] = [laws[first] ?? new Map(), laws[second ?? -1]]
+  const distributions = Array.from({ length: most + 2 }, (_, count) => distributionOfKey(count))
+  const distribution = ([first = 0, second]: readonly number[]) => {
+    const [a, b] = [distributions[first] ?? new Map(), distributions[second ?? -1]]
     return b === undefined ? a : product(a, b)
   }
-  return largestExcess(neighbours, most, law, setting)
+  return largestExcess(neighbours, most, distribution, setting)
 }
 
 function presenceExcess(module: KeySelection, neighbours: Neighbours): number {
@@ -471,14 +471,14 @@ function presenceExcess(module: KeySelection, neighbours: Neighbours): number {
         setting.asked,
         setting.allowed,
       )
-      const lawOfKey = (count: number): Law => {
+      const distributionOfKey = (count: number): Distribution => {
         const kept = module.keepProbability(measurement, count)
         return new Map([
           ['kept', kept],
           ['not kept', 1 - kept],
         ])
       }
-      return excessOver(neighbours, Number(measurement.crossover) * 2 + 2, lawOfKey, setting)
+      return excessOver(neighbours, Number(measurement.crossover) * 2 + 2, distributionOfKey, setting)
     }),
   )
 }
@@ -495,13 +495,13 @@ function countsExcess(
         setting.asked,
         setting.allowed,
       )
-      const lawOfKey = (count: number) => countLaw(module, measurement, [count])
-      return excessOver(neighbours, neighbours === 'add-remove' ? 12 : 3, lawOfKey, setting)
+      const distributionOfKey = (count: number) => countDistribution(module, measurement, [count])
+      return excessOver(neighbours, neighbours === 'add-remove' ? 12 : 3, distributionOfKey, setting)
     }),
   )
 }
 
-/** The largest difference of the law of noisy counts from the formula, with the threshold found by adding masses up. */
+/** The largest difference of the distribution of noisy counts from the formula, with the threshold found by adding masses up. */
 function countsDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)
@@ -522,14 +522,14 @@ function countsDeparture(module: KeySelection): number {
           .filter((noise) => count > 0 && count + noise >= threshold)
           .map((noise) => [count + noise, discreteLaplaceMass(BigInt(noise), scale)] as const)
       for (const counts of [[1], [5], [0], [3, 4], [0, 2]]) {
-        const law = countLaw(module, measurement, counts)
+        const distribution = countDistribution(module, measurement, counts)
         counts.forEach((count, key) => {
           // Each key by itself, and two together as the product.
           for (const [noisy, mass] of formula(count)) {
-            const alone = sumOver(law, (outcome) => outcome.split(', ').includes(`${key}: ${noisy}`))
+            const alone = sumOver(distribution, (outcome) => outcome.split(', ').includes(`${key}: ${noisy}`))
             largest = Math.max(largest, Math.abs(alone - mass))
           }
-          const ever = sumOver(law, (outcome) =>
+          const ever = sumOver(distribution, (outcome) =>
             outcome.split(', ').some((part) => part.startsWith(`${key}:`)),
           )
           const kept = formula(count).reduce((sum, [, mass]) => sum + mass, 0)
@@ -539,17 +539,20 @@ function countsDeparture(module: KeySelection): number {
         if (counts.length === 2)
           for (const [a, massA] of formula(first))
             for (const [b, massB] of formula(second))
-              largest = Math.max(largest, Math.abs((law.get(`0: ${a}, 1: ${b}`) ?? 0) - massA * massB))
+              largest = Math.max(
+                largest,
+                Math.abs((distribution.get(`0: ${a}, 1: ${b}`) ?? 0) - massA * massB),
+              )
       }
     }
   return largest
 }
 
-function sumOver(law: Law, holds: (outcome: string) => boolean): number {
-  return [...law].reduce((sum, [outcome, mass]) => (holds(outcome) ? sum + mass : sum), 0)
+function sumOver(distribution: Distribution, holds: (outcome: string) => boolean): number {
+  return [...distribution].reduce((sum, [outcome, mass]) => (holds(outcome) ? sum + mass : sum), 0)
 }
 
-/** By how much the law of which keys are kept departs from the recursion, beyond what was not walked. */
+/** By how much the distribution of which keys are kept departs from the recursion, beyond what was not walked. */
 function presenceDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)
@@ -563,7 +566,7 @@ function presenceDeparture(module: KeySelection): number {
       const most = Number(measurement.crossover) * 2 + 2
       const single = Array.from({ length: most + 1 }, (_, count) => [count])
       for (const counts of [...single, [2, 3]]) {
-        const { masses, unexplored } = presenceLaw(module, measurement, counts)
+        const { masses, unexplored } = presenceDistribution(module, measurement, counts)
         for (let subset = 0; subset < 2 ** counts.length; subset += 1) {
           const isKept = (key: number) => ((subset >> key) & 1) === 1
           const outcome = [...counts.keys()].filter(isKept).join(', ')
@@ -579,7 +582,7 @@ function presenceDeparture(module: KeySelection): number {
   return largest
 }
 
-describe('the exact law', () => {
+describe('the exact distribution', () => {
   let copy: KeySelection
   beforeAll(async () => {
     copy = await importKeySelection()
@@ -592,11 +595,11 @@ describe('the exact law', () => {
   it('of noisy counts has the stated masses', () => {
     const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.02))
     for (const count of [0, 1, 3, 8]) {
-      const law = countLaw(copy, measurement, [count])
+      const distribution = countDistribution(copy, measurement, [count])
       let kept = 0
       for (let noisy = -5n; noisy < 40n; noisy += 1n) {
         const mass = keyCountMass(measurement, count, noisy)
-        expect(Math.abs(mass - (law.get(`0: ${noisy}`) ?? 0))).toBeLessThan(1e-12)
+        expect(Math.abs(mass - (distribution.get(`0: ${noisy}`) ?? 0))).toBeLessThan(1e-12)
         kept += mass
       }
       expect(keepProbability(measurement, count)).toBeCloseTo(kept, 12)
@@ -646,7 +649,7 @@ describe('the exact law', () => {
   })
 })
 
-describe('every mutant breaks the law or the promise', () => {
+describe('every mutant breaks the distribution or the promise', () => {
   const mutant = (find: string, replace: string) => importKeySelection(...UNVERIFIED, { find, replace })
 
   it.each([

@@ -54,18 +54,21 @@ describe('accuracy', () => {
     [1n, 1_000_000_000n],
     [7n, 30_000_000n],
     [1n << 50n, 1n],
-  ])('of L1 %d and epsilon %d e-9 is the closed form of the continuous law, a trace above', (l1, epsilon) => {
-    const scale = (Number(l1) * 1e9) / Number(epsilon)
-    const measurement = calibrateLaplace(scalarSensitivity(l1), epsilonNano(epsilon))
-    // The half-width b ln(1 / alpha) at alpha = 0.5 and b = 1 is 0.6931471805599453.
-    for (const confidence of [0.5, 0.9, 0.95, 0.999]) {
-      const accuracy = laplaceAccuracy(measurement, confidence)
-      const halfWidth = scale * Math.log(1 / (1 - confidence))
-      // Up to half an output unit is the difference between the two laws.
-      expect(accuracy.halfWidth / halfWidth).toBeGreaterThan(1 - 2e-12)
-      expect(accuracy.halfWidth / halfWidth).toBeLessThan(1 + 4e-12)
-      expect(accuracy.expectedAbsoluteError / scale).toBeCloseTo(1, 11)
-      expect(accuracy.standardDeviation / scale).toBeCloseTo(Math.SQRT2, 11)
-    }
-  })
+  ])(
+    'of L1 %d and epsilon %d e-9 is the closed form of the continuous distribution, a trace above',
+    (l1, epsilon) => {
+      const scale = (Number(l1) * 1e9) / Number(epsilon)
+      const measurement = calibrateLaplace(scalarSensitivity(l1), epsilonNano(epsilon))
+      // The half-width b ln(1 / alpha) at alpha = 0.5 and b = 1 is 0.6931471805599453.
+      for (const confidence of [0.5, 0.9, 0.95, 0.999]) {
+        const accuracy = laplaceAccuracy(measurement, confidence)
+        const halfWidth = scale * Math.log(1 / (1 - confidence))
+        // Up to half an output unit is the difference between the two distributions.
+        expect(accuracy.halfWidth / halfWidth).toBeGreaterThan(1 - 2e-12)
+        expect(accuracy.halfWidth / halfWidth).toBeLessThan(1 + 4e-12)
+        expect(accuracy.expectedAbsoluteError / scale).toBeCloseTo(1, 11)
+        expect(accuracy.standardDeviation / scale).toBeCloseTo(Math.SQRT2, 11)
+      }
+    },
+  )
 })

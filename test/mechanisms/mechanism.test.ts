@@ -86,7 +86,7 @@ describe.each(MEASUREMENTS)('$mechanism', (measurement) => {
     expect(loss.deltaAtto <= measurement.loss.deltaAtto).toBe(true)
   })
 
-  it('costs the rho of its law, rounded up', () => {
+  it('costs the rho of its distribution, rounded up', () => {
     const expected: Record<MechanismName, bigint> = {
       // Computed: epsilon tanh(epsilon / 2) at epsilon 1 is 0.4621171572600097.
       geometric: 462_117_157_261n,

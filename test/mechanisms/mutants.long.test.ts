@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { selectMutants } from '../select-mutants.ts'
-import { EXACT_LAWS, type ExactLaw, UNEXPLORED } from './exact-laws.ts'
+import { EXACT_DISTRIBUTIONS, type ExactDistribution, UNEXPLORED } from './exact-distributions.ts'
 import { importSamplers, type Mutation, type Samplers } from './sampler-copy.ts'
-import { SELECTION_LAWS } from './selection-laws.ts'
+import { SELECTION_DISTRIBUTIONS } from './selection-distributions.ts'
 
-/** Bugs that were made before, here or in other libraries, and their like. Each must be caught by an exact law. */
+/** Bugs that were made before, here or in other libraries, and their like. Each must be caught by an exact distribution. */
 const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'modulo bias instead of rejection',
@@ -221,7 +221,7 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   },
 ]
 
-/** The same for the selection mechanisms, whose laws include what their calibrations claim. */
+/** The same for the selection mechanisms, whose distributions include what their calibrations claim. */
 const SELECTION_MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'whole units of the exponent dropped',
@@ -412,9 +412,9 @@ const SELECTION_MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   },
 ]
 
-/** Whether an exact law is broken; a mutant that throws breaks one, too little walked to tell is no departure. */
-function departs(samplers: Samplers, laws: readonly ExactLaw[]): boolean {
-  return laws.some(({ violation }) => {
+/** True if an exact distribution is broken. A mutant that throws breaks one; an inconclusive walk does not. */
+function departs(samplers: Samplers, distributions: readonly ExactDistribution[]): boolean {
+  return distributions.some(({ violation }) => {
     try {
       const sentence = violation(samplers)
       return sentence !== undefined && !sentence.endsWith(UNEXPLORED)
@@ -427,12 +427,12 @@ function departs(samplers: Samplers, laws: readonly ExactLaw[]): boolean {
 const selected = (mutants: typeof MUTANTS) =>
   selectMutants(import.meta.dirname, mutants, ({ file }) => [`mechanisms/${file}`])
 
-describe('every mutant of a sampler breaks an exact law', () => {
+describe('every mutant of a sampler breaks an exact distribution', () => {
   it.each(selected(MUTANTS))('$bug ($file)', async (mutation) => {
-    expect(departs(await importSamplers(mutation), EXACT_LAWS)).toBe(true)
+    expect(departs(await importSamplers(mutation), EXACT_DISTRIBUTIONS)).toBe(true)
   })
 
   it.each(selected(SELECTION_MUTANTS))('$bug ($file)', async (mutation) => {
-    expect(departs(await importSamplers(mutation), SELECTION_LAWS)).toBe(true)
+    expect(departs(await importSamplers(mutation), SELECTION_DISTRIBUTIONS)).toBe(true)
   })
 })

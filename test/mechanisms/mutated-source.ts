@@ -4,9 +4,9 @@ import { type SourceChange, withChangedSource } from '../changed-source.ts'
 export type Mutation = Omit<SourceChange, 'file'>
 
 /**
- * Import a copy of one of the room's source files with these changes.
+ * Imports a copy of one of the folder's source files with these changes.
  *
- * @param standIns texts of files of the room that take the place of others, by their names; what they replace is beside
+ * @param standIns texts of files of the folder that replace others, by their names; what they replace is beside
  * them as `<name>-as-it-is.ts`.
  * @throws Error where the text to change does not occur exactly once.
  */

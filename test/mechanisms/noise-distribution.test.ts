@@ -40,8 +40,9 @@ describe('the distribution of noise, to draw it', () => {
     ],
   ] as const)('%s noise: its density at evenly spaced points', (mechanism, density) => {
     const measurement = measured(mechanism, 0.5)
-    const { noise: law, fractionBits } = measurement
-    const sigma = law.kind === 'discrete-gaussian' ? Number(law.sigma) / 2 ** fractionBits : 0
+    const { noise: distribution, fractionBits } = measurement
+    const sigma =
+      distribution.kind === 'discrete-gaussian' ? Number(distribution.sigma) / 2 ** fractionBits : 0
     const { discrete, points } = noiseDistribution(measurement)
     expect(discrete).toBe(false)
     expect(points).toHaveLength(401)

@@ -88,7 +88,7 @@ describe('calibration', () => {
     }
   })
 
-  it('refuses to select more than there are, or all with a last gap to nobody', () => {
+  it('refuses to select more candidates than there are, or all of them with gaps', () => {
     for (const setting of [
       { ...COUNTS, k: 6 },
       { ...COUNTS, k: 5, gap: true },
@@ -165,7 +165,7 @@ describe('ties and the gap', () => {
   const plain = (lead: number, behind: number) =>
     values.reduce((total, v) => total + mass(v - behind) ** 2 * atMost(v - 1 - lead) ** 2, 0)
 
-  /** P(2 wins with a gap of 0 to the handicapped rivals): it is at their best, whoever that is. */
+  /** P(2 wins with a gap of 0 to the handicapped rivals): it is at the best of them. */
   const handicapped = (lead: number, behind: number) => {
     const best = (v: number) => atMost(v - 1 - lead) ** 2 * atMost(v - behind)
     return values.reduce((total, v) => total + mass(v - behind) * (best(v) - best(v - 1)), 0)
@@ -379,7 +379,7 @@ describe('the probabilities of the candidates', () => {
       const spread = Math.sqrt((mass * (1 - mass)) / draws)
       expect(Math.abs((counts[candidate] ?? 0) / draws - mass) / spread).toBeLessThan(9.5)
     }
-    // The law of twice the noise would be seen.
+    // The distribution of twice the noise would be seen.
     const wider = noisyMaxMasses(calibrateNoisyMax({ ...COUNTS, noise, candidates: 5 }, HALF_EPSILON), scores)
     const distances = wider.map((mass, candidate) => {
       const spread = Math.sqrt((mass * (1 - mass)) / draws)

@@ -161,8 +161,8 @@ describe('calibration', () => {
     expect(quantileRho(measurement)).toBe(125_000_000_000n)
     expect(quantileRho(measurement, replaced)).toBe(500_000_000_000n)
     // epsilon tanh(epsilon / 2) at 10, of which 10^2 / 8 is more.
-    const dear = measure(median, 0n, 9n, { epsilon: epsilonNano(10_000_000_000n) })
-    expect(quantileRho(dear)).toBe(pureRho(epsilonNano(10_000_000_000n)))
+    const expensive = measure(median, 0n, 9n, { epsilon: epsilonNano(10_000_000_000n) })
+    expect(quantileRho(expensive)).toBe(pureRho(epsilonNano(10_000_000_000n)))
   })
 
   it('refuses no epsilon, a score that does not rise, and a grid that doubles cannot hold', () => {
@@ -229,7 +229,7 @@ describe('a selection', () => {
 })
 
 /*
- * The law of the real source, with the choice among intervals (whose law has tests of its own) replaced by a branch that
+ * The distribution of the real source, with the choice among intervals (whose distribution has tests of its own) replaced by a branch that
  * comes with its probability.
  */
 type Quantile = typeof quantile
@@ -250,12 +250,12 @@ const importQuantile = (...changes: readonly Mutation[]) =>
 const ALWAYS_BIG = { find: '> BigInt(LARGEST_DISTANCE))\n', replace: '> -1n)\n' }
 
 /** The probability of each grid point drawn. */
-function lawOf(
+function distributionOf(
   module: Quantile,
   measurement: QuantileMeasurement,
   data: ValueCounts,
 ): ReadonlyMap<bigint, number> {
-  const law = new Map<bigint, number>()
+  const distribution = new Map<bigint, number>()
   let weights: readonly number[] = [1]
   for (let chosen = 0; chosen < weights.length; chosen += 1) {
     let size = 1
@@ -278,10 +278,10 @@ function lawOf(
       }
       const index = module.selectQuantile(measurement, data, source)
       const total = weights.reduce((sum, weight) => sum + weight, 0)
-      law.set(index, (law.get(index) ?? 0) + (weights[chosen] ?? 0) / total / size)
+      distribution.set(index, (distribution.get(index) ?? 0) + (weights[chosen] ?? 0) / total / size)
     }
   }
-  return law
+  return distribution
 }
 
 /** A wanted quantile, with its distance written out without weights. */
@@ -321,8 +321,12 @@ const WANTED: readonly Wanted[] = [
 const LOWER = -2
 const UPPER = 4
 
-/** The same law, point by point from the rows themselves. */
-function naiveLaw(rows: readonly number[], wanted: Wanted, exponent: number): ReadonlyMap<bigint, number> {
+/** The same distribution, point by point from the rows themselves. */
+function naiveDistribution(
+  rows: readonly number[],
+  wanted: Wanted,
+  exponent: number,
+): ReadonlyMap<bigint, number> {
   const weights = new Map<bigint, number>()
   let total = 0
   for (let point = LOWER; point <= UPPER; point += 1) {
@@ -339,7 +343,7 @@ function naiveLaw(rows: readonly number[], wanted: Wanted, exponent: number): Re
   return new Map([...weights].map(([point, weight]) => [point, weight / total]))
 }
 
-/** The largest difference between two laws on the grid; what is drawn outside it counts as well. */
+/** The largest difference between two distributions on the grid; what is drawn outside it counts as well. */
 function departure(a: ReadonlyMap<bigint, number>, b: ReadonlyMap<bigint, number>): number {
   const points = new Set([...a.keys(), ...b.keys()])
   return Math.max(...[...points].map((point) => Math.abs((a.get(point) ?? 0) - (b.get(point) ?? 0))))
@@ -394,9 +398,9 @@ function largestLoss(module: Quantile, neighbours: Neighbours): number {
   let largest = 0
   for (const wanted of WANTED) {
     const measurement = gridMeasurement(module, wanted, neighbours)
-    const laws = SMALL.map((rows) => lawOf(module, measurement, group(rows)))
-    for (const [first, a] of laws.entries())
-      for (const [second, b] of laws.entries())
+    const distributions = SMALL.map((rows) => distributionOf(module, measurement, group(rows)))
+    for (const [first, a] of distributions.entries())
+      for (const [second, b] of distributions.entries())
         if (areNeighbours(SMALL[first] ?? [], SMALL[second] ?? [], neighbours))
           for (const [point, mass] of a) largest = Math.max(largest, Math.log(mass / (b.get(point) ?? 0)))
   }
@@ -430,7 +434,7 @@ function tightLoss(module: Quantile, neighbours: Neighbours): number {
   )
 }
 
-/** The largest departure from the naive law, at an exponent that the naive side computes itself. */
+/** The largest departure from the naive distribution, at an exponent that the naive side computes itself. */
 function largestDeparture(module: Quantile): number {
   let largest = 0
   for (const wanted of WANTED)
@@ -440,14 +444,14 @@ function largestDeparture(module: Quantile): number {
       const [a, b] = [Math.abs(Number(below)), Math.abs(Number(above))]
       const exponent = 1 / (2 * (neighbours === 'add-remove' ? Math.max(a, b) : a + b))
       for (const rows of DATASETS) {
-        const law = lawOf(module, measurement, group(rows))
-        largest = Math.max(largest, departure(law, naiveLaw(rows, wanted, exponent)))
+        const distribution = distributionOf(module, measurement, group(rows))
+        largest = Math.max(largest, departure(distribution, naiveDistribution(rows, wanted, exponent)))
       }
     }
   return largest
 }
 
-describe('the law', () => {
+describe('the distribution', () => {
   let copy: Quantile
   beforeAll(async () => {
     copy = await importQuantile()
@@ -469,11 +473,11 @@ describe('the law', () => {
         (rows, denominator, part, neighbours, epsilon) => {
           const wanted = share(part % (denominator + 1), denominator)
           const measurement = gridMeasurement(copy, wanted, neighbours, epsilonNano(epsilon))
-          // The weights are in lowest terms: the naive distance is so many times as long.
+          // The weights are in lowest terms: the naive distance is longer by this factor.
           const { below, above } = measurement.score
           const scaled = (numberFromRational(measurement.exponent) * Number(below - above)) / denominator
-          const naive = naiveLaw(rows, wanted, scaled)
-          expect(departure(lawOf(copy, measurement, group(rows)), naive)).toBeLessThan(1e-11)
+          const naive = naiveDistribution(rows, wanted, scaled)
+          expect(departure(distributionOf(copy, measurement, group(rows)), naive)).toBeLessThan(1e-11)
           for (const [point, mass] of naive)
             expect(Math.abs(quantileMass(measurement, group(rows), point) - mass)).toBeLessThan(1e-11)
         },
@@ -494,7 +498,7 @@ describe('the law', () => {
 })
 
 describe('distances', () => {
-  /** What the choice is given. */
+  /** Distances that the choice is given. */
   function distancesOf(copy: Quantile, score: RankScore, data: ValueCounts): readonly number[] {
     let given: readonly number[] = []
     const source: BranchSource = {
@@ -611,7 +615,7 @@ describe('an extreme', () => {
   })
 })
 
-describe('every mutant breaks the law or the promise', () => {
+describe('every mutant breaks the distribution or the promise', () => {
   it.each([
     [
       'a row at the point weighs as one above, in doubles',

@@ -16,7 +16,7 @@ export interface Samplers {
   readonly bounds: typeof import('../../src/mechanisms/samplers/exponential-bounds.ts')
 }
 
-/** One textual change to one of the room's files; `find` must occur exactly once. */
+/** One textual change to one of the folder's files; `find` must occur exactly once. */
 export interface Mutation {
   readonly file: string
   readonly find: string

@@ -130,7 +130,7 @@ it('tells the gap to the noisy threshold, in output units, and nothing of a valu
   expect(ask(97n)).toEqual({ above: false })
 })
 
-/** Tails of the difference of two discrete Laplace noises, by summing its law. */
+/** Tails of the difference of two discrete Laplace noises, by summing its distribution. */
 function differenceTail(a: number, b: number, beyond: number): number {
   const reach = 60 * Math.max(a, b)
   let tail = 0
@@ -187,7 +187,7 @@ describe.each([
     },
   )
 
-  it('expected error and standard deviation are those of the law', () => {
+  it('expected error and standard deviation are those of the distribution', () => {
     let [mean, square] = [0, 0]
     for (let n = 1; n <= 60 * Math.max(a, b); n += 1) {
       mean += 2 * n * differenceMass(a, b, n)
@@ -228,8 +228,8 @@ it('the margin grows with the logarithm of the number of questions, as Dwork and
 })
 
 /*
- * From here on: the law of whole sequences of answers, from copies of the actual source. Their sampler is replaced by its
- * proven law (test/mechanisms/exact-laws.ts proves it), each draw a branch; and their grid is so coarse that all
+ * From here on: the distribution of whole sequences of answers, from copies of the actual source. Their sampler is replaced by its
+ * proven distribution (test/mechanisms/exact-distributions.ts proves it), each draw a branch; and their grid is so coarse that all
  * outcomes can be walked.
  */
 
@@ -240,7 +240,7 @@ interface NoiseTape extends UniformSource {
   noise(scale: bigint): bigint
 }
 
-const LAW_INSTEAD_OF_SAMPLER = `
+const MASSES_INSTEAD_OF_SAMPLER = `
 export const discreteLaplaceSampler = (scale, source) => () => {
   if (scale.denominator !== 1n) throw new RangeError('scales are whole')
   return source.noise(scale.numerator)
@@ -249,22 +249,22 @@ export const discreteLaplaceSampler = (scale, source) => () => {
 const COARSE = { find: '1n << 40n', replace: '2n' }
 
 const importCopy = (mutations: readonly Mutation[]): Promise<Mechanism> =>
-  importMechanism('sparse-vector', mutations, { 'samplers/discrete-laplace': LAW_INSTEAD_OF_SAMPLER })
+  importMechanism('sparse-vector', mutations, { 'samplers/discrete-laplace': MASSES_INSTEAD_OF_SAMPLER })
 
 /** So many scales away a noise is given up: less than 1e-9 of it. */
 const REACH = 22
 
 const masses = new Map<bigint, readonly (readonly [noise: bigint, mass: number])[]>()
-function noiseLaw(scale: bigint) {
+function noiseDistribution(scale: bigint) {
   const known = masses.get(scale)
   if (known !== undefined) return known
   const reach = BigInt(REACH) * scale
-  const law = Array.from({ length: Number(2n * reach + 1n) }, (_, index) => {
+  const distribution = Array.from({ length: Number(2n * reach + 1n) }, (_, index) => {
     const noise = BigInt(index) - reach
     return [noise, discreteLaplaceMass(noise, { numerator: scale, denominator: 1n })] as const
   })
-  masses.set(scale, law)
-  return law
+  masses.set(scale, distribution)
+  return distribution
 }
 
 /** The probability of each outcome of an experiment that draws noises. What it lacks of 1 was given up. */
@@ -282,10 +282,10 @@ function enumerateNoise(experiment: (tape: NoiseTape) => string): ReadonlyMap<st
       below: none,
       belowBig: none,
       noise(scale) {
-        const law = noiseLaw(scale)
+        const distribution = noiseDistribution(scale)
         if (position === choices.length) choices.push(0)
-        const [noise, mass] = law[choices[position] ?? 0] ?? [0n, 0]
-        sizes.push(law.length)
+        const [noise, mass] = distribution[choices[position] ?? 0] ?? [0n, 0]
+        sizes.push(distribution.length)
         position += 1
         weight *= mass
         return noise
@@ -303,8 +303,8 @@ function enumerateNoise(experiment: (tape: NoiseTape) => string): ReadonlyMap<st
   }
 }
 
-/** Threshold noises with their probabilities, and the law of an answer given one of them. */
-interface Law {
+/** Threshold noises with their probabilities, and the distribution of an answer given one of them. */
+interface Distribution {
   readonly thresholdNoises: readonly bigint[]
   readonly weights: readonly number[]
   /** For each outcome, its probability given each threshold noise; `undefined`: the sequence has ended. */
@@ -313,7 +313,7 @@ interface Law {
 
 const THRESHOLD = 10n
 
-function lawOf(mechanism: Mechanism, measurement: SparseVectorMeasurement): Law {
+function distributionOf(mechanism: Mechanism, measurement: SparseVectorMeasurement): Distribution {
   const drawn = enumerateNoise((tape) => String(mechanism.drawThresholdNoise(measurement, tape)))
   const thresholdNoises = [...drawn.keys()].map(BigInt)
   const known = new Map<string, ReadonlyMap<string, readonly number[]> | undefined>()
@@ -355,7 +355,7 @@ interface Neighbours {
   readonly neighbours: readonly bigint[]
 }
 
-/** What was given up of a sequence's probability, at most. */
+/** Largest probability of a sequence that was left out. */
 const GIVEN_UP = 1e-8
 /** Rarer transcripts are not looked at: on both sides they are below this. */
 const RARE = 1e-7
@@ -367,7 +367,7 @@ const FOLLOWED = ['', -3, -1, 0, 1, 2, 5, 12].flatMap((gap) => [`true ${gap}`, `
  * The largest privacy loss that a transcript shows for certain: the logarithm of its probability on one side over the
  * most that it can be on the other.
  */
-function largestLoss(law: Law, { values, neighbours }: Neighbours): number {
+function largestLoss(distribution: Distribution, { values, neighbours }: Neighbours): number {
   let largest = 0
   const total = (row: readonly number[]) => row.reduce((sum, mass) => sum + mass, 0)
   const look = (one: readonly number[], other: readonly number[]) => {
@@ -382,7 +382,7 @@ function largestLoss(law: Law, { values, neighbours }: Neighbours): number {
     const [answers, answersOfNeighbour] =
       value === undefined || neighbour === undefined
         ? []
-        : [law.answers(value, found), law.answers(neighbour, found)]
+        : [distribution.answers(value, found), distribution.answers(neighbour, found)]
     if (answers === undefined || answersOfNeighbour === undefined) return look(one, other)
     for (const outcome of FOLLOWED) {
       if (!answers.has(outcome) && !answersOfNeighbour.has(outcome)) continue
@@ -395,7 +395,7 @@ function largestLoss(law: Law, { values, neighbours }: Neighbours): number {
       )
     }
   }
-  walk(0, 0, law.weights, law.weights)
+  walk(0, 0, distribution.weights, distribution.weights)
   return largest
 }
 
@@ -459,20 +459,20 @@ function bind(mechanism: Mechanism, { shape, epsilonNano: epsilon }: Scenario) {
   const measurement = mechanism.calibrateSparseVector(shape, epsilonNano(epsilon))
   return {
     measurement,
-    law: lawOf(mechanism, measurement),
+    distribution: distributionOf(mechanism, measurement),
     price: Number(mechanism.sparseVectorPrivacyMap(measurement).epsilonNano) / 1e9,
   }
 }
 
-/** By how much the law of one answer is off what the formula says. */
-function departureOf(law: Law, measurement: SparseVectorMeasurement): number {
+/** By how much the distribution of one answer is off what the formula says. */
+function departureOf(distribution: Distribution, measurement: SparseVectorMeasurement): number {
   let largest = 0
   for (const value of [7n, 10n, 11n]) {
     const distance = (value - THRESHOLD) << BigInt(measurement.fractionBits)
-    const answers = law.answers(value, 0) ?? new Map<string, readonly number[]>()
+    const answers = distribution.answers(value, 0) ?? new Map<string, readonly number[]>()
     const seen = (gap: number) =>
       (answers.get(`true ${gap}`) ?? []).reduce(
-        (sum, mass, index) => sum + mass * (law.weights[index] ?? 0),
+        (sum, mass, index) => sum + mass * (distribution.weights[index] ?? 0),
         0,
       )
     for (let gap = 0; gap <= 40; gap += 1) {
@@ -483,15 +483,15 @@ function departureOf(law: Law, measurement: SparseVectorMeasurement): number {
   return largest
 }
 
-describe('the law of whole sequences', () => {
-  it('loses at most the price, nearly all of it at worst, and is the law that the formula states', async () => {
+describe('the distribution of whole sequences', () => {
+  it('loses at most the price, nearly all of it at worst, and is the distribution that the formula states', async () => {
     const copy = await importCopy([COARSE])
     for (const scenario of scenarios) {
-      const { measurement, law, price } = bind(copy, scenario)
+      const { measurement, distribution, price } = bind(copy, scenario)
       expect(price).toBeGreaterThan(1)
-      for (const each of scenario.pairs) expect(largestLoss(law, each)).toBeLessThanOrEqual(price)
-      expect(largestLoss(law, scenario.tight)).toBeGreaterThan(0.9 * price)
-      expect(departureOf(law, measurement)).toBeLessThan(1e-6)
+      for (const each of scenario.pairs) expect(largestLoss(distribution, each)).toBeLessThanOrEqual(price)
+      expect(largestLoss(distribution, scenario.tight)).toBeGreaterThan(0.9 * price)
+      expect(departureOf(distribution, measurement)).toBeLessThan(1e-6)
     }
   })
 
@@ -538,8 +538,8 @@ describe('the law of whole sequences', () => {
   ])('%s costs more than the price', async (_, find, replace) => {
     const copy = await importCopy([COARSE, { find, replace }])
     const tooDear = scenarios.some((scenario) => {
-      const { law, price } = bind(copy, scenario)
-      return scenario.pairs.some((each) => largestLoss(law, each) > price * 1.001)
+      const { distribution, price } = bind(copy, scenario)
+      return scenario.pairs.some((each) => largestLoss(distribution, each) > price * 1.001)
     })
     expect(tooDear).toBe(true)
   })
@@ -555,11 +555,11 @@ describe('the law of whole sequences', () => {
     ['the value without the threshold', '(value - threshold) <<', 'value <<'],
     ['the threshold without the value', '(value - threshold) <<', '(threshold - value) <<'],
     ['another gap than was compared', '{ above: true, gap }', '{ above: true, gap: gap + 1n }'],
-  ])("%s is another law than the formula's", async (_, find, replace) => {
+  ])("%s is another distribution than the formula's", async (_, find, replace) => {
     const copy = await importCopy([COARSE, { find, replace }])
     const departures = scenarios.map((scenario) => {
-      const { law, measurement } = bind(copy, scenario)
-      return departureOf(law, measurement)
+      const { distribution, measurement } = bind(copy, scenario)
+      return departureOf(distribution, measurement)
     })
     expect(Math.max(...departures)).toBeGreaterThan(1e-3)
   })

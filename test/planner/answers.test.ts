@@ -118,7 +118,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const { body } = await answer(dependenciesOver(rows), question)
         const { noise, cost, result, accuracy, kind } = answerSchema.parse(JSON.parse(body))
         expect(kind).toBe(query.kind)
-        // What was announced is what was done and charged.
+        // The preview's noise and price are those of the answer.
         expect(noise).toEqual(before.noise)
         expect(cost).toEqual(lossNumbers(planned.loss))
         expect(before.cost).toEqual(cost)

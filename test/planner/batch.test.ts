@@ -45,7 +45,7 @@ describe('the price of a batch', () => {
     count(0.2, is('Region', 'S')),
   ]
 
-  test('disjoint queries cost the dearest of them', () => {
+  test('disjoint queries cost as much as the most expensive of them', () => {
     expect(batchOf(regions)).toEqual({
       groups: [[0, 1, 2]],
       price: { epsilon: 0.3, delta: 0 },
@@ -53,7 +53,7 @@ describe('the price of a batch', () => {
     })
   })
 
-  test('where a row is replaced, the two dearest', () => {
+  test('where a row is replaced, as much as the two most expensive', () => {
     expect(batchOf(regions, 'change-one').price).toEqual({ epsilon: 0.5, delta: 0 })
   })
 
@@ -222,7 +222,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('any batch under %s', (neighbours) => {
     )
   })
 
-  test('the grouping is seldom dearer than the best there is, and then by little', () => {
+  test('the grouping rarely costs more than the best one, and then little more', () => {
     const batches = fc.sample(fc.array(fc.tuple(epsilon, banded), { minLength: 4, maxLength: 7 }), {
       numRuns: 300,
       seed: 4,
@@ -254,7 +254,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('any batch under %s', (neighbours) => {
   })
 })
 
-/** Every way to part so many places into groups. */
+/** All partitions of this number of places into groups. */
 function partitions(places: number): readonly (readonly (readonly number[])[])[] {
   if (places === 0) return [[]]
   const last = places - 1

@@ -190,7 +190,7 @@ describe('among all rows there can be', () => {
         const together = pairs.slice(start, start + 20)
         const counts = await ask(together)
         for (const [place, pair] of together.entries()) {
-          // What looking at every row finds is what the engine finds.
+          // Checking every row agrees with the engine.
           expect(counts[place] !== 0n, JSON.stringify(pair, printable)).toBe(overlapInTruth(pair))
           if (!areDisjoint(...pair, small)) continue
           found += 1
@@ -453,7 +453,7 @@ describe('a wrong version', () => {
   const all = (...operands: Predicate[]): Predicate => ({ kind: 'and', predicates: operands })
   const any = (...operands: Predicate[]): Predicate => ({ kind: 'or', predicates: operands })
   const noScore: Predicate = { kind: 'is-null', column: 'Score' }
-  /** What they have in common is in the last place where one looks. */
+  /** Their common value is in the last place of the search. */
   const fixed: readonly PredicatePair[] = [
     [text('\ud800'), text('\udc00')],
     [any(noScore, at('Score', 1n)), noScore],

@@ -74,7 +74,7 @@ function kinds() {
   return fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation')
 }
 
-/** How far from the truth a noisy statistic lies, in parts of its half-width: the ends often. */
+/** Error of a noisy statistic as a share of its half-width, often at the ends. */
 const share = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(-1, 1) },
   fc.double({ min: -1, max: 1, noNaN: true }),
@@ -104,7 +104,7 @@ function partsOf(estimate: Estimate): { readonly places: ReadonlySet<number>; re
   }
 }
 
-/** What is released where the parts of an estimate err by these shares of their half-widths, and nothing else errs. */
+/** Release in which the parts of an estimate err by these shares of their half-widths, and everything else is exact. */
 function releasedWith(
   planned: AdditivePlan,
   estimate: Estimate,
@@ -187,7 +187,7 @@ function momentOf(
   return kind === 'variance' ? variance : Math.sqrt(variance)
 }
 
-/** How far off an estimate can be at all. */
+/** Largest possible error of an estimate. */
 function widestOf(estimate: Estimate): number {
   switch (estimate.kind) {
     case 'count':

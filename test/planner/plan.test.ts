@@ -236,7 +236,7 @@ describe('choice of mechanism', () => {
     expect(error({})).toBe(Math.min(...all))
   })
 
-  test('from so many statistics on, what is released as one vector errs least', () => {
+  test('from some number of statistics on, the mechanism that releases one vector has the smallest error', () => {
     const chosen = (columns: readonly string[]) => {
       const statistics = columns.flatMap((column) => [
         { kind: 'sum', column },

@@ -13,7 +13,7 @@ export const small: Dataset = datasetOf([
   column.string('Note'),
 ])
 
-/** What `small` can hold in each column; of the texts those that predicates name, and one that they do not. */
+/** Values that `small` can hold in each column. Of texts, those that predicates name and one that they do not. */
 export const SMALL_DOMAIN = {
   Age: [0n, 1n, 2n, 3n],
   Score: [-1n, 0n, 1n, null],
@@ -99,7 +99,7 @@ export function countOf(...all: readonly Predicate[]): Aggregate {
   return { where, groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
 }
 
-/** Whether some possible row satisfies both: by looking at every row. */
+/** True if some possible row satisfies both, by checking every row. */
 export function overlapInTruth([one, other]: PredicatePair): boolean {
   return aggregateRows(countOf(asTheEngineReads(one), asTheEngineReads(other)), SMALL_ROWS)[0]?.[0] !== 0n
 }

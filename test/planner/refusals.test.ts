@@ -277,7 +277,7 @@ describe('refusals', () => {
       'gap',
     ],
     [
-      'an epsilon too small for so many of the best',
+      'an epsilon too small for the number of selected candidates',
       { kind: 'noisyMax', candidates: { column: 'Region' }, k: 3, epsilon: 2e-9 },
       'invalid-request',
       'epsilon',

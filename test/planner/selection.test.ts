@@ -195,7 +195,7 @@ describe('quantile', () => {
   })
 })
 
-describe('keys that nobody declared', () => {
+describe('undeclared keys', () => {
   const withCounts = { ...notes, counts: true }
   const keysOf = (wire: object, limits = LIMITS) =>
     planFor('key-selection', plan(querySchema.parse({ epsilon: 1, ...wire }), people('add-remove'), limits))

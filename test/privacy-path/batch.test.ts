@@ -14,14 +14,14 @@ import {
   ROUNDING,
   WOMEN,
 } from './batches-of-counts.ts'
+import { distributionOf, observe, spentOn } from './distributions.ts'
 import { planner } from './examination.ts'
-import { lawOf, observe, spentOn } from './laws.ts'
 import { RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
 import { widePairs } from './tiny-datasets.ts'
 
 /*
- * What a batch lets out as one: the joint law of all its answers on every pair of tiny neighbouring datasets, and
- * whether the one price that is charged covers what the two laws make visible.
+ * The release of a batch as one: the joint distribution of all its answers on every pair of tiny neighbouring datasets, and
+ * whether the one price that is charged covers what the two distributions make visible.
  */
 
 describe.each(KINDS_OF_NEIGHBOURS)('counts under %s', (neighbours) => {
@@ -81,7 +81,10 @@ describe.each(KINDS_OF_NEIGHBOURS)('other kinds under %s', (neighbours) => {
       credit = price / numberOf(batch.sumOfPrices)
       for (const { one, other } of pairs) {
         const lost = plans.reduce((sum, plan) => {
-          const [here, there] = [lawOf(plan, observe(plan, one)), lawOf(plan, observe(plan, other))]
+          const [here, there] = [
+            distributionOf(plan, observe(plan, one)),
+            distributionOf(plan, observe(plan, other)),
+          ]
           return sum + spentOn(plan, here, there).share * epsilonNumber(plan.loss.epsilonNano)
         }, 0)
         share = Math.max(share, lost / price)
@@ -94,7 +97,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('other kinds under %s', (neighbours) => {
 })
 
 /*
- * What the credit rests on: rows that do not satisfy a query's predicate have no part in its answer.
+ * The basis of the credit: rows that do not satisfy a query's predicate have no part in its answer.
  */
 test.each(WIRES.map((wire) => [titleOf(wire), wire] as const))(
   'only the rows of its predicate: %s',

@@ -5,8 +5,8 @@ import type { Accounting, Amount } from '../../src/privacy/accounting.ts'
 import { epsilonNumber, rhoNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import { observe } from './distributions.ts'
 import { planner } from './examination.ts'
-import { observe } from './laws.ts'
 import type { Wire } from './queries.ts'
 import { widePairs } from './tiny-datasets.ts'
 
@@ -36,7 +36,7 @@ export const COUNTS: readonly {
     share: { 'add-remove': 2 / 3, 'change-one': 1 },
   },
   {
-    what: 'three disjoint ones, the dearest last',
+    what: 'three disjoint ones, the most expensive last',
     wires: [count(0.25, is('Region', 'N')), count(0.5, is('Region', 'E')), count(1, is('Region', 'S'))],
     share: { 'add-remove': 4 / 7, 'change-one': 6 / 7 },
   },
@@ -74,7 +74,7 @@ interface Examined {
   readonly sumOfPrices: number
 }
 
-/** How far doubles may be off. */
+/** Tolerance for the roundings of doubles. */
 export const ROUNDING = 1e-9
 
 export function examine(
@@ -145,7 +145,7 @@ export function largestLogRatio(
   return Math.max(...answers.map((each) => Math.abs(Math.log(joint(one, each) / joint(other, each)))))
 }
 
-/** The largest Rényi divergence over its order, either way, of the joint law at some orders. */
+/** The largest Rényi divergence over its order, either way, of the joint distribution at some orders. */
 export function largestRho(
   plans: readonly Plan[],
   one: readonly (readonly bigint[])[],
@@ -156,7 +156,7 @@ export function largestRho(
       .map((plan, place) => {
         const scale = scaleOf(plan)
         const [here, there] = [from[place]?.[0] ?? 0n, to[place]?.[0] ?? 0n]
-        // Up to a factor that is the same for both, and that the sum of the first law's masses tells.
+        // Up to a factor that is the same for both, and that the sum of the first distribution's masses tells.
         const magnitude = (value: bigint) => Math.abs(Number(value)) / numberFromRational(scale)
         let [sum, whole] = [0, 0]
         for (let answer = -200n; answer <= 200n; answer += 1n) {
@@ -166,7 +166,7 @@ export function largestRho(
         }
         return Math.log(sum / whole) / (order - 1)
       })
-      // Of independent answers the divergences add up.
+      // The divergences of independent answers add up.
       .reduce((total, divergence) => total + divergence, 0) / order
   return Math.max(
     ...[1.001, 1.5, 2, 4, 16].flatMap((order) => [rhoAt(order, one, other), rhoAt(order, other, one)]),

@@ -11,18 +11,18 @@ import {
   referenceEngine,
   type StoredRow,
 } from '../engines/reference-engine.ts'
+import { distributionOf, noisyMaxLogMass, observe, selections } from './distributions.ts'
 import { planner } from './examination.ts'
-import { lawOf, noisyMaxLogMass, observe, selections } from './laws.ts'
 import { RIVALS, SOME_ROWS, titleOf, type Wire } from './queries.ts'
 import { type Pair, tallPairs, widePairs } from './tiny-datasets.ts'
 import { withSensitivitiesTooSmall } from './wrong-plans.ts'
 
 /*
- * What the service draws for a plan follows the law that the privacy of the path was worked out from; and where that
- * law has too many outcomes to look at them all, what it draws says how much more than the price it can spend.
+ * What the service draws for a plan follows the distribution that the privacy of the path was worked out from; and where that
+ * distribution has too many outcomes to look at them all, what it draws says how much more than the price it can spend.
  */
 
-/** By chance a test fails less than once in so many runs under the truth, and a wrong law passes less often. */
+/** A test fails by chance less than once in this many runs, and a wrong distribution passes less often. */
 const SIGNIFICANCE = 1e-20
 const DRAWS = 4_000
 
@@ -52,12 +52,12 @@ function shareTail(share: number, probability: number, draws: number): number {
   return 2 * Math.exp(-draws * (part(share, probability) + part(1 - share, 1 - probability)))
 }
 
-/** The least probable share of any outcome, under a law. */
-function leastTail(outcomes: readonly string[], law: ReadonlyMap<string, number>): number {
+/** The least probable share of any outcome, under a distribution. */
+function leastTail(outcomes: readonly string[], distribution: ReadonlyMap<string, number>): number {
   const counts = new Map<string, number>()
   for (const outcome of outcomes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
-  const tails = [...new Set([...law.keys(), ...counts.keys()])].map((outcome) =>
-    shareTail((counts.get(outcome) ?? 0) / outcomes.length, law.get(outcome) ?? 0, outcomes.length),
+  const tails = [...new Set([...distribution.keys(), ...counts.keys()])].map((outcome) =>
+    shareTail((counts.get(outcome) ?? 0) / outcomes.length, distribution.get(outcome) ?? 0, outcomes.length),
   )
   return Math.min(...tails)
 }
@@ -105,7 +105,7 @@ describe('sums and counts come with the noise of their measurements', () => {
   })
 })
 
-/** What was released, as the name of one of few outcomes for each independent part. */
+/** Names a release by one of few outcomes for each independent part. */
 function outcomesOf(released: Awaited<ReturnType<typeof release>>): readonly string[] {
   switch (released.kind) {
     case 'noisy-max':
@@ -123,20 +123,20 @@ function outcomesOf(released: Awaited<ReturnType<typeof release>>): readonly str
 }
 
 /** The probabilities of the same outcomes. */
-function lawsOf(plan: Plan, rows: readonly StoredRow[]): readonly ReadonlyMap<string, number>[] {
-  const law = lawOf(plan, observe(plan, rows))
-  if (law.kind !== 'outcomes') throw new Error('a law without outcomes')
+function distributionsOf(plan: Plan, rows: readonly StoredRow[]): readonly ReadonlyMap<string, number>[] {
+  const distribution = distributionOf(plan, observe(plan, rows))
+  if (distribution.kind !== 'outcomes') throw new Error('a distribution without outcomes')
   const names =
     plan.kind === 'noisy-max'
       ? selections(plan.measurement.candidates, plan.measurement.k).map((order) => order.join())
       : // All four ages occur, so each is a place of its own.
         ['1', '2', '3', '4']
-  return law.parts.map(
+  return distribution.parts.map(
     (part) => new Map(part.map((logMass, place) => [names[place] ?? '', Math.exp(logMass)])),
   )
 }
 
-describe('choices are made by the probabilities of their law', () => {
+describe('choices are made by the probabilities of their distribution', () => {
   test.each(
     (
       [
@@ -159,10 +159,10 @@ describe('choices are made by the probabilities of their law', () => {
     const plan = planner(wire, 'add-remove')(10)
     const released = (await drawAll(plan, ROWS)).map(outcomesOf)
     const leastUnder = (claimed: Plan) => {
-      const tails = lawsOf(claimed, ROWS).map((law, part) =>
+      const tails = distributionsOf(claimed, ROWS).map((distribution, part) =>
         leastTail(
           released.map((outcomes) => outcomes[part] ?? ''),
-          law,
+          distribution,
         ),
       )
       return Math.min(...tails)
@@ -176,19 +176,21 @@ function atEpsilon(wire: Wire, factor: number): Plan {
   return planner({ ...wire, epsilon: Number(wire.epsilon) * factor }, 'add-remove')(10)
 }
 
-test('on a large grid, the law is the mechanism’s own', () => {
+test('on a large grid, the distribution is the mechanism’s own', () => {
   for (const kind of ['median', 'minimum', 'maximum']) {
     const plan = planner({ kind, column: 'Wealth', epsilon: 16 }, 'change-one')(10)
     if (plan.kind !== 'quantile') throw new Error('this is a quantile')
-    const law = lawOf(plan, observe(plan, ROWS))
+    const distribution = distributionOf(plan, observe(plan, ROWS))
     const [measurement] = plan.measurements
-    if (law.kind !== 'outcomes' || measurement === undefined) throw new Error('one law for one quantile')
+    if (distribution.kind !== 'outcomes' || measurement === undefined)
+      throw new Error('one distribution for one quantile')
     // At the values that occur somewhere, and between them.
     const points = [0n, 1n, 5n, 6n, 100n, 101n, plan.column.upperIndex]
     const values = countIndexesOf(plan.counting, ROWS)
     const masses = points.map((point) => Math.log(quantileMass(measurement, values, point)))
-    expect(law.parts[0]).toHaveLength(points.length)
-    for (const [place, logMass] of masses.entries()) expect(law.parts[0]?.[place]).toBeCloseTo(logMass, 9)
+    expect(distribution.parts[0]).toHaveLength(points.length)
+    for (const [place, logMass] of masses.entries())
+      expect(distribution.parts[0]?.[place]).toBeCloseTo(logMass, 9)
   }
 })
 
@@ -205,14 +207,14 @@ describe('keys are kept by the probabilities of their rows', () => {
       const rows = observe(claimed, ROWS)
       const tails = ['a', 'b'].map((key, part) => {
         const count = rows.kind === 'texts' ? (rows.rowsWith.get(key) ?? 0) : 0
-        const law = new Map([['dropped', 1 - keepProbability(measurement, count)]])
+        const distribution = new Map([['dropped', 1 - keepProbability(measurement, count)]])
         if (measurement.mechanism === 'thresholded-geometric')
           for (let noisy = measurement.threshold; noisy < measurement.threshold + 200n; noisy += 1n)
-            law.set(`kept ${noisy}`, keyCountMass(measurement, count, noisy))
-        else law.set('kept ', keepProbability(measurement, count))
+            distribution.set(`kept ${noisy}`, keyCountMass(measurement, count, noisy))
+        else distribution.set('kept ', keepProbability(measurement, count))
         return leastTail(
           released.map((outcomes) => outcomes[part] ?? ''),
-          law,
+          distribution,
         )
       })
       return Math.min(...tails)
@@ -238,7 +240,7 @@ test.each(['add-remove', 'change-one'] as const)(
     const epsilon = 1
     const wire = { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon }
     const planFor = planner(wire, neighbours)
-    const laws = new Map<string, readonly number[]>()
+    const distributions = new Map<string, readonly number[]>()
     let [largest, looked] = [0, 0]
     for (const { rows, pairs } of widePairs[neighbours]) {
       const plan = planFor(rows)
@@ -246,21 +248,21 @@ test.each(['add-remove', 'change-one'] as const)(
       const { measurement } = plan
       const scale = measurement.scale.numerator
       const gaps = Array.from({ length: 5_200 }, (_, step) => (BigInt(step) * scale) / 100n)
-      const lawOfDataset = (dataset: readonly StoredRow[]) => {
+      const distributionOfDataset = (dataset: readonly StoredRow[]) => {
         const scores = scoresOf(plan, dataset)
         const name = scores.join()
-        const law =
-          laws.get(name) ??
+        const distribution =
+          distributions.get(name) ??
           [[0], [1]].flatMap((order) => gaps.map((gap) => noisyMaxLogMass(measurement, scores, order, [gap])))
-        laws.set(name, law)
-        return law
+        distributions.set(name, distribution)
+        return distribution
       }
       for (const { one, other } of pairs) {
-        const [law, lawOfOther] = [lawOfDataset(one), lawOfDataset(other)]
-        if (law === lawOfOther) continue
+        const [distribution, distributionOfOther] = [distributionOfDataset(one), distributionOfDataset(other)]
+        if (distribution === distributionOfOther) continue
         looked += 1
-        for (const [place, logMass] of law.entries())
-          largest = Math.max(largest, Math.abs(logMass - (lawOfOther[place] ?? Number.NaN)))
+        for (const [place, logMass] of distribution.entries())
+          largest = Math.max(largest, Math.abs(logMass - (distributionOfOther[place] ?? Number.NaN)))
       }
     }
     expect(looked).toBeGreaterThan(10)
@@ -278,7 +280,7 @@ test('the probabilities of all gaps add up to that of the selection', () => {
     const plan = planner(wire, 'change-one')(3)
     if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
     const { measurement } = plan
-    // By Simpson's rule, from corner to corner of the law.
+    // By Simpson's rule, from corner to corner of the distribution.
     const quarter = (1n << BigInt(measurement.fractionBits)) / 4n
     const steps = Array.from({ length: 97 }, (_, step) => step)
     const weight = (step: number) => (step === 0 || step === 96 ? 1 : step % 2 === 1 ? 4 : 2) / 3

@@ -3,11 +3,11 @@ import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { PrivacyLoss } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
-import { type Law, lawOf, type Observed, observe, spentOn } from './laws.ts'
+import { type Distribution, distributionOf, type Observed, observe, spentOn } from './distributions.ts'
 import { asked, type Wire } from './queries.ts'
 import { type Pairs, tallPairs, tinyDataset, towerPairs, widePairs } from './tiny-datasets.ts'
 
-/** The plan of a query for tiny datasets of so many rows. */
+/** Plans a query for tiny datasets with this number of rows. */
 export function planner(
   wire: Wire,
   neighbours: Neighbours,
@@ -39,9 +39,9 @@ export function pairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs
   }
 }
 
-/** What examining a plan on pairs of neighbours found. */
+/** Result of examining a plan on pairs of neighbours. */
 export interface Examination {
-  /** How many pairs were looked at of which the plan observes something different. */
+  /** Number of examined pairs that the plan can tell apart. */
   readonly pairs: number
   /** The largest part of the price that is spent on a pair. */
   readonly share: number
@@ -60,13 +60,13 @@ export function examine(
   for (const { rows, pairs } of families) {
     const plan = planFor(rows)
     const claim = claimOf(plan)
-    const lawOfDataset = remembered(plan)
+    const distributionOfDataset = remembered(plan)
     for (const pair of pairs) {
-      const [one, other] = [lawOfDataset(pair.one), lawOfDataset(pair.other)]
+      const [one, other] = [distributionOfDataset(pair.one), distributionOfDataset(pair.other)]
       const names = [one.name, other.name].sort().join(' | ')
       if (one.name === other.name || looked.has(names)) continue
       looked.add(names)
-      const spent = spentOn(plan, one.law, other.law, claim)
+      const spent = spentOn(plan, one.distribution, other.distribution, claim)
       share = Math.max(share, spent.share)
       if (!spent.within) violation ??= names
     }
@@ -74,21 +74,21 @@ export function examine(
   return { pairs: looked.size, share, ...(violation === undefined ? {} : { violation }) }
 }
 
-interface NamedLaw {
+interface NamedDistribution {
   readonly name: string
-  readonly law: Law
+  readonly distribution: Distribution
 }
 
-/** The law for each dataset, worked out once for all datasets of which the plan observes the same. */
-function remembered(plan: Plan): (rows: readonly StoredRow[]) => NamedLaw {
-  const byRows = new Map<readonly StoredRow[], NamedLaw>()
-  const byName = new Map<string, NamedLaw>()
+/** The distribution for each dataset, worked out once for all datasets of which the plan observes the same. */
+function remembered(plan: Plan): (rows: readonly StoredRow[]) => NamedDistribution {
+  const byRows = new Map<readonly StoredRow[], NamedDistribution>()
+  const byName = new Map<string, NamedDistribution>()
   return (rows) => {
     const known = byRows.get(rows)
     if (known !== undefined) return known
     const observed = observe(plan, rows)
     const name = nameOf(observed)
-    const found = byName.get(name) ?? { name, law: lawOf(plan, observed) }
+    const found = byName.get(name) ?? { name, distribution: distributionOf(plan, observed) }
     byRows.set(rows, found)
     byName.set(name, found)
     return found

@@ -8,7 +8,7 @@ import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
 /*
  * The planner's and the mechanisms' actual source with a mistake in what a person can change: each plans queries
- * whose law spends more than their price.
+ * whose distribution spends more than their price.
  */
 
 const importPlanner = (changes: readonly SourceChange[]): Promise<typeof plan> =>
@@ -240,7 +240,7 @@ test('without a mistake the copy is the planner', async () => {
 })
 
 test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutations.map(({ file }) => file)))(
-  '$name: seen by its law',
+  '$name: seen by its distribution',
   async ({ mutations, seenBy }) => {
     const mistaken = await importPlanner(mutations)
     for (const wire of seenBy)

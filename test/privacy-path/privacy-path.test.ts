@@ -16,8 +16,8 @@ import {
 } from './wrong-plans.ts'
 
 /*
- * The whole path of every kind of query, from rows to what leaves: the law of the release on every pair of tiny
- * neighbouring datasets, and whether the price that is charged covers what the two laws make visible.
+ * The whole path of every kind of query, from rows to what leaves: the distribution of the release on every pair of tiny
+ * neighbouring datasets, and whether the price that is charged covers what the two distributions make visible.
  */
 
 const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
@@ -65,7 +65,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     }
 
     if (neighbours === 'change-one' && wire.kind === 'count' && wire.where === undefined) {
-      // How many rows there are is public: nothing is to be seen.
+      // The number of rows is public, so nothing depends on it.
       expect(looked).toBe(0)
     } else if (isTight(wire, neighbours)) {
       expect(share).toBeGreaterThan(1 - slackOf(wire))
@@ -135,7 +135,7 @@ test.each(
   expect(examineWrong(wire, 'change-one', withMonotonicScores).violation).toBeDefined()
 })
 
-/** What costs more under the other kind of neighbours. */
+/** Queries that cost more under the other kind of neighbours. */
 const DEPENDENT: readonly (readonly [Neighbours, Wire])[] = [
   ['add-remove', { kind: 'sum', column: 'Balance' }],
   ['add-remove', { kind: 'sum', column: 'Balance', mechanism: 'gaussian', delta: 1e-6 }],

@@ -28,7 +28,7 @@ export const RIVALS = {
   ],
 }
 
-/** What is asked of sums and counts, and whether it is whole numbers. */
+/** Queries for sums and counts, and whether their answers are whole numbers. */
 const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [{ kind: 'count' }, true],
   [{ kind: 'count', where: SOME_ROWS }, true],
@@ -165,7 +165,7 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
   if (wire.calibration === 'classic') return false
   switch (wire.kind) {
     case 'count':
-      // How many rows there are is public.
+      // The number of rows is public.
       return !(changeOne && wire.where === undefined)
     case 'mean':
       // Between the ends of the range the sum moves farthest, and the count not at all.

@@ -1,27 +1,27 @@
 import type { Measurement } from '../../src/mechanisms/measurement.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import type { Distribution } from './distributions.ts'
 import { massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
-import type { Law } from './laws.ts'
 
 /**
- * The Rényi divergence of an order above 1 of two laws of one plan's release, ln(sum of P^order Q^(1 - order)) /
+ * The Rényi divergence of an order above 1 of two distributions of one plan's release, ln(sum of P^order Q^(1 - order)) /
  * (order - 1); where not all outcomes are looked at, a bound from below, for no term is negative.
  */
-export function renyiDivergence(plan: Plan, one: Law, other: Law, order: number): number {
+export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
   if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
     return divergenceOfNoise(plan.measurements, one.integers, other.integers, order)
   if (one.kind === 'outcomes' && other.kind === 'outcomes')
-    // Of independent parts together: the sum.
+    // The sum over independent parts.
     return one.parts.reduce(
       (sum, part, index) => sum + renyiDivergenceOfOutcomes(part, other.parts[index] ?? [], order, one.alike),
       0,
     )
-  throw new Error('there is no divergence of these laws')
+  throw new Error('there is no divergence of these distributions')
 }
 
 /**
- * The same, from the logarithms of the probabilities of every outcome in two laws.
+ * The same, from the logarithms of the probabilities of every outcome in two distributions.
  * @param alike how many outcomes are like each, where not one.
  */
 export function renyiDivergenceOfOutcomes(
@@ -54,7 +54,7 @@ function divergenceOfNoise(
       sum +=
         noise.kind === 'discrete-laplace'
           ? laplaceDivergence(noise.scale, shift, order)
-          : // Of two discrete Gaussian laws a whole number apart, at whole orders; at others a trace less.
+          : // Of two discrete Gaussian distributions a whole number apart, at whole orders; at others a trace less.
             order * (Number(shift) ** 2 / (2 * Number(noise.sigma) ** 2))
     }
   return sum
@@ -62,7 +62,7 @@ function divergenceOfNoise(
 
 const laplaceDivergences = new Map<string, number>()
 
-/** Of two discrete Laplace laws this far apart, by the sum over all integers. */
+/** Divergence of two discrete Laplace distributions this far apart, by the sum over all integers. */
 function laplaceDivergence(scale: Rational, shift: bigint, order: number): number {
   const name = `${scale.numerator}/${scale.denominator} ${shift} ${order}`
   const known = laplaceDivergences.get(name)
@@ -77,7 +77,7 @@ function laplaceDivergence(scale: Rational, shift: bigint, order: number): numbe
   return divergence
 }
 
-/** A power of a law of one exponential on each side, without its normalization. */
+/** A power of a distribution of one exponential on each side, without its normalization. */
 function toThePower({ corner, below, from }: Piecewise, exponent: number): Piecewise {
   const power = (terms: Piecewise['below']) =>
     terms.map(({ rate }) => ({ coefficient: 1, rate: rate * exponent }))

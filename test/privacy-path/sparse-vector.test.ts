@@ -13,7 +13,7 @@ import { asked, RIVALS } from './queries.ts'
 import { type Pairs, tallPairs, tinyDataset, widePairs } from './tiny-datasets.ts'
 
 /*
- * Sessions of the sparse vector technique, on the grid that production uses: the law of whole sequences of answers to
+ * Sessions of the sparse vector technique, on the grid that production uses: the distribution of whole sequences of answers to
  * counts of neighbouring datasets, from the scales that the measurement publishes.
  */
 
@@ -83,7 +83,7 @@ const UNLIKELY = (positives: number): Session => ({
     ]),
 })
 
-/** What the questions' counts exceed the threshold by. */
+/** Differences between the questions' counts and the threshold. */
 function valuesOf({ questions, threshold }: Session): (rows: readonly StoredRow[]) => readonly bigint[] {
   const query = asked({ kind: 'noisyMax', candidates: RIVALS, epsilon: 1 })
   if (query.kind !== 'noisyMax' || !('predicates' in query.candidates))
@@ -93,7 +93,7 @@ function valuesOf({ questions, threshold }: Session): (rows: readonly StoredRow[
   const dataset = tinyDataset('add-remove', 1)
   const statistics = questions.map((question) => {
     const asking = predicates.find(({ name }) => name === question)
-    if (asking === undefined) throw new Error(`nobody asks for ${question}`)
+    if (asking === undefined) throw new Error(`no question asks for ${question}`)
     return { kind: 'count' as const, where: planPredicate(asking.where, dataset, 'where') }
   })
   const aggregate: Aggregate = { groupBy: [], statistics, bounding: { kind: 'one-row-each' } }
@@ -108,20 +108,20 @@ function largestLoss(
 ): number {
   const values = valuesOf(session)
   const answers = session.answersOf(measurement)
-  const laws = new Map<string, readonly number[]>()
-  const lawOf = (rows: readonly StoredRow[]) => {
+  const distributions = new Map<string, readonly number[]>()
+  const distributionOf = (rows: readonly StoredRow[]) => {
     const counts = values(rows)
-    const known = laws.get(counts.join())
-    const law = known ?? answers.map((each) => logMass(measurement, counts, each))
-    laws.set(counts.join(), law)
-    return law
+    const known = distributions.get(counts.join())
+    const distribution = known ?? answers.map((each) => logMass(measurement, counts, each))
+    distributions.set(counts.join(), distribution)
+    return distribution
   }
   let largest = 0
   for (const { one, other } of pairs.flatMap((each) => each.pairs)) {
-    const [law, lawOfOther] = [lawOf(one), lawOf(other)]
-    if (law === lawOfOther) continue
-    for (const [place, logarithm] of law.entries())
-      largest = Math.max(largest, Math.abs(logarithm - (lawOfOther[place] ?? Number.NaN)))
+    const [distribution, distributionOfOther] = [distributionOf(one), distributionOf(other)]
+    if (distribution === distributionOfOther) continue
+    for (const [place, logarithm] of distribution.entries())
+      largest = Math.max(largest, Math.abs(logarithm - (distributionOfOther[place] ?? Number.NaN)))
   }
   return largest
 }

@@ -88,7 +88,7 @@ export interface Pair {
   readonly other: readonly StoredRow[]
 }
 
-/** Pairs of neighbours, the larger of the two with so many rows. */
+/** Pairs of neighbours; `rows` is the number of rows of the larger one. */
 export interface Pairs {
   readonly rows: number
   readonly pairs: readonly Pair[]
@@ -100,7 +100,7 @@ function allPairs(
   distinct: readonly StoredRow[],
   sizes: readonly number[],
 ): readonly Pairs[] {
-  // How often each row occurs says all about a dataset.
+  // The number of times that each row occurs determines a dataset.
   const datasets = new Map<string, readonly StoredRow[]>()
   const datasetOf = (multiplicities: readonly number[]): readonly StoredRow[] => {
     const name = multiplicities.join()
@@ -149,7 +149,7 @@ function ofBothKinds(
 /** All neighbours among the datasets of up to three rows of any kind. */
 export const widePairs = ofBothKinds(WIDE, [1, 2, 3])
 
-/** All neighbours among the datasets of up to ten rows of few kinds, for laws that depend on ranks. */
+/** All neighbours among the datasets of up to ten rows of few kinds, for distributions that depend on ranks. */
 export const tallPairs = ofBothKinds(TALL, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 
 /** Neighbours among datasets of few or many rows of two kinds, for keys that many rows have. */

@@ -12,8 +12,8 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
+import { type Distribution, distributionOf, noisyMaxLogMass, observe, selections } from './distributions.ts'
 import { pairsFor, planner } from './examination.ts'
-import { type Law, lawOf, noisyMaxLogMass, observe, selections } from './laws.ts'
 import { isTight, RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
 import { renyiDivergence, renyiDivergenceOfOutcomes } from './renyi.ts'
 
@@ -27,7 +27,7 @@ const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
 /** The divergence of the first is that of Kullback and Leibler but for a thousandth. */
 const ORDERS = [1.001, 1.1, 1.5, 2, 3, 5, 20]
 
-/** What the sum of probabilities errs by, divided by the order less one. */
+/** Error of the sum of probabilities, divided by the order less one. */
 const ROUNDING = 1e-13 / (1.001 - 1)
 
 /** The largest part of a price in rho that any pair of neighbours makes visible, at any order. */
@@ -35,32 +35,36 @@ function largestShare(
   planFor: (rows: number) => Plan,
   wire: Wire,
   neighbours: Neighbours,
-  lawIn: (plan: Plan, rows: readonly StoredRow[]) => Law = (plan, rows) => lawOf(plan, observe(plan, rows)),
+  distributionIn: (plan: Plan, rows: readonly StoredRow[]) => Distribution = (plan, rows) =>
+    distributionOf(plan, observe(plan, rows)),
 ): number {
   let share = 0
   for (const { rows, pairs } of pairsFor(wire, neighbours)) {
     const planned = planFor(rows)
     if (planned.rho === undefined) throw new Error('a plan without a price in rho')
     const rho = rhoNumber(planned.rho)
-    const laws = new Map<readonly StoredRow[], { readonly law: Law; readonly name: string }>()
-    const namedLaw = (of: readonly StoredRow[]) => {
-      const known = laws.get(of)
+    const distributions = new Map<
+      readonly StoredRow[],
+      { readonly distribution: Distribution; readonly name: string }
+    >()
+    const namedDistribution = (of: readonly StoredRow[]) => {
+      const known = distributions.get(of)
       if (known !== undefined) return known
-      const law = lawIn(planned, of)
-      const found = { law, name: nameOf(law) }
-      laws.set(of, found)
+      const distribution = distributionIn(planned, of)
+      const found = { distribution, name: nameOf(distribution) }
+      distributions.set(of, found)
       return found
     }
     const looked = new Set<string>()
     for (const pair of pairs) {
-      const [one, other] = [namedLaw(pair.one), namedLaw(pair.other)]
+      const [one, other] = [namedDistribution(pair.one), namedDistribution(pair.other)]
       const names = [one.name, other.name].sort().join(' | ')
       if (one.name === other.name || looked.has(names)) continue
       looked.add(names)
       for (const order of ORDERS) {
         const most = Math.max(
-          renyiDivergence(planned, one.law, other.law, order),
-          renyiDivergence(planned, other.law, one.law, order),
+          renyiDivergence(planned, one.distribution, other.distribution, order),
+          renyiDivergence(planned, other.distribution, one.distribution, order),
         )
         share = Math.max(share, (most / order - ROUNDING) / rho)
       }
@@ -69,12 +73,12 @@ function largestShare(
   return share
 }
 
-function nameOf(law: Law): string {
-  switch (law.kind) {
+function nameOf(distribution: Distribution): string {
+  switch (distribution.kind) {
     case 'noise':
-      return law.integers.map((cells) => cells.join(' ')).join('; ')
+      return distribution.integers.map((cells) => cells.join(' ')).join('; ')
     case 'outcomes':
-      return law.parts.map((part) => part.join(' ')).join('; ')
+      return distribution.parts.map((part) => part.join(' ')).join('; ')
     case 'keys':
       throw new Error('keys have no price in rho')
   }
@@ -126,14 +130,14 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     expect(share).toBeGreaterThan(0.3)
   })
 
-  test('keys that nobody declared have no price in rho', () => {
+  test('undeclared keys have no price in rho', () => {
     for (const wire of WIRES.filter(({ kind }) => kind === 'keySelection'))
       expect(planner(wire, neighbours)(3).rho).toBeUndefined()
   })
 })
 
 /** Noise of the same epsilon, on the grid of the scores; gaps so far that what is beyond hardly counts. */
-function gapsOnCoarseGrid(planned: Plan, rows: readonly StoredRow[]): Law {
+function gapsOnCoarseGrid(planned: Plan, rows: readonly StoredRow[]): Distribution {
   if (planned.kind !== 'noisy-max') throw new Error('only a choice has gaps')
   const observed = observe(planned, rows)
   if (observed.kind !== 'integers') throw new Error('a choice is among counts')
@@ -166,7 +170,10 @@ describe('sessions of the sparse vector technique', () => {
   const REACH = 60
 
   /** The probability of every sequence of answers: below all the time, or above after some, by some gap. */
-  function law({ thresholdScale, questionScale }: SparseVectorMeasurement, values: readonly number[]) {
+  function distribution(
+    { thresholdScale, questionScale }: SparseVectorMeasurement,
+    values: readonly number[],
+  ) {
     const massOf = (scale: bigint) => {
       const masses = Array.from({ length: 4 * REACH + 1 }, (_, index) =>
         discreteLaplaceMass(BigInt(index - 2 * REACH), rational(scale, 1n)),
@@ -196,8 +203,8 @@ describe('sessions of the sparse vector technique', () => {
   function share(measurement: SparseVectorMeasurement, moves: readonly number[]): number {
     const rho = rhoNumber(sparseVectorZeroConcentratedMap(measurement))
     const values = [-3, 0, -8]
-    const one = law(measurement, values)
-    const other = law(
+    const one = distribution(measurement, values)
+    const other = distribution(
       measurement,
       values.map((value, question) => value + (moves[question] ?? 0)),
     )
@@ -216,7 +223,7 @@ describe('sessions of the sparse vector technique', () => {
     [false, [1, -1, 1]],
     [false, [-1, 1, -1]],
   ])('monotonic %s, counts move by %j', (monotonic, moves) => {
-    // What is cut off weighs less than 1e-12.
+    // The omitted mass is below 1e-12.
     expect(share({ ...session, monotonic }, moves)).toBeLessThanOrEqual(1 + 1e-9)
     expect(share({ ...session, monotonic }, moves)).toBeGreaterThan(0.02)
   })

@@ -62,14 +62,15 @@ export function planQuantiles(
       const share = { ...NO_LOSS, epsilonNano: shares[part] ?? NO_LOSS.epsilonNano }
       return quantileMechanism.calibrate({ score, sensitivity, lowerIndex, upperIndex }, share)
     })
+    const rhos = measurements.map((measurement) =>
+      quantileMechanism.zeroConcentratedMap(measurement, measurement),
+    )
     return {
       kind: 'quantile',
       query,
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
-      rho: rhoTogether(
-        measurements.map((measurement) => quantileMechanism.zeroConcentratedMap(measurement, measurement)),
-      ),
+      rho: rhoTogether(rhos),
       confidence,
       counting,
       column,

@@ -8,7 +8,7 @@ import {
 import type { Rational } from '../../../src/privacy/rational.ts'
 import { scriptedSource } from '../scripted-source.ts'
 
-// That every outcome has its probability: exact-laws.test.ts.
+// That every outcome has its probability: exact-distributions.test.ts.
 
 describe('the discrete Gaussian mass', () => {
   const variance = (square: Rational) => {

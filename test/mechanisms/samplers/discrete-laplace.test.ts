@@ -7,7 +7,7 @@ import {
 } from '../../../src/mechanisms/samplers/discrete-laplace.ts'
 import { scriptedSource } from '../scripted-source.ts'
 
-// That every outcome has its probability: exact-laws.test.ts.
+// That every outcome has its probability: exact-distributions.test.ts.
 
 describe('the discrete Laplace mass', () => {
   const of = (numerator: bigint, denominator: bigint) => ({ numerator, denominator })

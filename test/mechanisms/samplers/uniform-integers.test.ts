@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { uniformFromWords } from '../../../src/mechanisms/samplers/uniform-integers.ts'
 
-describe('uniform integers (their law: exact-laws.test.ts)', () => {
+describe('uniform integers (their distribution: exact-distributions.test.ts)', () => {
   const source = uniformFromWords({ next: () => 0 })
 
   it.each([0, -1, 0.5, 2 ** 53 + 2, Number.NaN, Number.POSITIVE_INFINITY])(

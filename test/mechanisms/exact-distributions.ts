@@ -5,10 +5,10 @@ import type { Rational } from '../../src/privacy/rational.ts'
 import { type EnumeratedTape, type Enumeration, enumerateTapes } from './enumerated-tape.ts'
 import type { Samplers } from './sampler-copy.ts'
 
-/** A law that a sampler must follow exactly. */
-export interface ExactLaw {
+/** A distribution that a sampler must follow exactly. */
+export interface ExactDistribution {
   readonly name: string
-  /** A sentence about the first departure from the law; `undefined` where there is none. */
+  /** A sentence about the first departure from the distribution; `undefined` where there is none. */
   readonly violation: (samplers: Samplers) => string | undefined
 }
 
@@ -23,16 +23,18 @@ export const UNEXPLORED = 'left unexplored'
 
 const INTEGERS_AROUND_ZERO = Array.from({ length: 61 }, (_, index) => BigInt(index - 30))
 
-/** Every exact law of this room's samplers. */
-export const EXACT_LAWS: readonly ExactLaw[] = [
-  ...[2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33, 100, 255, 256].map(uniformLaw),
-  ...[7n, 200n, 257n, 300n, 1000n, 4095n, 4096n].map(uniformBigLaw),
-  sharedWordLaw('coins of one word', 4, [2, 2, 2, 2, 2, 2]),
-  sharedWordLaw('small bounds of one word', 8, [2, 3, 2]),
-  sharedWordLaw('small and large bounds in turn', 4, [2, 10, 2]),
-  unsignedWordLaw(),
-  coinLaw('bernoulliExpOfOne', Math.exp(-1), ({ coins }, source) => coins.bernoulliExpOfOne(source)),
-  coinLaw('bernoulliExpOfHalf', Math.exp(-0.5), ({ coins }, source) => coins.bernoulliExpOfHalf(source)),
+/** Exact distributions of all samplers. */
+export const EXACT_DISTRIBUTIONS: readonly ExactDistribution[] = [
+  ...[2, 3, 5, 7, 8, 9, 13, 16, 17, 31, 33, 100, 255, 256].map(uniformDistribution),
+  ...[7n, 200n, 257n, 300n, 1000n, 4095n, 4096n].map(uniformBigDistribution),
+  sharedWordDistribution('coins of one word', 4, [2, 2, 2, 2, 2, 2]),
+  sharedWordDistribution('small bounds of one word', 8, [2, 3, 2]),
+  sharedWordDistribution('small and large bounds in turn', 4, [2, 10, 2]),
+  unsignedWordDistribution(),
+  coinDistribution('bernoulliExpOfOne', Math.exp(-1), ({ coins }, source) => coins.bernoulliExpOfOne(source)),
+  coinDistribution('bernoulliExpOfHalf', Math.exp(-0.5), ({ coins }, source) =>
+    coins.bernoulliExpOfHalf(source),
+  ),
   ...(
     [
       [0, 1],
@@ -43,7 +45,7 @@ export const EXACT_LAWS: readonly ExactLaw[] = [
       [1, 4],
       [3, 4],
     ] as const
-  ).flatMap(([numerator, denominator]) => coinLaws(numerator, denominator)),
+  ).flatMap(([numerator, denominator]) => coinDistributions(numerator, denominator)),
   ...(
     [
       [1, 1],
@@ -53,8 +55,8 @@ export const EXACT_LAWS: readonly ExactLaw[] = [
       [1, 2],
       [2, 3],
     ] as const
-  ).flatMap(([t, s]) => laplaceLaws(t, s)),
-  ...[1, 2, 3].map(gaussianLaw),
+  ).flatMap(([t, s]) => laplaceDistributions(t, s)),
+  ...[1, 2, 3].map(gaussianDistribution),
   ...(
     [
       [1, 2, 1],
@@ -62,11 +64,11 @@ export const EXACT_LAWS: readonly ExactLaw[] = [
       [1, 3, 1],
       [1, 4, 1],
     ] as const
-  ).map(([n, d, t]) => gaussianOfSquareLaw(n, d, t)),
+  ).map(([n, d, t]) => gaussianOfSquareDistribution(n, d, t)),
 ]
 
 /** Words of 4 bits, so that all of them can be tried: a bound takes a part of a word, a word, or two. */
-function uniformLaw(bound: number): ExactLaw {
+function uniformDistribution(bound: number): ExactDistribution {
   return {
     name: `below(${bound}) from words of 4 bits`,
     violation: ({ uniform }) =>
@@ -78,7 +80,7 @@ function uniformLaw(bound: number): ExactLaw {
   }
 }
 
-function uniformBigLaw(bound: bigint): ExactLaw {
+function uniformBigDistribution(bound: bigint): ExactDistribution {
   return {
     name: `belowBig(${bound}) from words of 4 bits`,
     violation: ({ uniform }) =>
@@ -91,7 +93,11 @@ function uniformBigLaw(bound: bigint): ExactLaw {
 }
 
 /** Several draws that may come from one word: jointly uniform, so no bit is used twice. */
-function sharedWordLaw(name: string, wordBits: number, bounds: readonly number[]): ExactLaw {
+function sharedWordDistribution(
+  name: string,
+  wordBits: number,
+  bounds: readonly number[],
+): ExactDistribution {
   return {
     name,
     violation: ({ uniform }) =>
@@ -107,7 +113,7 @@ function sharedWordLaw(name: string, wordBits: number, bounds: readonly number[]
 }
 
 /** With whole words of 32 bits, where a sign bit could creep in: the largest words give the largest integers. */
-function unsignedWordLaw(): ExactLaw {
+function unsignedWordDistribution(): ExactDistribution {
   return {
     name: 'words of 32 bits are unsigned',
     violation: ({ uniform }) => {
@@ -152,33 +158,33 @@ function nonUniformity(
   return masses.size === bound ? undefined : 'there are outcomes outside the bound'
 }
 
-function coinLaws(numerator: number, denominator: number): ExactLaw[] {
+function coinDistributions(numerator: number, denominator: number): ExactDistribution[] {
   const x = numerator / denominator
   const [bigNumerator, bigDenominator] = [BigInt(numerator), BigInt(denominator)]
   const fraction = `${numerator}/${denominator}`
-  const laws = [
-    coinLaw(`bernoulliExp of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
+  const distributions = [
+    coinDistribution(`bernoulliExp of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
       coins.bernoulliExp(numerator, denominator, source),
     ),
-    coinLaw(`bernoulliExpBig of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
+    coinDistribution(`bernoulliExpBig of ${fraction}`, Math.exp(-x), ({ coins }, source) =>
       coins.bernoulliExpBig(bigNumerator, bigDenominator, source),
     ),
   ]
   // Two draws for every step: the tapes of 3/4 are too many.
-  if (numerator === 3) return laws
+  if (numerator === 3) return distributions
   return [
-    ...laws,
-    coinLaw(`bernoulliExpOfHalfSquare of ${fraction}`, Math.exp((-x * x) / 2), ({ coins }, source) =>
+    ...distributions,
+    coinDistribution(`bernoulliExpOfHalfSquare of ${fraction}`, Math.exp((-x * x) / 2), ({ coins }, source) =>
       coins.bernoulliExpOfHalfSquare(numerator, denominator, source),
     ),
   ]
 }
 
-function coinLaw(
+function coinDistribution(
   name: string,
   probability: number,
   coin: (samplers: Samplers, source: UniformSource) => boolean,
-): ExactLaw {
+): ExactDistribution {
   return {
     name,
     violation: (samplers) =>
@@ -190,43 +196,43 @@ function coinLaw(
   }
 }
 
-function laplaceLaws(t: number, s: number): ExactLaw[] {
+function laplaceDistributions(t: number, s: number): ExactDistribution[] {
   const [bigT, bigS] = [BigInt(t), BigInt(s)]
   const mass = (value: bigint) => discreteLaplaceMass(value, { numerator: bigT, denominator: bigS })
   return [
-    attemptLaw(`discrete Laplace of scale ${t}/${s}, in doubles`, mass, ({ laplace }, tape) =>
+    attemptDistribution(`discrete Laplace of scale ${t}/${s}, in doubles`, mass, ({ laplace }, tape) =>
       laplace.laplaceAttemptInDoubles(t, s, tape),
     ),
-    attemptLaw(`discrete Laplace of scale ${t}/${s}, in big integers`, mass, ({ laplace }, tape) =>
+    attemptDistribution(`discrete Laplace of scale ${t}/${s}, in big integers`, mass, ({ laplace }, tape) =>
       laplace.laplaceAttemptInBigInts(bigT, bigS, tape),
     ),
   ]
 }
 
-function gaussianLaw(sigma: number): ExactLaw {
+function gaussianDistribution(sigma: number): ExactDistribution {
   const square: Rational = { numerator: BigInt(sigma) ** 2n, denominator: 1n }
-  return attemptLaw(
+  return attemptDistribution(
     `discrete Gaussian of sigma ${sigma}, in doubles`,
     (value) => discreteGaussianMass(value, square),
     ({ gaussian }, tape) => gaussian.gaussianAttemptInDoubles(sigma, tape),
   )
 }
 
-function gaussianOfSquareLaw(n: number, d: number, t: number): ExactLaw {
+function gaussianOfSquareDistribution(n: number, d: number, t: number): ExactDistribution {
   const square: Rational = { numerator: BigInt(n), denominator: BigInt(d) }
-  return attemptLaw(
+  return attemptDistribution(
     `discrete Gaussian of sigma^2 ${n}/${d}, in big integers`,
     (value) => discreteGaussianMass(value, square),
     ({ gaussian }, tape) => gaussian.gaussianAttemptInBigInts(square, BigInt(t), tape),
   )
 }
 
-/** The law of an accepted attempt. */
-function attemptLaw(
+/** The distribution of an accepted attempt. */
+function attemptDistribution(
   name: string,
   mass: (value: bigint) => number,
   attempt: (samplers: Samplers, tape: EnumeratedTape) => bigint | undefined,
-): ExactLaw {
+): ExactDistribution {
   return {
     name,
     violation: (samplers) =>
@@ -240,7 +246,7 @@ function attemptLaw(
 
 /** The enumeration of repeating an attempt until it is accepted. */
 export function acceptedOf<T>({ masses, unexplored }: Enumeration<T | undefined>): Enumeration<T> {
-  // What is unexplored may lead to acceptance or not; with all of it accepted, no mass is overstated.
+  // Unexplored attempts may be accepted or not. If all of them are counted as accepted, no mass is overstated.
   const accepted = 1 - (masses.get(undefined) ?? 0)
   const conditional = new Map<T, number>()
   for (const [value, mass] of masses) if (value !== undefined) conditional.set(value, mass / accepted)

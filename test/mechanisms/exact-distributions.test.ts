@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
 import { untilAccepted } from '../../src/mechanisms/samplers/uniform-source.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
-import { EXACT_LAWS } from './exact-laws.ts'
+import { EXACT_DISTRIBUTIONS } from './exact-distributions.ts'
 import { importSamplers, type Samplers } from './sampler-copy.ts'
-import { SELECTION_LAWS } from './selection-laws.ts'
+import { SELECTION_DISTRIBUTIONS } from './selection-distributions.ts'
 
 describe('every outcome of every sampler has exactly its probability', () => {
   let samplers: Samplers
@@ -12,13 +12,13 @@ describe('every outcome of every sampler has exactly its probability', () => {
     samplers = await importSamplers()
   })
 
-  it.each([...EXACT_LAWS, ...SELECTION_LAWS])('$name', ({ violation }) => {
+  it.each([...EXACT_DISTRIBUTIONS, ...SELECTION_DISTRIBUTIONS])('$name', ({ violation }) => {
     expect(violation(samplers)).toBeUndefined()
   })
 })
 
 describe('rejection', () => {
-  it('leaves the law of an accepted attempt', () => {
+  it('leaves the distribution of an accepted attempt', () => {
     const { masses, unexplored } = enumerateTapes(
       (tape) =>
         untilAccepted(() => {
@@ -31,7 +31,7 @@ describe('rejection', () => {
     for (const mass of masses.values()) expect(Math.abs(mass - (1 - unexplored) / 3)).toBeLessThan(1e-12)
   })
 
-  it('and attempts give the discrete Laplace law, restarts and all', async () => {
+  it('and attempts give the discrete Laplace distribution, restarts and all', async () => {
     const { laplace } = await importSamplers()
     const scale = { numerator: 1n, denominator: 1n }
     const { masses, unexplored } = enumerateTapes(

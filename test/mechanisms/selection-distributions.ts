@@ -5,50 +5,54 @@ import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-lapl
 import { epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
 import { numberFromRational, type Rational, rational } from '../../src/privacy/rational.ts'
 import { type Enumeration, enumerateTapes } from './enumerated-tape.ts'
-import { acceptedOf, departure, type ExactLaw, UNEXPLORED } from './exact-laws.ts'
+import { acceptedOf, departure, type ExactDistribution, UNEXPLORED } from './exact-distributions.ts'
 import type { Samplers } from './sampler-copy.ts'
 
-/** What identifies an outcome: the candidates in order, each with its gap where there is one. */
+/** Identifies an outcome: the candidates in order, each with its gap if there is one. */
 export function outcomeOf(selected: readonly Selected[]): string {
   return selected
     .map(({ candidate, gap }) => (gap === undefined ? `${candidate}` : `${candidate}+${gap}`))
     .join(' ')
 }
 
-/** Every exact law of the selection mechanisms, and the privacy of their calibrations. */
-export const SELECTION_LAWS: readonly ExactLaw[] = [
-  ...[rational(0n, 1n), rational(1n, 2n), rational(1n, 1n), rational(5n, 2n), rational(7n, 3n)].map(coinLaw),
-  boundsLaw(),
-  permuteAndFlipLaw([1n, -1n], rational(1n, 1n)),
-  permuteAndFlipLaw([0n, 1n, 2n], rational(1n, 1n)),
-  permuteAndFlipLaw([3n, 0n, 3n, 0n], rational(1n, 2n)),
-  permuteAndFlipLaw([0n, 1n, 3n, 2n], rational(5n, 3n)),
-  permuteAndFlipLaw([2n ** 60n, 2n ** 60n - 1n, 0n], rational(1n, 1n)),
-  ...[1, 2, 3].map((k) => noisyOrderLaw(k, false)),
-  ...[1, 2].map((k) => noisyOrderLaw(k, true)),
-  fractionBitsLaw(),
-  permuteAndFlipRoundsLaw(),
-  scoreAttemptLaw([0n, 1n, 1n, -2n], [1, 1, 1, 1], rational(1n, 2n)),
-  scoreAttemptLaw([2n ** 60n, 2n ** 60n - 1n, 0n, 2n ** 61n], [1, 1, 1, 0], rational(2n, 1n)),
+/** Every exact distribution of the selection mechanisms, and the privacy of their calibrations. */
+export const SELECTION_DISTRIBUTIONS: readonly ExactDistribution[] = [
+  ...[rational(0n, 1n), rational(1n, 2n), rational(1n, 1n), rational(5n, 2n), rational(7n, 3n)].map(
+    coinDistribution,
+  ),
+  boundsDistribution(),
+  permuteAndFlipDistribution([1n, -1n], rational(1n, 1n)),
+  permuteAndFlipDistribution([0n, 1n, 2n], rational(1n, 1n)),
+  permuteAndFlipDistribution([3n, 0n, 3n, 0n], rational(1n, 2n)),
+  permuteAndFlipDistribution([0n, 1n, 3n, 2n], rational(5n, 3n)),
+  permuteAndFlipDistribution([2n ** 60n, 2n ** 60n - 1n, 0n], rational(1n, 1n)),
+  ...[1, 2, 3].map((k) => noisyOrderDistribution(k, false)),
+  ...[1, 2].map((k) => noisyOrderDistribution(k, true)),
+  fractionBitsDistribution(),
+  permuteAndFlipRoundsDistribution(),
+  scoreAttemptDistribution([0n, 1n, 1n, -2n], [1, 1, 1, 1], rational(1n, 2n)),
+  scoreAttemptDistribution([2n ** 60n, 2n ** 60n - 1n, 0n, 2n ** 61n], [1, 1, 1, 0], rational(2n, 1n)),
   ...(['gumbel', 'exponential', 'laplace'] as const).flatMap((noise) =>
     [1, 2].flatMap((k) =>
-      [true, false].map((monotonic) => privacyLaw({ noise, k, monotonic, gap: noise === 'laplace' })),
+      [true, false].map((monotonic) =>
+        privacyDistribution({ noise, k, monotonic, gap: noise === 'laplace' }),
+      ),
     ),
   ),
   // Whole levels; a tail beyond the first bits; levels of several distances; shared distances; multiplicities of 0.
-  exponentialLaw([0, 1, 2], [1, 1, 1], rational(1n, 1n)),
-  exponentialLaw([0, 4, 9], [1, 3, 2], rational(1n, 1n), [4]),
-  exponentialLaw([2, 3, 5, 9, 4], [1, 2, 0, 3, 1], rational(1n, 3n)),
-  exponentialLaw([7, 8, 7, 1, 12], [1, 2, 2, 0, 5], rational(2n, 3n)),
-  exponentialLaw([2 ** 53, 2 ** 53 - 1, 0], [3, 1, 0], rational(3n, 2n)),
-  gumbelRoundsLaw(),
+  exponentialDistribution([0, 1, 2], [1, 1, 1], rational(1n, 1n)),
+  exponentialDistribution([0, 4, 9], [1, 3, 2], rational(1n, 1n), [4]),
+  exponentialDistribution([2, 3, 5, 9, 4], [1, 2, 0, 3, 1], rational(1n, 3n)),
+  exponentialDistribution([7, 8, 7, 1, 12], [1, 2, 2, 0, 5], rational(2n, 3n)),
+  exponentialDistribution([2 ** 53, 2 ** 53 - 1, 0], [3, 1, 0], rational(3n, 2n)),
+  gumbelRoundsDistribution(),
   noisyMaxNoise(),
-  severalLaw([0n, 1n, 1n], rational(1n, 1n), 0),
-  severalLaw([0n, 1n, 1n], rational(1n, 1n), 1),
-  severalLaw([-(2n ** 60n), 1n, 1n], rational(1n, 1n), 0),
+  severalDistribution([0n, 1n, 1n], rational(1n, 1n), 0),
+  severalDistribution([0n, 1n, 1n], rational(1n, 1n), 1),
+  severalDistribution([-(2n ** 60n), 1n, 1n], rational(1n, 1n), 0),
 ]
 
-function coinLaw(x: Rational): ExactLaw {
+function coinDistribution(x: Rational): ExactDistribution {
   const probability = Math.exp(-numberFromRational(x))
   return {
     name: `bernoulliExpUnbounded of ${x.numerator}/${x.denominator}`,
@@ -65,7 +69,7 @@ function coinLaw(x: Rational): ExactLaw {
 }
 
 /** Against fractions between which exp(-x) lies: two partial sums of its series, next to each other, in exact arithmetic. */
-function boundsLaw(): ExactLaw {
+function boundsDistribution(): ExactDistribution {
   return {
     name: 'the bounds of the exponential',
     violation: ({ bounds }) => {
@@ -115,12 +119,12 @@ function partialSums(n: bigint, d: bigint, order: bigint): [Rational, Rational] 
 }
 
 /** With few bits at a time, so that every uniform number can be tried, and is refined often. */
-function exponentialLaw(
+function exponentialDistribution(
   distances: readonly number[],
   multiplicities: readonly number[],
   exponent: Rational,
   bitsAtATime = [4, 8],
-): ExactLaw {
+): ExactDistribution {
   return {
     name: `the exponential mechanism on ${distances} times ${multiplicities} at ${exponent.numerator}/${exponent.denominator}`,
     violation: ({ exponential }) => {
@@ -142,11 +146,11 @@ function exponentialLaw(
   }
 }
 
-function scoreAttemptLaw(
+function scoreAttemptDistribution(
   scores: readonly bigint[],
   available: readonly number[],
   exponent: Rational,
-): ExactLaw {
+): ExactDistribution {
   const masses = massesOfScores(scores, available, exponent)
   return {
     name: `the exponential mechanism by rejection on ${scores}`,
@@ -178,8 +182,12 @@ function massesOfScores(
   )
 }
 
-/** Two choices, the second among what the first left, after so many attempts at each. */
-function severalLaw(scores: readonly bigint[], exponent: Rational, attempts: number): ExactLaw {
+/** Two choices, the second among the candidates that the first left, after this many attempts at each. */
+function severalDistribution(
+  scores: readonly bigint[],
+  exponent: Rational,
+  attempts: number,
+): ExactDistribution {
   const far = scores.some((score) => score < -(2n ** 53n))
   return {
     name: `two choices of the exponential mechanism from ${scores} after ${attempts} attempts`,
@@ -210,7 +218,7 @@ function twoRounds(
   return (massesOf(scores, all)[first] ?? 0) * (massesOf(scores, rest)[second] ?? 0)
 }
 
-function permuteAndFlipLaw(scores: readonly bigint[], exponent: Rational): ExactLaw {
+function permuteAndFlipDistribution(scores: readonly bigint[], exponent: Rational): ExactDistribution {
   const masses = permuteAndFlipMasses(scores, exponent)
   return {
     name: `permute-and-flip on ${scores} at ${exponent.numerator}/${exponent.denominator}`,
@@ -224,7 +232,7 @@ function permuteAndFlipLaw(scores: readonly bigint[], exponent: Rational): Exact
 }
 
 /** Every vector of small noise, so every pattern of ties, against the definition of the order and of the gap. */
-function noisyOrderLaw(k: number, gap: boolean): ExactLaw {
+function noisyOrderDistribution(k: number, gap: boolean): ExactDistribution {
   return {
     name: `the ${k} best of 4 ${gap ? 'with gaps' : 'without gaps'}`,
     violation: ({ noisyMax }) => {
@@ -279,7 +287,7 @@ function inOrder(values: readonly bigint[]): () => bigint {
   }
 }
 
-function fractionBitsLaw(): ExactLaw {
+function fractionBitsDistribution(): ExactDistribution {
   return {
     name: 'scores and gaps on a finer grid',
     violation: ({ noisyMax }) => {
@@ -300,7 +308,7 @@ function fractionBitsLaw(): ExactLaw {
 }
 
 /** Report noisy max with Laplace noise as a whole, sampler and all, between two candidates. */
-function noisyMaxNoise(): ExactLaw {
+function noisyMaxNoise(): ExactDistribution {
   const scale = rational(1n, 1n)
   const scores = [1n, 0n] as const
   const mass = (noise: bigint) => discreteLaplaceMass(noise, scale)
@@ -346,7 +354,7 @@ function measurementOf(setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'c
   }
 }
 
-function permuteAndFlipRoundsLaw(): ExactLaw {
+function permuteAndFlipRoundsDistribution(): ExactDistribution {
   const scores = [0n, 1n, 1n, -1n]
   const scale = rational(3n, 2n)
   const massesOf = (all: readonly bigint[], available: readonly number[]) => {
@@ -378,7 +386,7 @@ function permuteAndFlipRoundsLaw(): ExactLaw {
   }
 }
 
-function gumbelRoundsLaw(): ExactLaw {
+function gumbelRoundsDistribution(): ExactDistribution {
   const scores = [4n, 3n, 4n]
   const scale = rational(5n, 6n)
   const exponent = rational(scale.denominator, scale.numerator)
@@ -394,17 +402,19 @@ function gumbelRoundsLaw(): ExactLaw {
         (outcome) => twoRounds(scores, outcome, (all, available) => massesOfScores(all, available, exponent)),
         [],
       )
-      // Of its many attempts, those after the first dozen: less than one in a thousand.
+      // The attempts after the first dozen: less than one in a thousand.
       return sentence?.endsWith(UNEXPLORED) ? undefined : sentence
     },
   }
 }
 
 /**
- * What a calibration claims, on the laws themselves: between neighbours, ties among their scores, no outcome's probability
+ * Checks the claim of a calibration on the distributions themselves: between neighbours, ties among their scores, no outcome's probability
  * changes by more than exp(epsilon), and some outcome's does by nearly that.
  */
-function privacyLaw(setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'>): ExactLaw {
+function privacyDistribution(
+  setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'>,
+): ExactDistribution {
   const { noise, k, monotonic } = setting
   const epsilon = 2 * k * (monotonic ? 1 : 2)
   const up = monotonic ? 0n : -1n
@@ -424,11 +434,15 @@ function privacyLaw(setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'mono
     name: `the price of the ${k} best with ${noise} noise, ${monotonic ? 'monotonic' : 'general'}`,
     violation: (samplers) => {
       const candidates = scores.length
-      const lawOf = lawOfScores(samplers, { ...setting, sensitivity: 1n, candidates }, epsilon)
-      const from = lawOf(scores)
+      const distributionOf = distributionOfScores(
+        samplers,
+        { ...setting, sensitivity: 1n, candidates },
+        epsilon,
+      )
+      const from = distributionOf(scores)
       let most = 0
       for (const move of moves) {
-        const to = lawOf(scores.map((score, index) => score + (move[index] ?? 0n)))
+        const to = distributionOf(scores.map((score, index) => score + (move[index] ?? 0n)))
         for (const [one, other] of [
           [from, to],
           [to, from],
@@ -445,7 +459,7 @@ function privacyLaw(setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'mono
   }
 }
 
-function lawOfScores(
+function distributionOfScores(
   { noisyMax }: Samplers,
   setting: NoisyMaxSetting,
   epsilon: number,

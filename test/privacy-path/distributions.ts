@@ -14,20 +14,20 @@ import { atLeast, atMost, massAt, type Piecewise, sumOverIntegers } from './inte
 import { indexesOf } from './tiny-datasets.ts'
 
 /*
- * The law of what a plan releases, from what it reads of the data and from the noise that its measurements publish
- * (scale, sigma, threshold, exponent), and how much of a price two such laws make visible. Claimed sensitivities and
+ * The distribution of what a plan releases, from what it reads of the data and from the noise that its measurements publish
+ * (scale, sigma, threshold, exponent), and how much of a price two such distributions make visible. Claimed sensitivities and
  * the losses of single measurements have no part in it.
  */
 
-/** What a plan reads of the data: its release depends on nothing else. */
+/** Data that a plan reads: its release depends on nothing else. */
 export type Observed =
   | { readonly kind: 'integers'; readonly integers: readonly (readonly bigint[])[] }
-  /** How many rows have each grid index that occurs. */
+  /** Number of rows with each grid index that occurs. */
   | { readonly kind: 'indexes'; readonly rowsAt: ReadonlyMap<bigint, number> }
-  /** How many rows have each text that occurs. */
+  /** Number of rows with each text that occurs. */
   | { readonly kind: 'texts'; readonly rowsWith: ReadonlyMap<string, number> }
 
-/** What a plan reads of these rows, by the plainest meaning of what it asks for. */
+/** Reads what a plan asks of these rows, by the simplest definition. */
 export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
   switch (plan.kind) {
     case 'additive':
@@ -45,8 +45,8 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
   }
 }
 
-/** The law of a release, as far as two of one plan are compared. */
-export type Law =
+/** The distribution of a release, as far as two of one plan are compared. */
+export type Distribution =
   /** The noise of the measurements around these integers. */
   | { readonly kind: 'noise'; readonly integers: readonly (readonly bigint[])[] }
   /**
@@ -61,15 +61,17 @@ export type Law =
   /** Each key is kept or not, independently, by the number of its rows. */
   | { readonly kind: 'keys'; readonly rowsWith: ReadonlyMap<string, number> }
 
-/** The law of what a plan releases of what it observes. */
-export function lawOf(plan: Plan, observed: Observed): Law {
+/** The distribution of what a plan releases of what it observes. */
+export function distributionOf(plan: Plan, observed: Observed): Distribution {
   if (plan.kind === 'additive' && observed.kind === 'integers')
     return { kind: 'noise', integers: observed.integers }
   if (plan.kind === 'noisy-max' && observed.kind === 'integers')
-    return { kind: 'outcomes', parts: [noisyMaxLaw(plan.measurement, observed.integers.flat())] }
+    return { kind: 'outcomes', parts: [noisyMaxDistribution(plan.measurement, observed.integers.flat())] }
   if (plan.kind === 'quantile' && observed.kind === 'indexes') {
     const places = placesOf(plan.column.lowerIndex, plan.column.upperIndex, indexesOf(plan.column.name))
-    const parts = plan.measurements.map((measurement) => quantileLaw(measurement, places, observed.rowsAt))
+    const parts = plan.measurements.map((measurement) =>
+      quantileDistribution(measurement, places, observed.rowsAt),
+    )
     return { kind: 'outcomes', parts, alike: places.map(({ points }) => points) }
   }
   if (plan.kind === 'key-selection' && observed.kind === 'texts')
@@ -77,9 +79,9 @@ export function lawOf(plan: Plan, observed: Observed): Law {
   throw new Error('a plan observes something else')
 }
 
-/** How much of a claimed price two laws make visible. */
+/** Share of a claimed price that two distributions make visible. */
 export interface Spent {
-  /** Whether the claim holds, both ways round. */
+  /** True if the claim holds in both directions. */
   readonly within: boolean
   /**
    * The part of epsilon that is spent, or where a delta is claimed the part of delta that is spent at that epsilon.
@@ -90,8 +92,13 @@ export interface Spent {
 /** A log-probability here is a sum of at most a few dozen doubles below 1e3, each off by a rounding or two. */
 const LOGARITHM_ROUNDING = 1e-11
 
-/** How much of a claim two laws of one plan's release spend. */
-export function spentOn(plan: Plan, one: Law, other: Law, claim: PrivacyLoss = plan.loss): Spent {
+/** Computes the share of a claim that two distributions of one plan's release spend. */
+export function spentOn(
+  plan: Plan,
+  one: Distribution,
+  other: Distribution,
+  claim: PrivacyLoss = plan.loss,
+): Spent {
   if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
     return spentByNoise(plan.measurements, one.integers, other.integers, claim)
   if (plan.kind === 'key-selection' && one.kind === 'keys' && other.kind === 'keys')
@@ -101,11 +108,11 @@ export function spentOn(plan: Plan, one: Law, other: Law, claim: PrivacyLoss = p
     const epsilon = epsilonNumber(claim.epsilonNano)
     return { within: lost <= epsilon + LOGARITHM_ROUNDING, share: lost / epsilon }
   }
-  throw new Error('a release has a law of one kind')
+  throw new Error('a release has a distribution of one kind')
 }
 
-/** Of independent parts together: the sum of the largest of each. */
-function largestLogRatio(one: Extract<Law, { parts: unknown }>['parts'], other: typeof one): number {
+/** Total over independent parts: the sum of the largest of each. */
+function largestLogRatio(one: Extract<Distribution, { parts: unknown }>['parts'], other: typeof one): number {
   return one.reduce((sum, part, index) => {
     const ratios = part.map((logMass, outcome) => logMass - (other[index]?.[outcome] ?? Number.NaN))
     return sum + Math.max(...ratios)
@@ -118,7 +125,7 @@ function spentOfDelta(delta: number, claim: PrivacyLoss, rounding: number): Spen
 }
 
 /*
- * Noise on every entry of every statistic, all independent: their joint law.
+ * Noise on every entry of every statistic, all independent: their joint distribution.
  */
 
 function spentByNoise(
@@ -148,7 +155,7 @@ function spentByNoise(
     }
   }
   if (distanceSquared === 0) {
-    // Exact: two laws of discrete Laplace noise that are a whole number apart differ by up to |shift| / scale in the
+    // Exact: two distributions of discrete Laplace noise that are a whole number apart differ by up to |shift| / scale in the
     // logarithm, and by just that beyond both.
     const { numerator, denominator } = laplaceNano
     return {
@@ -158,7 +165,7 @@ function spentByNoise(
   }
   if (laplaceNano.numerator > 0n) throw new Error('a query uses noise of one kind')
   const epsilon = epsilonNumber(claim.epsilonNano)
-  // What the grid adds at most (docs/proofs/gaussian.md), of entries each in its own sigma.
+  // Upper bound on what the grid adds (docs/proofs/gaussian.md), each entry in its own sigma.
   const grid = Math.expm1(distanceSquared / smallestVariance / 24) + curvature / 24
   const delta = Math.exp(curvature / 8) * (gaussianHockeyStick(epsilon, Math.sqrt(distanceSquared)) + grid)
   // Calibration leaves a margin of 1e-8 of delta, more than the error of the integral.
@@ -175,7 +182,7 @@ function plus(sum: Rational, numerator: bigint, denominator: bigint): Rational {
 const hockeySticks = new Map<string, number>()
 
 /**
- * The smallest delta of Gaussian noise at an epsilon, from the law of the privacy loss: of two normal laws of
+ * The smallest delta of Gaussian noise at an epsilon, from the distribution of the privacy loss: of two normal distributions of
  * variance 1 at a distance d, the loss is normal with mean d^2 / 2 and variance d^2, and delta is the mean of
  * max(0, 1 - exp(epsilon - loss)). No term is negative, so nothing cancels. By Simpson's rule, to within 1e-9 of it.
  */
@@ -204,14 +211,14 @@ export function gaussianHockeyStick(epsilon: number, distance: number): number {
  * Report noisy max. Outcomes are the ordered selections, with gaps where they are released.
  */
 
-function noisyMaxLaw(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
+function noisyMaxDistribution(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
   const orders = selections(measurement.candidates, measurement.k)
   if (!measurement.gap) return orders.map((order) => noisyMaxLogMass(measurement, scores, order))
   const gaps = tuples(gapsOf(measurement), measurement.k)
   return orders.flatMap((order) => gaps.map((each) => noisyMaxLogMass(measurement, scores, order, each)))
 }
 
-/** The ordered selections of so many candidates. */
+/** Ordered selections of this number of candidates. */
 export function selections(candidates: number, k: number): number[][] {
   return tuples(
     Array.from({ length: candidates }, (_, candidate) => candidate),
@@ -226,7 +233,7 @@ function tuples<T>(values: readonly T[], length: number): T[][] {
 
 /**
  * The gaps that are looked at, in output units: none and the next ones, where ties matter; whole score units, where
- * the law has its corners, and places between; multiples of the scale, far beyond. For several gaps fewer of each.
+ * the distribution has its corners, and places between; multiples of the scale, far beyond. For several gaps fewer of each.
  */
 function gapsOf({ fractionBits, scale, k }: NoisyMaxMeasurement): readonly bigint[] {
   const unit = 1n << BigInt(fractionBits)
@@ -362,7 +369,7 @@ function placesOf(lowerIndex: bigint, upperIndex: bigint, indexes: readonly bigi
 }
 
 /** The logarithm of the probability of a point of each place, from the meaning of the score. */
-function quantileLaw(
+function quantileDistribution(
   { score, exponent }: QuantileMeasurement,
   places: readonly Place[],
   rowsAt: ReadonlyMap<bigint, number>,
@@ -385,7 +392,7 @@ function quantileLaw(
 
 /*
  * Key selection. Keys are independent, and one with as many rows in both datasets cancels out: what is left is the
- * product of the laws of one key or two, each with few different ratios of probabilities.
+ * product of the distributions of one key or two, each with few different ratios of probabilities.
  */
 
 /**
@@ -422,9 +429,12 @@ function spentByKeys(
   return spentOfDelta(Math.max(...deltas), claim, PROBABILITY_ROUNDING * (1 + growth))
 }
 
-/** The outcomes of one key that has so many rows in each of two datasets. */
+/** Outcomes of one key with these numbers of rows in two datasets. */
 function keyAtoms(measurement: KeySelectionMeasurement, count: number, countOfOther: number): Atom[] {
-  const both = (law: (rows: number) => number): Atom => ({ one: law(count), other: law(countOfOther) })
+  const both = (distribution: (rows: number) => number): Atom => ({
+    one: distribution(count),
+    other: distribution(countOfOther),
+  })
   const kept = (rows: number) => keepProbability(measurement, rows)
   const dropped = both((rows) => 1 - kept(rows))
   if (measurement.mechanism === 'near-truncated-geometric') return [dropped, both(kept)]
