@@ -95,12 +95,10 @@ const categoryColumn = z
   })
   .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
 
-const stringColumn = z
-  .strictObject({ ...columnFacts, type: z.literal('string') })
-  .meta({
-    id: 'StringColumn',
-    description: 'Free text. Can be used in predicates and `keySelection`, but not for grouping.',
-  })
+const stringColumn = z.strictObject({ ...columnFacts, type: z.literal('string') }).meta({
+  id: 'StringColumn',
+  description: 'Free text. Can be used in predicates and `keySelection`, but not for grouping.',
+})
 
 const column = z.discriminatedUnion('type', [
   integerColumn,

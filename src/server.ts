@@ -89,19 +89,19 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 
     const riskPool = openComputationPool({
       threads: 2,
-      mostWaiting: 16,
+      maxWaiting: 16,
       waitMs: 20_000,
-      mostOfPrincipal: 4,
+      maxPerPrincipal: 4,
     })
     opened.defer(() => riskPool.close())
     const evaluationPool = openComputationPool({
       threads: 1,
-      mostWaiting: 4,
+      maxWaiting: 4,
       waitMs: 120_000,
-      mostOfPrincipal: 2,
+      maxPerPrincipal: 2,
     })
     opened.defer(() => evaluationPool.close())
-    const plotPool = openComputationPool({ threads: 1, mostWaiting: 8, waitMs: 10_000, mostOfPrincipal: 4 })
+    const plotPool = openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 })
     opened.defer(() => plotPool.close())
     const app = await buildApp({
       keyRing,

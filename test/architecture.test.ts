@@ -8,6 +8,7 @@ const root = path.resolve(import.meta.dirname, '..')
 const ALLOWED: Record<string, readonly string[]> = {
   'src/privacy': [],
   'src/files': [],
+  'src/concurrency': [],
   schemas: ['src/privacy'],
   'src/mechanisms': ['src/privacy'],
   'src/catalog': ['src/privacy', 'src/files'],
@@ -16,7 +17,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/access': ['src/privacy', 'src/files'],
   'src/plots': ['src/privacy', 'src/risk type', 'src/mechanisms type'],
   'src/planner': ['src/catalog', 'src/mechanisms', 'src/privacy', 'schemas type'],
-  'src/engines': ['src/privacy', 'src/catalog', 'src/planner type', 'src/files'],
+  'src/engines': ['src/concurrency', 'src/privacy', 'src/catalog', 'src/planner type', 'src/files'],
   'src/answers': [
     'src/planner',
     'src/engines type',
@@ -27,7 +28,14 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/catalog',
     'src/registration type',
   ],
-  'src/registration': ['src/catalog', 'src/engines', 'src/files', 'src/ledger', 'src/privacy'],
+  'src/registration': [
+    'src/catalog',
+    'src/concurrency',
+    'src/engines',
+    'src/files',
+    'src/ledger',
+    'src/privacy',
+  ],
   'src/evaluation': [
     'src/planner',
     'src/mechanisms',
@@ -37,6 +45,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/engines type',
   ],
   'src/workers': [
+    'src/concurrency',
     'src/evaluation',
     'src/mechanisms',
     'src/planner type',

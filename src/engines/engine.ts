@@ -4,39 +4,40 @@ import type { Aggregate, ValueCounting } from '../planner/aggregate.ts'
 /** Computes aggregates over the rows of registered datasets. */
 export interface Engine {
   /**
-   * The exact integers of an aggregate: one array per statistic, one entry per cell (cells without rows hold 0).
-   * @throws EngineFailure, which says nothing about data, for whatever goes wrong, a time or memory limit included.
+   * Computes the exact integers of an aggregate: one array per statistic, one entry per cell. Cells without rows hold 0.
+   * @throws EngineFailure for any failure, including a time or memory limit; it says nothing about data.
    */
   aggregate(dataset: Dataset, aggregate: Aggregate): Promise<readonly (readonly bigint[])[]>
   /**
-   * How many rows have each value of a numeric column, the values (grid indexes) increasing.
+   * Counts the rows with each value (grid index) of a numeric column, in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countIndexes(dataset: Dataset, counting: ValueCounting): Promise<IndexCounts>
   /**
-   * How many rows have each text of a free-text column, in no particular order.
+   * Counts the rows with each text of a free-text column, in no particular order.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countTexts(dataset: Dataset, counting: ValueCounting): Promise<TextCounts>
-  /** Whether every dataset that was opened can still be asked. */
+  /** True if every open dataset can be queried. */
   healthy(): Promise<boolean>
+  /** Finishes what was accepted and closes every dataset. */
   close(): Promise<void>
 }
 
-/** Two arrays of one length, of exact integers within 2^53: a value that occurs, and in how many rows it does. */
+/** Two arrays of the same length, of exact integers within 2^53: each value and the number of rows that have it. */
 export interface IndexCounts {
   readonly indexes: Float64Array
   readonly counts: Float64Array
 }
 
-/** Two arrays of one length: a text that occurs, and in how many rows (an exact integer) it does. */
+/** Two arrays of the same length: each text and the number of rows (an exact integer) that have it. */
 export interface TextCounts {
   readonly texts: readonly string[]
   readonly counts: Float64Array
 }
 
 /**
- * An aggregate could not be computed. The message is constant: what the database said may quote data, and is dropped.
+ * An aggregate that could not be computed. The message is constant, because the database's own message may quote data.
  */
 export class EngineFailure extends Error {
   constructor(name: 'EngineFailure' | 'EngineTimeout' = 'EngineFailure') {

@@ -7,6 +7,7 @@ import {
   declareColumns,
   declareDataset,
 } from '../catalog/declaration.ts'
+import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import { ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
@@ -72,14 +73,19 @@ export interface Registry {
   refresh(): Promise<void>
 }
 
+/** The number of registrations and withdrawals that wait for the one under way. */
+const MAX_WAITING = 100
+
+/** A registry over a catalog, an engine and a ledger. */
 export function createRegistry(dependencies: RegistryDependencies): Registry {
-  let last: Promise<unknown> = Promise.resolve()
-  const oneAtATime = <Result>(task: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(task)
-    last = result.catch(() => undefined)
-    return result
-  }
-  /** Among all replicas, and with what they have registered and withdrawn: versions are given once. */
+  const limiter = createLimiter({ concurrency: 1, maxWaiting: MAX_WAITING })
+  const oneAtATime = <Result>(task: () => Promise<Result>): Promise<Result> =>
+    limiter.run(task).catch((error: unknown) => {
+      if (!(error instanceof LimiterFull)) throw error
+      const detail = 'Too many registrations are waiting. Ask again later.'
+      throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
+    })
+  /** Excludes other replicas, and knows what they have registered and withdrawn, so that no version is given twice. */
   const alone = <Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result> =>
     dependencies.ledger.exclusively(async (requireAlone) => {
       await dependencies.catalog.refresh(dependencies.engine)

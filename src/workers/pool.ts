@@ -1,11 +1,12 @@
 import { MessageChannel } from 'node:worker_threads'
 import { Piscina } from 'piscina'
+import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import type * as computations from './worker.ts'
 
 type Computations = typeof computations
 
-/** What is worked out off the event loop. */
+/** The name of a computation that runs in a thread. */
 export type ComputationName = keyof Computations
 
 type Input<Name extends ComputationName> = Parameters<Computations[Name]>[0]['input']
@@ -14,121 +15,112 @@ type Output<Name extends ComputationName> = Extract<
   { readonly result: unknown }
 >['result']
 
-/** How long a computation may take, and who waits for it. */
+/** The terms of one computation. */
 export interface ComputationTerms {
-  /** From when it has a thread. */
+  /** Time limit, counted from when the computation begins in its thread. */
   readonly timeoutMs: number
-  /** Aborted once nobody waits any more. */
+  /** Aborted once the client has disconnected. */
   readonly givenUp: AbortSignal
-  /** Left out: nobody who could be told from others. */
+  /** The principal whose computations are counted; absent for requests without a key. */
   readonly principal?: string
-  /** What a computation tells while it is under way. */
+  /** Receives what the computation reports while it runs. */
   readonly onProgress?: (progress: unknown) => void
 }
 
-/** Threads for what would hold up the event loop. A computation that takes too long, or that nobody waits for, is killed. */
+/** Threads for computations that would block the event loop. A thread is killed when its computation must stop. */
 export interface ComputationPool {
   /**
-   * @throws Refusal `unavailable` at once, where too many others wait or the principal has enough under way.
-   * @returns what was worked out; or rejects with the Refusal of the computation itself, or one that is `unavailable` where it
-   * took too long or too much memory, never had its turn, nobody waits for it any more, or the service stops.
+   * Runs a computation in a thread.
+   * @throws Refusal of the computation itself; or `unavailable` if too many computations wait, the principal has too many
+   * under way, the computation waited too long for a thread, took too long or needed too much memory, the client has
+   * disconnected, or the service stops.
    */
   run<Name extends ComputationName>(
     name: Name,
     input: Input<Name>,
     terms: ComputationTerms,
   ): Promise<Output<Name>>
-  /** Kills what is under way, and takes no more. */
+  /** Stops every computation, and accepts no more. */
   close(): Promise<void>
 }
 
-/** What a pool may take on. */
+/** The limits of a pool. */
 export interface PoolLimits {
-  /** How many computations run together. */
+  /** The number of computations that run at the same time. */
   readonly threads: number
-  /** How many wait for their turn, and for how long. */
-  readonly mostWaiting: number
+  /** The number of computations that wait for a thread. */
+  readonly maxWaiting: number
+  /** Time limit for the wait. */
   readonly waitMs: number
-  /** How many of one principal may run or wait. */
-  readonly mostOfPrincipal: number
+  /** The number of computations that one principal has running or waiting. */
+  readonly maxPerPrincipal: number
 }
 
-const LARGEST_HEAP_MEGABYTES = 512
+const MAX_HEAP_MEGABYTES = 512
+/** Time after which a thread without work ends. */
 const IDLE_MS = 60_000
 
+/** A pool without threads; they start when they are needed. */
 export function openComputationPool(limits: PoolLimits): ComputationPool {
-  const { threads, mostWaiting, waitMs, mostOfPrincipal } = limits
+  const { threads, maxWaiting, waitMs, maxPerPrincipal } = limits
   const pool = new Piscina({
     filename: new URL('./worker.ts', import.meta.url).href,
     minThreads: 0,
     maxThreads: threads,
     idleTimeout: IDLE_MS,
-    resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP_MEGABYTES },
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MEGABYTES },
   })
-  // A thread that dies without a computation, such as one that cannot start: whoever waits for it is told in time.
+  // A thread that fails outside of a computation, such as one that cannot start. The time limit of the wait applies.
   pool.on('error', () => undefined)
-  const turns = createTurns(threads)
+  // Piscina's own queue is not used: after a thread was killed, it stands still until another computation is added.
+  const limiter = createLimiter({ concurrency: threads, maxWaiting })
+  const principals = countPrincipals(maxPerPrincipal)
   const closing = new AbortController()
-  const underWayOf = new Map<string, number>()
-
-  function begin(principal: string | undefined): void {
-    if (closing.signal.aborted) throw stopping()
-    if (turns.waiting() >= mostWaiting) throw busy('Too many computations are waiting.')
-    if (principal === undefined) return
-    const underWay = underWayOf.get(principal) ?? 0
-    if (underWay >= mostOfPrincipal) throw busy(`You have ${underWay} computations under way.`)
-    underWayOf.set(principal, underWay + 1)
-  }
-
-  function end(principal: string | undefined): void {
-    if (principal === undefined) return
-    const underWay = (underWayOf.get(principal) ?? 0) - 1
-    if (underWay > 0) underWayOf.set(principal, underWay)
-    else underWayOf.delete(principal)
-  }
 
   async function compute<Name extends ComputationName>(
     name: Name,
     input: Input<Name>,
-    { timeoutMs, givenUp, principal, onProgress }: ComputationTerms,
+    { timeoutMs, givenUp, onProgress }: ComputationTerms,
   ): Promise<Output<Name>> {
     const { port1: receiver, port2: progress } = new MessageChannel()
     const limit = new AbortController()
-    let timer = setTimeout(() => limit.abort(neverBegun(waitMs)), waitMs)
-    receiver.on('message', (told: computations.WorkerMessage) => {
-      if (told.kind === 'progress') return onProgress?.(told.progress)
+    let timer = setTimeout(() => limit.abort(waitedTooLong(waitMs)), waitMs)
+    receiver.on('message', (message: computations.WorkerMessage) => {
+      if (message.kind === 'progress') return onProgress?.(message.progress)
       clearTimeout(timer)
       timer = setTimeout(() => limit.abort(tookTooLong(timeoutMs)), timeoutMs)
     })
     const signal = AbortSignal.any([limit.signal, givenUp, closing.signal])
-    let hasTurn = false
     try {
-      await turns.take(signal)
-      hasTurn = true
-      const outcome: Awaited<ReturnType<Computations[Name]>> = await pool.run(
-        { input, progress },
-        { name, signal, transferList: [progress] },
+      const outcome: Awaited<ReturnType<Computations[Name]>> = await limiter.run(
+        () => pool.run({ input, progress }, { name, signal, transferList: [progress] }),
+        signal,
       )
       if ('refused' in outcome) throw new Refusal(...outcome.refused)
       return outcome.result as Output<Name>
     } catch (error) {
       if (error instanceof Refusal) throw error
+      if (error instanceof LimiterFull) throw busy('Too many computations are waiting.')
       if (limit.signal.aborted) throw limit.signal.reason
-      if (givenUp.aborted) throw new Refusal('unavailable', 'The request was given up before it was done.')
+      if (givenUp.aborted)
+        throw new Refusal('unavailable', 'The client disconnected before the computation was done.')
       if (closing.signal.aborted) throw stopping()
-      throw isOutOfMemory(error) ? tookTooMuch() : error
+      throw isOutOfMemory(error) ? neededTooMuchMemory() : error
     } finally {
-      if (hasTurn) turns.give()
       clearTimeout(timer)
       receiver.close()
-      end(principal)
     }
   }
 
   return {
-    run(name, input, terms) {
-      begin(terms.principal)
-      return compute(name, input, terms)
+    async run(name, input, terms) {
+      if (closing.signal.aborted) throw stopping()
+      principals.add(terms.principal)
+      try {
+        return await compute(name, input, terms)
+      } finally {
+        principals.remove(terms.principal)
+      }
     },
     async close() {
       closing.abort()
@@ -137,46 +129,22 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
   }
 }
 
-/** As many turns as there are threads, given in the order in which they are asked for. */
-interface Turns {
-  /** Resolves when it is one's turn, or rejects once the signal is aborted. */
-  take(signal: AbortSignal): Promise<void>
-  /** One's turn is over. */
-  give(): void
-  waiting(): number
-}
-
-/**
- * The queue is here and not Piscina's: that one stands still when a thread is killed, as nothing starts another until the next
- * computation is asked for.
- */
-function createTurns(threads: number): Turns {
-  let free = threads
-  const waiting = new Set<() => void>()
+/** Counts the computations of each principal. Computations without a principal are not counted. */
+function countPrincipals(maxPerPrincipal: number) {
+  const counts = new Map<string, number>()
   return {
-    waiting: () => waiting.size,
-    async take(signal) {
-      signal.throwIfAborted()
-      if (free > 0) {
-        free -= 1
-        return
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const leave = () => {
-        waiting.delete(resolve)
-        reject(signal.reason)
-      }
-      waiting.add(resolve)
-      signal.addEventListener('abort', leave, { once: true })
-      await promise.finally(() => signal.removeEventListener('abort', leave))
+    /** @throws Refusal `unavailable` if the principal has `maxPerPrincipal` already. */
+    add(principal: string | undefined): void {
+      if (principal === undefined) return
+      const count = counts.get(principal) ?? 0
+      if (count >= maxPerPrincipal) throw busy(`You have ${count} computations under way.`)
+      counts.set(principal, count + 1)
     },
-    give() {
-      const [next] = waiting
-      if (next === undefined) free += 1
-      else {
-        waiting.delete(next)
-        next()
-      }
+    remove(principal: string | undefined): void {
+      if (principal === undefined) return
+      const count = (counts.get(principal) ?? 0) - 1
+      if (count > 0) counts.set(principal, count)
+      else counts.delete(principal)
     },
   }
 }
@@ -189,8 +157,8 @@ function busy(reason: string): Refusal {
   return new Refusal('unavailable', `${reason} Ask again later.`, [], { retryAfterSeconds: 1 })
 }
 
-function neverBegun(waitMs: number): Refusal {
-  return busy(`The computation had not begun after ${waitMs / 1_000} s, as others take their time.`)
+function waitedTooLong(waitMs: number): Refusal {
+  return busy(`The computation had not begun after ${waitMs / 1_000} s, because others were running.`)
 }
 
 function tookTooLong(timeoutMs: number): Refusal {
@@ -198,7 +166,7 @@ function tookTooLong(timeoutMs: number): Refusal {
   return new Refusal('unavailable', detail)
 }
 
-function tookTooMuch(): Refusal {
+function neededTooMuchMemory(): Refusal {
   return new Refusal('unavailable', 'The computation needed too much memory and was stopped. Ask for less.')
 }
 

@@ -4,7 +4,7 @@ import { type ComputationPool, openComputationPool } from '../../src/workers/poo
 
 let pool: ComputationPool
 beforeEach(() => {
-  pool = openComputationPool({ threads: 2, mostWaiting: 16, waitMs: 30_000, mostOfPrincipal: 3 })
+  pool = openComputationPool({ threads: 2, maxWaiting: 16, waitMs: 30_000, maxPerPrincipal: 3 })
 })
 afterEach(() => pool.close())
 
@@ -118,7 +118,7 @@ describe('a pool of computations', () => {
   })
 
   test('what never has its turn is told so', async () => {
-    const impatient = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 100, mostOfPrincipal: 9 })
+    const impatient = openComputationPool({ threads: 1, maxWaiting: 9, waitMs: 100, maxPerPrincipal: 9 })
     try {
       // Once its thread is up, what comes first has its turn at once.
       await impatient.run('risk', quick, patient()).catch(() => undefined)
@@ -133,7 +133,7 @@ describe('a pool of computations', () => {
   })
 
   test('who waits behind a computation that is given up has its turn', async () => {
-    const single = openComputationPool({ threads: 1, mostWaiting: 9, waitMs: 60_000, mostOfPrincipal: 9 })
+    const single = openComputationPool({ threads: 1, maxWaiting: 9, waitMs: 60_000, maxPerPrincipal: 9 })
     try {
       for (const killed of ['by leaving', 'by its time limit']) {
         const leaving = new AbortController()

@@ -7,37 +7,37 @@ import {
 } from '@duckdb/node-api'
 import type { IndexCounts, TextCounts } from '../engine.ts'
 
-/** What an index and its count take up: two doubles. */
+/** The memory of an index and its count: two doubles. */
 export const BYTES_PER_INDEX = 16
 
-/** What a text and its count take up besides the text's characters: the count, a reference and a header. */
+/** The memory of a text and its count, besides the characters: the count, a reference and a header. */
 export const BYTES_PER_TEXT = 32
 
-/** A text with one character beyond Latin-1 is stored with as many bytes for each of its others. */
+/** JavaScript stores every character of a text with two bytes if one of them is beyond Latin-1. */
 const BYTES_PER_CODE_UNIT = 2
 
-/** Exact integers end here. */
+/** The largest integer up to which doubles are exact. */
 const LARGEST_INTEGER = 2 ** 53
 
 /**
- * Read how often each index occurs from rows of two DOUBLEs, as `printIndexCounting` asks for them. Other work of the
- * process goes on in between.
+ * Reads the result of `printIndexCounting`: rows of two DOUBLEs. Between chunks it yields to other work of the process.
  *
- * @param maxBytes what the arrays may take up
- * @param expired whether nobody waits for the answer any more
- * @throws RangeError for anything but increasing integers with counts, for more than `maxBytes`, and once expired.
+ * @param maxBytes limit for the memory of the arrays
+ * @param signal stops the reading
+ * @throws RangeError for anything but increasing integers with counts, and for more than `maxBytes`; the signal's reason
+ * once it is aborted.
  */
 export async function readIndexCounts(
   result: DuckDBMaterializedResult,
   maxBytes: number,
-  expired: () => boolean,
+  signal: AbortSignal,
 ): Promise<IndexCounts> {
   const values = result.rowCount
-  requireRoom(values * BYTES_PER_INDEX, maxBytes)
+  requireWithin(values * BYTES_PER_INDEX, maxBytes)
   const [indexes, counts] = [new Float64Array(values), new Float64Array(values)]
   let position = 0
   let last = -Infinity
-  await readChunks(result, expired, (chunk) => {
+  await readChunks(result, signal, (chunk) => {
     const [indexColumn, countColumn, { rowCount }] = [doubles(chunk, 0), doubles(chunk, 1), chunk]
     for (let row = 0; row < rowCount; row += 1) {
       const index = requireInteger(indexColumn.getItem(row), -LARGEST_INTEGER)
@@ -51,31 +51,32 @@ export async function readIndexCounts(
 }
 
 /**
- * Read how often each text occurs from rows of a VARCHAR and a DOUBLE, as `printTextCounting` asks for them. Other work
- * of the process goes on in between.
+ * Reads the result of `printTextCounting`: rows of a VARCHAR and a DOUBLE. Between chunks it yields to other work of the
+ * process.
  *
- * @param maxBytes what the texts and the array may take up
- * @param expired whether nobody waits for the answer any more
- * @throws RangeError for anything but texts with counts, for more than `maxBytes`, and once expired.
+ * @param maxBytes limit for the memory of the texts and the array
+ * @param signal stops the reading
+ * @throws RangeError for anything but texts with counts, and for more than `maxBytes`; the signal's reason once it is
+ * aborted.
  */
 export async function readTextCounts(
   result: DuckDBMaterializedResult,
   maxBytes: number,
-  expired: () => boolean,
+  signal: AbortSignal,
 ): Promise<TextCounts> {
   const values = result.rowCount
   let bytes = values * BYTES_PER_TEXT
-  requireRoom(bytes, maxBytes)
+  requireWithin(bytes, maxBytes)
   const [texts, counts] = [new Array<string>(values), new Float64Array(values)]
   let position = 0
-  await readChunks(result, expired, (chunk) => {
+  await readChunks(result, signal, (chunk) => {
     const [textColumn, countColumn, { rowCount }] = [chunk.getColumnVector(0), doubles(chunk, 1), chunk]
-    if (!(textColumn instanceof DuckDBVarCharVector)) throw new RangeError('the answer is no text')
+    if (!(textColumn instanceof DuckDBVarCharVector)) throw new RangeError('a result is not a text')
     for (let row = 0; row < rowCount; row += 1) {
       const text = textColumn.getItem(row)
-      if (text === null) throw new RangeError('the answer is no text')
+      if (text === null) throw new RangeError('a result is not a text')
       bytes += text.length * BYTES_PER_CODE_UNIT
-      requireRoom(bytes, maxBytes)
+      requireWithin(bytes, maxBytes)
       texts[position] = text
       counts[position] = requireInteger(countColumn.getItem(row), 1)
       position += 1
@@ -84,16 +85,16 @@ export async function readTextCounts(
   return { texts, counts }
 }
 
-/** One chunk is read without a pause: its memory is freed once nothing but its columns is held. */
+/** Reads chunk by chunk. A chunk is read without a pause, because only its columns keep its memory. */
 async function readChunks(
   result: DuckDBMaterializedResult,
-  expired: () => boolean,
+  signal: AbortSignal,
   read: (chunk: DuckDBDataChunk) => void,
 ): Promise<void> {
-  if (result.columnCount !== 2) throw new RangeError('the answer has another number of columns')
+  if (result.columnCount !== 2) throw new RangeError('a result has another number of columns')
   const { chunkCount } = result
   for (let index = 0; index < chunkCount; index += 1) {
-    if (expired()) throw new RangeError('the answer is not waited for')
+    signal.throwIfAborted()
     read(result.getChunk(index))
     await setImmediate()
   }
@@ -102,14 +103,14 @@ async function readChunks(
 function doubles(chunk: DuckDBDataChunk, column: number): DuckDBDoubleVector {
   const vector = chunk.getColumnVector(column)
   if (vector instanceof DuckDBDoubleVector) return vector
-  throw new RangeError('the answer is no number')
+  throw new RangeError('a result is not a number')
 }
 
 function requireInteger(value: number | null, least: number): number {
   if (value !== null && Number.isInteger(value) && value >= least && value <= LARGEST_INTEGER) return value
-  throw new RangeError('the answer is no integer')
+  throw new RangeError('a result is not an integer')
 }
 
-function requireRoom(bytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new RangeError('the answer is too large')
+function requireWithin(bytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new RangeError('the result is too large')
 }
