@@ -331,8 +331,8 @@ describe('a price in rho with a mistake is seen', () => {
     [
       'one percentile of three',
       'planner/kinds/quantile.ts',
-      'rhoTogether(\n        measurements.map(',
-      'rhoTogether(\n        measurements.slice(0, 1).map(',
+      'rhoTogether(rhos)',
+      'rhoTogether(rhos.slice(0, 1))',
       [{ kind: 'percentile', column: 'Balance', p: [20, 50, 62.5], epsilon: 1 }],
     ],
   ])('%s', async (_, file, find, replace, seenBy) => {
