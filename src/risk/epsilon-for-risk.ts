@@ -80,4 +80,4 @@ const SAME_AS_NEIGHBOURS =
   'have other answers'
 const SHARED_ANSWERS =
   'every world shares its answer with others, and no response distinguishes these: even for a large epsilon the ' +
-  'bound stays below the risk'
+  'risk is not reached'

@@ -330,7 +330,7 @@ describe('epsilon for a risk', () => {
     expect(tightBound).toMatchObject({
       reached: false,
       largestRisk: 0.5,
-      why: expect.stringContaining('common'),
+      why: expect.stringContaining('shares its answer'),
     })
     expect(epsilonForRisk(shared, 0.499).tightBound.reached).toBe(true)
   })
