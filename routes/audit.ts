@@ -1,10 +1,20 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import { auditedDatasets as auditedDatasetsSchema, auditedReleases, auditRequest } from '../schemas/audit.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { KeyRing } from '../src/access/keys.ts'
-import { type AuditDependencies, auditedDatasets, auditReleases } from '../src/answers/audit.ts'
+import {
+  type AuditDependencies,
+  type AuditDraw,
+  type AuditedRequest,
+  auditPair,
+  auditReleases,
+  type OpenedPair,
+} from '../src/answers/audit.ts'
+import { auditedDatasets } from '../src/answers/audited-datasets.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
+import type { AuditedPair } from '../src/registration/audited-pair.ts'
 import { accessFor } from './access.ts'
 import { isGivenUp } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -12,13 +22,21 @@ import { requireDataset } from './require-dataset.ts'
 export interface AuditOptions extends AuditDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
+  /** Checks an auditor's own pair and opens it in a temporary folder. */
+  readonly openPair: (pair: AuditedPair, folder: string) => Promise<OpenedPair>
 }
 
-/** Raw releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
+/** Time limit for drawing the releases of a request. */
+export const AUDIT_TIMEOUT_MS = 300_000
+
+/** Two datasets of 1,000 rows need more than other bodies. */
+const AUDIT_BODY_LIMIT_BYTES = 1024 * 1024
+
+/** Releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
-  const { keyRing, catalog } = dependencies
+  const { keyRing, catalog, openPair } = dependencies
   const auditor = accessFor(keyRing, 'auditor')
-  /** True while a batch is drawn. Only one runs at a time, because it may use the whole machine. */
+  /** True while releases are drawn. One request at a time, because each uses the whole machine. */
   let drawing = false
 
   app.get(
@@ -29,6 +47,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
         tags: ['Audit'],
         operationId: 'listAuditDatasets',
         summary: 'List the neighbouring datasets for audits',
+        description: 'Pairs of neighbouring synthetic datasets, with all their rows.',
         security: auditor.security,
         response: { 200: auditedDatasetsSchema, ...problemResponses },
       },
@@ -40,28 +59,49 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
     '/v1/audit/releases',
     {
       onRequest: auditor.onRequest,
+      handlerTimeout: AUDIT_TIMEOUT_MS,
+      bodyLimit: AUDIT_BODY_LIMIT_BYTES,
       schema: {
         tags: ['Audit'],
         operationId: 'drawAuditReleases',
-        summary: 'Draw fresh releases of a query on a synthetic dataset',
+        summary: 'Draw fresh releases of synthetic datasets',
         description:
-          'Each release is computed like any answer, with a temporary ledger that is deleted afterwards.',
+          'Answers a query, a batch or a session many times over a synthetic dataset, or over both datasets of a pair that ' +
+          'you give. Each release takes the path of a paid answer, with a ledger that is created for the request and ' +
+          'removed with it.',
         security: auditor.security,
         body: auditRequest,
         response: { 200: auditedReleases, ...problemResponses },
       },
     },
     async (request, reply) => {
-      const { dataset: id, query, releases } = request.body
-      const { dataset } = requireDataset(catalog, id)
+      const { dataset, pair, releases } = request.body
+      const draw: AuditDraw = {
+        request: requestOf(request.body),
+        releases,
+        givenUp: () => isGivenUp(request, reply),
+      }
       if (drawing) throw new Refusal('unavailable', 'Another audit is running. Retry when it has finished.')
       drawing = true
       try {
-        const givenUp = () => isGivenUp(request, reply)
-        return { results: await auditReleases(dependencies, dataset, query, releases, givenUp) }
+        if (pair === undefined) {
+          const { dataset: audited } = requireDataset(catalog, dataset ?? '')
+          return { results: await auditReleases(dependencies, audited, draw) }
+        }
+        const open = (folder: string) => openPair(pair, folder)
+        const [results = [], neighbourResults = []] = await auditPair(dependencies, open, draw)
+        return { results, neighbourResults }
       } finally {
         drawing = false
       }
     },
   )
+}
+
+/** The schema has checked that exactly one of them is given. */
+function requestOf({ query, queries, session }: z.output<typeof auditRequest>): AuditedRequest {
+  if (query !== undefined) return { kind: 'query', query }
+  if (queries !== undefined) return { kind: 'batch', queries }
+  if (session !== undefined) return { kind: 'session', session }
+  throw new Error('the schema requires a query, queries or a session')
 }

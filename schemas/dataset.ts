@@ -129,7 +129,7 @@ export const populationSource = z
       'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
   })
 
-const columns = z.array(column).min(1).max(200).readonly()
+export const columns = z.array(column).min(1).max(200).readonly()
 const synthetic = z.boolean().describe('True for made-up data, which describe no real person.')
 
 const declaration = {

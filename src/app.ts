@@ -12,7 +12,7 @@ import fastify, {
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { analystsRoutes } from '../routes/analysts.ts'
-import { auditRoutes } from '../routes/audit.ts'
+import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
@@ -32,6 +32,7 @@ import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { createMetrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
+import { openAuditedPair } from './registration/audited-pair.ts'
 import type { Registry } from './registration/register.ts'
 import type { ComputationPool } from './workers/pool.ts'
 
@@ -51,7 +52,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly handlerTimeoutMs: number
   /** Time for which a stopping service reports that it is not ready and still takes requests. */
   readonly drainMs: number
-  /** Folder for the ledgers of audits. The audit routes exist only when it is given. */
+  /** Folder for the ledgers and pairs of audits. The audit routes exist only when it is given. */
   readonly auditDirectory?: string
 }
 
@@ -68,8 +69,13 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     requestTimeout: 30_000,
     // A socket may be idle for as long as its request may take.
     connectionTimeout:
-      Math.max(handlerTimeoutMs, REGISTRATION_TIMEOUT_MS, BATCH_TIMEOUT_MS, EVALUATION_ANSWER_TIMEOUT_MS) +
-      10_000,
+      Math.max(
+        handlerTimeoutMs,
+        REGISTRATION_TIMEOUT_MS,
+        BATCH_TIMEOUT_MS,
+        EVALUATION_ANSWER_TIMEOUT_MS,
+        AUDIT_TIMEOUT_MS,
+      ) + 10_000,
     handlerTimeout: handlerTimeoutMs,
     // Requests that arrive during shutdown are still answered; only readiness changes.
     return503OnClosing: false,
@@ -131,8 +137,13 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(riskRoutes, dependencies)
   await app.register(evaluationsRoutes, dependencies)
   await app.register(plotsRoutes, dependencies)
-  if (auditDirectory !== undefined)
-    await app.register(auditRoutes, { ...dependencies, temporaryDirectory: auditDirectory })
+  if (auditDirectory !== undefined) {
+    // The ledger is left out: audits cannot reach it.
+    const { keyRing, catalog, noiseSource, limits, leaseMs } = dependencies
+    const answering = { engine, noiseSource, limits, leaseMs }
+    const audited = { keyRing, catalog, ...answering, openPair: openAuditedPair }
+    await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
+  }
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),

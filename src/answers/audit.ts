@@ -1,231 +1,253 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { type Dataset, requireSynthetic } from '../catalog/dataset.ts'
-import type { Budget } from '../ledger/ledger.ts'
-import { openSqliteLedger } from '../ledger/sqlite/ledger.ts'
-import { plan } from '../planner/plan.ts'
-import {
-  deltaAtto as brandDelta,
-  epsilonNano as brandEpsilon,
-  lossNumbers,
-  MAX_BUDGET_EPSILON,
-  ONE_DELTA_ATTO,
-  ONE_EPSILON_NANO,
-  type PrivacyLoss,
-} from '../privacy/loss.ts'
-import { refuseField, withinField } from '../privacy/refusal.ts'
-import type { Registry } from '../registration/register.ts'
-import { type AnswerDependencies, answer } from './answer.ts'
+import type { Engine } from '../engines/engine.ts'
+import type { plan } from '../planner/plan.ts'
+import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
+import { type AnswerDependencies, answer, answerBatch } from './answer.ts'
+import { openAuditLedger } from './audit-ledger.ts'
+import { createSparseVectorSessions, type SessionRequest } from './sparse-vector.ts'
 
 /*
- * For outside auditors who want to measure what a release reveals: two neighbouring datasets of made-up people that they
- * know in full, and raw releases of either, as many as they like. Each release takes the way of every answer, from the
- * plan through the charge and the engine to the stored text; only the ledger is another, made for the batch and thrown
- * away with it.
+ * Draws releases for external auditors who measure what a release reveals about two neighbouring datasets that they know in
+ * full. Each release takes the path of every paid answer: plan, charge, aggregate, noise, record. Only the ledger differs: it
+ * is created for the request and removed with it. The ledger of the service is not among the dependencies.
  */
 
 type Query = Parameters<typeof plan>[0]
 
-/** One made-up person of the audited datasets. */
-type AuditedPerson = {
-  readonly Age: number
-  readonly Income: number
-  readonly Sex: 'F' | 'M'
-  readonly City: string
+/** A sparse vector session to audit: opened afresh for each release, and asked the same questions in order. */
+export interface AuditedSession extends SessionRequest {
+  readonly questions: readonly { readonly where: Parameters<Sessions['ask']>[0]['where'] }[]
 }
 
-const EVERYBODY: readonly AuditedPerson[] = [
-  { Age: 20, Income: 0, Sex: 'F', City: 'Northport' },
-  { Age: 31, Income: 12.5, Sex: 'M', City: 'Northport' },
-  { Age: 45, Income: 40, Sex: 'F', City: 'Eastfield' },
-  { Age: 45, Income: 41.5, Sex: 'M', City: 'Eastfield' },
-  { Age: 62, Income: 75, Sex: 'F', City: 'Northport' },
-]
-/** As far from everybody as the declaration allows, and in a city of his own: what one person can do to a release. */
-const ONE_MORE: AuditedPerson = { Age: 100, Income: 100, Sex: 'M', City: 'Westhaven' }
-/** Who takes the place of {@link ONE_MORE} where the number of people is public. */
-const ANOTHER: AuditedPerson = { Age: 0, Income: 0, Sex: 'F', City: 'Southmere' }
+type Sessions = ReturnType<typeof createSparseVectorSessions>
 
-const COLUMNS = [
-  { name: 'Age', type: 'integer', lower: 0, upper: 100, step: 1, nullable: false },
-  { name: 'Income', type: 'number', lower: 0, upper: 100, step: 0.5, nullable: false },
-  { name: 'Sex', type: 'category', categories: ['F', 'M'], nullable: false },
-  { name: 'City', type: 'string', nullable: false },
-] as const
+/** The request whose releases are drawn. */
+export type AuditedRequest =
+  | { readonly kind: 'query'; readonly query: Query }
+  | { readonly kind: 'batch'; readonly queries: readonly Query[] }
+  | { readonly kind: 'session'; readonly session: AuditedSession }
 
-/** Two pairs of neighbouring datasets, one for each kind of neighbours. All their people are made up, and are shown. */
-export const AUDITED_DATASETS = [
-  { id: 'audit-without', neighbours: 'add-remove', neighbour: 'audit-with', people: EVERYBODY },
-  {
-    id: 'audit-with',
-    neighbours: 'add-remove',
-    neighbour: 'audit-without',
-    people: [...EVERYBODY, ONE_MORE],
-  },
-  {
-    id: 'audit-before',
-    neighbours: 'change-one',
-    neighbour: 'audit-after',
-    people: [...EVERYBODY, ONE_MORE],
-  },
-  { id: 'audit-after', neighbours: 'change-one', neighbour: 'audit-before', people: [...EVERYBODY, ANOTHER] },
-] as const
-
-/** What registering the audited datasets needs to know about what there is already. */
-interface Registered {
-  readonly registry: Registry
-  /** As the catalog tells. */
-  readonly isRegistered: (id: string) => boolean
-  readonly wasRemoved: (id: string) => boolean
-  readonly budget: (id: string) => Promise<Budget | undefined>
-  readonly dataDirectory: string
+/** Two open neighbouring datasets, and what reads them. */
+export interface OpenedPair {
+  readonly engine: Engine
+  readonly datasets: readonly [Dataset, Dataset]
+  /** Removes the rows of both datasets. */
+  readonly close: () => Promise<void>
 }
 
-/**
- * Write the audited datasets into the data folder and register those that are not there yet, unless they were withdrawn.
- * A budget from before stays as it is.
- * @throws Error where the data folder has another file of that name: it is somebody's, and stays as it is.
- */
-export async function registerAuditedDatasets(there: Registered): Promise<void> {
-  for (const audited of AUDITED_DATASETS) {
-    const { id, neighbours, people } = audited
-    if (there.isRegistered(id) || there.wasRemoved(id)) continue
-    const source = sourceOf(audited)
-    const lines = people.map(({ Age, Income, Sex, City }) => [Age, Income, Sex, City].join(','))
-    const text = ['Age,Income,Sex,City', ...lines, ''].join('\n')
-    await writeUnlessThere(path.join(there.dataDirectory, source.path), text)
-    const before = await there.budget(id)
-    await there.registry.register(
-      {
-        id,
-        title: TITLE,
-        source,
-        columns: COLUMNS,
-        privacyUnit: { kind: 'row' },
-        neighbours,
-        budget: before === undefined ? { epsilon: 1, delta: 1e-6 } : lossNumbers(before.granted),
-        synthetic: true,
-        accounting: before?.cap.accounting ?? 'basic',
-        sharing: false,
-      },
-      'sotto',
-    )
-  }
-}
-
-const TITLE = 'Made-up people for auditors'
-
-function sourceOf({ id }: (typeof AUDITED_DATASETS)[number]) {
-  return { kind: 'file', path: `${id}.csv`, format: 'csv' } as const
-}
-
-async function writeUnlessThere(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text, { flag: 'wx' })
-  } catch (error) {
-    if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return
-    throw new Error(
-      `${path.basename(file)} in the data folder is not the file for auditors; move it elsewhere`,
-      {
-        cause: error,
-      },
-    )
-  }
-}
-
-/** Those of the audited datasets that are registered as they were made, whose people are therefore known. */
-export function auditedDatasets(find: (id: string) => Dataset | undefined) {
-  return AUDITED_DATASETS.filter((audited) => {
-    const dataset = find(audited.id)
-    if (dataset?.title !== TITLE || dataset.source.kind !== 'file') return false
-    return dataset.source.path === sourceOf(audited).path && dataset.synthetic
-  })
-}
-
-/** Needs of an audit. Its answers are recorded in a temporary ledger, not in the one given here. */
-export interface AuditDependencies extends AnswerDependencies {
-  /** Folder in which the temporary ledgers are created. */
+/** Dependencies of audits: those of every answer except the ledger. */
+export interface AuditDependencies extends Omit<AnswerDependencies, 'ledger' | 'signer'> {
+  /** Folder for ledgers and rows, which are removed at the end of each request. */
   readonly temporaryDirectory: string
 }
 
-/** How many characters the answers of a batch may have: it is one answer itself, put together in memory. */
-const MOST_CHARACTERS = 20_000_000
+/** The releases to draw. */
+export interface AuditDraw {
+  readonly request: AuditedRequest
+  /** Number of releases of each dataset: a whole number, at least 1. */
+  readonly releases: number
+  /** True once the client has disconnected; then no further releases are drawn. */
+  readonly givenUp: () => boolean
+}
 
-/** The most releases that are under way together: enough for the ledger to group their commits. */
-const RELEASES_TOGETHER = 64
+/** Maximum length of the results of one request, which are assembled in memory. */
+const MAX_CHARACTERS = 20_000_000
+/** Maximum number of answers of one request: those of batches and sessions are counted one by one. */
+const MAX_ANSWERS = 100_000
+/** Number of releases that are drawn concurrently, so that the ledger can commit them in groups. */
+const CONCURRENT_RELEASES = 64
 
 /**
- * Answer one query afresh many times over a synthetic dataset. Nothing is charged to the dataset's budget and nothing
- * stays behind.
+ * Draws fresh releases over a synthetic dataset. No budget is charged, and nothing is kept.
  *
- * @param releases how many; whole, at least 1.
- * @param givenUp whether nobody waits for them any more: then the rest is not drawn.
- * @returns the answers' results, in no particular order.
- * @throws Refusal `not-synthetic` for any dataset whose people are not made up, whoever asks; `invalid-request` for more
- * releases than a batch may hold.
- * @throws AnswerFailure as {@link answer} does.
+ * @returns the results, in no particular order.
+ * @throws Refusal `not-synthetic` for any other dataset and any caller; `invalid-request` for more releases than one request
+ * may hold; and as the audited request itself does.
+ * @throws AnswerFailure, QuestionFailure as answers and questions do.
  */
 export async function auditReleases(
   dependencies: AuditDependencies,
   dataset: Dataset,
-  query: Query,
-  releases: number,
-  givenUp: () => boolean,
+  draw: AuditDraw,
 ): Promise<readonly unknown[]> {
   requireSynthetic(dataset)
-  const { loss } = withinField('query', () => plan(query, dataset, dependencies.limits))
-  requireAffordable(loss, releases)
-  const folder = await mkdtemp(path.join(dependencies.temporaryDirectory, 'audit-'))
-  try {
-    const ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
+  requireCount(draw, 1)
+  return withFolder(dependencies, (folder) =>
+    drawReleases(dependencies, folder, dataset, draw, MAX_CHARACTERS),
+  )
+}
+
+/**
+ * Draws fresh releases of both datasets of an auditor's own pair. Nothing is kept, the datasets included.
+ *
+ * @param openPair checks the pair and makes its rows readable, in a folder that exists for this request only
+ * @returns the results of each dataset, in no particular order.
+ * @throws as {@link auditReleases} and `openPair` do.
+ */
+export async function auditPair(
+  dependencies: AuditDependencies,
+  openPair: (folder: string) => Promise<OpenedPair>,
+  draw: AuditDraw,
+): Promise<readonly (readonly unknown[])[]> {
+  requireCount(draw, 2)
+  return withFolder(dependencies, async (folder) => {
+    const { engine, datasets, close } = await inField('pair', () => openPair(folder))
     try {
-      // Of this ledger, which nobody else sees and which has no bound that matters.
-      const audited: Dataset = { ...dataset, accounting: 'basic', sharing: false }
-      const { neighbours } = audited
-      await ledger.openBudget(audited.id, { accounting: 'basic', granted: CAP, neighbours }, 'auditor')
-      const results: unknown[] = []
-      const releaseNext = async (number: number): Promise<number> => {
-        const question = {
-          principal: 'auditor',
-          dataset: audited,
-          query,
-          idempotencyKey: `release-${number}`,
-        }
-        const { body } = await answer({ ...dependencies, ledger }, question)
-        results.push(JSON.parse(body).result)
-        return body.length
+      const results: (readonly unknown[])[] = []
+      for (const dataset of datasets) {
+        requireSynthetic(dataset)
+        const own = await mkdtemp(path.join(folder, 'ledger-'))
+        results.push(
+          await drawReleases(
+            { ...dependencies, engine },
+            own,
+            dataset,
+            draw,
+            MAX_CHARACTERS / datasets.length,
+          ),
+        )
       }
-      // The first tells how long they are, whatever the kind of query.
-      requireBounded(await releaseNext(0), releases)
-      let next = 1
-      const releaseInTurn = async (): Promise<void> => {
-        while (next < releases && !givenUp()) await releaseNext(next++)
-      }
-      await Promise.all(Array.from({ length: RELEASES_TOGETHER }, releaseInTurn))
       return results
     } finally {
-      await ledger.close()
+      await close()
     }
+  })
+}
+
+async function withFolder<Result>(
+  { temporaryDirectory }: AuditDependencies,
+  task: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(path.join(temporaryDirectory, 'audit-'))
+  try {
+    return await task(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-function requireBounded(characters: number, releases: number): void {
-  const most = Math.floor(MOST_CHARACTERS / characters)
-  if (releases > most)
-    throw refuseField('invalid-request', 'releases', `must be at most ${most} for this query`)
+async function drawReleases(
+  dependencies: AuditDependencies,
+  folder: string,
+  dataset: Dataset,
+  { request, releases, givenUp }: AuditDraw,
+  maxCharacters: number,
+): Promise<readonly unknown[]> {
+  // The budgets of the audit's ledger count epsilon and delta, and each release is a new one.
+  const audited: Dataset = { ...dataset, accounting: 'basic', sharing: false }
+  const ledger = await openAuditLedger(folder, audited.neighbours)
+  try {
+    const drawOne = releaseDrawer({ ...dependencies, ledger }, audited, request)
+    const results: unknown[] = []
+    let characters = 0
+    const drawNext = async (release: number): Promise<void> => {
+      const result = await drawOne(release)
+      results.push(result)
+      characters += JSON.stringify(result).length
+      if (characters > maxCharacters) throw tooLong(Math.floor(release / 2))
+    }
+    // The length of the first result tells how many fit, before all are drawn. It also reports what is wrong in the request.
+    await drawNext(0)
+    if (characters * releases > maxCharacters) throw tooLong(Math.floor(maxCharacters / characters))
+    let next = 1
+    const drawInTurn = async (): Promise<void> => {
+      while (next < releases && !givenUp()) await drawNext(next++)
+    }
+    await Promise.all(Array.from({ length: CONCURRENT_RELEASES }, drawInTurn))
+    return results
+  } finally {
+    await ledger.close()
+  }
 }
 
-function requireAffordable({ epsilonNano, deltaAtto }: PrivacyLoss, releases: number): void {
-  const affordable = (cap: bigint, price: bigint) => (price === 0n ? releases : Number(cap / price))
-  const most = Math.min(affordable(CAP.epsilonNano, epsilonNano), affordable(CAP.deltaAtto, deltaAtto))
-  if (releases > most)
-    throw refuseField('invalid-request', 'releases', `must be at most ${most} at this price`)
+/** A function that draws the release of a number and returns its result. Each number has idempotency keys of its own. */
+function releaseDrawer(
+  dependencies: AnswerDependencies,
+  dataset: Dataset,
+  request: AuditedRequest,
+): (release: number) => Promise<unknown> {
+  const caller = { principal: 'auditor', dataset }
+  const keyOf = (release: number) => ({ idempotencyKey: `release-${release}` })
+  switch (request.kind) {
+    case 'query':
+      return (release) =>
+        inField('query', async () => {
+          const { body } = await answer(dependencies, { ...caller, ...keyOf(release), query: request.query })
+          return JSON.parse(body).result
+        })
+    case 'batch':
+      return async (release) => {
+        const { queries } = request
+        const { body } = await answerBatch(dependencies, { ...caller, ...keyOf(release), queries })
+        return JSON.parse(body).answers.map(({ result }: { readonly result: unknown }) => result)
+      }
+    case 'session': {
+      const { questions, ...terms } = request.session
+      const sessions = createSparseVectorSessions({ ...dependencies, registered: () => dataset })
+      return (release) =>
+        inField('session', async () => {
+          const opened = await sessions.open({ ...caller, ...keyOf(release), request: terms })
+          const { id } = JSON.parse(opened.body)
+          return askAll(sessions, id, questions)
+        })
+    }
+  }
 }
 
-/** The largest that a ledger holds. */
-const CAP: PrivacyLoss = {
-  epsilonNano: brandEpsilon(BigInt(MAX_BUDGET_EPSILON) * ONE_EPSILON_NANO),
-  deltaAtto: brandDelta(ONE_DELTA_ATTO - 1n),
+/** Asks a session its questions until it is used up, and returns the answers. */
+async function askAll(
+  sessions: Sessions,
+  session: string,
+  questions: AuditedSession['questions'],
+): Promise<readonly object[]> {
+  const answers: object[] = []
+  for (const [place, { where }] of questions.entries()) {
+    const { body } = await inField(`questions.${place}`, () =>
+      sessions.ask({ principal: 'auditor', session, where, idempotencyKey: `question-${place}` }),
+    )
+    const { above, gap, positivesLeft } = JSON.parse(body)
+    answers.push({ above, ...(gap === undefined ? {} : { gap }) })
+    if (positivesLeft === 0) break
+  }
+  return answers
+}
+
+/** {@link withinField} for a task that takes time. */
+async function inField<Result>(field: string, task: () => Promise<Result>): Promise<Result> {
+  try {
+    return await task()
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return withinField(field, (): never => {
+      throw error
+    })
+  }
+}
+
+function requireCount({ request, releases }: AuditDraw, datasets: number): void {
+  const most = Math.floor(MAX_ANSWERS / (datasets * answersOf(request)))
+  if (releases > most)
+    throw refuseField('invalid-request', 'releases', `must be at most ${most} for this request`)
+}
+
+/** Number of answers of one release, each of which is stored by itself or computed by itself. */
+function answersOf(request: AuditedRequest): number {
+  switch (request.kind) {
+    case 'query':
+      return 1
+    case 'batch':
+      return request.queries.length
+    case 'session':
+      return 1 + request.session.questions.length
+  }
+}
+
+function tooLong(most: number): Refusal {
+  return refuseField(
+    'invalid-request',
+    'releases',
+    `must be at most ${Math.max(1, most)} for results of this length`,
+  )
 }

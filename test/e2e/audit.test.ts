@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { auditedDatasets, auditedReleases } from '../../schemas/audit.ts'
@@ -95,20 +95,156 @@ describe('where the configuration allows it', () => {
     }
   })
 
-  test('more than a ledger can hold is refused beforehand', async () => {
-    const query = { kind: 'count', epsilon: 1, delta: 0.01, mechanism: 'gaussian' }
-    const refused = await audit({ dataset: 'audit-with', query, releases: 100 }).expect(400)
-    expect(refused.body.errors).toEqual([{ field: 'releases', rule: 'must be at most 99 at this price' }])
+  test('the cost of all releases together may exceed what a budget holds', async () => {
+    // A total delta of 1.2, which one budget cannot hold.
+    const noisy = { kind: 'count', epsilon: 1, delta: 0.3, mechanism: 'gaussian' }
+    const { body } = await audit({ dataset: 'audit-with', query: noisy, releases: 4 }).expect(200)
+    expect(body.results).toHaveLength(4)
   })
 })
 
-test('a batch is bounded, one at a time, and refusals name the field of this request', async () => {
+describe('batches and sessions', () => {
+  test('a batch has the results of its queries', async () => {
+    const queries = [count, { kind: 'histogram', column: 'Sex', epsilon: 1 }]
+    const { body } = await audit({ dataset: 'audit-with', queries, releases: 30 }).expect(200)
+    expect(body.results).toHaveLength(30)
+    for (const [{ value }, { cells }] of body.results) {
+      expect(Number.isInteger(value)).toBe(true)
+      expect(cells).toHaveLength(2)
+    }
+  })
+
+  test('a session is opened afresh for each release, and asked until it is used up', async () => {
+    const everybody = { where: { column: 'Age', op: '>=', value: 0 } }
+    const session = { threshold: 6, positives: 1, epsilon: 1, questions: [everybody, everybody, everybody] }
+    type Answers = readonly { readonly above: boolean; readonly gap?: number }[]
+    const releasesOf = async (dataset: string): Promise<readonly Answers[]> =>
+      (await audit({ dataset, session, releases: 30 }).expect(200)).body.results
+    const [here, there] = [await releasesOf('audit-with'), await releasesOf('audit-without')]
+    for (const answers of [...here, ...there]) {
+      const first = answers.findIndex(({ above }) => above)
+      expect(answers).toHaveLength(first === -1 ? 3 : first + 1)
+      for (const { above, gap } of answers) expect(gap !== undefined).toBe(above)
+    }
+    // Noise is drawn for each release: no two are alike.
+    const gaps = here.flatMap(([first]) => (first?.gap === undefined ? [] : [first.gap]))
+    expect(new Set(gaps).size).toBe(gaps.length)
+  })
+
+  test('refusals name the field of this request, and the number of answers is bounded', async () => {
+    const question = { where: { column: 'Ag', op: '>=', value: 0 } }
+    const session = { threshold: 6, positives: 1, epsilon: 1, questions: [question] }
+    const wrong = await audit({ dataset: 'audit-with', session, releases: 1 }).expect(422)
+    expect(wrong.body.errors[0].field).toBe('session.questions.0.where.column')
+    const queries = [count, { ...count, kind: 'sum', column: 'Ag' }]
+    const wrongQuery = await audit({ dataset: 'audit-with', queries, releases: 1 }).expect(422)
+    expect(wrongQuery.body.errors[0].field).toBe('queries.1.column')
+    const long = Array(20).fill(count)
+    const tooMany = await audit({ dataset: 'audit-with', queries: long, releases: 5_001 }).expect(400)
+    expect(tooMany.body.errors).toEqual([
+      { field: 'releases', rule: 'must be at most 5000 for this request' },
+    ])
+  })
+
+  test.each([
+    [{ dataset: 'audit-with', releases: 1 }],
+    [{ query: count, releases: 1 }],
+    [{ dataset: 'audit-with', query: count, queries: [count], releases: 1 }],
+  ])('a request has one dataset or pair, and one query, batch or session: %j', async (body) => {
+    const refused = await audit(body).expect(400)
+    expect(refused.body.errors[0].rule).toMatch(/^exactly one of/)
+  })
+})
+
+describe("an auditor's own pair", () => {
+  const columns = [
+    { name: 'Age', type: 'integer', lower: 0, upper: 100 },
+    { name: 'Note', type: 'string', nullable: true },
+    { name: 'Member', type: 'boolean', nullable: true },
+  ]
+  const rows = [
+    { Age: 20, Note: 'a, "quoted" note\nof two lines', Member: true },
+    { Age: 30, Note: '', Member: false },
+    { Age: 30, Note: null, Member: null },
+  ]
+  const more = { Age: 90, Note: 'x', Member: true }
+  const pair = { columns, neighbours: 'add-remove', rows, neighbourRows: [more, ...rows] }
+  const precise = { epsilon: 1000, mechanism: 'geometric' }
+
+  test('is read as it was given, and leaves nothing behind', async () => {
+    const counts = [
+      { kind: 'count' },
+      { kind: 'sum', column: 'Age' },
+      { kind: 'count', where: { column: 'Note', op: '=', value: rows[0]?.Note } },
+      { kind: 'count', where: { column: 'Note', op: '=', value: '' } },
+      { kind: 'count', where: { column: 'Note', op: 'isNull' } },
+      { kind: 'count', where: { column: 'Member', op: '=', value: true } },
+    ].map((query) => ({ ...query, ...precise }))
+    const { body } = await audit({ pair, queries: counts, releases: 2 }).expect(200)
+    const valuesOfAll = (results: readonly (readonly { value: number }[])[]) =>
+      results.map((answers) => answers.map(({ value }) => value))
+    expect(valuesOfAll(body.results)).toEqual(Array(2).fill([3, 80, 1, 1, 1, 1]))
+    expect(valuesOfAll(body.neighbourResults)).toEqual(Array(2).fill([4, 170, 1, 1, 1, 2]))
+    const { body: listed } = await service.as('analyst').get('/v1/datasets').expect(200)
+    expect(listed.datasets.map(({ id }: { id: string }) => id)).not.toContain('pair')
+    const files = await readdir(service.dataDirectory, { recursive: true })
+    expect(files.filter((file) => /^temporary.*(audit|pair)/.test(file))).toEqual([])
+  })
+
+  test('with one row replaced', async () => {
+    const replaced = { ...pair, neighbours: 'change-one', neighbourRows: [more, ...rows.slice(1)] }
+    const query = { kind: 'mean', column: 'Age', ...precise }
+    const { body } = await audit({ pair: replaced, query, releases: 1 }).expect(200)
+    expect(body.results[0].value).toBeCloseTo(80 / 3, 1)
+    expect(body.neighbourResults[0].value).toBeCloseTo(150 / 3, 1)
+  })
+
+  test.each([
+    ['two rows more', { neighbourRows: [more, more, ...rows] }],
+    ['the same rows', { neighbourRows: rows.toReversed() }],
+    ['a row replaced under add-remove', { neighbourRows: [more, ...rows.slice(1)] }],
+    ['a row more under change-one', { neighbours: 'change-one' }],
+    ['two rows replaced', { neighbours: 'change-one', neighbourRows: [more, more, rows[2]] }],
+    ['no rows replaced', { neighbours: 'change-one', neighbourRows: rows }],
+  ])('is refused unless the datasets are neighbours: %s', async (_name, change) => {
+    const refused = await audit({
+      pair: { ...pair, ...change },
+      query: { kind: 'count', epsilon: 1 },
+      releases: 1,
+    })
+    expect([refused.status, refused.body.errors?.[0].field]).toEqual([400, 'pair.neighbourRows'])
+  })
+
+  test('is refused where a row does not have the declared columns, or a value does not fit', async () => {
+    const query = { kind: 'count', epsilon: 1 }
+    const short = { ...pair, neighbourRows: [...rows, { Age: 90, Note: 'x' }] }
+    const missing = await audit({ pair: short, query, releases: 1 }).expect(400)
+    expect(missing.body.errors[0].field).toBe('pair.neighbourRows.3')
+    const unfit = { ...pair, neighbourRows: [...rows, { Age: 'old', Note: 'x', Member: true }] }
+    const refused = await audit({ pair: unfit, query, releases: 1 }).expect(422)
+    expect(refused.body.code).toBe('source-does-not-fit')
+  })
+
+  test('has up to 1,000 rows', async () => {
+    const person = { Age: 40, Note: 'a note of some length, as there may be', Member: true }
+    const many = Array(1_000).fill(person)
+    const largest = { ...pair, rows: many, neighbourRows: many.slice(1) }
+    const { body } = await audit({ pair: largest, query: { kind: 'count', ...precise }, releases: 1 }).expect(
+      200,
+    )
+    expect([body.results[0].value, body.neighbourResults[0].value]).toEqual([1_000, 999])
+    const tooLarge = { ...pair, rows: [...many, person], neighbourRows: many }
+    await audit({ pair: tooLarge, query: { kind: 'count', epsilon: 1 }, releases: 1 }).expect(400)
+  })
+})
+
+test('a request is bounded, runs alone, and its refusals name its fields', async () => {
   const edges = Array.from({ length: 101 }, (_, edge) => edge)
   const query = { kind: 'histogram', column: { column: 'Age', edges }, epsilon: 1 }
   const tooMany = await audit({ dataset: 'audit-with', query, releases: 10_000 }).expect(400)
   expect(tooMany.body.errors[0]).toMatchObject({
     field: 'releases',
-    rule: expect.stringMatching(/^must be at most \d{4} for this query$/),
+    rule: expect.stringMatching(/^must be at most \d{4} for results of this length$/),
   })
   const invalidValue = await audit({
     dataset: 'audit-with',
@@ -116,7 +252,7 @@ test('a batch is bounded, one at a time, and refusals name the field of this req
     releases: 1,
   }).expect(422)
   expect(invalidValue.body.errors[0].field).toBe('query.column')
-  const together = await Promise.all([1, 2].map(() => audit({ dataset: 'audit-with', query, releases: 500 })))
+  const together = await Promise.all([1, 2].map(() => audit({ dataset: 'audit-with', query, releases: 200 })))
   expect(together.map(({ status }) => status).sort()).toEqual([200, 503])
 })
 

@@ -1,0 +1,142 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { Dataset } from '../catalog/dataset.ts'
+import {
+  type ColumnDeclaration,
+  type DatasetDeclaration,
+  declareColumns,
+  declareDataset,
+} from '../catalog/declaration.ts'
+import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
+import { ingest } from '../engines/duckdb/ingest.ts'
+import type { Engine } from '../engines/engine.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import { refuseField } from '../privacy/refusal.ts'
+
+/** A value of a row as JSON. */
+export type PairValue = number | string | boolean | null
+
+/** A row by the names of its columns. */
+export type PairRow = Readonly<Record<string, PairValue>>
+
+/** Two neighbouring datasets that an auditor gives. */
+export interface AuditedPair {
+  readonly columns: readonly ColumnDeclaration[]
+  readonly neighbours: Neighbours
+  readonly rows: readonly PairRow[]
+  readonly neighbourRows: readonly PairRow[]
+}
+
+/** Time limit for a statement over at most 1,000 rows. */
+const STATEMENT_TIMEOUT_MS = 10_000
+
+/**
+ * Checks that two datasets are neighbours, ingests them into a folder as any registered file, and opens an engine over them.
+ * Both are synthetic: an auditor knows every row. They are not registered, and exist until the pair is closed and the folder
+ * removed.
+ *
+ * @throws Refusal `invalid-request` if the rows are not those of neighbouring datasets; `source-does-not-fit` or
+ * `source-unreadable` if they do not fit the columns.
+ */
+export async function openAuditedPair(
+  pair: AuditedPair,
+  folder: string,
+): Promise<{
+  readonly engine: Engine
+  readonly datasets: readonly [Dataset, Dataset]
+  readonly close: () => Promise<void>
+}> {
+  requireNeighbouringRows(pair)
+  const fileOf = ({ id }: Pick<Dataset, 'id'>) => path.join(folder, `${id}.duckdb`)
+  const engine = openDuckDbEngine({
+    files: fileOf,
+    connectionsPerDataset: 2,
+    threads: 1,
+    memoryLimit: '256MB',
+    queryTimeoutMs: STATEMENT_TIMEOUT_MS,
+    temporaryDirectory: path.join(folder, 'engine'),
+  })
+  const open = async (id: string, rows: readonly PairRow[]): Promise<Dataset> => {
+    const sourcePath = path.join(folder, `${id}.csv`)
+    await writeFile(sourcePath, csvOf(pair.columns, rows))
+    const declaration = declarationOf(id, pair)
+    await ingest({
+      sourcePath,
+      format: 'csv',
+      columns: declareColumns(declaration),
+      targetPath: fileOf({ id }),
+    })
+    const dataset = declareDataset(declaration, '1', rows.length)
+    await engine.open(dataset)
+    return dataset
+  }
+  try {
+    const datasets = [
+      await open('pair', pair.rows),
+      await open('pair-neighbour', pair.neighbourRows),
+    ] as const
+    return { engine, datasets, close: () => engine.close() }
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}
+
+function declarationOf(id: string, { columns, neighbours }: AuditedPair): DatasetDeclaration {
+  return {
+    id,
+    title: 'Pair of an auditor',
+    source: { kind: 'file', path: `${id}.csv`, format: 'csv' },
+    columns,
+    privacyUnit: { kind: 'row' },
+    neighbours,
+    synthetic: true,
+    accounting: 'basic',
+    sharing: false,
+  }
+}
+
+/**
+ * Checks that two lists of rows are neighbours, whatever their order: one has exactly one row that the other lacks
+ * (`add-remove`), or each has exactly one row that the other lacks (`change-one`).
+ * @throws Refusal `invalid-request`
+ */
+export function requireNeighbouringRows({ columns, neighbours, rows, neighbourRows }: AuditedPair): void {
+  const names = columns.map(({ name }) => name)
+  const surplus = new Map<string, number>()
+  const count = (field: string, list: readonly PairRow[], sign: 1 | -1) => {
+    for (const [place, row] of list.entries()) {
+      if (Object.keys(row).length !== names.length || names.some((name) => !Object.hasOwn(row, name)))
+        throw refuseField('invalid-request', `${field}.${place}`, 'must have exactly the declared columns')
+      const text = JSON.stringify(names.map((name) => row[name]))
+      surplus.set(text, (surplus.get(text) ?? 0) + sign)
+    }
+  }
+  count('rows', rows, 1)
+  count('neighbourRows', neighbourRows, -1)
+  let [here, there] = [0, 0]
+  for (const difference of surplus.values()) {
+    here += Math.max(0, difference)
+    there += Math.max(0, -difference)
+  }
+  switch (neighbours) {
+    case 'add-remove':
+      if (here + there === 1) return
+      throw refuseField('invalid-request', 'neighbourRows', 'must be rows with one row more or one row fewer')
+    case 'change-one':
+      if (here === 1 && there === 1) return
+      throw refuseField('invalid-request', 'neighbourRows', 'must be rows with one row replaced by another')
+  }
+}
+
+/** A CSV file (RFC 4180). An empty field without quotes is NULL. */
+function csvOf(columns: readonly ColumnDeclaration[], rows: readonly PairRow[]): string {
+  const line = (values: readonly (PairValue | undefined)[]) => `${values.map(fieldOf).join(',')}\n`
+  const names = columns.map(({ name }) => name)
+  return [line(names), ...rows.map((row) => line(names.map((name) => row[name])))].join('')
+}
+
+function fieldOf(value: PairValue | undefined): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'string' ? `"${value.replaceAll('"', '""')}"` : String(value)
+}

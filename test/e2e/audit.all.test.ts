@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_AUDIT: 'true' })
+})
+afterAll(() => service.close())
+
+const audit = (body: object) => service.as('auditor').post('/v1/audit/releases').send(body)
+
+test('the epsilon of all releases together may exceed what a budget holds', async () => {
+  const costly = { kind: 'count', epsilon: 1000 }
+  const { body: many } = await audit({ dataset: 'audit-with', query: costly, releases: 1_500 }).expect(200)
+  expect(many.results).toHaveLength(1_500)
+})
+
+test('up to 10,000 releases at a delta of 0.0001', async () => {
+  const query = { kind: 'count', epsilon: 1, delta: 1e-4, mechanism: 'gaussian' }
+  const { body } = await audit({ dataset: 'audit-with', query, releases: 10_000 }).expect(200)
+  expect(body.results).toHaveLength(10_000)
+  const refused = await audit({ dataset: 'audit-with', query, releases: 10_001 }).expect(400)
+  expect(refused.body.errors[0].field).toBe('releases')
+}, 120_000)
+
+test('a delta can be measured', async () => {
+  // Keys alone: a city of one person appears with a probability of exactly delta.
+  const query = { kind: 'keySelection', column: 'City', epsilon: 1, delta: 0.3 }
+  const shareOf = async (dataset: string) => {
+    const { body } = await audit({ dataset, query, releases: 2_000 }).expect(200)
+    const appeared = body.results.filter(({ keys }: { keys: readonly { key: string }[] }) =>
+      keys.some(({ key }) => key === 'Westhaven'),
+    )
+    return appeared.length / 2_000
+  }
+  expect(await shareOf('audit-without')).toBe(0)
+  // 0.06 are 6 standard deviations.
+  expect(Math.abs((await shareOf('audit-with')) - 0.3)).toBeLessThan(0.06)
+})
+
+test('the results of a batch follow the same distribution as those of its queries', async () => {
+  const queries = [
+    { kind: 'count', where: { column: 'Sex', op: '=', value: 'M' }, epsilon: 2, mechanism: 'geometric' },
+    { kind: 'histogram', column: 'Sex', epsilon: 1 },
+  ]
+  const { body } = await audit({ dataset: 'audit-with', queries, releases: 1_500 }).expect(200)
+  expect(body.results).toHaveLength(1_500)
+  const q = Math.exp(-2)
+  const exact = body.results.filter(([count]: readonly [{ value: number }]) => count.value === 3)
+  // P(Y = 0) = (1 - q) / (1 + q) = 0.76; 0.07 are 6 standard deviations.
+  expect(Math.abs(exact.length / 1_500 - (1 - q) / (1 + q))).toBeLessThan(0.07)
+  for (const [, table] of body.results) expect(table.cells).toHaveLength(2)
+})
+
+test('a session tells neighbours apart no better than its price allows', async () => {
+  const everybody = { where: { column: 'Age', op: '>=', value: 0 } }
+  const session = { threshold: 6, positives: 1, epsilon: 1, questions: [everybody] }
+  type Answers = readonly { readonly above: boolean }[]
+  const shareOf = async (dataset: string): Promise<number> => {
+    const { body } = await audit({ dataset, session, releases: 3_000 }).expect(200)
+    const releases: readonly Answers[] = body.results
+    return releases.filter(([first]) => first?.above === true).length / releases.length
+  }
+  const [here, there] = [await shareOf('audit-with'), await shareOf('audit-without')]
+  // The count is the threshold, so that half of the answers are above; 0.06 are 6 standard deviations.
+  expect(Math.abs(here - 0.5)).toBeLessThan(0.06)
+  expect(here / there).toBeLessThan(Math.E)
+  expect(here - there).toBeGreaterThan(0.05)
+})
