@@ -3,10 +3,11 @@ import path from 'node:path'
 import { type Dataset, requireSynthetic } from '../catalog/dataset.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { plan } from '../planner/plan.ts'
+import type { SessionRequest } from '../planner/session.ts'
 import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
 import { type AnswerDependencies, answer, answerBatch } from './answer.ts'
 import { openAuditLedger } from './audit-ledger.ts'
-import { createSparseVectorSessions, type SessionRequest } from './sparse-vector.ts'
+import { createSparseVectorSessions, type SparseVectorSessions } from './session.ts'
 
 /*
  * Draws releases for external auditors who measure what a release reveals about two neighbouring datasets that they know in
@@ -18,10 +19,8 @@ type Query = Parameters<typeof plan>[0]
 
 /** A sparse vector session to audit: opened afresh for each release, and asked the same questions in order. */
 export interface AuditedSession extends SessionRequest {
-  readonly questions: readonly { readonly where: Parameters<Sessions['ask']>[0]['where'] }[]
+  readonly questions: readonly { readonly where: Parameters<SparseVectorSessions['ask']>[0]['where'] }[]
 }
-
-type Sessions = ReturnType<typeof createSparseVectorSessions>
 
 /** The request whose releases are drawn. */
 export type AuditedRequest =
@@ -198,7 +197,7 @@ function releaseDrawer(
 
 /** Asks a session its questions until it is used up, and returns the answers. */
 async function askAll(
-  sessions: Sessions,
+  sessions: SparseVectorSessions,
   session: string,
   questions: AuditedSession['questions'],
 ): Promise<readonly object[]> {
