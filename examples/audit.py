@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Measure what a release reveals: a lower bound of epsilon from releases of two neighbouring datasets.
+"""Measure what a release reveals: lower bounds of epsilon and delta from releases of two neighbouring datasets.
 
-Usage: audit.py URL AUDITOR_KEY_FILE [RELEASES]
+Usage: audit.py URL AUDITOR_KEY_FILE [RELEASES] [QUERY]
 
-The service has to run with SOTTO_AUDIT=true. Of RELEASES fresh answers for each dataset, half choose the set of answers
-that tells the two datasets apart best, and the other half test it, so that the bound holds with the stated confidence
-whatever was chosen. A bound above the epsilon that was paid would be proof of a leak.
+The service must run with SOTTO_AUDIT=true. QUERY is JSON and must have one number as its result. RELEASES fresh releases of
+each dataset are drawn. One half chooses the set of values that tells the two datasets apart best, the other half tests it, so
+the bounds hold with the stated confidence. The script exits with 1 if they exceed the epsilon and delta of the query.
 """
 
-import collections
+import bisect
 import json
 import math
 import sys
+import urllib.error
 import urllib.request
 
 CONFIDENCE = 0.999
-QUERY = {"kind": "count", "epsilon": 1}
-LARGEST_BATCH = 10_000
+QUERY = '{"kind": "count", "epsilon": 1}'
+LARGEST_REQUEST = 10_000
+THRESHOLDS = 200
 
 
 def call(url, key, path, body=None):
@@ -25,21 +27,24 @@ def call(url, key, path, body=None):
         data=None if body is None else json.dumps(body).encode(),
         headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request) as response:
-        return json.load(response)
+    try:
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        sys.exit(error.read().decode())
 
 
-def releases_of(url, key, dataset, releases):
+def releases_of(url, key, dataset, query, releases):
     values = []
     while len(values) < releases:
-        batch = min(LARGEST_BATCH, releases - len(values))
-        body = {"dataset": dataset, "query": QUERY, "releases": batch}
+        count = min(LARGEST_REQUEST, releases - len(values))
+        body = {"dataset": dataset, "query": query, "releases": count}
         values += [result["value"] for result in call(url, key, "/v1/audit/releases", body)["results"]]
     return values
 
 
 def bounds(successes, trials, risk):
-    """A probability's lower and upper bound, each missed with at most this risk (Chernoff and Hoeffding 1963)."""
+    """Lower and upper bound of a probability, each missed with at most this risk (Chernoff and Hoeffding 1963)."""
 
     def divergence(p, q):
         parts = [x * math.log(x / y) for x, y in ((p, q), (1 - p, 1 - q)) if x > 0]
@@ -50,7 +55,7 @@ def bounds(successes, trials, risk):
 
     def furthest(end):
         near, far = share, end
-        for _ in range(100):
+        for _ in range(50):
             middle = (near + far) / 2
             inside = 0 < middle < 1 and divergence(share, middle) <= allowed
             near, far = (middle, far) if inside else (near, middle)
@@ -59,30 +64,52 @@ def bounds(successes, trials, risk):
     return furthest(0.0), furthest(1.0)
 
 
-def lower_bound(here, there):
-    """Epsilon is at least this, if answers from here and from there are told apart by a set chosen on other answers."""
-    chosen, tested = len(here) // 2, len(here) - len(here) // 2
-    counts_here = collections.Counter(here[:chosen])
-    counts_there = collections.Counter(there[:chosen])
-    likelier = {value for value in counts_here if counts_here[value] > 1.5 * counts_there[value]}
-    risk = (1 - CONFIDENCE) / 4
-    least, _ = bounds(sum(value in likelier for value in here[chosen:]), tested, risk)
-    _, most = bounds(sum(value in likelier for value in there[chosen:]), tested, risk)
-    return math.log(least / most) if least > 0 else -math.inf
+def losses(successes_here, successes_there, trials, epsilon, delta):
+    """Lower bounds of epsilon, given delta, and of delta, given epsilon, from how often a set of values was hit."""
+    risk = (1 - CONFIDENCE) / 8
+    least, _ = bounds(successes_here, trials, risk)
+    _, most = bounds(successes_there, trials, risk)
+    return math.log((least - delta) / most) if least > delta else -math.inf, least - math.exp(epsilon) * most
+
+
+def lower_bounds(here, there, epsilon, delta):
+    """As `losses`, for half-lines of values that are chosen on one half of the releases and tested on the other."""
+    half = len(here) // 2
+    values = sorted(set(here[:half] + there[:half]))
+    thresholds = values[:: max(1, len(values) // THRESHOLDS)]
+
+    def successes(releases, sets):
+        ordered = sorted(releases)
+        below = [bisect.bisect_left(ordered, threshold) for threshold in thresholds]
+        return [len(ordered) - below[place] if above else below[place] for place, above in sets]
+
+    sets = [(place, above) for place in range(len(thresholds)) for above in (False, True)]
+    chosen_on = zip(successes(here[:half], sets), successes(there[:half], sets))
+    found = [losses(a, b, half, epsilon, delta) for a, b in chosen_on]
+    bound = []
+    for loss in (0, 1):
+        best = max(range(len(sets)), key=lambda place: found[place][loss])
+        [[a], [b]] = (successes(releases[half:], [sets[best]]) for releases in (here, there))
+        bound.append(losses(a, b, len(here) - half, epsilon, delta)[loss])
+    return bound
 
 
 def main():
     url, key_file = sys.argv[1].rstrip("/"), sys.argv[2]
     releases = int(sys.argv[3]) if len(sys.argv) > 3 else 20_000
+    query = json.loads(sys.argv[4] if len(sys.argv) > 4 else QUERY)
+    epsilon, delta = query["epsilon"], query.get("delta", 0)
     with open(key_file, encoding="utf-8") as file:
         key = file.read().strip()
     pair = call(url, key, "/v1/audit/datasets")["datasets"][0]
-    here = releases_of(url, key, pair["id"], releases)
-    there = releases_of(url, key, pair["neighbour"], releases)
-    bound = max(lower_bound(here, there), lower_bound(there, here))
-    print(f"{QUERY['kind']} at epsilon {QUERY['epsilon']}, {releases} releases each of {pair['id']} and its neighbour:")
-    print(f"epsilon is at least {bound:.3f}, with {CONFIDENCE:.1%} confidence")
-    sys.exit(1 if bound > QUERY["epsilon"] else 0)
+    here = releases_of(url, key, pair["id"], query, releases)
+    there = releases_of(url, key, pair["neighbour"], query, releases)
+    both = [lower_bounds(a, b, epsilon, delta) for a, b in ((here, there), (there, here))]
+    least_epsilon, least_delta = (max(bound) for bound in zip(*both))
+    print(f"{query['kind']} at epsilon {epsilon} and delta {delta}, {releases} releases each of {pair['id']} and its neighbour:")
+    print(f"epsilon is at least {max(0, least_epsilon):.3f}, with {CONFIDENCE:.1%} confidence, at this delta")
+    print(f"delta is at least {max(0, least_delta):.3g}, with {CONFIDENCE:.1%} confidence, at this epsilon")
+    sys.exit(1 if least_epsilon > epsilon or least_delta > delta else 0)
 
 
 if __name__ == "__main__":

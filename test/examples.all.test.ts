@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from './e2e/service.ts'
 import { installed } from './installed.ts'
 
@@ -46,19 +46,37 @@ test.skipIf(!installed('python3'))('Python', async () => {
   )
 })
 
-test.skipIf(!installed('python3'))('an audit', async () => {
-  const auditorKeyFile = path.join(service.dataDirectory, 'auditor.key')
-  await writeFile(auditorKeyFile, `${service.keyOf('auditor')}\n`)
-  const { stdout } = await run('python3', [
-    path.join(folder, 'audit.py'),
-    service.url,
-    auditorKeyFile,
-    '4000',
-  ])
-  const bound = Number(/epsilon is at least (\d\.\d+), with 99.9% confidence/.exec(stdout)?.[1])
-  // Below the charge, and far enough above 0 to show that the two datasets were distinguished.
-  expect(bound).toBeLessThan(1)
-  expect(bound).toBeGreaterThan(0.5)
+describe.skipIf(!installed('python3'))('an audit', () => {
+  const audit = async (...args: readonly string[]) => {
+    const auditorKeyFile = path.join(service.dataDirectory, 'auditor.key')
+    await writeFile(auditorKeyFile, `${service.keyOf('auditor')}\n`)
+    const { stdout } = await run('python3', [
+      path.join(folder, 'audit.py'),
+      service.url,
+      auditorKeyFile,
+      '4000',
+      ...args,
+    ])
+    const boundOf = (name: string) =>
+      Number(new RegExp(`${name} is at least (\\d[\\d.e-]*), with 99.9% confidence`).exec(stdout)?.[1])
+    return { epsilon: boundOf('epsilon'), delta: boundOf('delta') }
+  }
+
+  test('of epsilon', async () => {
+    const { epsilon, delta } = await audit()
+    // Not above the price, and far enough above 0 to show that the two datasets were told apart.
+    expect(epsilon).toBeLessThanOrEqual(1)
+    expect(epsilon).toBeGreaterThan(0.5)
+    expect(delta).toBe(0)
+  })
+
+  test('of delta', async () => {
+    const query = { kind: 'count', mechanism: 'gaussian', epsilon: 0.1, delta: 0.3 }
+    const { epsilon, delta } = await audit(JSON.stringify(query))
+    expect(epsilon).toBeLessThanOrEqual(0.1)
+    expect(delta).toBeLessThanOrEqual(0.3)
+    expect(delta).toBeGreaterThan(0.15)
+  })
 })
 
 test('TypeScript', async () => {
