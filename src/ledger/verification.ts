@@ -1,23 +1,9 @@
-import {
-  type Amount,
-  addAmounts,
-  amountBoughtBy,
-  coversAmount,
-  isSameAmount,
-  noAmount,
-  subtractAmounts,
-} from '../privacy/accounting.ts'
-import { addLoss, coversLoss, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
+import { isSameAmount } from '../privacy/accounting.ts'
+import { coversLoss } from '../privacy/loss.ts'
 import { canonicalJson, sha256 } from './canonical.ts'
-import {
-  amountFromEvent,
-  eventAmount,
-  eventLoss,
-  FIRST_PREVIOUS_HASH,
-  type LedgerEvent,
-  lossFromEvent,
-} from './event.ts'
+import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
 import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent } from './ledger.ts'
+import { applyEvent, beforeFirstEvent, type ReplayedCharge, type ReplayState } from './replay.ts'
 
 /** The result of verifying a dataset's events from the first one on. */
 export type Verification =
@@ -40,22 +26,7 @@ export interface Verifier {
   add(event: StoredEvent): void
   result(): Verification
   /** Every charge that was debited or denied, by id. */
-  readonly charges: ReadonlyMap<string, Readonly<KnownCharge>>
-}
-
-/** A charge, as far as the events so far describe it. */
-interface KnownCharge {
-  readonly principal: string
-  readonly requestHash: string | undefined
-  readonly price: Amount
-  readonly sharedFrom: string | undefined
-  /** 0 for a denied charge. */
-  attempt: number
-  state: ChargeRecord['state']
-  answerHash: string | undefined
-  readonly sessionAnswerHashes: string[]
-  /** Sequence of the last event of this charge. */
-  sequence: number
+  readonly charges: ReadonlyMap<string, Readonly<ReplayedCharge>>
 }
 
 /**
@@ -64,191 +35,43 @@ interface KnownCharge {
  * events at the end can only be detected with a head that was recorded elsewhere.
  */
 export function createVerifier(dataset: string): Verifier {
-  const charges = new Map<string, KnownCharge>()
-  const analysts = new Map<string, AnalystSpending>()
-  const nothing = noAmount('basic')
-  let events = 0
-  let headHash = FIRST_PREVIOUS_HASH
-  let budget: Budget = { granted: NO_LOSS, cap: nothing, spent: nothing }
-  let broken: Extract<Verification, { kind: 'broken' }> | undefined
-
-  function reasonAgainst({ canonical, hash }: StoredEvent): string | undefined {
-    const event = parse(canonical)
-    if (event === undefined) return 'the text is not a canonical event'
-    if (sha256(canonical) !== hash) return 'the hash does not match the event'
-    if (event.dataset !== dataset) return 'the event belongs to another dataset'
-    if (event.sequence !== events + 1) return `the event has sequence ${event.sequence}`
-    if (event.previousHash !== headHash) return 'the previous hash does not match the event before it'
-    try {
-      return reasonAgainstHappening(event)
-    } catch {
-      return 'the event has no valid amount'
-    }
-  }
-
-  function reasonAgainstHappening(event: LedgerEvent): string | undefined {
-    const opens = event.kind === 'opened'
-    if (opens !== (events === 0)) return opens ? 'the budget is already open' : 'the budget is not open'
-    switch (event.kind) {
-      case 'opened': {
-        const accounting = event.accounting ?? 'basic'
-        if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is unknown'
-        if (![undefined, 'add-remove', 'change-one'].includes(event.neighbours))
-          return 'the neighbours are unknown'
-        budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
-        return raise(event)
-      }
-      case 'granted':
-        return raise(event)
-      case 'allotted':
-        return allot(event)
-      case 'denied':
-        return deny(event)
-      case 'charged':
-      case 'shared':
-        return charge(event)
-      case 'retried':
-      case 'answered':
-      case 'failed':
-      case 'session-answered':
-        return follow(event)
-      default:
-        return `the event has the unknown kind ${JSON.stringify(event.kind satisfies never)}`
-    }
-  }
-
-  function raise(event: LedgerEvent): string | undefined {
-    const granted = addLoss(budget.granted, lossFromEvent(event.loss))
-    const cap = limitOf(event, granted)
-    if (!coversAmount(cap, budget.cap)) return 'the event lowers the cap'
-    // A cap stays if an earlier release converted to more.
-    const bought = isSameAmount(cap, budget.cap) || coversAmount(amountBoughtBy(cap.accounting, granted), cap)
-    if (!bought) return 'the cap is more than the grants buy'
-    budget = { ...budget, granted, cap }
-    return undefined
-  }
-
-  function allot(event: LedgerEvent): string | undefined {
-    const { analyst, loss } = event
-    if (analyst === undefined) return 'the allotment names no analyst'
-    const { allotment: _, ...before } = spendingOf(analyst)
-    if (loss === undefined) {
-      analysts.set(analyst, before)
-      return undefined
-    }
-    const granted = lossFromEvent(loss)
-    const limit = limitOf(event, granted)
-    // An allotment of 0 limits the analyst to what they have spent.
-    const stops = granted.epsilonNano === 0n && granted.deltaAtto === 0n && isSameAmount(limit, before.spent)
-    if (!stops && !coversAmount(amountBoughtBy(limit.accounting, granted), limit))
-      return 'the limit is more than the grant buys'
-    if (!coversAmount(limit, before.spent)) return 'the allotment is below what the analyst has spent'
-    analysts.set(analyst, { ...before, allotment: { granted, limit } })
-    return undefined
-  }
-
-  /** The amount that an event's loss buys in this budget. */
-  function limitOf(event: LedgerEvent, granted: PrivacyLoss): Amount {
-    const { accounting } = budget.cap
-    if (accounting === 'basic') return amountBoughtBy(accounting, granted)
-    const limit = amountFromEvent(event.limit)
-    if (limit.accounting !== accounting)
-      throw new RangeError('the event has no limit in the units of the accounting')
-    return limit
-  }
-
-  function deny(event: LedgerEvent): string | undefined {
-    if (event.chargeId === undefined) return 'the denial names no charge'
-    const known = charges.get(event.chargeId)
-    if (known !== undefined) return known.state === 'denied' ? undefined : 'a paid charge is denied'
-    know(event.chargeId, event, 'denied')
-    return undefined
-  }
-
-  function know(id: string, event: LedgerEvent, state: 'charged' | 'denied'): void {
-    const { principal, requestHash, sharedFrom, loss } = event
-    charges.set(id, {
-      principal,
-      requestHash,
-      price: amountFromEvent(loss),
-      sharedFrom,
-      attempt: state === 'denied' ? 0 : 1,
-      state,
-      answerHash: undefined,
-      sessionAnswerHashes: [],
-      sequence: events + 1,
-    })
-  }
-
-  function charge(event: LedgerEvent): string | undefined {
-    const { kind, chargeId, principal, requestHash, sharedFrom } = event
-    if (chargeId === undefined || (charges.get(chargeId)?.state ?? 'denied') !== 'denied')
-      return 'the charge is already debited'
-    const price = amountFromEvent(event.loss)
-    const analyst = spendingOf(principal)
-    const spent = addAmounts(analyst.spent, price)
-    if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent)) return 'the allotment is exceeded'
-    if (kind === 'shared') {
-      const source = charges.get(sharedFrom ?? '')
-      if (source?.state !== 'answered' || source.requestHash !== requestHash)
-        return 'the shared release does not exist'
-      analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })
-    } else {
-      if (!coversAmount(subtractAmounts(budget.cap, budget.spent), price)) return 'the cap is exceeded'
-      budget = { ...budget, spent: addAmounts(budget.spent, price) }
-      analysts.set(principal, { ...analyst, spent })
-    }
-    know(chargeId, event, 'charged')
-    return undefined
-  }
-
-  function spendingOf(principal: string): AnalystSpending {
-    const none = noAmount(budget.cap.accounting)
-    return analysts.get(principal) ?? { principal, spent: none, spentOnShared: none }
-  }
-
-  function follow(event: LedgerEvent): string | undefined {
-    const { kind, chargeId, principal, attempt, question, answerHash } = event
-    const known = charges.get(chargeId ?? '')
-    if (known === undefined || known.state === 'denied')
-      return 'the event refers to a charge that does not exist'
-    if (known.principal !== principal) return 'the charge belongs to another principal'
-    known.sequence = events + 1
-    if (kind === 'session-answered') {
-      if (known.state !== 'answered' || question !== known.sessionAnswerHashes.length + 1)
-        return 'the question is not the next of its session'
-      if (answerHash === undefined) return 'the answer has no hash'
-      known.sessionAnswerHashes.push(answerHash)
-      return undefined
-    }
-    if (known.state === 'answered') return 'the charge is already answered'
-    if (kind === 'retried') {
-      if (attempt !== known.attempt + 1) return 'the attempt is not the next of its charge'
-      known.attempt = attempt
-      known.state = 'charged'
-      return undefined
-    }
-    if (attempt !== known.attempt || known.state !== 'charged')
-      return 'the event does not end the latest attempt'
-    if (kind === 'answered' && answerHash === undefined) return 'the answer has no hash'
-    known.state = kind === 'answered' ? 'answered' : 'failed'
-    known.answerHash = answerHash
-    return undefined
-  }
-
+  const state = beforeFirstEvent()
+  let broken: Broken | undefined
   return {
     add(event) {
       if (broken !== undefined) return
-      const reason = reasonAgainst(event)
+      const reason = reasonAgainst(state, dataset, event)
       if (reason !== undefined) {
-        broken = { kind: 'broken', sequence: events + 1, reason }
+        broken = { kind: 'broken', sequence: state.events + 1, reason }
         return
       }
-      events += 1
-      headHash = event.hash
+      state.events += 1
+      state.headHash = event.hash
     },
-    charges,
-    result: () => broken ?? { kind: 'sound', events, headHash, budget, spending: inOrder(analysts.values()) },
+    charges: state.charges,
+    result() {
+      const { events, headHash, budget, analysts } = state
+      return broken ?? { kind: 'sound', events, headHash, budget, spending: inOrder(analysts.values()) }
+    },
+  }
+}
+
+/** The reason why an event is not a valid successor of those before it. */
+function reasonAgainst(
+  state: ReplayState,
+  dataset: string,
+  { canonical, hash }: StoredEvent,
+): string | undefined {
+  const event = parse(canonical)
+  if (event === undefined) return 'the text is not a canonical event'
+  if (sha256(canonical) !== hash) return 'the hash does not match the event'
+  if (event.dataset !== dataset) return 'the event belongs to another dataset'
+  if (event.sequence !== state.events + 1) return `the event has sequence ${event.sequence}`
+  if (event.previousHash !== state.headHash) return 'the previous hash does not match the event before it'
+  try {
+    return applyEvent(state, event)
+  } catch {
+    return 'the event has no valid amount'
   }
 }
 
@@ -314,7 +137,7 @@ async function firstBrokenCharge(
 ): Promise<Broken | undefined> {
   const ids = [...verifier.charges.keys()]
   const broken: Broken[] = []
-  const unlike: { id: string; before: Readonly<KnownCharge>; record: ChargeRecord | undefined }[] = []
+  const unlike: { id: string; before: Readonly<ReplayedCharge>; record: ChargeRecord | undefined }[] = []
   for (let start = 0; start < ids.length; start += RECORDS_PAGE) {
     const page = ids.slice(start, start + RECORDS_PAGE)
     const records = await readRecords(ledger, page)
@@ -392,8 +215,8 @@ async function isSessionSound(
  */
 function reasonAgainstRecord(
   dataset: string,
-  before: Readonly<KnownCharge>,
-  now: Readonly<KnownCharge>,
+  before: Readonly<ReplayedCharge>,
+  now: Readonly<ReplayedCharge>,
   record: ChargeRecord | undefined,
 ): string | undefined {
   if (record === undefined) return 'the charge is not stored'

@@ -77,7 +77,7 @@ describe('where the grants together are converted into less than the cap that wa
     {
       bug: 'a cap that stayed is a forgery',
       change: {
-        file: 'ledger/verification.ts',
+        file: 'ledger/replay.ts',
         find: 'isSameAmount(cap, budget.cap) || covers',
         replace: 'covers',
       },
@@ -86,7 +86,7 @@ describe('where the grants together are converted into less than the cap that wa
     {
       bug: 'any cap is believed that is not lower',
       change: {
-        file: 'ledger/verification.ts',
+        file: 'ledger/replay.ts',
         find: 'isSameAmount(cap, budget.cap) || covers',
         replace: 'coversAmount(cap, budget.cap) || covers',
       },

@@ -22,16 +22,16 @@ import { addLoss, NO_LOSS } from '../../src/privacy/loss.ts'
 import { chain, type EventFacts, SESSION_ANSWER, sampleHistory } from './sample-history.ts'
 import { basic, loss, rho } from './support.ts'
 
-/** What verifies, so that a changed copy of the source can take its place. */
+/** The code under test, which mutants replace. */
 export interface VerificationSource {
   readonly createVerifier: typeof createVerifier
   readonly verifyLedger: typeof verifyLedger
 }
 
-/** What must hold of whatever verifies. It holds, or an expectation in it throws. */
-export interface VerificationLaw {
+/** A requirement on verification. `run` rejects if it is not met. */
+export interface VerificationTest {
   readonly name: string
-  holds(source: VerificationSource): Promise<void>
+  run(source: VerificationSource): Promise<void>
 }
 
 const ACCOUNTINGS: readonly Accounting[] = ['basic', 'zcdp']
@@ -42,7 +42,7 @@ function verify({ createVerifier }: VerificationSource, events: readonly StoredE
   return verifier.result()
 }
 
-/** The place of the event of this kind that comes as the `nth`, counted from 0. */
+/** Index of the `nth` event of a kind, counted from 0. */
 function placeOf(history: readonly EventFacts[], kind: EventFacts['kind'], nth = 0): number {
   const places = history.flatMap((facts, place) => (facts.kind === kind ? [place] : []))
   const place = places[nth]
@@ -50,12 +50,12 @@ function placeOf(history: readonly EventFacts[], kind: EventFacts['kind'], nth =
   return place
 }
 
-/** Fields of an event that are changed, or with `undefined` left out. */
+/** Changed fields of an event; `undefined` removes a field. */
 type FactChanges = { readonly [Field in keyof LedgerEvent]?: LedgerEvent[Field] | undefined }
 
-interface Forgery {
+interface Tampering {
   readonly name: string
-  /** Where it does not fit, counted from 0. */
+  /** Index of the impossible event. */
   readonly place: number
   readonly history: readonly EventFacts[]
 }
@@ -71,16 +71,16 @@ function capOf(accounting: Accounting): Amount {
     : amountBoughtBy('basic', addLoss(loss('4', '0.001'), loss('5', '0.002')))
 }
 
-/** Histories of which one event cannot have happened, though every hash is right: what a thief could write. */
-function forgeries(accounting: Accounting): readonly Forgery[] {
+/** Histories with one impossible event and correct hashes, as an attacker with write access could produce. */
+function tamperedHistories(accounting: Accounting): readonly Tampering[] {
   const history = sampleHistory(accounting)
-  const changed = (name: string, kind: EventFacts['kind'], nth: number, changes: FactChanges): Forgery => {
+  const changed = (name: string, kind: EventFacts['kind'], nth: number, changes: FactChanges): Tampering => {
     const place = placeOf(history, kind, nth)
     // JSON leaves out what is undefined.
     const facts = JSON.parse(JSON.stringify({ ...history[place], ...changes }))
     return { name, place, history: history.with(place, facts) }
   }
-  const inserted = (name: string, place: number, facts: EventFacts): Forgery => ({
+  const inserted = (name: string, place: number, facts: EventFacts): Tampering => ({
     name,
     place,
     history: history.toSpliced(place, 0, facts),
@@ -99,7 +99,7 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
   const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
   const nothing = eventLoss(NO_LOSS)
   /** An allotment at the end of the history, when ada has spent three prices, and ben two. */
-  const lastly = (name: string, analyst: string, facts: Pick<EventFacts, 'loss' | 'limit'>): Forgery =>
+  const lastly = (name: string, analyst: string, facts: Pick<EventFacts, 'loss' | 'limit'>): Tampering =>
     inserted(name, history.length - 1, {
       kind: 'allotted',
       principal: 'carol',
@@ -110,7 +110,7 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
   const times = (count: number, more = noAmount(accounting)) =>
     eventAmount(Array.from({ length: count }, () => price).reduce(addAmounts, more))
   const least = accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
-  const zcdp: readonly Forgery[] = [
+  const zcdp: readonly Tampering[] = [
     changed('a cap of one unit more than the first grant buys', 'opened', 0, {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('4', '0.001')), rho('0.000000000001'))),
     }),
@@ -145,7 +145,7 @@ function forgeries(accounting: Accounting): readonly Forgery[] {
       limit: times(2),
     }),
   ]
-  const summed: readonly Forgery[] = [
+  const summed: readonly Tampering[] = [
     lastly('an allotment of nothing that is not what was spent', 'ben', { loss: nothing }),
     lastly('an allotment of nothing for what was spent by its word', 'ben', {
       loss: nothing,
@@ -267,7 +267,7 @@ function beyond(accounting: Accounting, history: readonly EventFacts[], more: bi
   throw new Error('both are counted alike')
 }
 
-/** The charges that a store would hold after a history. */
+/** The stored charges after a history. */
 function recordsOf(events: readonly StoredEvent[]): ReadonlyMap<string, ChargeRecord> {
   const records = new Map<string, ChargeRecord>()
   for (const { canonical } of events) {
@@ -331,10 +331,10 @@ function live(
   return { ledger, head: { sequence: events.length, hash, budget, spending } }
 }
 
-const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) => [
+const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting) => [
   {
     name: `balances that are not what the events amount to are found, in ${accounting}`,
-    async holds(source) {
+    async run(source) {
       const events = chain('census', sampleHistory(accounting))
       const { head } = live(source, events)
       const unit = accounting === 'zcdp' ? rho('0.000000000001') : basic('0.000000001')
@@ -372,7 +372,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   },
   {
     name: `charges and answers that are stored otherwise than the events tell are found, in ${accounting}`,
-    async holds(source) {
+    async run(source) {
       const events = chain('census', sampleHistory(accounting))
       const records = recordsOf(events)
       const after = (id: string, change: Partial<ChargeRecord>, among = events) => {
@@ -441,8 +441,8 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
     },
   },
   {
-    name: `what happens to charges while they are looked at is let pass, and nothing more, in ${accounting}`,
-    async holds(source) {
+    name: `changes of charges during verification are accepted, and no other changes, in ${accounting}`,
+    async run(source) {
       const told = sampleHistory(accounting)
       const denied = told.find(({ kind }) => kind === 'denied')
       if (denied === undefined) throw new Error('something is denied')
@@ -488,7 +488,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   },
   {
     name: `a charge that cannot be read is found among others, in ${accounting}`,
-    async holds(source) {
+    async run(source) {
       const events = chain('census', sampleHistory(accounting))
       const { ledger } = live(source, events)
       const reading = (fault: Error) => ({
@@ -503,14 +503,14 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
         sequence: 10,
         reason: 'the stored charge cannot be read',
       })
-      // What the store itself cannot do says nothing about the charge.
+      // A failure of the store says nothing about the charge.
       const fault = new LedgerFault('stopped', 'the ledger has stopped')
       await expect(source.verifyLedger(reading(fault), 'census')).rejects.toThrow('has stopped')
     },
   },
   {
-    name: `of many charges that are stored otherwise the first is named, in ${accounting}`,
-    async holds(source) {
+    name: `of many charges that differ the earliest is reported, in ${accounting}`,
+    async run(source) {
       const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
       const history = sampleHistory(accounting)
       const free = { ...history.at(-1), kind: 'charged', principal: 'ada', loss: nothing } as const
@@ -527,8 +527,8 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
     },
   },
   {
-    name: `a live ledger is followed to its head, page by page, in ${accounting}`,
-    async holds(source) {
+    name: `a live ledger is verified up to its head, in pages, in ${accounting}`,
+    async run(source) {
       const history = sampleHistory(accounting)
       const free = history.at(-1)
       if (free === undefined) throw new Error('there is a last event')
@@ -547,7 +547,7 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
         spending: head.spending,
       })
       expect(await source.verifyLedger(ledger, 'never')).toBeUndefined()
-      // What comes after the head that was read is left to the next time.
+      // Events after the head that was read are ignored.
       const { events: all, chargeRecords } = ledger
       const later = { ...live(source, events.slice(0, 1_500)).ledger, events: all, chargeRecords }
       expect(await source.verifyLedger(later, 'census')).toMatchObject({ kind: 'sound', events: 1_500 })
@@ -569,9 +569,9 @@ const LIVE_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.flatMap((accounting) =
   },
 ])
 
-const ALTERED_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.map((accounting) => ({
-  name: `whatever is done to an export is found at the first event that it makes wrong, in ${accounting}`,
-  async holds(source) {
+const ALTERED_TESTS: readonly VerificationTest[] = ACCOUNTINGS.map((accounting) => ({
+  name: `every change of an export is found at the first event that it breaks, in ${accounting}`,
+  async run(source) {
     const events = chain('census', sampleHistory(accounting))
     let tried = 0
     const broken = (changed: readonly StoredEvent[], sequence: number) => {
@@ -595,10 +595,10 @@ const ALTERED_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.map((accounting) =>
       broken(events.toSpliced(place, 0, event), place + 2)
       for (const canonical of ['', '{}', 'null', canonicalJson({ version: 2 })])
         broken(events.toSpliced(place, 0, { canonical, hash: sha256(canonical) }), place + 1)
-      // The same event with its fields in another order: another text, which nobody wrote.
+      // The same event with its fields in another order is another text.
       const reordered = JSON.stringify({ version: 1, ...JSON.parse(text) })
       broken(events.with(place, { canonical: reordered, hash: sha256(reordered) }), place + 1)
-      // A tail cut off is sound by itself, and betrayed by the head that was noted before.
+      // Removing the last events leaves a sound chain. The head that was recorded before shows it.
       const cut = verify(source, events.slice(0, place))
       if (cut.kind !== 'sound') throw new Error('what is left is sound')
       expect(cut.headHash).not.toBe(events.at(-1)?.hash)
@@ -612,12 +612,12 @@ const ALTERED_LAWS: readonly VerificationLaw[] = ACCOUNTINGS.map((accounting) =>
   },
 }))
 
-/** What verification must find, and what it must let pass; what takes longest comes last. */
-export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
-  ...ACCOUNTINGS.flatMap((accounting): VerificationLaw[] => [
+/** All tests of verification, the slowest last. */
+export const VERIFICATION_TESTS: readonly VerificationTest[] = [
+  ...ACCOUNTINGS.flatMap((accounting): VerificationTest[] => [
     {
-      name: `a history with every kind of event is sound, up to its last unit, in ${accounting}`,
-      async holds(source) {
+      name: `a history with every kind of event is sound, up to the last unit of its cap, in ${accounting}`,
+      async run(source) {
         const history = sampleHistory(accounting)
         const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
         const debits = history.filter(({ kind }) => kind === 'charged').length
@@ -674,8 +674,8 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
       },
     },
     {
-      name: `an allotment of nothing is one of what was spent, in ${accounting}`,
-      async holds(source) {
+      name: `an allotment of 0 equals the spending, in ${accounting}`,
+      async run(source) {
         const history = sampleHistory(accounting)
         const spent = (count: number) => {
           const price = amountBoughtBy(accounting, loss('0.1', '0.00001'))
@@ -710,8 +710,8 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
       },
     },
     {
-      name: `events of before there were salts are followed, and those with salts after them, in ${accounting}`,
-      async holds(source) {
+      name: `events without salts are accepted, followed by events with salts, in ${accounting}`,
+      async run(source) {
         const history = sampleHistory(accounting)
         const salted = history.map((facts, place) =>
           place < 7 ? facts : { ...facts, salt: `salt ${place}` },
@@ -729,16 +729,16 @@ export const VERIFICATION_LAWS: readonly VerificationLaw[] = [
         }
       },
     },
-    ...forgeries(accounting).map(
-      ({ name, place, history }): VerificationLaw => ({
-        name: `${name} is found though the chain was hashed anew, in ${accounting}`,
-        async holds(source) {
+    ...tamperedHistories(accounting).map(
+      ({ name, place, history }): VerificationTest => ({
+        name: `${name} is found even if all hashes are recomputed, in ${accounting}`,
+        async run(source) {
           const events = chain('census', history)
           expect(verify(source, events)).toMatchObject({ kind: 'broken', sequence: place + 1 })
         },
       }),
     ),
   ]),
-  ...LIVE_LAWS,
-  ...ALTERED_LAWS,
+  ...LIVE_TESTS,
+  ...ALTERED_TESTS,
 ]
