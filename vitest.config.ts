@@ -3,6 +3,7 @@ import closingLine from './test/closing-line.ts'
 
 const ALL = 'test/**/*.all.test.ts'
 const LONG = 'test/**/*.long.test.ts'
+const POSTGRES = 'test/postgres-for-run.ts'
 
 /** Ends a test that hangs; far above what any test takes on a slow machine. */
 const timeoutMs = process.env.SOTTO_TEST_ROUNDS === undefined ? 600_000 : 14_400_000
@@ -19,8 +20,8 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     projects: [
       { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: [ALL, LONG] } },
-      { extends: true, test: { name: 'all', include: [ALL] } },
-      { extends: true, test: { name: 'long', include: [LONG] } },
+      { extends: true, test: { name: 'all', include: [ALL], globalSetup: POSTGRES } },
+      { extends: true, test: { name: 'long', include: [LONG], globalSetup: POSTGRES } },
     ],
   },
 })

@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import supertest from 'supertest'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKey } from '../../src/access/keys.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Service, startService } from '../../src/server.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { describePostgres } from '../postgres.ts'
 
-describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in PostgreSQL', () => {
-  let server: PostgresServer
+describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
   let folder = ''
   let replicas: readonly Service[] = []
   const keys = { analyst: '', colleague: '', custodian: '' }
@@ -18,7 +17,6 @@ describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in Pos
     supertest.agent(replicas[replica]?.url ?? '').set('authorization', `Bearer ${keys[who]}`)
 
   beforeAll(async () => {
-    server = await startPostgresServer()
     folder = await mkdtemp(path.join(tmpdir(), 'sotto-replicas-'))
     for (const name of ['analyst', 'colleague', 'custodian'] as const)
       keys[name] = await createKey(folder, { name, role: name === 'custodian' ? name : 'analyst' })
@@ -27,7 +25,7 @@ describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in Pos
       SOTTO_DEMO: 'false',
       SOTTO_DRAIN_MS: '0',
       SOTTO_DATA_DIR: folder,
-      SOTTO_LEDGER_URL: await server.createDatabase(),
+      SOTTO_LEDGER_URL: await databases.createDatabase(),
     })
     const logger = pino({ level: 'silent' })
     replicas = [await startService(config, logger), await startService(config, logger)]
@@ -37,7 +35,6 @@ describe.skipIf(postgresBinaries() === undefined)('replicas on one ledger in Pos
   })
   afterAll(async () => {
     await Promise.all(replicas.map((replica) => replica.close()))
-    await server?.remove()
     await rm(folder, { recursive: true, force: true })
   })
 

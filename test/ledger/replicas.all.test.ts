@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { chargeId } from '../../src/ledger/canonical.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { describePostgres } from '../postgres.ts'
 import { roundCounter } from '../reliability/rounds.ts'
 import { openRaceRunner, RACES, type RaceRunner } from './races.ts'
 import { basic, question, summed } from './support.ts'
 
-const installed = postgresBinaries() !== undefined
-const title = 'every interleaving of the statements of two replicas'
-describe.skipIf(!installed)(installed ? title : `${title} (skipped: PostgreSQL is not installed)`, () => {
-  let server: PostgresServer
+describePostgres('every interleaving of the statements of two replicas', (databases) => {
   let runner: RaceRunner
 
   beforeAll(async () => {
-    server = await startPostgresServer()
-    runner = await openRaceRunner(await server.createDatabase())
+    runner = await openRaceRunner(await databases.createDatabase())
   })
-  afterAll(async () => {
-    await runner.close()
-    await server.remove()
-  })
+  afterAll(() => runner?.close())
 
   it.each(RACES)('$name', async (race) => {
     const counts = roundCounter(`statements of two replicas: ${race.name}`)

@@ -1,10 +1,10 @@
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, onTestFinished } from 'vitest'
+import { beforeAll, describe, onTestFinished } from 'vitest'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/ledger.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
 import { sqliteStore } from '../../src/ledger/sqlite/store.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { describePostgres } from '../postgres.ts'
 import { FIRST_MS, type Fixture, ledgerOver } from './fixture.ts'
 import type { OpenLedger } from './races.ts'
 import { temporaryPath } from './support.ts'
@@ -35,16 +35,11 @@ export function describeOnSqlite(name: string, tests: (store: StoreUnderTest) =>
 }
 
 export function describeOnPostgres(name: string, tests: (store: StoreUnderTest) => void): void {
-  const installed = postgresBinaries() !== undefined
-  const title = `${name}, on PostgreSQL`
-  describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
-    let server: PostgresServer
+  describePostgres(`${name}, on PostgreSQL`, ({ createDatabase }) => {
     let url: string
     beforeAll(async () => {
-      server = await startPostgresServer()
-      url = await server.createDatabase()
+      url = await createDatabase()
     })
-    afterAll(() => server.remove())
     tests({ name: 'PostgreSQL', openFixture: () => fixtureOnPostgres(url) })
   })
 }

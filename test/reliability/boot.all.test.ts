@@ -2,10 +2,9 @@ import { copyFileSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { expect, test } from 'vitest'
+import { describePostgres } from '../postgres.ts'
 import { askPupils, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
-import { titled } from './tracing.ts'
 
 /**
  * What somebody who can write to the store, past its triggers, could do after three questions were answered, and the
@@ -92,23 +91,16 @@ test('SQLite: a service does not start on a ledger that somebody changed, and na
   expect(await stop('SIGTERM')).toBe(0)
 })
 
-const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
-describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer()
-  })
-  afterAll(() => server?.remove())
-
+describePostgres('PostgreSQL', (databases) => {
   test('a service does not start on a ledger that somebody changed, and names dataset and event', async () => {
-    const asItWas = await server.createDatabase()
+    const asItWas = await databases.createDatabase()
     const folder = await folderWithThreeAnswers({ SOTTO_LEDGER_URL: asItWas })
     for (const [place, { what, sql, event }] of TAMPERING.entries()) {
       const database = `changed_${place}`
       const template = path.basename(new URL(asItWas).pathname)
-      await query(server.url('postgres'), `CREATE DATABASE ${database} TEMPLATE ${template}`)
-      await query(server.url(database), `${PAST_EVERY_CHECK}; ${sql}`)
-      await expectRefused(folder, { SOTTO_LEDGER_URL: server.url(database) }, what, event)
+      await query(databases.url('postgres'), `CREATE DATABASE ${database} TEMPLATE ${template}`)
+      await query(databases.url(database), `${PAST_EVERY_CHECK}; ${sql}`)
+      await expectRefused(folder, { SOTTO_LEDGER_URL: databases.url(database) }, what, event)
     }
     const { stop } = await folder.start({ SOTTO_LEDGER_URL: asItWas })
     expect(await stop('SIGTERM')).toBe(0)

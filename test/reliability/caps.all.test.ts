@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { expect, test } from 'vitest'
+import { describePostgres } from '../postgres.ts'
 import { roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
-import { titled } from './tracing.ts'
 
 /** 1,000 thousandths of epsilon, and each question asks for 10 of them. */
 const CAP = 1
@@ -44,19 +43,12 @@ test('SQLite: of 400 charges of 10 at once on a cap of 1,000 exactly 100 succeed
   }
 }, 600_000)
 
-const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
-describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer()
-  })
-  afterAll(() => server?.remove())
-
+describePostgres('PostgreSQL', (databases) => {
   test('of 400 charges of 10 at once on a cap of 1,000, over three processes, exactly 100 succeed', async () => {
     const counted = roundCounter('400 charges at once, three processes on PostgreSQL')
     for (let round = 0; round < Math.min(10, roundCount(1)); round += 1) {
       const folder = await makeServiceFolder()
-      const SOTTO_LEDGER_URL = await server.createDatabase()
+      const SOTTO_LEDGER_URL = await databases.createDatabase()
       const first = await folder.start({ SOTTO_LEDGER_URL })
       await registerPupils(folder, first.url, CAP)
       // The others find in the folder what the first has registered.

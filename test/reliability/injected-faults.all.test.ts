@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { describeOwnPostgres } from '../postgres.ts'
 import { expectNothingLost } from './books.ts'
 import { faultsOf, startCharging, whatWasHeard } from './children.ts'
 import { temporaryFolder, temporaryLedger } from './folders.ts'
@@ -109,114 +109,104 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
   }
 })
 
-const missing = postgresBinaries() === undefined ? 'it is not installed' : untraced
-describe.skipIf(missing !== undefined)(
-  titled('PostgreSQL, with a fault in its write-ahead log', missing),
-  () => {
-    let server: PostgresServer
-    beforeAll(async () => {
-      server = await startPostgresServer()
+describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacle: untraced }, (own) => {
+  /** What a backend does to make a commit durable. */
+  const WAL_FAULTS = [
+    'fdatasync:error=EIO',
+    'fdatasync:signal=KILL',
+    'pwrite64:error=EIO',
+    'pwrite64:error=ENOSPC',
+    'pwrite64:signal=KILL',
+  ]
+
+  test('a commit that nobody knows of counts as charged: asked again, it is found, or made once', async () => {
+    const random = chance('faults postgres')
+    const counted = roundCounter('a fault in the write-ahead log of PostgreSQL')
+    const url = await own.server.createDatabase()
+    // The schema is there before anything is made to fail.
+    await (await openLedger({ url })).close()
+    for (let round = 1; round <= roundCount(4); round += 1) {
+      const fault = WAL_FAULTS[round % WAL_FAULTS.length] ?? ''
+      const inject = `${fault}:when=${2 + random.below(12)}`
+      const dataset = `dataset-${round}`
+      const tracer = await attach(inject)
+      const charging = startCharging({
+        url,
+        dataset,
+        run: `round-${round}`,
+        questions: 40,
+        capacity: 35,
+        lanes: 1 + random.below(6),
+        leaseMs: 250,
+        persistent: true,
+      })
+      await charging.saidLike(/^fault /)
+      await tracer.detach()
+      await untilItRuns()
+      await untilEnded(charging.ended)
+      const ledger = await openLedger({ url })
+      try {
+        const counts = await expectNothingLost(ledger, dataset, whatWasHeard(charging.lines), 35)
+        expect(counts.interrupted, inject).toBe(0)
+        counted.add({ rounds: 1, faults: faultsOf(charging.lines).length, ...counts })
+      } catch (error) {
+        throw new Error(`after ${inject}`, { cause: error })
+      } finally {
+        await ledger.close()
+      }
+    }
+    expect(counted.of('faults')).toBeGreaterThan(0)
+  }, 2_400_000)
+
+  /** Follow the server, so that what it starts from now on meets a fault. */
+  async function attach(inject: string) {
+    const trace = path.join(temporaryFolder(), 'trace')
+    const calls = ['fdatasync', 'pwrite64']
+    const args = [...straceArguments({ trace, calls, inject }), '-p', String(own.server.processIds()[0])]
+    // Not quiet: it says when it has attached.
+    const child = spawn(
+      'strace',
+      args.filter((each) => each !== '-qq'),
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    )
+    onTestFinished(() => {
+      child.kill('SIGKILL')
     })
-    afterAll(() => server?.remove())
-
-    /** What a backend does to make a commit durable. */
-    const WAL_FAULTS = [
-      'fdatasync:error=EIO',
-      'fdatasync:signal=KILL',
-      'pwrite64:error=EIO',
-      'pwrite64:error=ENOSPC',
-      'pwrite64:signal=KILL',
-    ]
-
-    test('a commit that nobody knows of counts as charged: asked again, it is found, or made once', async () => {
-      const random = chance('faults postgres')
-      const counted = roundCounter('a fault in the write-ahead log of PostgreSQL')
-      const url = await server.createDatabase()
-      // The schema is there before anything is made to fail.
-      await (await openLedger({ url })).close()
-      for (let round = 1; round <= roundCount(4); round += 1) {
-        const fault = WAL_FAULTS[round % WAL_FAULTS.length] ?? ''
-        const inject = `${fault}:when=${2 + random.below(12)}`
-        const dataset = `dataset-${round}`
-        const tracer = await attach(inject)
-        const charging = startCharging({
-          url,
-          dataset,
-          run: `round-${round}`,
-          questions: 40,
-          capacity: 35,
-          lanes: 1 + random.below(6),
-          leaseMs: 250,
-          persistent: true,
-        })
-        await charging.saidLike(/^fault /)
-        await tracer.detach()
-        await untilItRuns()
-        await untilEnded(charging.ended)
-        const ledger = await openLedger({ url })
-        try {
-          const counts = await expectNothingLost(ledger, dataset, whatWasHeard(charging.lines), 35)
-          expect(counts.interrupted, inject).toBe(0)
-          counted.add({ rounds: 1, faults: faultsOf(charging.lines).length, ...counts })
-        } catch (error) {
-          throw new Error(`after ${inject}`, { cause: error })
-        } finally {
-          await ledger.close()
-        }
-      }
-      expect(counted.of('faults')).toBeGreaterThan(0)
-    }, 2_400_000)
-
-    /** Follow the server, so that what it starts from now on meets a fault. */
-    async function attach(inject: string) {
-      const trace = path.join(temporaryFolder(), 'trace')
-      const calls = ['fdatasync', 'pwrite64']
-      const args = [...straceArguments({ trace, calls, inject }), '-p', String(server.processIds()[0])]
-      // Not quiet: it says when it has attached.
-      const child = spawn(
-        'strace',
-        args.filter((each) => each !== '-qq'),
-        { stdio: ['ignore', 'ignore', 'pipe'] },
-      )
-      onTestFinished(() => {
-        child.kill('SIGKILL')
+    await new Promise<void>((resolve, reject) => {
+      let said = ''
+      child.stderr.on('data', (chunk: Buffer) => {
+        said += chunk.toString()
+        if (said.includes('attached')) resolve()
       })
-      await new Promise<void>((resolve, reject) => {
-        let said = ''
-        child.stderr.on('data', (chunk: Buffer) => {
-          said += chunk.toString()
-          if (said.includes('attached')) resolve()
-        })
-        child.once('exit', () => reject(new Error(`strace did not attach: ${said}`)))
-      })
-      return {
-        async detach() {
-          if (child.exitCode !== null || child.signalCode !== null) return
-          const gone = once(child, 'exit')
-          child.kill('SIGTERM')
-          await gone
-        },
-      }
+      child.once('exit', () => reject(new Error(`strace did not attach: ${said}`)))
+    })
+    return {
+      async detach() {
+        if (child.exitCode !== null || child.signalCode !== null) return
+        const gone = once(child, 'exit')
+        child.kill('SIGTERM')
+        await gone
+      },
     }
+  }
 
-    /** A backend that the tracer left stopped holds up its server for good: then that is killed, as in other rounds. */
-    async function untilEnded(ended: Promise<unknown>): Promise<void> {
-      const waited = new AbortController()
-      const late = sleep(20_000, 'late', { signal: waited.signal }).catch(() => undefined)
-      if ((await Promise.race([ended, late])) === 'late') {
-        await server.kill()
-        await server.start()
-      }
-      waited.abort()
-      await ended
+  /** A backend that the tracer left stopped holds up its server for good: then that is killed, as in other rounds. */
+  async function untilEnded(ended: Promise<unknown>): Promise<void> {
+    const waited = new AbortController()
+    const late = sleep(20_000, 'late', { signal: waited.signal }).catch(() => undefined)
+    if ((await Promise.race([ended, late])) === 'late') {
+      await own.server.kill()
+      await own.server.start()
     }
+    waited.abort()
+    await ended
+  }
 
-    /** A server whose recovery met the fault, too, gives up, and somebody has to start it. */
-    async function untilItRuns(): Promise<void> {
-      for (let look = 0; look < 20; look += 1) {
-        if (server.processIds().length === 0) return server.start()
-        await sleep(50)
-      }
+  /** A server whose recovery met the fault, too, gives up, and somebody has to start it. */
+  async function untilItRuns(): Promise<void> {
+    for (let look = 0; look < 20; look += 1) {
+      if (own.server.processIds().length === 0) return own.server.start()
+      await sleep(50)
     }
-  },
-)
+  }
+})

@@ -2,17 +2,16 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { describeOwnPostgres } from '../postgres.ts'
 import { expectNothingLost } from './books.ts'
 import { type Charging, faultsOf, startCharging, whatWasHeard } from './children.ts'
 import { temporaryLedger } from './folders.ts'
 import { type Chance, chance, goesOn, roundCount, roundCounter } from './rounds.ts'
-import { titled } from './tracing.ts'
 
 /** On PostgreSQL a lease is waited out. */
 const LEASE_MS = 250
@@ -75,18 +74,11 @@ test('SQLite: a second process fails loudly, until the first is gone', async () 
   await ledger.close()
 })
 
-const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
-describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer()
-  })
-  afterAll(() => server?.remove())
-
+describeOwnPostgres('PostgreSQL', {}, (own) => {
   test('kill -9 of one of two processes loses nothing, and each question is charged once', async () => {
     const random = chance('kill postgres')
     const counted = roundCounter('kill -9 of one of two processes on PostgreSQL')
-    const url = await server.createDatabase()
+    const url = await own.server.createDatabase()
     for (let round = 1; goesOn(round, roundCount(4), counted); round += 1) {
       const dataset = `dataset-${round}`
       const capacity = random.oneOf([20, 200])
@@ -115,7 +107,7 @@ describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
     async (how) => {
       const random = chance(`server ${how}`)
       const counted = roundCounter(`the server of PostgreSQL: ${how}`)
-      const url = await server.createDatabase()
+      const url = await own.server.createDatabase()
       for (let round = 1; round <= roundCount(2); round += 1) {
         const dataset = `dataset-${round}`
         const options = { url, dataset, capacity: 1_000, leaseMs: LEASE_MS, questions: 300, persistent: true }
@@ -127,8 +119,8 @@ describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
         await sleep(random.below(10))
         if (how === 'lost connection') await cutConnections(url)
         else {
-          await (how === 'kill' ? server.kill() : server.stop('immediate'))
-          await server.start()
+          await (how === 'kill' ? own.server.kill() : own.server.stop('immediate'))
+          await own.server.start()
         }
         const underWay = both.filter(({ lines }) => lines.at(-1) !== 'ended').length
         await Promise.all(both.map(({ ended }) => ended))

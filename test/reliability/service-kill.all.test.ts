@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../postgres-server.ts'
+import { expect, test } from 'vitest'
+import { describePostgres } from '../postgres.ts'
 import { chance, goesOn, roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils } from './service.ts'
-import { titled } from './tracing.ts'
 
 const EPSILON = 0.01
 const QUESTIONS_PER_ROUND = 24
@@ -89,16 +88,9 @@ test('SQLite: kill -9 of a service under load: each question is charged once, an
   await killUnderLoad('kill -9 of a service on SQLite', roundCount(3), {})
 }, 1_200_000)
 
-const missing = postgresBinaries() === undefined ? 'it is not installed' : undefined
-describe.skipIf(missing !== undefined)(titled('PostgreSQL', missing), () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer()
-  })
-  afterAll(() => server?.remove())
-
+describePostgres('PostgreSQL', (databases) => {
   test('kill -9 of a service under load: each question is charged once, and a paid answer never changes', async () => {
-    const SOTTO_LEDGER_URL = await server.createDatabase()
+    const SOTTO_LEDGER_URL = await databases.createDatabase()
     await killUnderLoad('kill -9 of a service on PostgreSQL', roundCount(1), {
       SOTTO_LEDGER_URL,
     })

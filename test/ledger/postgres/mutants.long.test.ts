@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { type SourceChange, withChangedSource } from '../../changed-source.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { describePostgres } from '../../postgres.ts'
 import { selectMutants } from '../../select-mutants.ts'
 import { failedContractTest } from '../contract/contract.ts'
 import { openRaceRunner, RACES } from '../races.ts'
@@ -325,15 +325,7 @@ const RACE_MUTANTS: readonly Mutant[] = [
 const selected = (mutants: readonly Mutant[]) =>
   selectMutants(import.meta.dirname, mutants, ({ changes }) => changes.map(({ file }) => file))
 
-const installed = postgresBinaries() !== undefined
-const title = 'every mutant of the store in PostgreSQL'
-describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer()
-  })
-  afterAll(() => server.remove())
-
+describePostgres('every mutant of the store in PostgreSQL', (databases) => {
   const withMutant = <Result>(
     changes: readonly SourceChange[],
     use: (open: typeof openPostgresLedger, url: string) => Promise<Result>,
@@ -342,7 +334,7 @@ describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not in
       const source = await load<{ readonly openPostgresLedger: typeof openPostgresLedger }>(
         'ledger/postgres/ledger.ts',
       )
-      return use(source.openPostgresLedger, await server.createDatabase())
+      return use(source.openPostgresLedger, await databases.createDatabase())
     })
 
   const failedBy = (changes: readonly SourceChange[], tests: readonly string[]) =>

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { chargeId } from '../../../src/ledger/canonical.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import { withChangedSource } from '../../changed-source.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
+import { describeOwnPostgres } from '../../postgres.ts'
 import { SESSION } from '../contract/sessions.ts'
 import type { OpenLedger } from '../races.ts'
 import { loss, question, summed } from '../support.ts'
@@ -100,27 +100,19 @@ async function askEverything(ledger: Ledger): Promise<void> {
   }
 }
 
-const installed = postgresBinaries() !== undefined
-const title = 'plans of PostgreSQL'
-describe.skipIf(!installed)(installed ? title : `${title} (skipped: it is not installed)`, () => {
-  let server: PostgresServer
-  beforeAll(async () => {
-    server = await startPostgresServer({ settings: LOGS_PLANS })
-  })
-  afterAll(() => server.remove())
-
+describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
   /** The steps that have read more than their batch asks for, by a ledger that finds many charges when it is opened. */
   async function stepsThatReadMuch(open: OpenLedger) {
-    const url = await server.createDatabase()
+    const url = await own.server.createDatabase()
     const before = await open({ url })
     await before.openBudget('census', summed('10'), 'carol')
     await charged(before, 'before', CHARGES_BEFORE)
     await before.close()
-    const logged = server.log().length
+    const logged = own.server.log().length
     const ledger = await open({ url })
     await askEverything(ledger)
     await ledger.close()
-    const plans = plansIn(server.log().slice(logged))
+    const plans = plansIn(own.server.log().slice(logged))
     const steps = plans.flatMap(({ statement, nodes }) =>
       nodes.filter(readsMuch).map((node) => ({ statement, node })),
     )

@@ -1,0 +1,17 @@
+import type { TestProject } from 'vitest/node'
+import { postgresBinaries, startPostgresServer } from './postgres-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The connection string of the run's server for its database `postgres`. */
+    postgresUrl: string | undefined
+  }
+}
+
+/** Starts one PostgreSQL server for a whole run of the tests, where it is installed; see {@link file://./postgres.ts}. */
+export default async function startPostgresForRun(project: TestProject): Promise<() => Promise<void>> {
+  if (postgresBinaries() === undefined) return async () => undefined
+  const server = await startPostgresServer()
+  project.provide('postgresUrl', server.url('postgres'))
+  return () => server.remove()
+}
