@@ -2,9 +2,9 @@ import type { PrivacyLoss } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
-import { calibrateGaussian } from './gaussian.ts'
-import { calibrateGeometric } from './geometric.ts'
-import { calibrateLaplace } from './laplace.ts'
+import { gaussianMechanism } from './gaussian.ts'
+import { geometricMechanism } from './geometric.ts'
+import { laplaceMechanism } from './laplace.ts'
 import type { Measurement } from './measurement.ts'
 import { accuracy } from './mechanism.ts'
 
@@ -60,12 +60,12 @@ export interface Comparison {
 }
 
 const calibrations = {
-  geometric: (sensitivity, { epsilonNano }) => calibrateGeometric(sensitivity, epsilonNano),
-  laplace: (sensitivity, { epsilonNano }) => calibrateLaplace(sensitivity, epsilonNano),
-  'analytic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
-    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'analytic'),
-  'classic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
-    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'classic'),
+  geometric: (sensitivity, loss) => geometricMechanism.calibrate({ sensitivity }, loss),
+  laplace: (sensitivity, loss) => laplaceMechanism.calibrate({ sensitivity }, loss),
+  'analytic-gaussian': (sensitivity, loss) =>
+    gaussianMechanism.calibrate({ sensitivity, calibration: 'analytic' }, loss),
+  'classic-gaussian': (sensitivity, loss) =>
+    gaussianMechanism.calibrate({ sensitivity, calibration: 'classic' }, loss),
 } as const satisfies Record<ComparedMechanism, (sensitivity: Sensitivity, loss: PrivacyLoss) => Measurement>
 
 const MECHANISMS = Object.keys(calibrations) as readonly ComparedMechanism[]

@@ -79,7 +79,7 @@ describe('at epsilon 1 and delta 1e-5', () => {
     expect(noise['classic-gaussian']?.scale).toBeCloseTo(Math.sqrt(5 * 2 * Math.log(1.25e5)), 5)
   })
 
-  it('compares every mechanism in every row, and names the least', () => {
+  it('compares every mechanism in every row, and names the one with the smallest error', () => {
     expect(notApplicable).toEqual([])
     expect(crossings).toHaveLength(4)
     expect(rows).toHaveLength(20)
@@ -92,7 +92,7 @@ describe('at epsilon 1 and delta 1e-5', () => {
     }
   })
 
-  it('a crossing holds from there on, not just there', () => {
+  it('a crossing holds from its row to the last', () => {
     // The half-width of geometric noise is a whole number, so it may be ahead, behind and ahead again.
     for (const epsilon of [0.3, 0.7, 0.9, 1]) {
       const workload = counts({ loss: loss(epsilon, 1e-5), statistics: 60 })
@@ -110,7 +110,7 @@ describe('at epsilon 1 and delta 1e-5', () => {
   })
 })
 
-it('a crossing beyond the last row is none', () => {
+it('no crossing is reported beyond the last row', () => {
   const at = (statistics: number) => crossingOf(counts({ statistics }), 'analytic-gaussian', 'laplace')
   expect(at(6)).toMatchObject({ standardDeviation: null })
   expect(at(7)).toMatchObject({ standardDeviation: 7, expectedAbsoluteError: null })

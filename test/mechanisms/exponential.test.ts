@@ -213,7 +213,7 @@ describe('the choice', () => {
     }
   })
 
-  it('refuses what is no choice', () => {
+  it('refuses invalid input', () => {
     const source = systemEntropy()
     const choose = (distances: readonly number[], multiplicities: readonly number[], exponent = ONE) =>
       chooseExponentially(distances, multiplicities, exponent, source)

@@ -23,14 +23,14 @@ function sigmaOf({ noise, fractionBits }: Measurement): { units: bigint; gridUni
 }
 
 describe('calibration', () => {
-  it('is the analytic one, a trace above', () => {
+  it('has the analytic sigma, or slightly more', () => {
     const { gridUnits } = sigmaOf(calibrateGaussian(scalarSensitivity(1n), ONE, TEN_TO_MINUS_5, 'analytic'))
     // Computed (Balle and Wang 2018, arXiv 1805.06530): sigma for epsilon 1, delta 1e-5, sensitivity 1.
     expect(gridUnits / 3.730631634815942).toBeGreaterThan(1)
     expect(gridUnits / 3.730631634815942).toBeLessThan(1 + 1e-7)
   })
 
-  it('or the classic one', () => {
+  it('has the classic sigma on request', () => {
     const { gridUnits } = sigmaOf(calibrateGaussian(scalarSensitivity(2n), ONE, TEN_TO_MINUS_5, 'classic'))
     expect(gridUnits / (2 * Math.sqrt(2 * Math.log(1.25e5)))).toBeGreaterThan(1)
     expect(gridUnits / (2 * Math.sqrt(2 * Math.log(1.25e5)))).toBeLessThan(1 + 1e-7)
@@ -87,7 +87,7 @@ describe('calibration', () => {
     )
   })
 
-  it('refuses a delta of 0, and the classic formula above epsilon 1, in words for the caller', () => {
+  it('refuses a delta of 0, and the classic formula above epsilon 1, with an explanation', () => {
     const refused = (epsilon: bigint, delta: bigint, calibration: 'classic' | 'analytic') => {
       try {
         calibrateGaussian(scalarSensitivity(1n), epsilonNano(epsilon), deltaAtto(delta), calibration)

@@ -285,7 +285,7 @@ describe('accuracy', () => {
       }
   })
 
-  it('says how far off counts are: the noise of each', () => {
+  it('states the accuracy of counts: that of the noise of each', () => {
     const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.0001))
     const { count } = keySelectionAccuracy(measurement, 0.95)
     let [within, absolute] = [0, 0]
@@ -300,7 +300,7 @@ describe('accuracy', () => {
     expect(keySelectionAccuracy(presence, 0.95)).not.toHaveProperty('count')
   })
 
-  it('refuses a confidence that is none', () => {
+  it('refuses an invalid confidence', () => {
     const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
     for (const confidence of [0, 1, Number.NaN])
       expect(() => keySelectionAccuracy(measurement, confidence)).toThrow(RangeError)

@@ -294,7 +294,7 @@ describe('the selection', () => {
     expect(Math.abs((gaps[1] ?? 0) - 395)).toBeLessThan(1)
   })
 
-  it('states how far off its gaps are: all together hardly ever further, and sometimes nearly so', () => {
+  it('states the accuracy of its gaps: errors rarely exceed it, and sometimes nearly reach it', () => {
     const scores = [5n, 9n, 40n, 41n, 300n, 7n]
     const measurement = calibrateNoisyMax({ ...COUNTS, k: 2, gap: true, candidates: 6 }, ONE_EPSILON)
     const { halfWidth } = noisyMaxGapAccuracy(measurement, 0.95)

@@ -73,7 +73,7 @@ describe('the privacy maps', () => {
     ).toBe(666_666_667n)
   })
 
-  it('state the rho of pure epsilon; that of the exponential mechanism would be a lie', () => {
+  it('state the rho of pure epsilon; that of the exponential mechanism would be too small', () => {
     const one = { sensitivity: 1n, monotonic: true }
     // A tie, and its neighbour where one of the two is ahead by the sensitivity: monotonic scores, epsilon 1.
     const [p, q] = [permuteAndFlipMasses([0n, 0n], ONE), permuteAndFlipMasses([1n, 0n], ONE)]

@@ -572,7 +572,7 @@ describe('accuracy', () => {
     expect(quantileAccuracy(halves, 0.95).halfWidth).toBe(33 / 2)
   })
 
-  it('refuses a confidence that is none', () => {
+  it('refuses an invalid confidence', () => {
     for (const confidence of [0, 1, Number.NaN]) {
       expect(() => quantileAccuracy(measure(median, 0n, 9n), confidence)).toThrow(RangeError)
       expect(() => extremeRank(10n, 1n, ONE, confidence)).toThrow(RangeError)

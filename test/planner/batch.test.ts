@@ -57,7 +57,7 @@ describe('the price of a batch', () => {
     expect(batchOf(regions, 'change-one').price).toEqual({ epsilon: 0.5, delta: 0 })
   })
 
-  test('what overlaps adds up', () => {
+  test('prices of overlapping queries add up', () => {
     const wires = [count(0.1, between(0, 30)), count(0.3, between(30, 60))]
     expect(batchOf(wires)).toEqual({
       groups: [[0], [1]],
@@ -94,7 +94,7 @@ describe('the price of a batch', () => {
     expect(price('change-one')).toBeCloseTo(rhoOf(0.3) + rhoOf(0.2), 11)
   })
 
-  test('what has no price in rho is refused', () => {
+  test('queries without a price in rho are refused', () => {
     const keys = { kind: 'keySelection', column: 'Note', delta: 1e-6 }
     expect(() => batchOf([keys], 'add-remove', 'zcdp')).toThrow(Refusal)
   })
@@ -117,12 +117,12 @@ describe('the price of a batch', () => {
     expect(batchOf(kinds)).toMatchObject({ groups: kinds.map((_, place) => [place]), price: { epsilon: 9 } })
   })
 
-  test('one query costs what it does alone, and none nothing', () => {
+  test('one query costs its own price, and no query costs nothing', () => {
     expect(batchOf([count(0.5)])).toMatchObject({ groups: [[0]], price: { epsilon: 0.5, delta: 0 } })
     expect(batchOf([])).toMatchObject({ groups: [], price: { epsilon: 0, delta: 0 } })
   })
 
-  test('delta says nothing beyond 1', () => {
+  test('delta is at most 1', () => {
     const keys = { kind: 'keySelection', column: 'Note', delta: 0.6 }
     expect(batchOf([keys, keys]).price).toEqual({ epsilon: 2, delta: 1 })
     expect(
@@ -136,7 +136,7 @@ describe('the price of a batch', () => {
     })
   })
 
-  test('plans of different datasets are no batch', () => {
+  test('plans of different datasets are refused', () => {
     const [one, other] = [planOf(count(1)), planOf(count(1))]
     for (const dataset of [
       { ...other.dataset, id: 'others' },
@@ -264,7 +264,7 @@ function partitions(places: number): readonly (readonly (readonly number[])[])[]
   ])
 }
 
-test('a hundred queries are priced, and always alike', () => {
+test('a hundred queries have the same price every time', () => {
   const wires = fc.sample(query, { numRuns: 100, seed: 100 })
   const plans = wires.map((wire) => planOf(wire))
   const batch = planBatch(plans, 'basic')

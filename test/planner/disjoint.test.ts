@@ -101,7 +101,7 @@ describe('as analysts ask', () => {
     expect(areDisjoint(undefined, planned(age('>', 120)), DATASET)).toBe(true)
   })
 
-  test('what does not fit the dataset may be true of any row', () => {
+  test('a predicate that does not fit the dataset may hold for any row', () => {
     const foreign: Predicate[] = [
       { kind: 'is-null', column: 'Nobody' },
       { kind: 'category-in', column: 'Age', indexes: [] },

@@ -101,7 +101,7 @@ describe('sensitivity, in grid units', () => {
     })
   })
 
-  test('what several statistics of a group need is measured once', () => {
+  test('a statistic that several estimates of a group need is measured once', () => {
     const statistics = [
       { kind: 'count' },
       { kind: 'sum', column: 'Age' },
@@ -228,7 +228,7 @@ describe('choice of mechanism', () => {
     expect(noiseReport(estimatesOf(wire)).mechanism).toBe(mechanism)
   })
 
-  test('what is chosen errs least among what is allowed', () => {
+  test('the chosen mechanism has the smallest error of those allowed', () => {
     const wire = { kind: 'histogram', column: 'Region', epsilon: 0.01, delta: 0.1 }
     const error = (more: object) =>
       accuracyReport(estimatesOf({ ...wire, ...more }, 'change-one')).expectedAbsoluteError ?? 0

@@ -27,7 +27,7 @@ test.each([
   expect(priceOf(planOf(wire), 'zcdp')).toEqual({ accounting: 'zcdp', rhoPico: pico })
 })
 
-test('what is purely private never costs more rho than epsilon', () => {
+test('purely private queries never cost more rho than epsilon', () => {
   for (const epsilon of [7.9, 8, 20, 60, 1000])
     for (const wire of [
       { kind: 'count' },
@@ -58,7 +58,7 @@ test('Gaussian noise costs what it is worth in rho, however many statistics shar
   expect(priced({ kind: 'variance', column: 'Age' }) * 2 * 4.224678889326835 ** 2).toBeCloseTo(1, 6)
 })
 
-test('what has no price in rho is refused where rho is counted', () => {
+test('queries without a price in rho are refused where budgets are counted in rho', () => {
   const keys = planOf({ kind: 'keySelection', column: 'Note', delta: 1e-6 })
   expect(priceOf(keys, 'basic')).toEqual({ accounting: 'basic', ...keys.loss })
   let refusal: unknown

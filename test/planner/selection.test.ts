@@ -43,7 +43,7 @@ describe('the best of several', () => {
     })
   })
 
-  test('left out, the noise is the one that errs least, or the one that has a gap', () => {
+  test('the default noise has the smallest error, or gaps if they are asked for', () => {
     expect(noiseReport(planOf(regions))).toMatchObject({ mechanism: 'noisy-max', noise: 'exponential' })
     expect(noiseReport(planOf({ ...regions, gap: true }))).toMatchObject({ noise: 'laplace' })
     const errors = ['laplace', 'gumbel', 'exponential'].map(
@@ -162,7 +162,7 @@ describe('quantile', () => {
     })
   })
 
-  test('several hold together, as one that is far off may move another', () => {
+  test('the half-width holds for several quantiles together, because one large error can move another', () => {
     const planned = quantilesOf({ ...several, epsilon: 0.3 })
     const each = planned.measurements.map((one) => quantileAccuracy(one, 1 - 0.05 / 3).halfWidth)
     expect(accuracyReport(planned).halfWidth).toBe(Math.max(...each))
@@ -236,7 +236,7 @@ describe('undeclared keys', () => {
       })
   })
 
-  test('are cut off behind as many as a table may have cells', () => {
+  test('are cut off at the largest number of cells of a table', () => {
     const planned = keysOf(withCounts, { maxCells: 2 })
     const three = counted([
       ['c', 50n],
@@ -270,7 +270,7 @@ describe('undeclared keys', () => {
     expect(JSON.stringify(result).length).toBeLessThan(4_000_100)
   })
 
-  test('tell how many rows a key needs, and how far off counts are where there are counts', () => {
+  test('state how many rows a key needs, and the accuracy of counts if there are counts', () => {
     const planned = keysOf(withCounts)
     const stated = keySelectionAccuracy(planned.measurement, 0.95)
     expect(accuracyReport(planned)).toEqual({
