@@ -2,36 +2,35 @@ import type { Column, NumericColumn } from '../../catalog/dataset.ts'
 import { quoteIdentifier } from '../dialect.ts'
 
 /**
- * How a source's values become what is stored, in SQL made of total functions only: whatever a file holds, each value
- * becomes either a stored value or a invalidValue, and no statement fails over it.
+ * The statements that turn a source's values into stored values. They use total functions only: every value of a file
+ * is either stored or invalid, and no value makes a statement fail.
  *
- * | type | what fits | what is stored |
+ * | type | valid values | stored value |
  * |---|---|---|
- * | number | a decimal literal, or an infinity (it is clamped) | BIGINT: floor(x / step + 1/2) within the bounds |
- * | integer | the same, where the literal's value is whole: `42`, `42.0` and `4.2e1`, not `42.5` | the same |
+ * | number | a decimal literal, or an infinity (which is clamped) | BIGINT: floor(x / step + 1/2) within the bounds |
+ * | integer | a decimal literal with a whole value, such as `42`, `42.0` and `4.2e1`, or an infinity | the same |
  * | boolean | true, t, yes, y, 1, false, f, no, n, 0 in any case | BOOLEAN |
- * | category | a declared category, to the letter | INTEGER: its index in the declared list |
+ * | category | exactly a declared category | INTEGER: its index in the declared list |
  * | string | any text | VARCHAR |
  *
- * Every value goes through text, whatever the file's own type is: DuckDB writes integers and decimals in full and
- * floating point as the shortest decimal that reads back as the same value, the reading that Sotto gives to every
- * number. White space around numbers and booleans is dropped. DuckDB's own casts from text are no part of this: they
- * also take `0x10` and `1_000`, and round to the digits they keep.
+ * Every value is read as text, whatever its type in the file. DuckDB writes integers and decimals in full, and floating
+ * point numbers as the shortest decimal that reads back as the same number. White space around numbers and booleans is
+ * dropped. DuckDB's own casts from text are not used: they also accept `0x10` and `1_000`, and round.
  */
 export interface IngestStatements {
-  /** Makes the temporary table `staged`: the values to store, and for each column whether a value did not fit. */
+  /** Creates the temporary table `staged`: the values to store, and for each value whether it is invalid. */
   readonly stage: string
-  /** One row: how many rows there are, then for each column whether the source is refused over it. */
+  /** Selects one row: the number of rows, then for each column whether it has a value for which the source is refused. */
   readonly inspect: string
-  /** Makes the table to keep. */
+  /** Creates the table that queries read. */
   readonly store: string
 }
 
-/** Ticks are what literals are cut down to: fine enough to tell the two sides of every half step apart. */
+/** The fractional digits of a tick, to which literals are cut: enough to tell both sides of every half step apart. */
 const TICK_FRACTION_DIGITS = 10
 const TICKS_PER_NANO = 10n
 
-/** HUGEINT holds a little more; the rest is room for doubling and for one more step. */
+/** The largest number of ticks. HUGEINT holds a little more, which doubling and one more step need. */
 const LARGEST_TICKS = 10n ** 37n
 
 const INDEX_TYPES = {
@@ -42,7 +41,7 @@ const INDEX_TYPES = {
   string: 'VARCHAR',
 }
 
-/** Whether a column's range, in ticks, can be computed with exactly. */
+/** True if the arithmetic on a column's range in ticks is exact. */
 export function rangeIsComputable(column: NumericColumn): boolean {
   const ticksPerStep = column.stepNano * TICKS_PER_NANO
   const largest = [column.lowerIndex, column.upperIndex].map((index) => (index < 0n ? -index : index))
@@ -50,10 +49,10 @@ export function rangeIsComputable(column: NumericColumn): boolean {
 }
 
 /**
- * The statements that ingest `columns`.
+ * Prints the statements that ingest columns.
  *
- * @param source a relation to select from, such as `read_csv(...)`.
- * @param sourceColumns for each column, the name of the relation's column that holds it.
+ * @param source a relation to select from, such as `read_csv(...)`
+ * @param sourceColumns the relation's name for each column
  */
 export function printIngest(
   columns: readonly Column[],
@@ -116,7 +115,7 @@ function isNumeric(column: Column): column is NumericColumn {
   return column.type === 'integer' || column.type === 'number'
 }
 
-/** A literal taken apart, NULL where the text is none: +-(digits of whole and fraction) * 10^power. */
+/** Takes a literal apart: +-(digits of whole and fraction) * 10^power. NULL for a text that is no literal. */
 function printLiteral(i: number): readonly string[] {
   return [
     `CASE WHEN regexp_full_match(text${i}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?')
@@ -130,7 +129,7 @@ function printLiteral(i: number): readonly string[] {
 function printScaled(i: number): readonly string[] {
   return [
     `ltrim(literal${i}.whole || literal${i}.fraction, '0') AS digits${i}`,
-    // No field is as long as the exponent that stands in for one that no integer holds, so the outcome is the same.
+    // An exponent beyond 64 bits is replaced by one beyond the length of every field, which has the same effect.
     `CASE
       WHEN literal${i}.exponent = '' THEN 0
       ELSE least(greatest(coalesce(
@@ -145,7 +144,7 @@ function printTicks(column: NumericColumn, i: number): readonly string[] {
   const shift = `(power${i} + ${TICK_FRACTION_DIGITS})`
   const trailingZeros = `(length(digits${i}) - length(rtrim(digits${i}, '0')))`
   return [
-    // NULL where the magnitude is beyond HUGEINT, and so beyond the bounds.
+    // NULL for a magnitude beyond HUGEINT, and so beyond the bounds.
     `TRY_CAST(CASE
       WHEN digits${i} = '' THEN '0'
       WHEN ${shift} > 38 THEN NULL
@@ -160,7 +159,7 @@ function printTicks(column: NumericColumn, i: number): readonly string[] {
   ]
 }
 
-/** The value to store, NULL where the text does not fit. */
+/** Prints the value to store; NULL for an invalid one. */
 function printStored(column: Column, i: number): string {
   switch (column.type) {
     case 'integer':
@@ -169,13 +168,13 @@ function printStored(column: Column, i: number): string {
       const lower = column.lowerIndex * step
       const upper = column.upperIndex * step
       const bound = `CASE WHEN negative${i} THEN ${huge(lower)} ELSE ${huge(upper)} END`
-      // Cutting digits off is rounding towards zero; below zero the floor is one further down.
+      // Cutting digits off rounds towards zero; for negative numbers the floor is one less.
       const floor = `CASE WHEN NOT negative${i} THEN ticks${i} WHEN cut${i} THEN -ticks${i} - 1 ELSE -ticks${i} END`
       const clamped = `CASE
         WHEN infinite${i} OR ticks${i} IS NULL THEN ${bound}
         ELSE least(greatest(${floor}, ${huge(lower)}), ${huge(upper)})
       END`
-      // Counted from the lower bound nothing is negative, and dividing integers is taking the floor.
+      // Counted from the lower bound, no number is negative, so that integer division is the floor.
       const steps = `(2 * (${clamped} - ${huge(lower)}) + ${huge(step)}) // ${huge(2n * step)}`
       return `CASE WHEN fits${i} THEN CAST(${huge(column.lowerIndex)} + ${steps} AS BIGINT) END`
     }
@@ -195,7 +194,7 @@ function printKept(column: Column, i: number): string {
   switch (column.invalidValue.kind) {
     case 'null':
     case 'refuse':
-      // A invalidValue was stored as NULL; a refused one never gets here.
+      // An invalid value is NULL; a source with a refused one is not stored.
       return `stored${i}`
     case 'replace':
       return `CASE WHEN invalidValue${i} THEN CAST($replacement${i} AS ${INDEX_TYPES[column.type]}) ELSE stored${i} END`

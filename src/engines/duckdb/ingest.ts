@@ -10,40 +10,31 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { Column } from '../../catalog/dataset.ts'
+import type { Column, FileFormat } from '../../catalog/dataset.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
-import { type CsvShape, readCsvShape } from './csv-shape.ts'
+import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
 import { printIngest, rangeIsComputable } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
-/** A file to make a dataset's rows of. */
+/** A file to ingest. */
 export interface Ingestion {
-  /** Absolute; the caller has checked that this file may be read. */
+  /** An absolute path to a file that the caller has checked. */
   readonly sourcePath: string
-  readonly format: 'csv' | 'parquet'
+  readonly format: FileFormat
   readonly columns: readonly Column[]
-  /** Where the DuckDB file goes; it appears there whole, or not at all. */
+  /** The DuckDB file to write; it exists completely or not at all. */
   readonly targetPath: string
   readonly limits?: Partial<Pick<InstanceLimits, 'threads' | 'memoryLimit' | 'maxTemporaryDirectorySize'>>
-}
-
-interface Relation {
-  readonly sql: string
-  /** The file's names for its columns, in order, and this relation's names for them. */
-  readonly fileNames: readonly string[]
-  readonly relationNames: readonly string[]
-  /** How many rows there must be, where something else than DuckDB has counted them. */
-  readonly expectedRows?: number
 }
 
 const SOURCE_FIELD = 'source'
 
 /**
- * Makes the file that queries read: the declared columns of a CSV or Parquet file, every value checked into its declared
- * type by the rules of `ingest-sql.ts`.
+ * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type by
+ * the rules of `ingest-sql.ts`.
  *
- * @throws Refusal `source-unreadable` or `source-does-not-fit`; it names columns, but nothing that is in them.
+ * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.
  */
 export async function ingest(ingestion: Ingestion): Promise<{ rows: number }> {
   checkDeclarations(ingestion.columns)
@@ -55,7 +46,7 @@ export async function ingest(ingestion: Ingestion): Promise<{ rows: number }> {
     return { rows }
   } catch (error) {
     if (error instanceof Refusal) throw error
-    // What DuckDB and the file system say may quote the data.
+    // Messages of DuckDB and the file system may quote data.
     throw new Error('the source could not be stored')
   } finally {
     await removePartial(partialPath)
@@ -85,8 +76,10 @@ function checkDeclarations(columns: readonly Column[]): void {
 }
 
 async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<number> {
-  const shape = await inspectSource(ingestion)
-  // DuckDB takes a path for a pattern, so it never sees the custodian's: this name is made of ours alone.
+  await readableOrRefused(async () => {
+    if (!(await stat(ingestion.sourcePath)).isFile()) throw unreadable()
+  })
+  // DuckDB takes a path for a pattern, so it gets a link whose name is not the custodian's.
   const linkPath = `${partialPath}.source`
   await symlink(ingestion.sourcePath, linkPath)
   const instance = await openLockedInstance(
@@ -104,7 +97,7 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<nu
   try {
     const connection = await instance.connect()
     try {
-      return await ingestThrough(connection, linkPath, shape, ingestion.columns)
+      return await ingestThrough(connection, linkPath, ingestion)
     } finally {
       connection.disconnectSync()
     }
@@ -113,25 +106,12 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<nu
   }
 }
 
-async function inspectSource({ sourcePath, format }: Ingestion): Promise<CsvShape | undefined> {
-  const shape = await readableOrRefused(async () => {
-    if (!(await stat(sourcePath)).isFile()) throw unreadable()
-    return format === 'csv' ? readCsvShape(sourcePath) : undefined
-  })
-  if (format === 'csv' && shape === undefined) throw unreadable()
-  return shape
-}
-
 async function ingestThrough(
   connection: DuckDBConnection,
   sourcePath: string,
-  shape: CsvShape | undefined,
-  columns: readonly Column[],
+  { format, columns }: Ingestion,
 ): Promise<number> {
-  const relation =
-    shape === undefined
-      ? await readableOrRefused(() => parquetRelation(connection, sourcePath))
-      : csvRelation(shape)
+  const relation = await readableOrRefused(() => FILE_FORMATS[format].relation(connection, sourcePath))
   const statements = printIngest(columns, relation.sql, locateColumns(columns, relation), ROWS_TABLE)
 
   const values: Record<string, DuckDBValue> = { path: sourcePath }
@@ -146,7 +126,7 @@ async function ingestThrough(
   const [facts = []] = (await connection.runAndReadAll(statements.inspect)).getRows()
   const [count, ...refusals] = facts
   const rows = Number(count)
-  if (!Number.isSafeInteger(rows)) throw new Error('a count of rows is an integer')
+  if (!Number.isSafeInteger(rows)) throw new Error('the number of rows is not an integer')
   if (relation.expectedRows !== undefined && relation.expectedRows !== rows) throw unreadable()
   const refused = refusals.indexOf(true)
   if (refused !== -1) {
@@ -164,43 +144,7 @@ async function ingestThrough(
   return rows
 }
 
-function csvRelation(shape: CsvShape): Relation {
-  // Names of our own: the file's may differ by nothing but case, or not at all.
-  const relationNames = shape.header.map((_, index) => `field${index}`)
-  const options = [
-    `columns = {${relationNames.map((name) => `'${name}': 'VARCHAR'`).join(', ')}}`,
-    'auto_detect = false',
-    'header = true',
-    'skip = 0',
-    "delim = ','",
-    `quote = '"'`,
-    `escape = '"'`,
-    "comment = ''",
-    "nullstr = ''",
-    'allow_quoted_nulls = false',
-    'null_padding = false',
-    'ignore_errors = false',
-    'strict_mode = true',
-    "compression = 'none'",
-    // Reading in parallel guesses where records begin.
-    'parallel = false',
-  ]
-  return {
-    sql: `read_csv($path, ${options.join(', ')})`,
-    fileNames: shape.header,
-    relationNames,
-    expectedRows: shape.records,
-  }
-}
-
-async function parquetRelation(connection: DuckDBConnection, sourcePath: string): Promise<Relation> {
-  const sql = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
-  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${sql}`, { path: sourcePath })
-  const names = described.getRows().map(([name]) => String(name))
-  return { sql, fileNames: names, relationNames: names }
-}
-
-function locateColumns(columns: readonly Column[], relation: Relation): readonly string[] {
+function locateColumns(columns: readonly Column[], relation: FileRelation): readonly string[] {
   return columns.map(({ name }, index) => {
     const position = relation.fileNames.indexOf(name)
     if (relation.fileNames.lastIndexOf(name) !== position) {
@@ -239,7 +183,7 @@ function printReplacements(columns: readonly Column[]): {
   return { values, types }
 }
 
-/** Whatever goes wrong while the source is read is said in the same words. */
+/** Turns every failure to read the source into the same refusal. */
 async function readableOrRefused<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()

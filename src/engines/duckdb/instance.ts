@@ -1,27 +1,27 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 
-/** The one table of an ingested file. */
+/** The table of an ingested file. */
 export const ROWS_TABLE = 'rows'
 
-/** What an instance may use of the machine. */
+/** Limits for an instance. */
 export interface InstanceLimits {
   readonly threads: number
-  /** As DuckDB writes it: `512MB`. */
+  /** In DuckDB's notation, such as `512MB`. */
   readonly memoryLimit: string
-  /** Where DuckDB may spill what exceeds the memory limit. */
+  /** The folder to which DuckDB spills what exceeds the memory limit. */
   readonly temporaryDirectory: string
   readonly maxTemporaryDirectorySize: string
 }
 
-/** A text as a string literal of DuckDB. */
+/** A text as a string literal. */
 export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
 /**
- * A DuckDB instance over one database file which reaches no other file but `reachablePaths` (and its own write-ahead log
- * and temporary folder), can load nothing, and whose settings cannot be changed any more. DuckDB knows no difference
- * between reading and writing here: `reachablePaths` can be written too.
+ * Opens a locked DuckDB instance over one database file. It can reach no other files than `reachablePaths`, its write-ahead
+ * log and its temporary folder; it loads no extensions; its settings cannot be changed. DuckDB does not distinguish reading
+ * from writing here: `reachablePaths` can be written as well.
  */
 export async function openLockedInstance(
   databasePath: string,
@@ -29,7 +29,7 @@ export async function openLockedInstance(
   limits: InstanceLimits,
   reachablePaths: readonly string[] = [],
 ): Promise<DuckDBInstance> {
-  // The temporary directory comes first: it cannot be set any more once external access is off.
+  // The temporary directory cannot be set once external access is off.
   const instance = await DuckDBInstance.create(databasePath, {
     temp_directory: limits.temporaryDirectory,
     access_mode: access,
@@ -43,7 +43,7 @@ export async function openLockedInstance(
   try {
     const connection = await instance.connect()
     try {
-      // A list cannot be given when the instance is created, and only the last statement makes this final.
+      // A list cannot be given when the instance is created. The last statement makes the settings final.
       await connection.run(`SET allowed_paths = [${reachablePaths.map(quoteLiteral).join(', ')}]::VARCHAR[]`)
       await connection.run('SET enable_external_access = false')
       await connection.run('SET lock_configuration = true')

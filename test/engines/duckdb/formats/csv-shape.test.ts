@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readCsvShape } from '../../../src/engines/duckdb/csv-shape.ts'
-import { temporaryFolder } from '../fixture.ts'
+import { readCsvShape } from '../../../../src/engines/duckdb/formats/csv-shape.ts'
+import { temporaryFolder } from '../../fixture.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeAll(async () => {

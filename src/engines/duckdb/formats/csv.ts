@@ -1,0 +1,41 @@
+import { readCsvShape } from './csv-shape.ts'
+import type { FileFormatReader } from './format.ts'
+
+/** CSV as RFC 4180 defines it. Every column is read as text; an empty field without quotes is NULL. */
+export const csvFormat: FileFormatReader = {
+  relation: async (_connection, file) => {
+    const shape = await readCsvShape(file)
+    if (shape === undefined) throw new Error('the file is not CSV')
+    // The relation has names of its own, because the file's may be the same, or differ in case only.
+    const relationNames = shape.header.map((_, index) => `field${index}`)
+    const options = [
+      `columns = {${relationNames.map((name) => `'${name}': 'VARCHAR'`).join(', ')}}`,
+      ...OPTIONS,
+    ]
+    return {
+      sql: `read_csv($path, ${options.join(', ')})`,
+      fileNames: shape.header,
+      relationNames,
+      expectedRows: shape.records,
+    }
+  },
+}
+
+/** DuckDB's options for exactly the CSV that `readCsvShape` accepts. */
+const OPTIONS = [
+  'auto_detect = false',
+  'header = true',
+  'skip = 0',
+  "delim = ','",
+  `quote = '"'`,
+  `escape = '"'`,
+  "comment = ''",
+  "nullstr = ''",
+  'allow_quoted_nulls = false',
+  'null_padding = false',
+  'ignore_errors = false',
+  'strict_mode = true',
+  "compression = 'none'",
+  // A parallel reader guesses where records begin.
+  'parallel = false',
+]

@@ -1,0 +1,31 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
+import type { FileFormat } from '../../../catalog/dataset.ts'
+import { csvFormat } from './csv.ts'
+import { parquetFormat } from './parquet.ts'
+
+/** A file as a relation to select from. */
+export interface FileRelation {
+  /** The relation; `$path` stands for the file. */
+  readonly sql: string
+  /** The file's names for its columns, in order, and the relation's names for them. */
+  readonly fileNames: readonly string[]
+  readonly relationNames: readonly string[]
+  /** The number of rows that the relation must have, if it was counted independently of DuckDB. */
+  readonly expectedRows?: number
+}
+
+/** How files of one format are read. Each format is one file, and one entry in {@link FILE_FORMATS}. */
+export interface FileFormatReader {
+  /**
+   * Examines a file.
+   * @param file a path that DuckDB may read
+   * @throws Error for a file that is not in this format.
+   */
+  relation(connection: DuckDBConnection, file: string): Promise<FileRelation>
+}
+
+/** Every format that can be ingested. */
+export const FILE_FORMATS: Readonly<Record<FileFormat, FileFormatReader>> = {
+  csv: csvFormat,
+  parquet: parquetFormat,
+}
