@@ -156,7 +156,7 @@ async function ask(
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(outcome)
   if (question > MOST_QUESTIONS) {
-    const detail = `A session answers ${MOST_QUESTIONS} questions at most. What was asked before is replayed; for more, open another.`
+    const detail = `A session answers ${MOST_QUESTIONS} questions at most. Earlier questions are replayed. Open another session to ask more.`
     throw new Refusal('session-used-up', detail)
   }
   const { threshold, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
@@ -217,7 +217,7 @@ function requireWaiting({ givenUp }: Caller): void {
 async function requireSession(ledger: Ledger, principal: string, id: string): Promise<StoredSession> {
   const session = await ledger.session(id)
   if (session === undefined || session.principal !== principal)
-    throw new Refusal('unknown-session', 'There is no session of yours with this id.')
+    throw new Refusal('unknown-session', 'You have no session with this id.')
   return session
 }
 
@@ -232,7 +232,7 @@ function requireOpen(
     case 'used-up':
       throw new Refusal(
         'session-used-up',
-        'All positives of the session were found. What was asked before is replayed; for more, open another session.',
+        'The session has given all of its positives. Earlier questions are replayed. Open another session to ask more.',
       )
     case 'no-session':
       throw new Error('a session of the ledger is gone')
@@ -245,8 +245,8 @@ function requireSameDataset({ registered }: SessionDependencies, session: Stored
   if (dataset?.version === session.datasetVersion) return dataset
   throw new Refusal(
     'session-dataset-changed',
-    `The dataset ${session.dataset} was withdrawn, or registered anew, since the session was opened. What was asked ` +
-      'before is replayed; for more, open another session.',
+    `The dataset ${session.dataset} was withdrawn or registered again after the session was opened. Earlier ` +
+      'questions are replayed. Open another session to ask more.',
   )
 }
 

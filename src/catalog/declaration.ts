@@ -85,7 +85,7 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
   if (declaration.privacyUnit.kind === 'person') {
     throw new Refusal(
       'unsupported-privacy-unit',
-      'A privacy unit of several rows per person needs contributions to be bounded, which this version does not do. ' +
+      'Several rows per person need contribution bounding, which this version does not support. ' +
         'Register a file with one row per person and the privacy unit {"kind": "row"}.',
       [{ field: 'privacyUnit.kind', rule: 'must be "row"' }],
     )
@@ -129,7 +129,7 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
     }
     case 'category': {
       if (new Set(declared.categories).size !== declared.categories.length) {
-        report('categories', 'must not name a category twice')
+        report('categories', 'must not contain a category twice')
       }
       const parse = (value: unknown): Parsed<number> => {
         const index = declared.categories.indexOf(String(value))
@@ -157,7 +157,7 @@ function invalidValueRule(
   const rule = declared.onInvalidValue ?? (declared.nullable ? 'null' : 'refuse')
   if (rule === 'refuse') return { kind: 'refuse' }
   if (rule === 'null') {
-    if (!declared.nullable) report('onInvalidValue', 'can be "null" only where the column is nullable')
+    if (!declared.nullable) report('onInvalidValue', 'must not be "null" for a column that is not nullable')
     return { kind: 'null' }
   }
   const parsed = parse(rule.replaceWith)

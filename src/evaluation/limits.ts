@@ -67,7 +67,7 @@ export function requireEvaluationLimits(
     throw refuseField('invalid-request', 'runs', `must be at most ${mostRuns} for ${evaluated}`)
 
   if (characters > MAX_CHARACTERS) {
-    const rule = 'has too many cells, or too long names, for the errors of each to be reported'
+    const rule = 'has too many cells or names that are too long for a report of all errors'
     throw refuseField('query-does-not-fit', field, rule)
   }
   const mostShown = Math.floor((MAX_CHARACTERS - characters) / shownCharacters)

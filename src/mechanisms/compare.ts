@@ -128,7 +128,8 @@ export function measurementOf(mechanism: ComparedMechanism, workload: Workload):
 
 /** Reason why a mechanism does not apply, if any, from its own calibration. It does not depend on the sensitivity. */
 function reasonAgainst(mechanism: ComparedMechanism, workload: Workload): string | undefined {
-  if (mechanism === 'geometric' && !workload.wholeNumbers) return 'geometric noise is for whole numbers'
+  if (mechanism === 'geometric' && !workload.wholeNumbers)
+    return 'geometric noise applies only to whole numbers'
   try {
     calibrations[mechanism](sensitivityOf(1, workload), workload.loss)
   } catch (error) {

@@ -94,7 +94,11 @@ export function calibrateGaussianJointly(
   for (const sensitivity of sensitivities) requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
   if (delta === 0n)
-    throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 for the gaussian mechanism')
+    throw refuseField(
+      'mechanism-not-applicable',
+      'delta',
+      'must be greater than 0 for the gaussian mechanism',
+    )
   if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
   requireCalibrationHolds(calibration, epsilonNano)
   const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)

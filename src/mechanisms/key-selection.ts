@@ -479,7 +479,7 @@ function requireKeySensitivity({ l0, l1, l2Squared, lInfinity }: Stability): voi
 function requireLoss(epsilonNano: EpsilonNano, delta: DeltaAtto): void {
   requireEpsilon(epsilonNano)
   if (delta === 0n)
-    throw refuseField('mechanism-not-applicable', 'delta', 'must be above 0 where keys are not declared')
+    throw refuseField('mechanism-not-applicable', 'delta', 'must be greater than 0 for a selection of keys')
   if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
 }
 

@@ -118,7 +118,7 @@ function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSett
     throw refuseField(
       'mechanism-not-applicable',
       'gap',
-      `needs noise "laplace": with noise "${noise}" candidates are chosen without drawing noise, so there is no gap`,
+      `needs noise "laplace": with noise "${noise}" no noisy counts are drawn, so there is no gap`,
     )
   const largest = gap ? candidates - 1 : candidates
   if (k <= largest) return

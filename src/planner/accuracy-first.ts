@@ -26,10 +26,10 @@ export interface Target {
 export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
   if (accuracy === undefined) {
     if (epsilon !== undefined) return undefined
-    throw refuseField('invalid-request', 'epsilon', 'must be given, or accuracy in its place')
+    throw refuseField('invalid-request', 'epsilon', 'is required unless accuracy is given')
   }
   if (epsilon !== undefined)
-    throw refuseField('invalid-request', 'accuracy', 'stands in place of epsilon: give one of the two')
+    throw refuseField('invalid-request', 'accuracy', 'must not be given together with epsilon')
   if (!(accuracy.halfWidth > 0))
     throw refuseField('invalid-request', 'accuracy.halfWidth', 'must be greater than 0')
   if (!(accuracy.confidence >= LEAST_CONFIDENCE && accuracy.confidence <= LARGEST_CONFIDENCE)) {
@@ -76,7 +76,7 @@ export function leastLoss<P extends Plan>(
 
 /** A target that no epsilon in the range meets. */
 export function refuseTarget({ largest }: EpsilonRange): Refusal {
-  const rule = `is not reached with an epsilon of ${epsilonNumber(largest)}, the largest that is answered`
+  const rule = `cannot be reached with an epsilon of ${epsilonNumber(largest)}, the largest that is supported`
   return refuseField('query-does-not-fit', 'accuracy.halfWidth', rule)
 }
 
@@ -90,13 +90,15 @@ function meets(plan: Plan, { halfWidth, supposedRows }: Target): boolean {
 function refuseUnknownAccuracy(plan: Plan): Refusal {
   const refuse = (rule: string) => refuseField('query-does-not-fit', 'accuracy', rule)
   if (plan.kind === 'key-selection')
-    return refuse('is that of the counts, and none are asked for: set counts, or give epsilon instead')
+    return refuse(
+      'applies to counts, which the query does not request: set counts to true, or give epsilon instead',
+    )
   if (plan.kind === 'additive' && plan.estimates.length > 1) {
     const rule =
       'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
       'ask for one statistic, or give epsilon in place of accuracy'
     return refuseField('query-does-not-fit', 'statistics', rule)
   }
-  const rule = 'must be given: how accurate the answer is depends on the number of rows, which is private'
+  const rule = 'is required, because the accuracy depends on the number of rows, which is private'
   return refuseField('query-does-not-fit', 'accuracy.supposedRows', rule)
 }

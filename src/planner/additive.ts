@@ -215,7 +215,7 @@ function requireSquares(column: NumericColumn, field: string): void {
   throw refuseField(
     'query-does-not-fit',
     field,
-    `needs bounds within ${LARGEST_SQUARED_INDEX} steps of 0, and those of ${column.name} are further out`,
+    `needs bounds within ${LARGEST_SQUARED_INDEX} steps of 0; the bounds of ${column.name} are larger`,
   )
 }
 
@@ -261,10 +261,11 @@ function planTable(
   const repeated = groupings.findIndex(
     ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
   )
-  if (repeated !== -1) throw refuseField('query-does-not-fit', fieldOf(repeated), 'is named twice')
+  if (repeated !== -1)
+    throw refuseField('query-does-not-fit', fieldOf(repeated), 'must not repeat an earlier column')
   const cells = groupings.reduce((product, grouping) => product * grouping.labels.length, 1)
   if (cells > maxCells) {
-    throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are answered`)
+    throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are supported`)
   }
   const longestValues = statistics.reduce(
     (sum, name) => sum + JSON.stringify(name).length + LONGEST_ESTIMATE,
@@ -272,7 +273,11 @@ function planTable(
   )
   const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), longestValues)
   if (cells * longestCell > maxCharacters) {
-    throw refuseField('query-does-not-fit', field, 'span too many cells of too long names for one answer')
+    throw refuseField(
+      'query-does-not-fit',
+      field,
+      'span too many cells with names that are too long for one answer',
+    )
   }
   return groupings
 }

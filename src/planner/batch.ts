@@ -80,7 +80,7 @@ export function planQueries(queries: readonly Query[], dataset: Dataset, limits:
   )
   const values = plans.reduce((sum, each) => sum + mostValues(each), 0)
   if (values > limits.maxCells) {
-    const rule = `must have at most ${limits.maxCells} values in their answers together; these have ${values}`
+    const rule = `must have at most ${limits.maxCells} values in all answers together; these have ${values}`
     throw refuseField('query-does-not-fit', 'queries', rule)
   }
   return planBatch(plans, dataset.accounting)

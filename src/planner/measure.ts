@@ -38,7 +38,7 @@ export function applicableMechanisms(
   if (mechanism === 'geometric' && !wholeNumbers) {
     throw new Refusal(
       'mechanism-not-applicable',
-      'mechanism: geometric noise is for whole numbers, and this column is real-valued; use "laplace".',
+      'mechanism: geometric noise applies only to whole numbers, and this column is real-valued; use "laplace".',
       [{ field: 'mechanism', rule: 'must not be "geometric" for a real-valued column' }],
     )
   }
@@ -110,7 +110,7 @@ function logarithmicError({ measurements }: Measured): number {
  */
 export function splitEpsilon(whole: EpsilonNano, parts: number): readonly EpsilonNano[] {
   if (whole < parts) {
-    const rule = `is divided into ${parts} parts of at least 0.000000001 each`
+    const rule = `must be large enough to be divided into ${parts} parts of at least 0.000000001`
     throw refuseField('invalid-request', 'epsilon', rule)
   }
   const remainder = whole % BigInt(parts)

@@ -143,7 +143,7 @@ function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape):
       throw refuseField(
         'query-does-not-fit',
         'postprocess.nonNegative',
-        `needs a truth that is never negative, and ${estimate.column.name} may be below 0`,
+        `needs a value that is never negative, and ${estimate.column.name} may be below 0`,
       )
     }
   }

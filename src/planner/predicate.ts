@@ -183,7 +183,7 @@ function wrongType(column: Column, field: string) {
   return refuseField(
     'query-does-not-fit',
     field,
-    `must be ${expected}, for ${column.name} is of type ${column.type}`,
+    `must be ${expected}, because ${column.name} is of type ${column.type}`,
   )
 }
 
@@ -200,7 +200,7 @@ function exactIndex(column: NumericColumn, value: number, field: string): bigint
   throw refuseField(
     'query-does-not-fit',
     field,
-    `is not on the grid of ${column.name}, so no row can have it`,
+    `is not on the grid of ${column.name}, so no row has this value`,
   )
 }
 

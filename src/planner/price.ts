@@ -17,7 +17,7 @@ export function priceOf(
       return { accounting, epsilonNano: loss.epsilonNano, deltaAtto: loss.deltaAtto }
     case 'zcdp': {
       if (rho !== undefined) return { accounting, rhoPico: rho }
-      const rule = 'must be one with a price in rho, which this dataset counts its budget in (zcdp)'
+      const rule = 'must be supported under zcdp accounting, which this dataset uses'
       throw refuseField('unsupported-under-zcdp', 'kind', rule)
     }
   }

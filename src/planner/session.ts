@@ -45,7 +45,11 @@ export function planSession(
   const whole = epsilonFromWire(epsilon, 'epsilon')
   if (whole < LEAST_SPARSE_VECTOR_EPSILON_NANO) {
     const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
-    throw refuseField('invalid-request', 'epsilon', `must be at least ${least}: two noises share it`)
+    throw refuseField(
+      'invalid-request',
+      'epsilon',
+      `must be at least ${least}, because it is divided between two noises`,
+    )
   }
   const shape = { positives, ...stabilityOfCounts(dataset) }
   const loss = { ...NO_LOSS, epsilonNano: whole }

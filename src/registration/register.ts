@@ -114,7 +114,7 @@ async function register(
   }
   const { accounting } = declaration
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
-    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 to buy any rho (zcdp)')
+    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
   const { id, source } = declaration
   const existing = catalog.get(id)
@@ -143,7 +143,7 @@ async function register(
     if (declaration.neighbours === 'change-one' && rows === 0) {
       throw new Refusal(
         'source-does-not-fit',
-        'Under change-one neighbours a dataset needs at least one row.',
+        'With change-one neighbours a dataset needs at least one row.',
         [{ field: 'source', rule: 'must have at least one row' }],
       )
     }
@@ -204,12 +204,12 @@ function requireSameBudget(
     return
   throw new Refusal(
     'budget-account-exists',
-    `${id} has a budget from an earlier registration, which stays as it is. Register with that cap and that ` +
-      'accounting, then raise the cap by a grant.',
+    `${id} has a budget from an earlier registration. Register with the same cap and accounting, then raise the cap ` +
+      'with a grant.',
     [
       sameAccounting
-        ? { field: 'budget', rule: 'must be the cap the id already has' }
-        : { field: 'accounting', rule: `must be ${cap.accounting}, which the id's budget is counted in` },
+        ? { field: 'budget', rule: 'must be the cap of the existing budget' }
+        : { field: 'accounting', rule: `must be ${cap.accounting}, the accounting of the existing budget` },
     ],
     { cap: lossNumbers(granted), spent: amountNumbers(spent) },
   )
@@ -227,9 +227,9 @@ function requireSameNeighbours(
   if (before === undefined || before === neighbours) return
   throw new Refusal(
     'budget-account-exists',
-    `What is spent of the budget of ${id} counts for ${before} neighbours, and is not known for others. Register with these, ` +
-      'or under another id.',
-    [{ field: 'neighbours', rule: `must be ${before}, for which the id's budget was opened` }],
+    `The existing budget of ${id} was spent under ${before} neighbours. Register with these neighbours, or under another ` +
+      'id.',
+    [{ field: 'neighbours', rule: `must be ${before}, the neighbours of the existing budget` }],
   )
 }
 
@@ -246,8 +246,8 @@ function requireSame(
   if (same) return existing
   throw new Refusal(
     'dataset-exists',
-    `${request.id} is registered with another file, declaration or budget.`,
-    [{ field: 'id', rule: 'must be new, or the registration must be the same as before' }],
+    `${request.id} is already registered with another file, declaration or budget.`,
+    [{ field: 'id', rule: 'must be a new id, unless the registration is identical' }],
   )
 }
 
@@ -257,7 +257,7 @@ async function withdraw(
   requireAlone: () => Promise<void>,
 ): Promise<void> {
   const entry = catalog.get(id)
-  if (entry === undefined) throw new Refusal('unknown-dataset', `There is no dataset ${id}.`)
+  if (entry === undefined) throw new Refusal('unknown-dataset', `No dataset ${id} is registered.`)
   await requireAlone()
   await catalog.remove(id)
   await engine.closeDataset(entry.dataset)

@@ -166,9 +166,9 @@ function checkPrior(prior: readonly number[], worlds: number): void {
   if (prior.length !== worlds)
     throw refuseField('invalid-request', 'prior', `must have one number for each of the ${worlds} worlds`)
   const wrong = prior.findIndex((belief) => !(belief >= 0 && belief <= 1))
-  if (wrong >= 0) throw refuseField('invalid-request', `prior.${wrong}`, 'must be from 0 to 1')
+  if (wrong >= 0) throw refuseField('invalid-request', `prior.${wrong}`, 'must be between 0 and 1')
   if (Math.abs(sumOf(prior) - 1) > PRIOR_TOLERANCE)
-    throw refuseField('invalid-request', 'prior', 'must add up to 1')
+    throw refuseField('invalid-request', 'prior', 'must sum to 1')
 }
 
 /** Largest accepted distance between the sum of a prior and 1. */

@@ -162,7 +162,7 @@ function requireFewSums(
     })
 }
 
-const COARSER = 'these values have too many sums to count them; rounded to a coarser grid they have fewer'
+const COARSER = 'these values have too many different sums; round the values to a coarser grid'
 
 /**
  * If the query falls on a rank, a world's answer is the value at the position of that rank. If it falls between two

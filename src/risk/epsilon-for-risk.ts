@@ -30,10 +30,11 @@ export function epsilonForRisk(
   readonly upperBound: EpsilonForRisk
   readonly tightBound: EpsilonForRisk & { readonly tolerance: number }
 } {
-  if (!(risk > 0 && risk < 1)) throw refuseField('invalid-request', 'risk', 'must be above 0 and below 1')
+  if (!(risk > 0 && risk < 1))
+    throw refuseField('invalid-request', 'risk', 'must be between 0 and 1, exclusive')
   const { largestPrior } = analysis
   if (risk <= largestPrior) {
-    const rule = `must be above ${largestPrior}, the largest prior: no epsilon brings the risk so low`
+    const rule = `must be greater than ${largestPrior}, the largest prior, because no epsilon reduces the risk to it`
     throw new Refusal('risk-below-prior', `risk: ${rule}`, [{ field: 'risk', rule }], { risk, largestPrior })
   }
   return {

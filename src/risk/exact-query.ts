@@ -52,7 +52,7 @@ function exactDecimal(value: number, field: string): bigint {
     throw refuseField(
       'invalid-request',
       field,
-      `must be a number of at most ${MOST_DIGITS} digits before and after the decimal point`,
+      `must have at most ${MOST_DIGITS} digits before and after the decimal point`,
     )
   return decimal
 }
@@ -72,7 +72,7 @@ function shareOf(query: RiskQuery): Rational {
       return rational(1n, 1n)
     case 'percentile': {
       if (!(query.p >= 0 && query.p <= 100))
-        throw refuseField('invalid-request', 'query.p', 'must be from 0 to 100')
+        throw refuseField('invalid-request', 'query.p', 'must be between 0 and 100')
       return rational(exactDecimal(query.p, 'query.p'), 100n * 10n ** BigInt(MOST_DIGITS))
     }
     default:

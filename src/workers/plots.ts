@@ -139,7 +139,7 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
     throw refuseField(
       'query-does-not-fit',
       'query.kind',
-      'must be one with one number for each cell of a table',
+      'must be a query with one number for each cell of a table',
     )
   if (values.length > MOST_CELLS) {
     const rule = `must have at most ${MOST_CELLS} cells to be drawn; this has ${values.length}`

@@ -154,22 +154,24 @@ function isOutOfMemory(error: unknown): boolean {
 }
 
 function busy(reason: string): Refusal {
-  return new Refusal('unavailable', `${reason} Ask again later.`, [], { retryAfterSeconds: 1 })
+  return new Refusal('unavailable', `${reason} Retry later.`, [], { retryAfterSeconds: 1 })
 }
 
 function waitedTooLong(waitMs: number): Refusal {
-  return busy(`The computation had not begun after ${waitMs / 1_000} s, because others were running.`)
+  return busy(
+    `The computation did not start within ${waitMs / 1_000} s, because other computations are running.`,
+  )
 }
 
 function tookTooLong(timeoutMs: number): Refusal {
-  const detail = `The computation took longer than ${timeoutMs / 1_000} s and was stopped. Ask for less.`
+  const detail = `The computation took longer than ${timeoutMs / 1_000} s and was stopped. Reduce it.`
   return new Refusal('unavailable', detail)
 }
 
 function neededTooMuchMemory(): Refusal {
-  return new Refusal('unavailable', 'The computation needed too much memory and was stopped. Ask for less.')
+  return new Refusal('unavailable', 'The computation needed too much memory and was stopped. Reduce it.')
 }
 
 function stopping(): Refusal {
-  return new Refusal('unavailable', 'The service is stopping. Ask again later.')
+  return new Refusal('unavailable', 'The service is stopping. Retry later.')
 }

@@ -101,7 +101,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
   })
 
   test.each([
-    ['{"kind":"count"}', 'epsilon', 'must be given, or accuracy in its place'],
+    ['{"kind":"count"}', 'epsilon', 'is required unless accuracy is given'],
     [
       '{"kind":"count","epsilon":1e400}',
       'epsilon',

@@ -43,7 +43,7 @@ describe('POST /v1/mechanisms/compare', () => {
   it('says which mechanisms do not apply, and why', async () => {
     const { body } = await compare({ epsilon: 2, wholeNumbers: false, statistics: 1 }).expect(200)
     expect(body.notApplicable).toEqual([
-      { mechanism: 'geometric', reason: 'geometric noise is for whole numbers' },
+      { mechanism: 'geometric', reason: 'geometric noise applies only to whole numbers' },
       { mechanism: 'analytic-gaussian', reason: expect.stringContaining('delta') },
       { mechanism: 'classic-gaussian', reason: expect.stringContaining('delta') },
     ])

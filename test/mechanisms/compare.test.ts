@@ -140,7 +140,9 @@ it('on a grid of 1e-9 the figures stay in the unit of the statistics', () => {
   expect(rows[1]?.noise.laplace?.halfWidth).toBeCloseTo(5 * Math.log(20), 9)
   expect(rows[1]?.noise['analytic-gaussian']?.scale).toBeCloseTo(2.5 * 3.730631634815942 * Math.SQRT2, 5)
   expect(rows[1]?.noise.geometric).toBeUndefined()
-  expect(notApplicable).toEqual([{ mechanism: 'geometric', reason: 'geometric noise is for whole numbers' }])
+  expect(notApplicable).toEqual([
+    { mechanism: 'geometric', reason: 'geometric noise applies only to whole numbers' },
+  ])
 })
 
 describe('mechanisms that do not apply are left out with a reason', () => {
@@ -149,7 +151,7 @@ describe('mechanisms that do not apply are left out with a reason', () => {
     expect(Object.keys(rows[0]?.noise ?? {})).toEqual(['geometric', 'laplace'])
     expect(crossings).toEqual([])
     expect(notApplicable.map(({ mechanism }) => mechanism)).toEqual(['analytic-gaussian', 'classic-gaussian'])
-    for (const { reason } of notApplicable) expect(reason).toContain('delta: must be above 0')
+    for (const { reason } of notApplicable) expect(reason).toContain('delta: must be greater than 0')
   })
 
   it('no classic calibration above epsilon 1', () => {

@@ -360,7 +360,7 @@ describe('epsilon for a risk', () => {
     for (const asked of [0.25, 0.1, 1e-300]) {
       const refusal = refusalOf(() => epsilonForRisk(found, asked))
       expect(refusal.code).toBe('risk-below-prior')
-      expect(refusal.errors).toEqual([{ field: 'risk', rule: expect.stringContaining('above 0.25') }])
+      expect(refusal.errors).toEqual([{ field: 'risk', rule: expect.stringContaining('greater than 0.25') }])
       expect(refusal.facts).toEqual({ risk: asked, largestPrior: 0.25 })
     }
     expect(epsilonForRisk(found, 0.25 * (1 + 2 ** -50)).tightBound.reached).toBe(true)

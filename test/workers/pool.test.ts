@@ -125,7 +125,7 @@ describe('a pool of computations', () => {
       const first = impatient.run('risk', slow, patient()).catch(() => undefined)
       const second = await refusalOf(impatient.run('risk', quick, patient()))
       expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
-      expect(second.message).toContain('had not begun')
+      expect(second.message).toContain('did not start within')
       await first
     } finally {
       await impatient.close()

@@ -59,18 +59,22 @@ function checkDeclarations(columns: readonly Column[]): void {
     const field = `columns.${index}`
     const name = column.name.toLowerCase()
     if (names.has(name)) {
-      throw refuseField('invalid-request', `${field}.name`, 'must differ from the others by more than case')
+      throw refuseField(
+        'invalid-request',
+        `${field}.name`,
+        'must differ from other names by more than letter case',
+      )
     }
     names.add(name)
     if (column.invalidValue.kind === 'null' && !column.nullable) {
       throw refuseField(
         'invalid-request',
         `${field}.invalidValue`,
-        'cannot be null where the column is not nullable',
+        'must not be null for a column that is not nullable',
       )
     }
     if ((column.type === 'integer' || column.type === 'number') && !rangeIsComputable(column)) {
-      throw refuseField('invalid-request', field, 'has bounds beyond what can be computed with exactly')
+      throw refuseField('invalid-request', field, 'has bounds that are too large for exact computation')
     }
   }
 }
@@ -133,7 +137,7 @@ async function ingestThrough(
     throw refuseField(
       'source-does-not-fit',
       `columns.${refused}.name`,
-      'the source holds values that do not fit what is declared of this column',
+      'the source has values that do not fit the declaration of this column',
     )
   }
 
@@ -148,7 +152,7 @@ function locateColumns(columns: readonly Column[], relation: FileRelation): read
   return columns.map(({ name }, index) => {
     const position = relation.fileNames.indexOf(name)
     if (relation.fileNames.lastIndexOf(name) !== position) {
-      throw refuseField('source-does-not-fit', `columns.${index}.name`, 'names two columns of the source')
+      throw refuseField('source-does-not-fit', `columns.${index}.name`, 'matches two columns of the source')
     }
     const found = relation.relationNames[position]
     if (found === undefined) {

@@ -45,7 +45,7 @@ export function planKeySelection(
 ): (loss: PrivacyLoss) => KeySelectionPlan {
   const column = requireColumn(dataset, query.column, 'column')
   if (column.type !== 'string') {
-    const rule = `is for free text; ${column.name} is of type ${column.type}: use a histogram or noisyMax`
+    const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }

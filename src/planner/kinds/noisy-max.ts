@@ -45,7 +45,7 @@ export function planNoisyMax(
 ): (loss: PrivacyLoss) => NoisyMaxPlan {
   const { aggregate, candidates } = candidatesOf(query, dataset)
   if (candidates.length > maxCells) {
-    const rule = `has ${candidates.length} candidates; at most ${maxCells} are compared`
+    const rule = `has ${candidates.length} candidates; at most ${maxCells} are supported`
     throw refuseField('query-does-not-fit', 'candidates', rule)
   }
   const setting = {
@@ -85,7 +85,11 @@ function candidatesOf(
   const names = candidates.predicates.map(({ name }) => name)
   const repeated = names.findIndex((name, position) => names.indexOf(name) !== position)
   if (repeated !== -1)
-    throw refuseField('query-does-not-fit', `candidates.predicates.${repeated}.name`, 'is given twice')
+    throw refuseField(
+      'query-does-not-fit',
+      `candidates.predicates.${repeated}.name`,
+      'must not repeat an earlier name',
+    )
   const statistics = candidates.predicates.map((candidate, position) => ({
     kind: 'count' as const,
     where: planPredicate(candidate.where, dataset, `candidates.predicates.${position}.where`),

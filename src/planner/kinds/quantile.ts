@@ -49,7 +49,7 @@ export function planQuantiles(
   const { lowerIndex, upperIndex } = column
   const points = upperIndex - lowerIndex + 1n
   if (points > MAX_QUANTILE_POINTS) {
-    const rule = `has ${points} grid points between its bounds; a quantile is chosen among at most ${MAX_QUANTILE_POINTS}`
+    const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }
@@ -95,7 +95,7 @@ function scoresOf(
         const hundredths = decimalFromNumber(percentage, 2)
         const field = Array.isArray(query.p) ? `p.${position}` : 'p'
         if (!(percentage > 0 && percentage < 100)) {
-          const rule = 'must lie strictly between 0 and 100; for the ends ask for the minimum or the maximum'
+          const rule = 'must be between 0 and 100, exclusive; use minimum or maximum for the ends'
           throw refuseField('invalid-request', field, rule)
         }
         if (hundredths === undefined)

@@ -434,7 +434,7 @@ describe('invalid values', () => {
       expect(refusal.errors).toEqual([
         {
           field: 'columns.0.name',
-          rule: 'the source holds values that do not fit what is declared of this column',
+          rule: 'the source has values that do not fit the declaration of this column',
         },
       ])
       expect(refusal.facts).toEqual({})
