@@ -8,14 +8,15 @@ import { dashes, type Palette } from './theme.ts'
 
 const FRAME = { width: 692, height: 320 }
 
-/** Narrower bars than this run into one another, and an area says the same. */
+/** Narrower bars run into each other, and an area shows the same. */
 const NARROWEST_BAR = 3
 const WIDEST_BAR = 18
 
 /**
- * How the answers spread around the truth, with the interval that holds most of them.
+ * Distribution of answers around the true value, with the interval that contains most of them.
  *
- * @throws RangeError for fewer than two points or too many, points out of order, a half-width below 0 or a figure that is not finite.
+ * @throws RangeError for fewer than two points or too many, points out of order, a negative half-width or a number
+ * that is not finite.
  */
 export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: Palette): Figure {
   requireDistribution(plot)
@@ -43,7 +44,7 @@ export function answerDistributionFigure(plot: AnswerDistributionPlot, palette: 
   }
 }
 
-/** @throws RangeError for what is no distribution of answers. */
+/** @throws RangeError for an invalid distribution of answers. */
 function requireDistribution({ points, epsilon, delta, truth, halfWidth }: AnswerDistributionPlot): void {
   requireNumberOf('points', points.length, 2, MOST_POINTS)
   requireFinite([
@@ -53,21 +54,21 @@ function requireDistribution({ points, epsilon, delta, truth, halfWidth }: Answe
     halfWidth,
     ...points.flatMap(({ value, probability }) => [value, probability]),
   ])
-  if (narrowestStep(points) <= 0) throw new RangeError('the points of a distribution go up')
-  if (halfWidth < 0) throw new RangeError('a half-width is not below 0')
+  if (narrowestStep(points) <= 0) throw new RangeError('the points of a distribution must ascend')
+  if (halfWidth < 0) throw new RangeError('a half-width must not be negative')
 }
 
 function narrowestStep(points: AnswerDistributionPlot['points']): number {
   return Math.min(...points.slice(1).map(({ value }, index) => value - (points[index]?.value ?? value)))
 }
 
-/** What the frame reaches over, in the unit of the answer. */
+/** Range of the frame, in the unit of the answer. */
 interface Reach {
   readonly from: number
   readonly to: number
-  /** The width of a bar in pixels; undefined: an area is drawn. */
+  /** Width of a bar in pixels; undefined if an area is drawn. */
   readonly bar: number | undefined
-  /** A value's pixels from the frame's left edge. */
+  /** Pixels of a value from the frame's left edge. */
   readonly place: (value: number) => number
 }
 
@@ -87,7 +88,7 @@ function reachOf(plot: AnswerDistributionPlot): Reach {
   }
 }
 
-/** Where `confidence` of the answers lie. An end that only rounding keeps from 0 is 0. */
+/** Interval that contains `confidence` of the answers. An end that differs from 0 only by rounding is 0. */
 function intervalOf({ truth, halfWidth }: AnswerDistributionPlot) {
   const end = (value: number) => (Math.abs(value) < halfWidth * 2 ** -50 ? 0 : value)
   return { lower: end(truth - halfWidth), upper: end(truth + halfWidth) }
@@ -117,7 +118,7 @@ function headerOf(plot: AnswerDistributionPlot, { bar }: Reach, palette: Palette
   }
 }
 
-/** The channels of the points: an answer across, its probability upward from 0. */
+/** Channels of the points: the answer across, its probability upward from 0. */
 function axesOf({ points, discrete }: AnswerDistributionPlot, { from, to }: Reach) {
   const highest = Math.max(...points.map(({ probability }) => probability))
   const x = along({
@@ -140,7 +141,7 @@ function axesOf({ points, discrete }: AnswerDistributionPlot, { from, to }: Reac
   return { x, y, y2: { field: 'none' } }
 }
 
-/** Bars where there is room for them, else an area below a line. */
+/** Bars if there is room for them, otherwise an area below a line. */
 function distributionLayers(plot: AnswerDistributionPlot, reach: Reach, palette: Palette): readonly Layer[] {
   const { x, y, y2 } = axesOf(plot, reach)
   const [color] = palette.series
@@ -158,7 +159,7 @@ function distributionLayers(plot: AnswerDistributionPlot, reach: Reach, palette:
   ]
 }
 
-/** The interval as a band with two edges, and a line at the truth. */
+/** The interval as a band with two edges, and a line at the true value. */
 function markLayers(plot: AnswerDistributionPlot, { place }: Reach, palette: Palette) {
   const { lower, upper } = intervalOf(plot)
   const middle = { y: FRAME.height / 2, y2: FRAME.height / 2 }
@@ -177,7 +178,7 @@ function markLayers(plot: AnswerDistributionPlot, { place }: Reach, palette: Pal
   }
 }
 
-/** Above the frame, about the truth as far as that keeps them over the frame. */
+/** Above the frame, centred at the true value as far as the label stays above the frame. */
 function labelsOf(plot: AnswerDistributionPlot, { place }: Reach) {
   const labels = [
     { y: -24, text: `truth ${numberTextNear(plot.truth, plot.halfWidth)}` },

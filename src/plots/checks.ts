@@ -1,6 +1,6 @@
 import { numberText } from './text.ts'
 
-/** @throws RangeError where there are fewer or more of a thing than can be drawn. */
+/** @throws RangeError for fewer or more things than can be drawn. */
 export function requireNumberOf(
   things: string,
   count: number,
@@ -12,12 +12,12 @@ export function requireNumberOf(
     throw new RangeError(`a plot shows at most ${numberText(most)} ${things}, these are ${numberText(count)}`)
 }
 
-/** @throws RangeError for NaN or an infinity: neither has a place on an axis. */
+/** @throws RangeError for NaN or an infinity, which have no position on an axis. */
 export function requireFinite(values: readonly number[]): void {
   if (!values.every(Number.isFinite)) throw new RangeError('a plot shows finite figures only')
 }
 
-/** @throws RangeError for what is not a probability. */
+/** @throws RangeError unless the number is a probability. */
 export function requireProbabilities(values: readonly number[]): void {
   if (!values.every((value) => value >= 0 && value <= 1))
     throw new RangeError('a plot of probabilities goes from 0 to 1')

@@ -8,19 +8,19 @@ import { plainText } from './text.ts'
 import { palettes } from './theme.ts'
 
 /**
- * Draw a plot as SVG: 800 pixels wide, on an opaque background, with a title and a description for those who hear it,
- * and without scripts or anything that lies elsewhere. The same plot and theme give the same bytes.
+ * Draws a plot as SVG: 800 pixels wide, on an opaque background, with a title and a description for screen readers,
+ * without scripts or external resources. The same plot and theme give the same bytes.
  *
- * Loading this module loads Vega, which takes a tenth of a second, and drawing takes tens of milliseconds: both are for a
- * worker.
+ * Loading this module loads Vega, which takes a tenth of a second. Drawing takes tens of milliseconds. Both are for a
+ * worker thread.
  *
- * @throws RangeError for what cannot be drawn: too much, too little, or figures that are not finite.
+ * @throws RangeError for a plot that cannot be drawn: too many or too few figures, or figures that are not finite.
  */
 export async function drawPlot(plot: Plot, theme: Theme): Promise<string> {
   const palette = palettes[theme]
   const figure = figureOf(plot, palette)
   const { spec } = compile(specificationOf(figure, palette))
-  // Views side by side have no size together unless they are given one.
+  // Views side by side have no common size unless it is given.
   const view = new View(parse({ ...spec, ...extentOf(figure) }), {
     renderer: 'none',
     logLevel: reportErrors,
@@ -37,7 +37,7 @@ const refuse = () => Promise.reject(new Error('a plot has nothing to load'))
 
 const NOTHING_TO_LOAD: Loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse }
 
-/** The drawing in a root element of our own, which says what it is. */
+/** The drawing in a root element with title and description. */
 function framed(svg: string, figure: Figure): string {
   const { top, bottom } = figure.margins
   const height = extentOf(figure).height + top + bottom

@@ -2,10 +2,10 @@ import { FONT_SIZE, type LineStyle, lines, type PointStyle, points, texts, type 
 import { shortened, textWidth } from './text.ts'
 import type { Palette } from './theme.ts'
 
-/** Every picture is so many pixels wide. */
+/** Width of every plot in pixels. */
 export const WIDTH = 800
 
-/** Pixels between the picture's edge and the frames of its views. */
+/** Pixels between the edge of the SVG and the frames of its views. */
 export interface Margins {
   readonly left: number
   readonly right: number
@@ -13,29 +13,29 @@ export interface Margins {
   readonly bottom: number
 }
 
-/** A picture before it is drawn. */
+/** A plot with its positions and colours, before it is drawn. */
 export interface Figure {
-  /** For those who hear the picture: what it is. */
+  /** Title for screen readers. */
   readonly title: string
-  /** And what it shows. */
+  /** Description for screen readers. */
   readonly description: string
   readonly margins: Margins
-  /** Of one size; more than one stand two to a row. */
+  /** Views of equal size, two per row if there are several. */
   readonly views: readonly View[]
   /** Pixels between the frames of views. */
   readonly gaps?: { readonly row: number; readonly column: number }
 }
 
-/** An entry of the legend: what its sample looks like, and what it stands for. */
+/** An entry of the legend: its sample and its name. */
 export interface LegendEntry {
   readonly label: string
   readonly line?: LineStyle
   readonly point?: PointStyle
-  /** The colour of an area. */
+  /** Colour of an area. */
   readonly area?: string
 }
 
-/** What stands above the views. */
+/** Content above the views. */
 export interface Header {
   readonly title: string
   readonly subtitles: readonly string[]
@@ -52,13 +52,13 @@ const SAMPLE_GAP = 8
 const ENTRY_GAP = 24
 const LONGEST_ENTRY = 260
 
-/** How far down the header reaches. */
+/** Height of the header. */
 export function headerHeight(header: Header): number {
   const { rows } = legendPlaces(header.legend)
   return TITLE_BASELINE + (header.subtitles.length + rows) * LINE_HEIGHT + (rows > 0 ? 10 : 0) + 12
 }
 
-/** The header's layers for a view whose frame begins at `margins`. */
+/** Layers of the header for a view whose frame begins at `margins`. */
 export function headerLayers(header: Header, { left, top }: Pick<Margins, 'left' | 'top'>, palette: Palette) {
   const at = (x: number, y: number) => ({ x: x - left, y: y - top })
   const widest = WIDTH - 2 * EDGE
@@ -131,10 +131,10 @@ export const FLAG_HEIGHT = 18
 const FLAG_GAP = 5
 
 /**
- * Flags above a view, one to a row, so placed that no label leaves the frame or is struck by another's pole where that
- * can be avoided.
+ * Flags above a view, one per row, placed so that no label leaves the frame or is crossed by another's pole if
+ * possible.
  *
- * @param flags at most five: every order of theirs is tried
+ * @param flags at most five, because every order of them is tried
  */
 export function flagLayers(flags: readonly Flag[], { width, height }: Pick<View, 'width' | 'height'>) {
   const labelled = flags.map((flag) => {
@@ -163,7 +163,7 @@ export function flagLayers(flags: readonly Flag[], { width, height }: Pick<View,
   })
 }
 
-/** Every order of them. */
+/** All orders of the flags. */
 function ordersOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   if (items.length <= 1) return [items]
   return items.flatMap((item, index) =>
@@ -171,7 +171,10 @@ function ordersOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   )
 }
 
-/** How many pixels of labels lie outside, and how many labels are struck by the pole of a flag in a higher row. */
+/**
+ * Pixels of labels outside the frame, and the number of labels that are crossed by the pole of a flag in a higher
+ * row.
+ */
 function flawsOf(
   flags: readonly {
     readonly x: number

@@ -4,7 +4,7 @@ import { axisFormat } from './text.ts'
 /** One layer of a Vega-Lite view. */
 export type Layer = Extract<TopLevelSpec, { layer: unknown }>['layer'][number]
 
-/** A view of layers above one another. */
+/** A view of layers on top of each other. */
 export interface View {
   readonly width: number
   readonly height: number
@@ -13,14 +13,14 @@ export interface View {
 
 export const FONT_SIZE = 12
 
-/** Text of which each has its place, in pixels from the upper left corner of the view's frame. */
+/** Texts with their positions, in pixels from the upper left corner of the view's frame. */
 export interface PlacedText {
   readonly x: number
   readonly y: number
   readonly text: string
 }
 
-/** How text looks; what is left out is regular, of 12 pixels and aligned to the left. */
+/** Style of a text; default: regular, 12 pixels, aligned to the left. */
 export interface TextStyle {
   readonly color: string
   readonly fontSize?: number
@@ -29,7 +29,7 @@ export interface TextStyle {
   readonly middle?: boolean
 }
 
-/** A channel that takes a field for pixels. */
+/** A channel that reads pixels from a field. */
 export const pixels = (field: string) => ({ field, type: 'quantitative', scale: null }) as const
 
 /** A scale and its axis. */
@@ -37,31 +37,31 @@ export interface Axis {
   readonly title: string
   readonly from: number
   readonly to: number
-  /** Whether it goes on to round numbers at both ends. */
+  /** True if the axis extends to round numbers at both ends. */
   readonly round: boolean
-  /** About how many numbers stand along it. */
+  /** Approximate number of labels on the axis. */
   readonly tickCount: number
-  /** No numbers closer than this. */
+  /** Smallest distance between labels. */
   readonly tickMinStep?: number
   readonly grid?: boolean
   /** Above this, numbers are written with a k, M, G, ... */
   readonly mostInFull: number
 }
 
-/** There is room for so much beside an axis, and below one. */
+/** Space for labels beside an axis, and below one. */
 export const IN_FULL_BESIDE = 99_999
 export const IN_FULL_BELOW = 999_999_999
 
-/** Longer than this they would find no room even so. */
+/** Longer labels would not fit in any case. */
 const MOST_ALIKE_IN_FULL = 1e17
 
-/** Not 0e+0 or 0G. */
+/** Never 0e+0 or 0G. */
 const ZERO_AS_IT_IS = "datum.value === 0 ? '0' : datum.label"
 
-/** A channel that places a field on an axis. */
+/** A channel that positions a field on an axis. */
 export function along({ title, from, to, round, tickCount, tickMinStep, grid = false, mostInFull }: Axis) {
   const farthest = Math.max(Math.abs(from), Math.abs(to))
-  // Numbers that differ in their last digits only: those have to be read, so there are few of them.
+  // Numbers that differ only in their last digits must be legible, so there are few of them.
   const alike = to - from < farthest * 1e-6 && farthest > mostInFull && farthest < MOST_ALIKE_IN_FULL
   const format = alike ? undefined : axisFormat(farthest, mostInFull)
   return (field: string) => ({
@@ -81,7 +81,7 @@ export function along({ title, from, to, round, tickCount, tickMinStep, grid = f
 }
 
 /**
- * Lines of text. They travel as values of a data set: no text of a user's ever stands where Vega looks for an expression,
+ * Lines of text. They are passed as values of a data set: no text of a user appears where Vega expects an expression,
  * a field or a format.
  */
 export function texts(values: readonly PlacedText[], style: TextStyle): Layer {
@@ -100,19 +100,19 @@ export function texts(values: readonly PlacedText[], style: TextStyle): Layer {
   }
 }
 
-/** How a line looks; what is left out is unbroken and 1 pixel wide. */
+/** Style of a line; default: solid, 1 pixel wide. */
 export interface LineStyle {
   readonly color: string
   readonly dash?: readonly number[]
   readonly width?: number
 }
 
-/** What a mark of lines is in Vega-Lite. */
+/** Vega-Lite mark of lines. */
 export function stroke({ color, dash = [], width = 1 }: LineStyle) {
   return { color, strokeDash: [...dash], strokeWidth: width }
 }
 
-/** Straight lines between two places. */
+/** Straight lines between two positions. */
 export function lines(
   values: readonly { readonly x: number; readonly y: number; readonly x2: number; readonly y2: number }[],
   style: LineStyle,
@@ -124,7 +124,7 @@ export function lines(
   }
 }
 
-/** How a point looks. */
+/** Style of a point. */
 export interface PointStyle {
   readonly color: string
   readonly shape: string
@@ -133,12 +133,12 @@ export interface PointStyle {
   readonly size?: number
 }
 
-/** What a mark of points is in Vega-Lite. */
+/** Vega-Lite mark of points. */
 export function pointMark({ color, shape, filled = true, size = 56 }: PointStyle) {
   return { type: 'point', shape, filled, color, size, opacity: 1, strokeWidth: filled ? 0 : 1.8 } as const
 }
 
-/** Points, each with its place. */
+/** Points with their positions. */
 export function points(
   values: readonly { readonly x: number; readonly y: number }[],
   style: PointStyle,

@@ -1,6 +1,6 @@
 import type { ComparedMechanism } from '../mechanisms/compare.ts'
 
-/** How each mechanism is written, in the order of a legend. */
+/** Names of the mechanisms, in the order of a legend. */
 export const MECHANISM_NAMES = {
   laplace: 'Laplace',
   geometric: 'geometric',

@@ -15,14 +15,14 @@ const CRITERIA = {
 
 const FRAME = { width: 692, height: 340 }
 
-/** With more rows than this a point for each would hide the lines. */
+/** With more rows, a point for each would hide the lines. */
 const MOST_SHAPES = 30
 
 /**
- * The noise of every mechanism against the number of statistics that one person influences, and from where on one beats
- * another.
+ * Noise of every mechanism against the number of statistics that one person influences, and the crossings from which
+ * one mechanism is better than another.
  *
- * @throws RangeError for no row or too many, no noise in any, too many crossings, or a figure that is not finite.
+ * @throws RangeError for no row or too many, no noise in any, too many crossings, or a number that is not finite.
  */
 export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palette): Figure {
   const { rows, epsilon, delta, criterion, confidence } = plot
@@ -35,7 +35,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
   const [least = 1, most = 1] = [rows[0]?.statistics, rows.at(-1)?.statistics]
   const domain = least < most ? ([least, most] as const) : ([least - 1, most + 1] as const)
   const highest = Math.max(...noises)
-  // Laplace and geometric noise all but coincide: the one drawn first shows below the other by being wider.
+  // Laplace and geometric noise nearly coincide. The one drawn first is wider, so that it shows below the other.
   const style = (mechanism: ComparedMechanism) => {
     const place = MECHANISMS.indexOf(mechanism)
     const color = palette.series[place] ?? palette.text
@@ -127,7 +127,10 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
   }
 }
 
-/** What one mechanism beats from the same number on is said once, and what it beats only where that is not all. */
+/**
+ * Combines the mechanisms that one mechanism beats from the same number on into one label, and omits labels that add
+ * nothing.
+ */
 function crossingsOf({ crossings }: NoiseComparisonPlot) {
   const beaten = Map.groupBy(crossings, ({ mechanism, from }) => `${mechanism} ${from}`)
   return [...beaten.values()].flatMap((same) => {

@@ -26,20 +26,20 @@ const RIGHT = 30
 
 type Cell = NoisyTablePlot['cells'][number]
 
-/** A cell and how far it is from the frame's top, in pixels. */
+/** A cell and its distance from the frame's top, in pixels. */
 interface Row {
   readonly cell: Cell
-  /** Its place among the categories. */
+  /** Index of its category. */
   readonly category: number
   readonly y: number
 }
 
 /**
- * Every cell a row of its own: the noisy value, its error bar and, where it is known, the true value. Cells of the same
- * first key stand together; the other keys are told apart by colour and shape, or by labels where there are too many.
+ * Table with one row per cell: the noisy value, its error bar and, if known, the true value. Cells with the same
+ * first key are grouped. The other keys are distinguished by colour and shape, or by labels if there are too many.
  *
- * @throws RangeError for too few or too many cells, a key of another length than the keys', or a figure that is not
- * finite.
+ * @throws RangeError for too few or too many cells, a key whose length differs from the number of keys, or a number
+ * that is not finite.
  */
 export function noisyTableFigure(plot: NoisyTablePlot, palette: Palette): Figure {
   requireTable(plot)
@@ -67,17 +67,17 @@ export function noisyTableFigure(plot: NoisyTablePlot, palette: Palette): Figure
   }
 }
 
-/** @throws RangeError for what is no table that can be drawn. */
+/** @throws RangeError for an invalid table. */
 function requireTable(plot: NoisyTablePlot): void {
   const { cells, keys } = plot
   requireNumberOf('keys', keys.length, 1)
   requireNumberOf('cells', cells.length, 1, MOST_CELLS)
   if (!cells.every(({ key }) => key.length === keys.length))
-    throw new RangeError('every cell of a table has a value of each key')
+    throw new RangeError('every cell of a table must have a value of each key')
   requireFinite(extremesOf(plot))
 }
 
-/** Everything that has to find a place on the axis. */
+/** All values that need a position on the axis. */
 function extremesOf({ cells }: NoisyTablePlot): readonly number[] {
   return cells.flatMap(({ value, halfWidth, truth = value }) => [
     value - (halfWidth ?? 0),
@@ -86,15 +86,15 @@ function extremesOf({ cells }: NoisyTablePlot): readonly number[] {
   ])
 }
 
-/** How the keys after the first are told apart. */
+/** Method that distinguishes the keys after the first. */
 interface Styling {
   /** In the order in which they first appear. */
   readonly categories: readonly string[]
-  /** As they are read. */
+  /** Displayed names. */
   readonly categoryLabels: readonly string[]
-  /** By colour and shape; else, of more than one key, by labels. */
+  /** True for colour and shape; otherwise, for more than one key, labels. */
   readonly inColour: boolean
-  /** Of each category. */
+  /** Style of each category. */
   readonly styles: readonly PointStyle[]
 }
 
@@ -116,7 +116,9 @@ function stylingOf({ cells, keys }: NoisyTablePlot, palette: Palette): Styling {
 
 type Layout = ReturnType<typeof layoutOf>
 
-/** Where rows and labels stand, in pixels: groups and, where they are not in colour, categories left of the frame. */
+/**
+ * Positions of rows and labels in pixels: groups and, unless they are coloured, categories to the left of the frame.
+ */
 function layoutOf({ cells, keys }: NoisyTablePlot, { categories, categoryLabels, inColour }: Styling) {
   const { rows, groups, height } = rowsOf(cells, categories)
   const labelled = keys.length > 1 && !inColour
@@ -194,7 +196,7 @@ function axisOf(plot: NoisyTablePlot, { width }: Layout) {
   })
 }
 
-/** Of each style the error bars and the noisy values, and above them all the truths. */
+/** For each style the error bars and the noisy values, and above them all true values. */
 function valueLayers(plot: NoisyTablePlot, { inColour, styles }: Styling, layout: Layout, palette: Palette) {
   const x = axisOf(plot, layout)
   const rowsOfStyle = (index: number) =>
@@ -262,7 +264,7 @@ function labelLayers({ labels, names }: Layout, { text }: Palette): readonly Lay
   ]
 }
 
-/** Unlike names never make the same category, whatever stands in them. */
+/** Different names never give the same category, whatever they contain. */
 function categoryOf({ key }: Cell): string {
   return JSON.stringify(key.slice(1))
 }
@@ -272,7 +274,10 @@ function nameOf(cells: readonly Cell[], categories: readonly string[], index: nu
   return cell?.key.slice(1).join(' · ') ?? ''
 }
 
-/** Where each cell stands, in pixels from the frame's top: groups and categories in the order in which they appear. */
+/**
+ * Position of each cell, in pixels from the frame's top: groups and categories in the order in which they first
+ * appear.
+ */
 function rowsOf(cells: readonly Cell[], categories: readonly string[]) {
   const rows: Row[] = []
   const groups: { readonly name: string; readonly top: number; readonly middle: number }[] = []
@@ -292,7 +297,7 @@ function widest(name: string, labels: readonly string[]): number {
   return Math.max(textWidth(name, FONT_SIZE, true), ...labels.map((label) => textWidth(label, FONT_SIZE)))
 }
 
-/** From the least to the greatest, and from or to 0 where that does not squeeze the values together. */
+/** From the least to the greatest value, extended to 0 unless that would compress the values. */
 function reach(extremes: readonly number[]): { readonly from: number; readonly to: number } {
   const [least, greatest] = [Math.min(...extremes), Math.max(...extremes)]
   const from = least > 0 && least <= 0.75 * greatest ? 0 : least

@@ -7,9 +7,9 @@ import { riskFigure } from './risk.ts'
 import type { Palette } from './theme.ts'
 
 /**
- * A plot with its places and colours.
+ * Figure of a plot, with positions and colours.
  *
- * @throws RangeError for what cannot be drawn: too much, too little, or figures that are not finite.
+ * @throws RangeError for a plot that cannot be drawn: too many or too few figures, or figures that are not finite.
  */
 export function figureOf(plot: Plot, palette: Palette): Figure {
   switch (plot.plot) {

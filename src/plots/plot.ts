@@ -1,14 +1,14 @@
 import type { ComparedMechanism, Criterion } from '../mechanisms/compare.ts'
 
-/** Against what a picture is looked at. */
+/** Background of a plot. */
 export type Theme = 'light' | 'dark'
 
-/** What can be drawn: figures and the texts that name them, no colours, no places. */
+/** A plot: figures and the texts that name them, without colours or positions. */
 export type Plot = RiskPlot | NoiseComparisonPlot | AnswerDistributionPlot | NoisyTablePlot
 
-/** What one column lets an adversary learn, by epsilon. */
+/** What one column reveals to an adversary, by epsilon. */
 export interface RiskPanel {
-  /** The column. */
+  /** Name of the column. */
   readonly name: string
   /** Both bounds of the posterior in the order of epsilon; 2 to {@link MOST_POINTS} points. */
   readonly curve: readonly {
@@ -17,39 +17,39 @@ export interface RiskPanel {
     readonly tightBound: number
   }[]
   readonly largestPrior: number
-  /** The largest epsilon whose upper bound keeps to the risk; null: there is none. */
+  /** Largest epsilon whose upper bound is at most the risk; null if there is none. */
   readonly upperBoundEpsilon: number | null
   /** The same by the tight bound. */
   readonly tightBoundEpsilon: number | null
-  /** Whether the upper bound bounds anything here: it does not where the tight bound can lie above it. */
+  /** True if the upper bound is a bound here; it is not if the tight bound can exceed it. */
   readonly upperBoundHolds: boolean
 }
 
-/** The bounds of the disclosure risk against epsilon, a panel for each column. */
+/** Bounds of the disclosure risk against epsilon, with a panel for each column. */
 export interface RiskPlot {
   readonly plot: 'risk'
-  /** Such as `mean`. */
+  /** Name of the query, such as `mean`. */
   readonly query: string
-  /** The posterior probability that may not be exceeded. */
+  /** Largest accepted posterior probability. */
   readonly risk: number
   /** 1 to {@link MOST_PANELS}. */
   readonly panels: readonly RiskPanel[]
 }
 
-/** The noise of each mechanism by the number of statistics that one person influences. */
+/** Noise of each mechanism by the number of statistics. */
 export interface NoiseComparisonPlot {
   readonly plot: 'noise-comparison'
   readonly epsilon: number
   readonly delta: number
   readonly criterion: Criterion
-  /** Of the half-width, strictly between 0 and 1; shown for that criterion only. */
+  /** Confidence of the half-width, strictly between 0 and 1; shown for that criterion only. */
   readonly confidence: number
   /** In the order of `statistics`; the noise by the criterion. 1 to {@link MOST_POINTS}. */
   readonly rows: readonly {
     readonly statistics: number
     readonly noise: Readonly<Partial<Record<ComparedMechanism, number>>>
   }[]
-  /** Where one begins to err less than another, by the criterion; at most {@link MOST_CROSSINGS}. */
+  /** Points at which one mechanism becomes better than another by the criterion; at most {@link MOST_CROSSINGS}. */
   readonly crossings: readonly {
     readonly mechanism: ComparedMechanism
     readonly against: ComparedMechanism
@@ -57,7 +57,7 @@ export interface NoiseComparisonPlot {
   }[]
 }
 
-/** How the answers to one question spread around its truth. */
+/** Distribution of the answers to one question around its true value. */
 export interface AnswerDistributionPlot {
   readonly plot: 'answer-distribution'
   readonly mechanism: ComparedMechanism
@@ -65,48 +65,48 @@ export interface AnswerDistributionPlot {
   readonly delta: number
   readonly truth: number
   /**
-   * In the order of the values; 2 to {@link MOST_POINTS}. `probability` is that of the value where values are discrete, and the
-   * density, per unit of the answer, where they are not.
+   * In the order of the values; 2 to {@link MOST_POINTS}. `probability` is that of the value if values are discrete,
+   * otherwise the density per unit of the answer.
    */
   readonly points: readonly { readonly value: number; readonly probability: number }[]
-  /** Whether the values are few enough to tell apart, such as whole numbers; else a fine grid, drawn as an area. */
+  /** True if the values are few enough to distinguish, such as integers; otherwise a fine grid, drawn as an area. */
   readonly discrete: boolean
-  /** `confidence` of the answers lie within this of the truth. */
+  /** `confidence` of the answers lie within this distance of the true value. */
   readonly halfWidth: number
   /** Strictly between 0 and 1. */
   readonly confidence: number
 }
 
-/** A noisy table with its error bars. */
+/** Noisy table with error bars. */
 export interface NoisyTablePlot {
   readonly plot: 'noisy-table'
   readonly title: string
-  /** The names of the columns that make up a cell's key; at least one. */
+  /** Names of the columns that form a cell's key; at least one. */
   readonly keys: readonly string[]
-  /** Of the values, such as `rows`. */
+  /** Unit of the values, such as `rows`. */
   readonly unit?: string
   /** 1 to {@link MOST_CELLS}; categories are drawn in the order in which they first appear. */
   readonly cells: readonly {
-    /** As many as there are keys. */
+    /** One value per key. */
     readonly key: readonly string[]
     readonly value: number
-    /** null: no interval is known. */
+    /** null if no interval is known. */
     readonly halfWidth: number | null
-    /** Of synthetic data only. */
+    /** True value, for synthetic data only. */
     readonly truth?: number
   }[]
-  /** Of the half-widths, strictly between 0 and 1. */
+  /** Confidence of the half-widths, strictly between 0 and 1. */
   readonly confidence: number
 }
 
-/** More panels than this are refused: nobody compares so many. */
+/** Largest number of panels; more cannot be compared. */
 export const MOST_PANELS = 12
 
-/** More cells than this are refused: they cannot be told apart on one page. */
+/** Largest number of cells; more cannot be distinguished on one page. */
 export const MOST_CELLS = 60
 
-/** More points of one curve than this are refused: the picture has fewer pixels. */
+/** Largest number of points of a curve; the plot has fewer pixels. */
 export const MOST_POINTS = 2000
 
-/** More crossings than this are refused: their labels would find no place. */
+/** Largest number of crossings; more labels do not fit. */
 export const MOST_CROSSINGS = 4

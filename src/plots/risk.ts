@@ -15,7 +15,7 @@ import { MOST_PANELS, MOST_POINTS, type RiskPanel, type RiskPlot } from './plot.
 import { numberText, shortened } from './text.ts'
 import { dashes, type Palette } from './theme.ts'
 
-/** Pixels: alone a panel takes the whole width, several stand two to a row. */
+/** Pixels. A single panel takes the whole width; several are two per row. */
 const ALONE = { width: 692, height: 330, left: 84, right: 24 }
 const PAIRED = { width: 300, height: 230, left: 84, right: 24, gap: 92 }
 const BELOW = 64
@@ -23,11 +23,11 @@ const NOTE_HEIGHT = 17
 const SPARE = 1.12
 
 /**
- * The two bounds against epsilon, the risk, and the epsilon at which each bound reaches it; several columns side by side
- * on the same scales of risk.
+ * The two bounds against epsilon, the risk, and the epsilon at which each bound reaches it. Several columns are side
+ * by side on the same scale of risk.
  *
- * @throws RangeError for too few or too many panels, a curve of fewer than two points or too many, an epsilon that is not finite, or a
- * probability outside 0 to 1.
+ * @throws RangeError for too few or too many panels, a curve with fewer than two points or too many, an epsilon that
+ * is not finite, or a probability outside 0 to 1.
  */
 export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   requireNumberOf('panels', plot.panels.length, 1, MOST_PANELS)

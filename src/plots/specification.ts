@@ -5,7 +5,7 @@ import type { Palette } from './theme.ts'
 
 const COLUMNS = 2
 
-/** How large all views are together, without the margins, in pixels. */
+/** Size of all views together, without the margins, in pixels. */
 export function extentOf({ views, gaps, margins: { left, right } }: Figure) {
   const rows = Math.ceil(views.length / COLUMNS)
   return {
@@ -14,10 +14,10 @@ export function extentOf({ views, gaps, margins: { left, right } }: Figure) {
   }
 }
 
-/** The whole picture for Vega-Lite. */
+/** Vega-Lite specification of the whole plot. */
 export function specificationOf({ views, gaps, margins }: Figure, palette: Palette): TopLevelSpec {
   return {
-    // Vega can only guess how wide text is, so nothing is left to its layout.
+    // Vega can only estimate the width of text, so nothing is left to its layout.
     autosize: 'none',
     bounds: 'flush',
     padding: { ...margins },

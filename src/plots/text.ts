@@ -1,6 +1,6 @@
 /**
- * A text as it may stand in a picture: one line of characters that XML allows, without those that turn the direction of
- * writing or pile up marks.
+ * Cleans a text for a plot: one line of characters that XML allows, without characters that change the writing
+ * direction or stack marks.
  */
 export function plainText(text: string): string {
   return text
@@ -11,7 +11,7 @@ export function plainText(text: string): string {
     .trim()
 }
 
-/** Widths in units of the font's size: those of DejaVu Sans, which is wider than most. */
+/** Widths in units of the font size: those of DejaVu Sans, which is wider than most. */
 const WIDTHS: readonly (readonly [RegExp, number])[] = [
   [/\p{M}|\u200d/u, 0],
   [/[\p{Extended_Pictographic}\p{Regional_Indicator}]/u, 1.4],
@@ -23,7 +23,7 @@ const WIDTHS: readonly (readonly [RegExp, number])[] = [
   [/[ -~]/, 0.64],
 ]
 
-/** How wide a line of text is in pixels: rather too much than too little. */
+/** Width of a line of text in pixels; rather overestimated. */
 export function textWidth(text: string, fontSize: number, bold = false): number {
   let ems = 0
   for (const character of text) ems += WIDTHS.find(([characters]) => characters.test(character))?.[1] ?? 0.85
@@ -32,7 +32,7 @@ export function textWidth(text: string, fontSize: number, bold = false): number 
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
 
-/** A plain text of at most so many pixels; what had to be cut ends in an ellipsis. */
+/** Shortens a plain text to at most this width; a shortened text ends in an ellipsis. */
 export function shortened(text: string, mostPixels: number, fontSize: number, bold = false): string {
   const plain = plainText(text)
   let kept = ''
@@ -47,17 +47,20 @@ export function shortened(text: string, mostPixels: number, fontSize: number, bo
 const NUMBERS = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 })
 const WHOLE_NUMBERS = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 })
 
-/** A number as people write it: whole ones whole, others to four digits, tiny and huge ones with an exponent. */
+/** A number for display: integers in full, others to four digits, very small and large ones with an exponent. */
 export function numberText(value: number): string {
   const size = Math.abs(value)
   if (needsExponent(size)) return signed(value, withExponent(size, 4))
   return signed(value, (size >= 1000 ? WHOLE_NUMBERS : NUMBERS).format(size))
 }
 
-/** No two doubles have the same text of so many significant digits. */
+/** Number of significant digits at which two doubles never have the same text. */
 const MOST_DIGITS = 17
 
-/** A number with as many digits as tell it from others that are `apart` away, and two more, where a double has so many. */
+/**
+ * A number with the digits that distinguish it from others at a distance of `apart`, and two more, if a double has
+ * that many.
+ */
 export function numberTextNear(value: number, apart: number): string {
   const size = Math.abs(value)
   const telling = apart > 0 ? Math.ceil(Math.log10(Math.max(size, apart) / apart)) + 2 : 0
@@ -77,20 +80,20 @@ function withExponent(size: number, digits: number): string {
   return size.toExponential(digits - 1).replace(/\.?0*e\+?/, 'e')
 }
 
-/** With the same minus sign as the axes. */
+/** Uses the same minus sign as the axes. */
 function signed(value: number, digits: string): string {
   return value < 0 ? `\u2212${digits}` : digits
 }
 
 const MOST_BELOW_ALL = 99.99999999
 
-/** A share as a percentage of up to ten digits, such as `95 %`; 100 % is said of all only. */
+/** A share as a percentage of up to ten digits, such as `95 %`; only exactly 1 is `100 %`. */
 export function percentText(share: number): string {
   const percentage = Number((share * 100).toPrecision(10))
   return `${share < 1 ? Math.min(percentage, MOST_BELOW_ALL) : percentage} %`
 }
 
-/** How an axis writes its numbers, for d3-format; undefined: in full. */
+/** Number format of an axis, for d3-format; undefined: in full. */
 export function axisFormat(farthest: number, mostInFull: number): '~e' | '~s' | undefined {
   if (farthest >= 1e15 || (farthest > 0 && farthest < 1e-3)) return '~e'
   return farthest > mostInFull ? '~s' : undefined

@@ -1,17 +1,23 @@
 import type { Theme } from './plot.ts'
 
-/** The colours of one theme. Each but `grid` and `band` is text, and has a contrast of at least 4.5 to the background. */
+/**
+ * Colours of one theme. All except `grid` and `band` are text colours with a contrast of at least 4.5 to the
+ * background.
+ */
 export interface Palette {
   readonly background: string
   readonly text: string
-  /** What should not catch the eye. */
+  /** Colour of elements that should not attract attention. */
   readonly muted: string
   readonly grid: string
-  /** An area behind the curves. */
+  /** Colour of an area behind the curves. */
   readonly band: string
-  /** Below a curve. */
+  /** Colour of an area below a curve. */
   readonly area: string
-  /** After Okabe and Ito, "Color Universal Design" (2008), darkened on white: apart for the colour-blind as well. */
+  /**
+   * After Okabe and Ito, "Color Universal Design" (2008), darkened on white: also distinguishable for colour-blind
+   * readers.
+   */
   readonly series: readonly [string, string, string, string, string, string]
 }
 
@@ -36,8 +42,8 @@ export const palettes = {
   },
 } as const satisfies Record<Theme, Palette>
 
-/** Dashes that go with the colours, so that lines differ without them; the first is unbroken. */
+/** Dashes that accompany the colours, so that lines differ without colour; the first is solid. */
 export const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2]] as const
 
-/** Shapes that go with the colours. */
+/** Shapes that accompany the colours. */
 export const shapes = ['circle', 'square', 'triangle-up', 'diamond', 'triangle-down', 'cross'] as const

@@ -8,13 +8,10 @@ import { Refusal } from '../privacy/refusal.ts'
 import { epsilonOfColumns, riskOfColumns } from '../risk/columns.ts'
 import { type Picture, plotOf } from './plots.ts'
 
-/*
- * What runs in the threads of the computation pool. Each export is a computation; input and result travel as structured
- * clones.
- */
+/* Computations of the thread pool. Each export is one computation. Input and result are passed as structured clones. */
 
-// A thread that is killed while a module awaits something at its top level ends the whole process (V8 in Node 24). Vega's canvas
-// for Node is such a module; its canvas for browsers is not, and no canvas is drawn on here.
+// Killing a thread while one of its modules awaits at top level ends the whole process (V8 in Node 24). Vega's canvas
+// for Node is such a module. Its canvas for browsers is not, and no canvas is used here.
 registerHooks({
   resolve(specifier, context, next) {
     const found = next(specifier, context)
@@ -23,24 +20,24 @@ registerHooks({
   },
 })
 
-/** What the pool calls a computation with. */
+/** Argument with which the pool calls a computation. */
 interface Call<Input> {
   readonly input: Input
-  /** Where it tells how far it is. */
+  /** Port for progress messages. */
   readonly progress: MessagePort
 }
 
-/** What a computation tells while it is under way. */
+/** A progress message. */
 export type WorkerMessage =
   | { readonly kind: 'begun' }
   | { readonly kind: 'progress'; readonly progress: unknown }
 
-/** An error loses its class on the way out of a thread, so a refusal leaves as what it is made of. */
+/** Converts a refusal to its parts, because an error loses its class when it leaves a thread. */
 type Outcome<Result> =
   | { readonly result: Result }
   | { readonly refused: Required<ConstructorParameters<typeof Refusal>> }
 
-/** @param load what the thread's first of its kind has to load, outside of its own time */
+/** @param load loads the modules that the thread's first computation of its kind needs, outside its time limit */
 function computation<Input, Result>(
   compute: (input: Input, onProgress: (progress: unknown) => void) => Result | Promise<Result>,
   load: () => Promise<unknown> = async () => {},
@@ -59,15 +56,15 @@ function computation<Input, Result>(
   }
 }
 
-/** What an adversary learns of who was released. */
+/** Computes what an adversary learns about who was released. */
 export const risk = computation(riskOfColumns)
 
-/** The epsilons that an accepted risk allows. */
+/** Computes the epsilons that an accepted risk allows. */
 export const epsilon = computation(epsilonOfColumns)
 
 const loadDrawing = () => import('../plots/draw.ts')
 
-/** A picture as SVG. What draws is loaded when the first is asked for. */
+/** Draws a plot as SVG. Drawing code is loaded with the first plot. */
 export const draw = computation(
   async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
     const plot = await plotOf(picture, systemEntropy())

@@ -63,8 +63,8 @@ const refused: readonly (readonly [string, Plot, string])[] = [
     'at most 4 crossings',
   ],
   ['one point', { ...distributionPlot, points: distributionPlot.points.slice(0, 1) }, 'at least 2 points'],
-  ['points in no order', { ...distributionPlot, points: distributionPlot.points.toReversed() }, 'go up'],
-  ['a half-width below 0', { ...distributionPlot, halfWidth: -1 }, 'not below 0'],
+  ['points in no order', { ...distributionPlot, points: distributionPlot.points.toReversed() }, 'must ascend'],
+  ['a half-width below 0', { ...distributionPlot, halfWidth: -1 }, 'must not be negative'],
   ['a truth that is no number', { ...distributionPlot, truth: Number.NaN }, 'finite figures only'],
   ['no cells', { ...tablePlot, cells: [] }, 'at least 1 cells'],
   [
