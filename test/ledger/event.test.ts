@@ -4,7 +4,7 @@ import { canonicalJson } from '../../src/ledger/canonical.ts'
 import { canonicalEvent, type EventAmount, type LedgerEvent } from '../../src/ledger/event.ts'
 import { EVENT_KINDS } from './sample-history.ts'
 
-// Texts of whole code points, among them those that JSON escapes, or that UTF-16 and UTF-8 order differently.
+// Texts of whole code points, including those that JSON escapes and those that UTF-16 and UTF-8 order differently.
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.constantFrom(
@@ -22,14 +22,14 @@ const text = fc.oneof(
 )
 const digits = fc.bigInt({ min: 0n, max: 10n ** 25n }).map(String)
 const amount: fc.Arbitrary<EventAmount> = fc.oneof(
-  // In either order: that of the object does not matter.
+  // In either order, because the order of an object's fields does not matter.
   fc.record({ epsilonNano: digits, deltaAtto: digits }),
   fc.record({ deltaAtto: digits, epsilonNano: digits }),
   fc.record({ rhoPico: digits }),
 )
 const count = fc.maxSafeNat()
 
-/** Every field that an event may have; a new one does not compile before it is here. */
+/** Every field of an event. A new field does not compile until it is listed here. */
 const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<LedgerEvent[Field]> } = {
   version: fc.constant(1),
   dataset: text,
@@ -68,7 +68,7 @@ const event = fc
     ) as unknown as LedgerEvent
   })
 
-it('the text of an event is its canonical JSON (RFC 8785), whatever it holds and in whatever order', () => {
+it('the text of an event is its canonical JSON (RFC 8785), in any order of its fields', () => {
   fc.assert(
     fc.property(event, (each) => {
       expect(canonicalEvent(each)).toBe(canonicalJson(each))

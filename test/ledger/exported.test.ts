@@ -50,7 +50,7 @@ const receiptOf = (events: readonly StoredEvent[], chargeId: string, answer: str
 describe.each(histories)('$accounting', ({ events }) => {
   const places = events.map((_, place) => place)
 
-  test('an export of every kind of event is sound, however its bytes are divided', async () => {
+  test('an export with every kind of event is sound, however its bytes are divided', async () => {
     expect([...new Set(events.map(({ canonical }) => JSON.parse(canonical).kind))].sort()).toEqual(
       EVENT_KINDS.toSorted(),
     )
@@ -71,7 +71,7 @@ describe.each(histories)('$accounting', ({ events }) => {
     expect(isSound(await follow(written(events).trimEnd()))).toBe(true)
   })
 
-  test('an event left out, one twice, two exchanged', async () => {
+  test('a missing event, a repeated one and two exchanged ones are found', async () => {
     const broken = async (changed: readonly StoredEvent[]) => {
       const { datasets, ...findings } = await follow(written(changed))
       expect(isSound({ datasets, ...findings })).toBe(false)
@@ -94,7 +94,7 @@ describe.each(histories)('$accounting', ({ events }) => {
     }
   })
 
-  test('a tail cut off is sound by itself, and betrayed by the head and by every receipt in it', async () => {
+  test('missing last events are found with the head and with every receipt for them', async () => {
     const receipt = receiptOf(events, 'a', ANSWER)
     for (const place of places) {
       const cut = written(events.slice(0, place))
@@ -116,7 +116,7 @@ describe.each(histories)('$accounting', ({ events }) => {
     }
   })
 
-  test('a history written anew from any event on is betrayed by every event noted from there on', async () => {
+  test('a history rewritten from any event on is found with every event noted from there on', async () => {
     for (const place of places) {
       const facts = events.map(({ canonical }): EventFacts => {
         const { version, dataset, sequence, previousHash, at, ...rest } = JSON.parse(canonical)
@@ -132,7 +132,7 @@ describe.each(histories)('$accounting', ({ events }) => {
     }
   })
 
-  test('a receipt bears out its answer, byte for byte, and no other', async () => {
+  test('a receipt confirms its answer, byte for byte, and no other', async () => {
     const session = events.findIndex(({ canonical }) => JSON.parse(canonical).question === 1)
     const good: readonly NotedEvent[] = [
       receiptOf(events, 'a', ANSWER),
@@ -179,7 +179,7 @@ describe.each(histories)('$accounting', ({ events }) => {
   })
 })
 
-test('several datasets in one export are followed each by itself', async () => {
+test('several datasets in one export are verified separately', async () => {
   const [census, survey] = [chain('census', sampleHistory('basic')), chain('survey', sampleHistory('zcdp'))]
   const mixed = census.flatMap((event, place) => [event, survey[place] ?? event])
   const findings = await follow(written(mixed))
@@ -219,7 +219,7 @@ test.each([
   expect(isSound(findings)).toBe(false)
 })
 
-test('the first of two bad lines is named, and what stands between and after them is followed', async () => {
+test('the first of two invalid lines is reported, and the other lines are verified', async () => {
   const [{ events }] = histories as [(typeof histories)[0]]
   const lines = events.map(exportLine)
   const findings = await follow(lines.with(4, 'x\n').with(9, '\n').join(''))
@@ -227,7 +227,7 @@ test('the first of two bad lines is named, and what stands between and after the
   expect(findings.datasets).toMatchObject([{ verification: { kind: 'broken', sequence: 5 } }])
 })
 
-test('answers may come in another order than their charges', async () => {
+test('answers may be recorded in another order than their charges', async () => {
   const history = sampleHistory('basic')
   const [opened, charged, answered] = history as [EventFacts, EventFacts, EventFacts]
   const events = chain('census', [
@@ -241,12 +241,12 @@ test('answers may come in another order than their charges', async () => {
   expect(isSound(await follow(written(events), { noted: receipts }))).toBe(true)
 })
 
-test('a byte order mark stands in no line', async () => {
+test('a byte order mark is refused', async () => {
   const [{ events }] = histories as [(typeof histories)[0]]
   expect((await follow(`\ufeff${written(events)}`)).badLine?.line).toBe(1)
 })
 
-test('bytes that are no UTF-8 do not pass for the character that stands for them', async () => {
+test('invalid UTF-8 is not read as the replacement character', async () => {
   const [{ events }] = histories as [(typeof histories)[0]]
   const bytes = Buffer.from(written(events))
   const position = bytes.indexOf('\ufffd')
@@ -256,7 +256,7 @@ test('bytes that are no UTF-8 do not pass for the character that stands for them
   expect((await follow(replaced)).badLine).toEqual({ line: 4, reason: 'the line is not UTF-8' })
 })
 
-test('a line without end is not kept in memory', async () => {
+test('an endless line is not kept in memory', async () => {
   let given = 0
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (; given < 1_000; given += 1) yield Buffer.alloc(1 << 20, 'a')
@@ -268,7 +268,7 @@ test('a line without end is not kept in memory', async () => {
   expect(given).toBeLessThan(20)
 })
 
-test('a ledger is written page by page, as it is stored', async () => {
+test('a ledger is exported in pages, unchanged', async () => {
   const [{ events }] = histories as [(typeof histories)[0]]
   const pages: string[] = []
   const ledger = {

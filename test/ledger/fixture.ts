@@ -5,16 +5,16 @@ import { ledgerMethods, type OperationName } from '../../src/ledger/operation.ts
 import { MIGRATIONS } from '../../src/ledger/sqlite/schema.ts'
 import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite/store.ts'
 
-/** A ledger with the clock that it goes by, which a test may set. */
+/** A ledger under test, with a clock that the test sets. */
 export interface Fixture {
   readonly clock: { ms: number }
-  /** The latest that was opened. */
+  /** The ledger that was opened last. */
   readonly ledger: Ledger
-  /** Close the ledger and open it again. */
+  /** Closes the ledger and opens it again. */
   reopen(): Promise<void>
 }
 
-/** The time at which every test begins. */
+/** The time at which every test starts. */
 export const FIRST_MS = Date.UTC(2026, 0, 1)
 
 /** A ledger over a SQLite store, without a worker thread. */
@@ -33,12 +33,12 @@ export function ledgerOver(store: SqliteStore): Ledger {
   }
 }
 
-/** What a store is made of, so that a changed copy of the source can take its place. */
+/** The code of the store, which mutants replace. */
 export interface StoreSource {
   readonly sqliteStore: typeof sqliteStore
 }
 
-/** What a new ledger's file holds: to copy it takes a tenth of what the steps of the schema take. */
+/** The file of a new ledger. Copying it takes a tenth of the time of the migrations. */
 const EMPTY_LEDGER = (() => {
   const database = new DatabaseSync(':memory:')
   for (const step of MIGRATIONS) database.exec(step)
@@ -48,7 +48,7 @@ const EMPTY_LEDGER = (() => {
 })()
 
 /**
- * The SQLite store in memory, for tests in which nothing has to survive; a restart voids the leases, as it does there.
+ * Opens a SQLite store in memory. As with a file, reopening it voids the leases.
  */
 export function fixtureInMemory(source: StoreSource = { sqliteStore }): Fixture {
   const database = new DatabaseSync(':memory:', { readBigInts: true, timeout: 0 })

@@ -18,12 +18,12 @@ describePostgres('every interleaving of the statements of two replicas', (databa
     const { outcomes, orders } = await runner.outcomesOf(race)
     counts.add({ interleavings: orders })
     expect(outcomes).toEqual(race.outcomes)
-    // One that waits for the other's lock has no say; without a lock in common all merges of four statements happen.
+    // A replica that waits for a lock is not a choice. Without a common lock, all merges of four statements occur.
     if (race.name === 'two datasets are charged, each by one') expect(orders).toBe(70)
     else expect(orders).toBeGreaterThan(4)
   })
 
-  it('what two analysts share is the first release in the chain', async () => {
+  it('the shared release is the first one in the chain', async () => {
     const { observer, replicas } = runner
     const [one, other] = replicas
     for (const first of [one, other]) {

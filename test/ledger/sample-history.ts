@@ -5,10 +5,10 @@ import type { StoredEvent } from '../../src/ledger/ledger.ts'
 import { type Accounting, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { loss } from './support.ts'
 
-/** What an event says beyond its place in the chain. */
+/** The fields of an event, except those that its position in the chain determines. */
 export type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
 
-/** Every kind of event; a new one belongs into the history, too. */
+/** Every kind of event. A new kind must be added to the history, too. */
 export const EVENT_KINDS = Object.keys({
   opened: true,
   granted: true,
@@ -22,11 +22,11 @@ export const EVENT_KINDS = Object.keys({
   'session-answered': true,
 } satisfies Record<LedgerEvent['kind'], true>)
 
-/** The answer that each history records for charge `a`, and for the first question of its session. */
+/** The recorded answers of charge `a` and of the first question of the session. */
 export const ANSWER = '{"id":"a","dataset":"census","result":{"value":2531}}'
 export const SESSION_ANSWER = '{"session":"session","question":1,"above":true}'
 
-/** A chain written without a store, so that what reads it is not held against what wrote it. */
+/** Builds a chain of events independently of the protocol. */
 export function chain(dataset: string, history: readonly EventFacts[]): readonly StoredEvent[] {
   let previousHash = FIRST_PREVIOUS_HASH
   return history.map((facts, place) => {
@@ -45,8 +45,8 @@ export function chain(dataset: string, history: readonly EventFacts[]): readonly
 }
 
 /**
- * A history with every kind of event, under either accounting.
- * @param options what charge `a` bought, and what the first question of the session got
+ * Builds a history with every kind of event.
+ * @param options the answers of charge `a` and of the first question of the session
  */
 export function sampleHistory(
   accounting: Accounting,
@@ -93,7 +93,7 @@ export function sampleHistory(
     },
     { kind: 'charged', ...paid('a', 'ada') },
     answered('a', 'ada', answer),
-    // Readers of text take U+2028 for the end of a line; U+FFFD is what stands for bytes that are no UTF-8.
+    // Some readers treat U+2028 as a line break; U+FFFD is the replacement character for invalid UTF-8.
     { kind: 'granted', principal: 'carol', ...limit('5', '0.002'), reason: 'année\u2028 \ufffd "more"' },
     { kind: 'allotted', principal: 'carol', analyst: 'ben', ...limit('3', '0.001'), reason: 'a share' },
     { kind: 'denied', ...denied },

@@ -43,7 +43,7 @@ const RFC_8032 = [
   ],
 ] as const
 
-/** RFC 8410: what stands before the 32 bytes of a key in PKCS#8 and in SPKI. */
+/** RFC 8410: the bytes before the 32 bytes of a key in PKCS#8 and in SPKI. */
 const privatePem = (secret: string) => pem('PRIVATE KEY', `302e020100300506032b657004220420${secret}`)
 const publicPem = (key: string) => pem('PUBLIC KEY', `302a300506032b6570032100${key}`)
 const pem = (label: string, hex: string) =>
@@ -66,7 +66,7 @@ test.each(RFC_8032)(
   },
 )
 
-test('a head has one statement and, by one key, one signature: those that other tools find', async () => {
+test('the statement and the signature of a head equal those of other tools', async () => {
   const statement = `{"dataset":"census","hash":"${head.hash}","sequence":9,"version":1}`
   expect(headStatement(head)).toBe(statement)
   expect(headStatement({ ...head, extra: 1 } as ChainHead)).toBe(statement)
@@ -78,7 +78,7 @@ test('a head has one statement and, by one key, one signature: those that other 
   expect(isSignatureOf(head, known, signer.publicKey)).toBe(true)
 })
 
-describe('what is no signature of a head by a key', () => {
+describe('an invalid signature', () => {
   test('of another head', async () => {
     await createSigningKey(file)
     const signer = await readHeadSigner(file)
@@ -102,7 +102,7 @@ describe('what is no signature of a head by a key', () => {
     expect(isSignatureOf(head, signature, other)).toBe(false)
   })
 
-  test('another text, and the same bytes spelled otherwise', async () => {
+  test('another text, and the same bytes in another encoding', async () => {
     const publicKey = await createSigningKey(file)
     const signature = (await readHeadSigner(file)).sign(head)
     expect(isSignatureOf(head, signature, publicKey)).toBe(true)
@@ -120,7 +120,7 @@ describe('what is no signature of a head by a key', () => {
       `${signature}AAAA`,
       bytes.toString('hex'),
       bytes.toString('base64url'),
-      // The last character before "==" has four bits that are not read.
+      // The decoder ignores four bits of the last character before "==".
       signature.replace(
         /.==$/,
         (end) => `${end[0] === 'A' ? 'B' : String.fromCharCode(end.charCodeAt(0) + 1)}==`,
@@ -130,7 +130,7 @@ describe('what is no signature of a head by a key', () => {
     }
   })
 
-  test('a key that is none is an error, not a no', async () => {
+  test('an invalid key is an error', async () => {
     await createSigningKey(file)
     const signature = (await readHeadSigner(file)).sign(head)
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
@@ -141,7 +141,7 @@ describe('what is no signature of a head by a key', () => {
   })
 })
 
-test('a new key is for its owner alone, and never takes the place of another', async () => {
+test('a new key is readable by its owner only, and never overwrites another', async () => {
   const publicKey = await createSigningKey(file)
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   expect(await readFile(`${file}.pub`, 'utf8')).toBe(publicKey)
@@ -151,12 +151,12 @@ test('a new key is for its owner alone, and never takes the place of another', a
   expect(await readFile(file, 'utf8')).toBe(before)
   await rm(file)
   await expect(createSigningKey(file)).rejects.toMatchObject({ code: 'EEXIST' })
-  // Nor is a private key left whose public one was not written.
+  // If the public key cannot be written, the private one is removed.
   await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' })
   expect(await readFile(`${file}.pub`, 'utf8')).toBe(publicKey)
 })
 
-describe('a key that cannot be used names the variable and the rule, and is not quoted', () => {
+describe('the error for an unusable key names the variable and the rule, and does not quote the key', () => {
   const secret = RFC_8032[0][0]
   const body = Buffer.from(`302e020100300506032b657004220420${secret}`, 'hex').toString('base64')
 
@@ -169,12 +169,12 @@ describe('a key that cannot be used names the variable and the rule, and is not 
     return error.message
   }
 
-  test.each([0o640, 0o604, 0o660, 0o602, 0o644, 0o610])('open to others: %o', async (mode) => {
+  test.each([0o640, 0o604, 0o660, 0o602, 0o644, 0o610])('accessible to others: %o', async (mode) => {
     await writeKey(privatePem(secret), mode)
     expect(await refusal()).toContain('its owner alone')
   })
 
-  test.each([0o600, 0o400])('for the owner alone it is read: %o', async (mode) => {
+  test.each([0o600, 0o400])('a file readable by its owner only is accepted: %o', async (mode) => {
     await writeKey(privatePem(secret), mode)
     expect((await readHeadSigner(file)).publicKey).toBe(publicPem(RFC_8032[0][1]))
   })
@@ -183,7 +183,7 @@ describe('a key that cannot be used names the variable and the rule, and is not 
     expect(await refusal()).toContain('cannot be read (ENOENT)')
   })
 
-  test('a public key, a torn one, one with a passphrase', async () => {
+  test('a public key, a truncated one, one with a passphrase', async () => {
     const { privateKey } = generateKeyPairSync('ed25519')
     const locked = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' })
     for (const text of [publicPem(RFC_8032[0][1]), privatePem(secret.slice(2)), body, '', String(locked)]) {

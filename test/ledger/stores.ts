@@ -9,22 +9,22 @@ import { FIRST_MS, type Fixture, ledgerOver } from './fixture.ts'
 import type { OpenLedger } from './races.ts'
 import { temporaryPath } from './support.ts'
 
-/** A store under test, once its server runs. */
+/** A store under test. */
 export interface StoreUnderTest {
   readonly name: 'SQLite' | 'PostgreSQL'
-  /** A place of its own, closed when the test ends. */
+  /** Opens a new ledger, which is closed when the test ends. */
   openFixture(): Promise<SharedFixture>
 }
 
-/** A place in which several processes may have the ledger open, where the store can. */
+/** A fixture whose ledger several processes may have open, if the store supports it. */
 export interface SharedFixture extends Fixture {
-  /** As another process opens it; of SQLite it is the one ledger there can be. */
+  /** Opens the ledger as another process would. On SQLite, returns the same ledger. */
   another(): Promise<Ledger>
-  /** Let go of it before the test ends. */
+  /** Closes the ledger before the test ends. */
   close(): Promise<void>
 }
 
-/** Describes what every store must do: `tests` is called once for each. */
+/** Registers tests for each store. `tests` is called once for each. */
 export function describeEachStore(name: string, tests: (store: StoreUnderTest) => void): void {
   describeOnSqlite(name, tests)
   describeOnPostgres(name, tests)
@@ -50,7 +50,7 @@ async function fixtureOnSqlite(): Promise<SharedFixture> {
   let ledger = open()
   function open(): Ledger {
     const database = openSqliteDatabase(path)
-    // What survives a crash is tested elsewhere, with real flushes.
+    // Crash safety is tested elsewhere, with real flushes.
     database.exec('PRAGMA synchronous = OFF')
     return ledgerOver(sqliteStore(database, () => clock.ms))
   }
@@ -74,7 +74,7 @@ async function fixtureOnSqlite(): Promise<SharedFixture> {
   }
 }
 
-/** A place in the database at `url`, whose ledger is emptied first. */
+/** Opens the ledger in the database at `url` after deleting all its rows. */
 export async function fixtureOnPostgres(
   url: string,
   openLedger: OpenLedger = openPostgresLedger,
@@ -100,7 +100,7 @@ export async function fixtureOnPostgres(
     async reopen() {
       await ledger.close()
       ledger = await open()
-      // Other replicas live on, so leases are not void: they run out.
+      // Other replicas may be running, so leases are not voided. They expire.
       clock.ms += 1_000
     },
     another: open,
@@ -108,7 +108,7 @@ export async function fixtureOnPostgres(
   }
 }
 
-/** Leave no row of an earlier test: a tenth of what a database of its own would take. */
+/** Deletes all rows of earlier tests, which takes a tenth of the time of creating a database. */
 async function empty(url: string): Promise<void> {
   const client = new Client(url)
   await client.connect()
@@ -116,7 +116,7 @@ async function empty(url: string): Promise<void> {
     const { rows } = await client.query(
       "SELECT tablename FROM pg_tables WHERE schemaname = 'sotto' AND tablename <> 'schema_version'",
     )
-    // As a replica would: what keeps everybody else from deleting is not asked.
+    // In this role, the triggers that refuse deletions do not run.
     const deletions = rows.map(({ tablename }) => `DELETE FROM sotto.${tablename}`)
     await client.query(['SET session_replication_role = replica', ...deletions].join('; '))
   } finally {

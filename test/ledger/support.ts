@@ -32,14 +32,14 @@ import {
   rhoPico,
 } from '../../src/privacy/loss.ts'
 
-/** A path for a file in a folder that goes away with the test. */
+/** Creates a temporary folder, removed after the test, and returns the path of a file in it. */
 export function temporaryPath(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sotto-ledger-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return join(folder, 'ledger.sqlite')
 }
 
-/** A loss from decimals as people write them. */
+/** Parses a loss from decimals. */
 export function loss(epsilon: string, delta = '0'): PrivacyLoss {
   return {
     epsilonNano: epsilonNano(parseDecimal(epsilon, EPSILON_FRACTION_DIGITS) ?? -1n),
@@ -47,22 +47,22 @@ export function loss(epsilon: string, delta = '0'): PrivacyLoss {
   }
 }
 
-/** An amount of epsilon and delta, from decimals. */
+/** Parses an amount under basic composition from decimals. */
 export function basic(epsilon: string, delta = '0'): Amount {
   return { accounting: 'basic', ...loss(epsilon, delta) }
 }
 
-/** An amount of rho, from a decimal. */
+/** Parses an amount of rho from a decimal. */
 export function rho(decimal: string): Amount {
   return { accounting: 'zcdp', rhoPico: rhoPico(parseDecimal(decimal, RHO_FRACTION_DIGITS) ?? -1n) }
 }
 
-/** A budget to open that counts epsilon and delta. */
+/** A budget under basic composition, to be opened. */
 export function summed(epsilon: string, delta = '0'): NewBudget {
   return { accounting: 'basic', neighbours: 'add-remove', granted: loss(epsilon, delta) }
 }
 
-/** A question by `ada` about `census` that costs 0.1; nobody chose its key, and nobody shares. */
+/** A charge request of `ada` on `census` at a price of 0.1, without a chosen key and without sharing. */
 export function question(idempotencyKey: string, changes: Partial<ChargeRequest> = {}): ChargeRequest {
   return {
     dataset: 'census',
@@ -79,13 +79,13 @@ export function question(idempotencyKey: string, changes: Partial<ChargeRequest>
   }
 }
 
-/** The charge of an outcome that is `charged`. */
+/** Expects the outcome `charged` and returns its charge. */
 export function chargeOf(outcome: ChargeOutcome): Charge {
   if (outcome.kind !== 'charged') throw new Error(`expected a charge, not ${outcome.kind}`)
   return outcome.charge
 }
 
-/** Carry out one call in a transaction of its own; throws what the call threw. */
+/** Carries out one call in a transaction of its own. Throws the error of the call. */
 export function run<Name extends OperationName>(
   store: SqliteStore,
   operation: Name,
@@ -97,12 +97,12 @@ export function run<Name extends OperationName>(
   return settled.result as OperationResults[Name]
 }
 
-/** All events of a dataset as readers see them, oldest first. */
+/** Reads the history of a dataset, oldest first. */
 export async function historyOf(ledger: Ledger, dataset = 'census'): Promise<LedgerEntry[]> {
   return [...(await ledger.entries(dataset, { limit: 1_000 }))].reverse()
 }
 
-/** What a dataset was debited for its analysts: what they paid, without what they paid for releases of others. */
+/** Computes the debit of a dataset from the spending of its analysts, without shared releases. */
 function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting): Amount {
   return spending.reduce(
     (sum, { spent, spentOnShared }) => addAmounts(sum, subtractAmounts(spent, spentOnShared)),
@@ -111,8 +111,8 @@ function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting
 }
 
 /**
- * That each dataset's events are a chain which amounts to the balances, that no cap is passed, and that the dataset was
- * debited for what its analysts paid, apart from what they shared.
+ * Expects every dataset to pass verification, and its debits to equal the spending of its analysts without shared
+ * releases.
  */
 export async function expectConsistentLedger(ledger: Ledger): Promise<void> {
   for (const dataset of await ledger.datasets()) {

@@ -13,7 +13,7 @@ import { basic, chargeOf, expectConsistentLedger, historyOf, question, summed } 
 
 let server: PostgresServer
 
-/** A connection that is none of a ledger's. */
+/** Opens a connection that no ledger uses. */
 async function prompt(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'prompt' })
   client.on('error', () => {})
@@ -28,7 +28,7 @@ async function opened(url: string, options: BatchOptions = {}): Promise<Postgres
   return ledger
 }
 
-/** A ledger of its own whose dataset `census` may spend 1. */
+/** Opens a ledger in a new database, with a budget of 1 for `census`. */
 async function withCensus(on: PostgresServer = server): Promise<{ url: string; ledger: PostgresLedger }> {
   const url = await on.createDatabase()
   const ledger = await opened(url)
@@ -36,7 +36,7 @@ async function withCensus(on: PostgresServer = server): Promise<{ url: string; l
   return { url, ledger }
 }
 
-/** Stops whoever passes a step for the first time, until it is told to go on. */
+/** Pauses a batch at the first occurrence of a step until it is resumed. */
 function stopAt(step: Step) {
   const reached = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
@@ -51,7 +51,7 @@ function stopAt(step: Step) {
   }
 }
 
-/** Ends, or interrupts, what the ledgers' connections are doing. */
+/** Terminates or cancels the statements of the ledgers' connections. */
 async function signal(client: Client, how: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<void> {
   await client.query(`
     SELECT ${how}(pid) FROM pg_stat_activity
@@ -65,7 +65,7 @@ async function untilLedgerWaitsFor(client: Client, event: string): Promise<void>
   while ((await client.query(waits)).rowCount === 0) await sleep(5)
 }
 
-/** Ends whoever is silent in the middle of a transaction. */
+/** Terminates sessions that are idle in a transaction. */
 const ENDS_SILENT = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'sotto' AND state = 'idle in transaction'`
@@ -78,7 +78,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
   })
   afterAll(() => server?.remove())
 
-  test('makes concurrent calls durable together, and each is answered by itself', async () => {
+  test('commits concurrent calls together and answers each separately', async () => {
     const { ledger } = await withCensus()
     const before = ledger.statistics()
     const outcomes = await Promise.allSettled([
@@ -102,7 +102,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('goes by the clock of the server', async () => {
+  test('uses the clock of the server', async () => {
     const { url, ledger } = await withCensus()
     const client = await prompt(url)
     vi.spyOn(Date, 'now').mockReturnValue(0)
@@ -116,7 +116,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     expect(again.retryAfterMs).toBeGreaterThan(50_000)
   })
 
-  test('commits durably and sees what is committed, whatever its database is set to', async () => {
+  test('commits durably and reads committed rows, whatever the settings of its database', async () => {
     const { url, ledger } = await withCensus()
     await ledger.close()
     const client = await prompt(url)
@@ -161,7 +161,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       await expectConsistentLedger(ledger)
     })
 
-    test('two that want the same datasets in another order do not lock each other out', async () => {
+    test('two that change the same datasets in another order do not deadlock', async () => {
       const { url, ledger } = await withCensus()
       const names = ['census', 'a', 'B', 'é', 'z']
       for (const name of names) await ledger.openBudget(name, summed('100'), 'carol')
@@ -235,26 +235,26 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       },
     )
 
-    test('one that dies in the middle frees what it held, and has changed nothing', async () => {
+    test('one that fails during a batch releases its locks and has changed nothing', async () => {
       const { url, ledger } = await withCensus()
       const stop = stopAt('written')
       const dying = await opened(url, { onStep: stop.onStep })
       const lost = dying.charge(question('a'))
       await stop.reached
       const waiting = ledger.charge(question('b'))
-      // After its patience with silence the server takes it for dead by itself, as it does in a long run.
+      // In production the server ends the session after the idle time limit.
       if (!isLongRun) await (await prompt(url)).query(ENDS_SILENT)
       expect(chargeOf(await waiting).event.sequence).toBe(2)
       stop.goOn()
       await expect(lost).rejects.toEqual(UNKNOWN)
       expect((await historyOf(ledger)).map(({ kind }) => kind)).toEqual(['opened', 'charged'])
-      // The one that was taken for dead goes on, too.
+      // The terminated replica continues, too.
       expect(chargeOf(await dying.charge(question('a'))).event.sequence).toBe(3)
     })
   })
 
-  describe('a task that excludes those of other replicas', () => {
-    /** The connection of whoever carries out a task is lost. */
+  describe('an exclusive task', () => {
+    /** Terminates the connection of the task that holds the lock. */
     async function loseLock(client: Client): Promise<void> {
       const holders = `
         SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
@@ -262,7 +262,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect((await client.query(holders)).rowCount).toBe(1)
     }
 
-    test('is carried out after the one before, while charges go on', async () => {
+    test('runs after the one before it, while charges continue', async () => {
       const { url, ledger } = await withCensus()
       const replicas = [ledger, await opened(url)]
       const steps: string[] = []
@@ -300,7 +300,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await next).toBe('done')
     })
 
-    test('whose connection is lost may not go on, and another may', async () => {
+    test('must not continue after its connection is lost, and another may start', async () => {
       const { url, ledger } = await withCensus()
       const [client, other] = [await prompt(url), await opened(url)]
       const begun = Promise.withResolvers<void>()
@@ -327,7 +327,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await ledger.exclusively(async () => 'again')).toBe('again')
     })
 
-    test('that does not look is not stopped: its result is what it returns', async () => {
+    test('that does not call requireAlone is not interrupted', async () => {
       const { url, ledger } = await withCensus()
       const client = await prompt(url)
       const done = ledger.exclusively(async () => {
@@ -337,7 +337,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await done).toBe('done')
     })
 
-    test('that waits too long for its turn is not begun', async () => {
+    test('that waits too long for the lock is not started', async () => {
       const { url, ledger } = await withCensus()
       const [client, other] = [await prompt(url), await opened(url)]
       const [firstBegun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -353,7 +353,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         begun = true
       })
       const failed = expect(late).rejects.toEqual(UNKNOWN)
-      // In place of the time after which the server would do it.
+      // Instead of waiting for the time limit of the server.
       await untilLedgerWaitsFor(client, 'advisory')
       await signal(client, 'pg_cancel_backend')
       await failed
@@ -374,8 +374,8 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
   })
 
-  describe('where the connection is lost', () => {
-    test.each(['begun', 'locked', 'read'] as const)('after %s: asks again by itself', async (step) => {
+  describe('after a lost connection', () => {
+    test.each(['begun', 'locked', 'read'] as const)('after %s: repeats the batch', async (step) => {
       const { url, ledger } = await withCensus()
       const client = await prompt(url)
       const stop = stopAt(step)
@@ -389,7 +389,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect((await ledger.budget('census'))?.spent).toEqual(basic('0.2'))
     })
 
-    test('each time: says so', async () => {
+    test('on every attempt: reports it', async () => {
       const { url, ledger } = await withCensus()
       const client = await prompt(url)
       const unlucky = await opened(url, {
@@ -401,7 +401,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await historyOf(ledger)).toHaveLength(1)
     })
 
-    test('before the commit arrived: unknown, and not charged', async () => {
+    test('before the commit arrives: unknown, and not charged', async () => {
       const { url, ledger } = await withCensus()
       const client = await prompt(url)
       const stop = stopAt('written')
@@ -423,12 +423,12 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       })
       afterAll(() => replicated?.remove())
 
-      // A commit that waits for a standby which is not there has been written already.
+      // A commit that waits for a missing standby is already written.
       test.each(['pg_terminate_backend', 'pg_cancel_backend'] as const)(
         '%s: unknown, and charged once',
         async (how) => {
           const { url, ledger } = await withCensus(replicated)
-          // A restart, as nothing tells when all processes have taken note of a setting.
+          // A restart, because it is not visible when all processes have read a setting.
           const setStandby = async (name: string) => {
             await (await prompt(url)).query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`)
             await replicated.restart()
@@ -448,7 +448,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       )
     })
 
-    test('between two calls: nobody notices', async () => {
+    test('between two calls: reconnects', async () => {
       const { url, ledger } = await withCensus()
       const client = await prompt(url)
       await Promise.all([ledger.budget('census'), ledger.datasets(), ledger.head('census')])
@@ -464,7 +464,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
   })
 
-  test('three rounds of an immediate stop under load: nothing lost, nothing twice', async () => {
+  test('three immediate stops under load: nothing is lost or charged twice', async () => {
     const own = await startPostgresServer()
     onTestFinished(() => own.remove())
     const { url, ledger } = await withCensus(own)
@@ -507,7 +507,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('while the server is away: says so, and goes on once it is back', async () => {
+  test('reports an unavailable server, and continues once it is back', async () => {
     const own = await startPostgresServer()
     onTestFinished(() => own.remove())
     const { ledger } = await withCensus(own)
@@ -523,7 +523,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       { status: 'rejected', reason: { kind: 'unknown' } },
       { status: 'fulfilled', value: false },
     ])
-    // However long the server takes to start, it does not take too long.
+    // The clock runs slowly, so that a slow start of the server does not exceed the time limit.
     clock.mockImplementation(() => now() / 20)
     const waiting = ledger.charge(question('b'))
     await own.start()
@@ -533,7 +533,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('a dataset that somebody holds is not in the way of the others', async () => {
+  test('a locked dataset does not block the others', async () => {
     const { url, ledger } = await withCensus()
     await ledger.openBudget('held', summed('1'), 'carol')
     const [holder, client] = [await prompt(url), await prompt(url)]
@@ -541,7 +541,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     const free = ledger.charge(question('free'))
     const held = ledger.charge(question('held', { dataset: 'held' }))
     const failed = expect(held).rejects.toEqual(UNKNOWN)
-    // In place of the time after which the server would do it.
+    // Instead of waiting for the time limit of the server.
     await untilLedgerWaitsFor(client, 'transactionid')
     await signal(client, 'pg_cancel_backend')
     chargeOf(await free)
@@ -553,7 +553,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('what the tables refuse fails the one call, and says nothing of what was to be written', async () => {
+  test('a refused write fails only its call, and the error contains no values', async () => {
     const { url, ledger } = await withCensus()
     const client = await prompt(url)
     await client.query(`ALTER TABLE sotto.charges ADD CHECK (principal <> 'eve')`)
@@ -572,7 +572,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('a text of any Unicode is stored as it is, in each column', async () => {
+  test('every column stores any Unicode text unchanged', async () => {
     const { ledger } = await withCensus()
     const text = 'a\\b"\'{},NULL \u0001\u2028\ufffd\ud83d\ude00é e\u0301'
     const asked = question(text, { principal: text, requestHash: text, request: text, datasetVersion: '7' })
@@ -587,7 +587,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expectConsistentLedger(ledger)
   })
 
-  test('closing finishes what was asked, and leaves no connection', async () => {
+  test('closing completes earlier calls and leaves no connection', async () => {
     const { url, ledger } = await withCensus()
     const asked = [ledger.charge(question('a')), ledger.charge(question('b'))]
     const reading = ledger.budget('census')

@@ -8,7 +8,7 @@ import { SESSION } from '../contract/sessions.ts'
 import type { OpenLedger } from '../races.ts'
 import { loss, question, summed } from '../support.ts'
 
-/** Has PostgreSQL log the plan of every statement, those in functions and triggers too, with the rows that it read. */
+/** Settings that log the plan of every statement, including those in functions and triggers, with the rows it read. */
 const LOGS_PLANS = {
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_min_duration': '0',
@@ -17,10 +17,10 @@ const LOGS_PLANS = {
   'auto_explain.log_timing': 'off',
   'auto_explain.log_format': 'json',
 }
-/** Enough for a plan that reads all of them to stand out, and few enough to look cheap to the planner. */
+/** Enough rows to detect a plan that reads all of them, and few enough to appear cheap to the planner. */
 const CHARGES_BEFORE = 1_000
 const BATCH = 64
-/** What a batch may read of one table in one step: each of its calls a few rows. */
+/** Largest number of rows of one table that a plan node may read: a few for each call of a batch. */
 const MOST_ROWS = 4 * BATCH
 
 interface PlanNode {
@@ -33,11 +33,11 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** The plans in a server's log, each with its statement. */
+/** Parses the plans in a server's log, with their statements. */
 function plansIn(
   log: string,
 ): readonly { readonly statement: string; readonly nodes: readonly PlanNode[] }[] {
-  // A logged text goes on in lines that begin with a tab.
+  // Continuation lines of the log begin with a tab.
   return [...log.matchAll(/ plan:\n((?:\t.*\n)+)/g)].map(([, text = '']) => {
     const plan: { 'Query Text': string; Plan: PlanNode } = JSON.parse(text)
     return { statement: plan['Query Text'], nodes: nodesOf(plan.Plan) }
@@ -48,10 +48,10 @@ function nodesOf(node: PlanNode): readonly PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 }
 
-/** Whether a step reads a table of the ledger through, or more rows of one than a batch asks for. */
+/** True if a plan node reads a whole table of the ledger, or more rows than a batch needs. */
 function readsMuch(node: PlanNode): boolean {
   const { 'Relation Name': table, 'Index Name': index, 'Node Type': type } = node
-  // Holds one row, and is read where a connection is opened.
+  // This table has one row and is read when a connection is opened.
   if ((table === undefined && index === undefined) || table === 'schema_version') return false
   const rows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
   return type === 'Seq Scan' || rows > MOST_ROWS
@@ -64,7 +64,7 @@ async function charged(ledger: Ledger, prefix: string, count: number): Promise<r
   return keys.map((key) => chargeId('ada', key))
 }
 
-/** Everything that is asked of a ledger at work. */
+/** Calls every method of a ledger. */
 async function askEverything(ledger: Ledger): Promise<void> {
   for (const round of [1, 2, 3]) {
     const ids = await charged(ledger, `round ${round}`, BATCH)
@@ -101,7 +101,7 @@ async function askEverything(ledger: Ledger): Promise<void> {
 }
 
 describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
-  /** The steps that have read more than their batch asks for, by a ledger that finds many charges when it is opened. */
+  /** Finds plan nodes that read too many rows, in a ledger that has many charges when it is opened. */
   async function stepsThatReadMuch(open: OpenLedger) {
     const url = await own.server.createDatabase()
     const before = await open({ url })
@@ -119,7 +119,7 @@ describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
     return { plans: plans.length, steps }
   }
 
-  test('no statement of a ledger at work reads more than its calls name, however much there is', async () => {
+  test('no statement reads more rows than its calls need, however many there are', async () => {
     const { plans, steps } = await stepsThatReadMuch(openPostgresLedger)
     expect(plans).toBeGreaterThan(500)
     expect(steps).toEqual([])

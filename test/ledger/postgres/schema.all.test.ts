@@ -21,7 +21,7 @@ const SECRET = 'a-password-nobody-may-see'
 
 let server: PostgresServer
 
-/** What a hand at a SQL prompt gets. */
+/** Executes statements like a person with an SQL prompt. */
 async function prompt(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
   const client = new Client(url)
   await client.connect()
@@ -223,12 +223,12 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await prompt(url, `SELECT ${all}`)).toEqual(before)
     })
 
-    test('and nothing was written by any of them', async () => {
+    test('and none of these statements has changed a row', async () => {
       await expectConsistentLedger(await opened(url))
     })
   })
 
-  describe('a server that may lose what it has acknowledged is refused:', () => {
+  describe('a server that may lose acknowledged data is refused:', () => {
     test('a standby', async () => {
       const standby = await startStandby(server)
       onTestFinished(() => standby.remove())
@@ -268,8 +268,8 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
   })
 
-  describe('no message holds the password', () => {
-    test('where the server does not know it', async () => {
+  describe('no message contains the password', () => {
+    test('if the server refuses it', async () => {
       const locked = await startPostgresServer()
       onTestFinished(() => locked.remove())
       await prompt(locked.url('postgres'), `CREATE ROLE analyst LOGIN PASSWORD 'another'`)
@@ -298,7 +298,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(inspect(refused, { depth: 9, showHidden: true })).not.toContain(SECRET)
     })
 
-    test('where the server falls silent', async () => {
+    test('if the server does not respond', async () => {
       const silent = createServer(() => {}).listen(0, '127.0.0.1')
       onTestFinished(() => void silent.close())
       await new Promise((resolve) => silent.once('listening', resolve))
@@ -321,7 +321,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     const versionOf = async (url: string) =>
       (await prompt(url, 'SELECT version FROM sotto.schema_version')).map(({ version }) => version)
 
-    test('is made once, however many replicas start together', async () => {
+    test('is created once when several replicas start together', async () => {
       const url = await server.createDatabase()
       const ledgers = await Promise.all(Array.from({ length: 8 }, () => opened(url)))
       expect(await versionOf(url)).toEqual([MIGRATIONS.length])
@@ -335,7 +335,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ])
     })
 
-    test('takes the steps that it lacks, and keeps what it holds', async () => {
+    test('is migrated, and keeps its rows', async () => {
       const url = await server.createDatabase()
       const ledger = await opened(url)
       await ledger.openBudget('census', summed('1'), 'carol')
@@ -348,7 +348,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await prompt(url, 'SELECT dataset, note FROM sotto.budgets')).toEqual([
         { dataset: 'census', note: 'none' },
       ])
-      // Who had it open goes on with the connections that there are.
+      // A replica that had it open continues with its connections.
       expect(await ledger.budget('census')).toEqual(before)
       expect(chargeOf(await ledger.charge(question('b'))).event.sequence).toBe(3)
     })
@@ -381,7 +381,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       },
     )
 
-    test('is not touched where a step fails', async () => {
+    test('is unchanged if a migration fails', async () => {
       const url = await server.createDatabase()
       await opened(url)
       const failing = [...NEXT, 'CREATE TABLE sotto.events ()']
@@ -410,7 +410,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       await expect(ledger.openBudget('census', summed('1'), 'carol')).rejects.toEqual(newer)
     })
 
-    test('of another program is left alone', async () => {
+    test('of another program is refused and not changed', async () => {
       const url = await server.createDatabase()
       await prompt(url, 'CREATE SCHEMA sotto; CREATE TABLE sotto.budgets (spent integer)')
       await expect(openPostgresLedger({ url })).rejects.toEqual(
@@ -419,7 +419,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       expect(await prompt(url, 'SELECT FROM sotto.budgets')).toEqual([])
     })
 
-    test('that an operator has made is filled, by a role that may do no more', async () => {
+    test('that an operator has created can be filled by a role without further rights', async () => {
       const url = await server.createDatabase()
       const database = path.basename(new URL(url).pathname)
       await prompt(
@@ -439,7 +439,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
   })
 
-  test('a ledger is opened by its URL', async () => {
+  test('openLedger opens a ledger by its URL', async () => {
     const url = await server.createDatabase()
     for (const each of [url, url.replace('postgres://', 'postgresql://'), temporaryPath()]) {
       const ledger = await openLedger({ url: each })
@@ -448,6 +448,6 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       await ledger.close()
     }
     expect(await prompt(url, 'SELECT dataset FROM sotto.budgets')).toEqual([{ dataset: 'census' }])
-    await expect(openLedger({ url: 'ledger.sqlite' })).rejects.toEqual(fault('unusable', /absolute path/))
+    await expect(openLedger({ url: 'ledger.sqlite' })).rejects.toEqual(fault('unusable', /must be absolute/))
   })
 })

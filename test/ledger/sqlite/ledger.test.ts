@@ -11,8 +11,8 @@ async function openLedger(path = temporaryPath()) {
   return ledger
 }
 
-describe('a ledger in a thread of its own', () => {
-  it('offers the whole life of a charge', async () => {
+describe('a ledger in a worker thread', () => {
+  it('supports every method of the ledger', async () => {
     const ledger = await openLedger()
     expect(await ledger.openBudget('census', summed('1'), 'carol')).toEqual({ kind: 'opened' })
     const charge = chargeOf(await ledger.charge(question('a', { sharing: true })))
@@ -70,7 +70,7 @@ describe('a ledger in a thread of its own', () => {
     await expectConsistentLedger(ledger)
   })
 
-  it('lets exactly 100 of 400 concurrent charges of 10 into a cap of 1000', async () => {
+  it('accepts exactly 100 of 400 concurrent charges of 10 under a cap of 1000', async () => {
     const path = temporaryPath()
     const ledger = await openSqliteLedger({ path })
     await ledger.openBudget('census', summed('1000'), 'carol')
@@ -120,7 +120,7 @@ describe('a ledger in a thread of its own', () => {
     expect(await ledger.head('census')).toMatchObject({ sequence: 4 })
   })
 
-  it('carries a task out by itself: nobody else has the file open', async () => {
+  it('runs an exclusive task at once, because no other process has the file open', async () => {
     const ledger = await openLedger()
     const done = ledger.exclusively(async (requireAlone) => {
       await requireAlone()
@@ -134,7 +134,7 @@ describe('a ledger in a thread of its own', () => {
     await expect(refused).rejects.toBe(refusal)
   })
 
-  it('rejects a call that is out of range and carries out its neighbours', async () => {
+  it('rejects a call with an argument out of range and carries out concurrent calls', async () => {
     const ledger = await openLedger()
     await ledger.openBudget('census', summed('1'), 'carol')
     const [first, second, third] = await Promise.allSettled([
@@ -147,7 +147,7 @@ describe('a ledger in a thread of its own', () => {
     expect(third).toMatchObject({ status: 'fulfilled', value: { kind: 'charged' } })
   })
 
-  it('finishes what was asked before it closes, and nothing after', async () => {
+  it('completes earlier calls before it closes, and rejects later ones', async () => {
     const path = temporaryPath()
     const ledger = await openSqliteLedger({ path })
     await ledger.openBudget('census', summed('1000'), 'carol')
@@ -163,7 +163,7 @@ describe('a ledger in a thread of its own', () => {
     expect(await again.budget('census')).toMatchObject({ cap: basic('1000'), spent: basic('30') })
   })
 
-  it('fails loudly where this process has it open, and serves the first opener on', async () => {
+  it('refuses a second opener in the same process and continues to serve the first', async () => {
     const path = temporaryPath()
     const ledger = await openLedger(path)
     await expect(openSqliteLedger({ path })).rejects.toMatchObject({
@@ -174,7 +174,7 @@ describe('a ledger in a thread of its own', () => {
     expect(await ledger.openBudget('census', summed('1'), 'carol')).toEqual({ kind: 'opened' })
   })
 
-  it('says why a file cannot be a ledger', async () => {
+  it('reports why a file cannot be a ledger', async () => {
     const path = temporaryPath()
     writeFileSync(path, 'not a database, but long enough to be looked at '.repeat(100))
     await expect(openSqliteLedger({ path })).rejects.toMatchObject({

@@ -12,13 +12,13 @@ import { basic, expectConsistentLedger, loss, question, temporaryPath } from '..
 const APPLICATION_ID = 0x53747431
 const TABLES = ['budgets', 'charges', 'releases', 'events', 'sparse_vector_sessions', 'sparse_vector_answers']
 
-/** The file that the release which wrote this version of the schema left: its steps, and rows that it has written. */
+/** A ledger file of an earlier schema version: its migrations, and rows that the release of that version wrote. */
 function fileOfVersion(version: number): string {
   const path = temporaryPath()
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: false })
   database.exec('PRAGMA journal_mode = WAL')
   for (const step of MIGRATIONS.slice(0, version)) database.exec(step)
-  // Rows that are all there at once are not in the order in which they came to be.
+  // The rows are inserted together, not in the order in which they were created.
   const triggers = database.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all()
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`)
   database.exec(readFileSync(new URL(`./version-${version}.sql`, import.meta.url), 'utf8'))
@@ -28,14 +28,14 @@ function fileOfVersion(version: number): string {
   return path
 }
 
-/** Every row of every table, in the columns that this version has. */
+/** Every row of every table, with the columns of this version. */
 function rowsOf(database: DatabaseSync, columns?: ReadonlyMap<string, string>) {
   return TABLES.flatMap((table) => {
     const info = database.prepare(`SELECT group_concat(name) AS names FROM pragma_table_info('${table}')`)
     const names = columns === undefined ? info.get()?.names : columns.get(table)
     if (typeof names !== 'string') return []
     const rows = database.prepare(`SELECT ${names} FROM ${table} ORDER BY 1, 2`).all()
-    // What a restart does to attempts under way is no matter of the version.
+    // Opening a ledger expires the leases, whatever the version.
     return [{ table, names, rows: rows.map((row) => ({ ...row, lease_expires_at_ms: null })) }]
   })
 }
@@ -61,7 +61,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
     return { path, before, database, store, ledger: ledgerOver(store) }
   }
 
-  it('keeps every row as it was, events to the byte', () => {
+  it('keeps every row unchanged, and events byte for byte', () => {
     const { before, database } = migrated()
     const columns = new Map(before.map(({ table, names }) => [table, names]))
     expect(rowsOf(database, columns)).toEqual(before)
@@ -72,7 +72,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
     expect(database.prepare('PRAGMA foreign_key_check').all()).toEqual([])
   })
 
-  it('is sound, and knows from its charges who has spent what', async () => {
+  it('is sound, and computes the spending per analyst from its charges', async () => {
     const { ledger } = migrated()
     await expectConsistentLedger(ledger)
     expect(await ledger.datasets()).toEqual(['census', 'survey', 'unused'])
@@ -83,7 +83,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
         spentOnShared,
         allotment,
       ])
-    // What was denied was not paid; what failed, was tried again or is under way was, once.
+    // Denied charges are not debited; failed, retried and pending ones are debited once.
     expect(await spendingOf('census')).toEqual([
       ['ada', nano(100_000_001n, 3n), nano(0n), undefined],
       ['bob', nano(1_000_000_000n), nano(0n), undefined],
@@ -98,7 +98,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
       expect((await ledger.budget(dataset))?.cap.accounting).toBe('basic')
   })
 
-  it('goes on: replays, retries, denies, and does what is new', async () => {
+  it('supports replays, retries, denials and the newer operations', async () => {
     const { ledger } = migrated()
     const old = (principal: string, key: string, dataset: string, price: Amount) =>
       question(key, { principal, dataset, price })
@@ -117,7 +117,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
     await ledger.recordAnswer(chargeId('ada', 'denied'), 1, 'an answer')
     const bobs = await ledger.charge({ ...denied, principal: 'bob', price: nano(5n), sharing: true })
     expect(bobs).toMatchObject({ kind: 'shared', shared: { answer: 'an answer' } })
-    // Releases of before are not shared: nobody had said that they may be.
+    // Earlier releases are not shared, because sharing was not enabled for them.
     const older = { ...old('bob', 'answered', 'census', nano(5n)), sharing: true }
     expect((await ledger.charge(older)).kind).toBe('charged')
     const share = { dataset: 'census', analyst: 'bob', principal: 'carol', reason: 'a share' }
@@ -144,7 +144,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
     await expectConsistentLedger(ledger)
   })
 
-  it('is opened again as it is by then', async () => {
+  it('can be opened again after the migration', async () => {
     const { path, store, ledger } = migrated()
     const heads = await Promise.all((await ledger.datasets()).map((dataset) => ledger.head(dataset)))
     store.close()

@@ -18,7 +18,7 @@ import { basic, chargeOf, loss, question, rho, run, summed, temporaryPath } from
 const PAGE_BYTES = 4096
 const SQLITE_CONSTRAINT = 19
 
-/** A ledger with a row of everything: a basic dataset whose analysts share, a session, and one counted in rho. */
+/** A ledger with rows in every table: a basic dataset whose analysts share, a session, and a dataset under zCDP. */
 function filledLedger(): string {
   const path = temporaryPath()
   const store = openSqliteStore(path, Date.now)
@@ -68,7 +68,7 @@ function fault(kind: string, message: string | RegExp) {
 }
 
 describe('the tables refuse', () => {
-  // A hand at a SQL prompt: another connection, none of the store's own statements, foreign keys not asked for.
+  // A person with an SQL prompt: another connection, without the store's statements and without foreign keys.
   function prompt(): DatabaseSync {
     const database = new DatabaseSync(filledLedger(), {
       readBigInts: true,
@@ -209,7 +209,7 @@ describe('the tables refuse', () => {
     const database = prompt()
     const everything = () => TABLES.map((table) => database.prepare(`SELECT * FROM ${table}`).all())
     const before = everything()
-    // It is a rule of the tables that refuses, and not the statement that is wrong.
+    // The refusal must come from a constraint, not from an invalid statement.
     expect(() => database.exec(`BEGIN; ${sql}`)).toThrow(
       expect.objectContaining({
         errcode: expect.toSatisfy((code) => (Number(code) & 0xff) === SQLITE_CONSTRAINT),
@@ -222,7 +222,7 @@ describe('the tables refuse', () => {
 })
 
 describe('opening', () => {
-  it('makes a file for its owner only, and keeps a copied one so', () => {
+  it('creates a file that only its owner can read, and restricts a copied file', () => {
     const path = filledLedger()
     expect(statSync(path).mode & 0o777).toBe(0o600)
     chmodSync(path, 0o644)
@@ -231,7 +231,7 @@ describe('opening', () => {
     database.close()
   })
 
-  it('is durable: a write-ahead log that is flushed by every commit', () => {
+  it('uses a write-ahead log that every commit flushes', () => {
     const database = openSqliteDatabase(temporaryPath())
     onTestFinished(() => database.close())
     const pragma = (name: string) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]
@@ -242,7 +242,7 @@ describe('opening', () => {
     expect(pragma('integrity_check')).toBe('ok')
   })
 
-  it('finds everything again, with the leases of whoever is gone void', () => {
+  it('finds all rows again and expires the leases of the earlier process', () => {
     const path = filledLedger()
     const store = openSqliteStore(path, Date.now)
     onTestFinished(() => store.close())
@@ -261,7 +261,7 @@ describe('opening', () => {
     expect(run(store, 'entries', 'census', { limit: 20 })).toHaveLength(13)
   })
 
-  it('fails loudly where the ledger is open already, by whatever name, and does not disturb it', () => {
+  it('refuses a ledger that is already open, under any name, and does not disturb it', () => {
     const path = filledLedger()
     const store = openSqliteStore(path, Date.now)
     onTestFinished(() => store.close())
@@ -274,7 +274,7 @@ describe('opening', () => {
     expect(run(store, 'charge', question('c')).kind).toBe('charged')
   })
 
-  it('refuses a ledger of a newer release, and leaves it as it is', () => {
+  it('refuses a ledger of a newer release and does not change it', () => {
     const path = filledLedger()
     const newer = new DatabaseSync(path)
     newer.exec('PRAGMA user_version = 99')
@@ -285,7 +285,7 @@ describe('opening', () => {
     expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 99 })
   })
 
-  it("refuses another program's database, a file that is none, and a folder that is not there", () => {
+  it("refuses another program's database, a file that is not a database, and a missing folder", () => {
     const path = temporaryPath()
     const other = new DatabaseSync(path)
     other.exec('CREATE TABLE something (else_ TEXT)')
@@ -296,11 +296,11 @@ describe('opening', () => {
     expect(() => openSqliteDatabase(`${path}/not/there`)).toThrow(fault('unusable', /cannot be opened/))
   })
 
-  it('refuses or stops at a file whose pages are damaged, and loses nothing that it acknowledged', () => {
+  it('refuses or stops at a file with damaged pages, and loses no acknowledged data', () => {
     const path = filledLedger()
     const pages = statSync(path).size / PAGE_BYTES
     let [refused, acknowledged] = [0, 0]
-    // The same question again: of a page that its charge does not need, its repeat may.
+    // The request is repeated, because a replay may read pages that the charge did not.
     const asked = question('c')
     for (let page = 1; page < pages; page += 1) {
       const copy = `${path}.${page}`
@@ -331,7 +331,7 @@ describe('opening', () => {
   })
 })
 
-it('the noise of a threshold stands in one place of the file', () => {
+it('the threshold noise is stored once in the file', () => {
   const database = new DatabaseSync(filledLedger(), { readBigInts: true })
   onTestFinished(() => database.close())
   const digits = String(SESSION.thresholdNoise).slice(1)
@@ -342,7 +342,7 @@ it('the noise of a threshold stands in one place of the file', () => {
   }
 })
 
-/** As it stands in the file, whatever else of it is damaged. */
+/** Reads the value from the file, even if other pages are damaged. */
 function attemptsOf(path: string, idempotencyKey: string): unknown {
   const database = new DatabaseSync(path)
   try {

@@ -20,7 +20,7 @@ function openStore() {
 
 const charge = (key: string, changes = {}): Call => ({ operation: 'charge', args: [question(key, changes)] })
 
-/** Counts what is committed from now on. */
+/** Records the commits from now on. */
 function commitsOf(database: ReturnType<typeof openSqliteDatabase>): string[] {
   const exec = database.exec.bind(database)
   const commits: string[] = []
@@ -88,10 +88,10 @@ describe('a batch', () => {
     await expectConsistentLedger(ledger)
   })
 
-  it('that finds a row not as it had read it is undone as a whole', () => {
+  it('is rolled back if a row has changed since it was read', () => {
     const { store, database } = openStore()
     const before = run(store, 'head', 'census')
-    // Another hand, between what is read and what is written.
+    // Another writer changes the row between the read and the write.
     database.exec(`
       DROP TRIGGER a_head_is_the_last_event;
       CREATE TEMP TRIGGER another_hand BEFORE INSERT ON events WHEN NEW.principal = 'ada'
@@ -103,7 +103,7 @@ describe('a batch', () => {
     expect(run(store, 'charge', question('a')).kind).toBe('charged')
   })
 
-  it('that meets a full disk is undone as a whole, and the store goes on once there is room', async () => {
+  it('is rolled back if the disk is full, and the store continues once there is space', async () => {
     const { store, database } = openStore()
     const spent = run(store, 'budget', 'census')?.spent
     database.exec('PRAGMA max_page_count = 1')
@@ -121,7 +121,7 @@ describe('a batch', () => {
     await expectConsistentLedger(ledgerOver(store))
   })
 
-  it('in which the store itself fails is undone as a whole, and stops the store', () => {
+  it('is rolled back if the store itself fails, and the store stops', () => {
     const { store, database } = openStore()
     const stopped = expect.objectContaining({ name: 'LedgerFault', kind: 'stopped' })
     run(store, 'charge', question('a'))
@@ -136,7 +136,7 @@ describe('a batch', () => {
     expect(row).toEqual({ spent: loss('0.1').epsilonNano, head: 3n })
   })
 
-  it('gives out no release in which another question is answered', () => {
+  it('returns no shared release that answers another request', () => {
     const { store, database } = openStore()
     const shared = { sharing: true, keyChosen: false }
     for (const key of ['a', 'b']) {
@@ -156,7 +156,7 @@ describe('a batch', () => {
     expect(run(store, 'budget', 'census')?.spent).toEqual(basic('0.2'))
   })
 
-  it('that cannot be committed stops the store', () => {
+  it('stops the store if it cannot be committed', () => {
     const { store, database } = openStore()
     const exec = database.exec.bind(database)
     database.exec = (sql) => {
@@ -171,7 +171,7 @@ describe('a batch', () => {
     store.close()
   })
 
-  it('under a clock that tells no time fails, and the store goes on once it does', () => {
+  it('fails while the clock has no valid time, and the store continues afterwards', () => {
     const { clock, store } = openStore()
     const now = clock.ms
     clock.ms = Number.NaN
@@ -182,7 +182,7 @@ describe('a batch', () => {
   })
 })
 
-it('whatever was flipped in a stored event shows, and so does what was deleted', async () => {
+it('verification finds every flipped bit of a stored event, and deleted events', async () => {
   const { store, database } = openStore()
   const ledger = ledgerOver(store)
   for (const key of ['a', 'b', 'c']) run(store, 'charge', question(key))
