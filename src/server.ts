@@ -21,19 +21,19 @@ import { censusRegistration } from './registration/demo.ts'
 import { createRegistry, type Registry } from './registration/register.ts'
 import { openComputationPool } from './workers/pool.ts'
 
-/** A service that listens. */
+/** A listening service. */
 export interface Service {
-  /** Where it listens, such as `http://127.0.0.1:8080`. */
+  /** Address such as `http://127.0.0.1:8080`. */
   readonly url: string
-  /** Whether the demo dataset can be asked about. */
+  /** True if the demo dataset is registered. */
   readonly hasDemo: boolean
-  /** Turns readiness, lets requests under way finish, then closes engine and ledger. */
+  /** Reports not ready, finishes open requests, then closes engine and ledger. */
   close(): Promise<void>
 }
 
 /**
- * Open the stores, register the demo where it is wanted, build the app and listen.
- * @throws where a store cannot be opened, such as a ledger that another process holds.
+ * Opens the stores, registers the demo if configured, builds the app and listens.
+ * @throws Error if a store cannot be opened, for example a ledger that another process uses.
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   await openDataDirectory(config)
@@ -69,7 +69,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
 
     const { id } = censusRegistration
     if (config.demo && catalog.get(id) === undefined && !catalog.wasRemoved(id)) {
-      // A budget from before, of a catalog that was lost, stays as it is.
+      // An existing budget, whose catalog was lost, stays as it is.
       const before = await ledger.budget(id)
       const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
       const accounting = before?.cap.accounting ?? censusRegistration.accounting
@@ -135,7 +135,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   }
 }
 
-/** @throws ConfigError where the data folder cannot be created or written to. */
+/** @throws ConfigError if the data folder cannot be created or written to. */
 async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
   try {
     await createWritableFolder(dataDirectory)
@@ -146,8 +146,8 @@ async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
 }
 
 /**
- * Recompute every chain and every balance from the events alone, and hold charges and answers against them: a ledger that is
- * not what its events tell must not decide what may still be revealed.
+ * Recomputes every chain and every balance from the events alone, and compares charges and answers with them. A
+ * ledger that contradicts its events must not decide what may still be released.
  * @throws Error naming the dataset and the first event that does not fit.
  */
 async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void> {
@@ -167,9 +167,9 @@ async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void>
 }
 
 /**
- * A folder of this process alone.
- * @param shared whether other processes may be at work in the data folder; what lies there otherwise was left by one that
- * ended without a word, and is removed
+ * Creates a folder for this process alone.
+ * @param shared true if other processes may use the data folder; otherwise existing folders were left by a process
+ * that crashed, and are removed
  */
 async function openTemporaryDirectory(dataDirectory: string, shared: boolean): Promise<string> {
   const parent = path.join(dataDirectory, 'temporary')
@@ -178,12 +178,12 @@ async function openTemporaryDirectory(dataDirectory: string, shared: boolean): P
   return mkdtemp(path.join(parent, 'process-'))
 }
 
-/** How long it may take until a replica knows what another has registered or withdrawn. */
+/** Time until a replica knows about registrations and withdrawals of the others. */
 const REFRESH_MS = 1_000
 
 /**
- * Keep up with the other replicas' registrations.
- * @returns what ends it, once nothing of it is under way.
+ * Polls for the other replicas' registrations.
+ * @returns a function that stops polling and waits for a running step.
  */
 function followRegistrations(registry: Registry, logger: Logger): () => Promise<void> {
   let last: Promise<void> | undefined
@@ -201,12 +201,12 @@ function followRegistrations(registry: Registry, logger: Logger): () => Promise<
   }
 }
 
-/** What the process is sent when its own machinery is broken: to go on until it has closed would be to go on for ever. */
+/** Signals of a broken process. It ends at once, because closing might never finish. */
 const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const
 
-/** Run until a signal asks to stop, then drain and close. */
+/** Runs until a signal requests a stop, then drains and closes. */
 async function main(): Promise<void> {
-  // Whatever is written, by the engine too, is the owner's alone.
+  // Files that any part of the process writes, including the engine, are readable by their owner only.
   process.umask(0o077)
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
@@ -214,8 +214,8 @@ async function main(): Promise<void> {
   const delay = config.drainMs + config.shutdownMs
   closeWithGrace({ delay, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {
     if (err !== undefined) {
-      // Nobody knows what state this process is in: it must not charge or draw noise any more. A restart recovers.
-      // Nor does anybody know where the error comes from: its message could quote data, its frames cannot.
+      // The state of this process is unknown, so it must not charge or draw noise any more. A restart recovers.
+      // The origin of the error is unknown, too: its message could quote data, but its stack frames cannot.
       const frames = err.stack?.split('\n').filter((line) => /^\s+at /.test(line))
       logger.fatal({ errorClass: err.name, frames }, 'ending after an error')
       return
@@ -223,7 +223,7 @@ async function main(): Promise<void> {
     logger.info({ signal }, 'stopping')
     await service.close()
   })
-  // Whoever reads it may send a signal at once.
+  // A reader of this line may send a signal at once.
   printWelcome(service, config.dataDirectory)
 }
 

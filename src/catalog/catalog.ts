@@ -5,42 +5,44 @@ import type { Neighbours } from '../privacy/neighbours.ts'
 import type { Dataset, Source } from './dataset.ts'
 import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 
-/** A registered dataset: what was declared, and what follows from it. */
+/** A registered dataset: its declaration and derived facts. */
 export interface CatalogEntry {
   readonly declaration: DatasetDeclaration
-  /** What the budget was opened with, if this was the id's first registration; the ledger knows what it is now. */
+  /** Budget of the id's first registration. The ledger knows the present budget. */
   readonly budget: { readonly epsilon: number; readonly delta: number }
   readonly dataset: Dataset
   /** ISO 8601, UTC. */
   readonly registeredAt: string
-  /** SHA-256 of the source, hexadecimal. Private: it confirms a guess at the whole file. */
+  /** SHA-256 of the source, hexadecimal. Private, because it would confirm a guess of the whole file. */
   readonly sourceDigest: string
 }
 
-/** The registry of datasets' public facts: one folder per dataset, durable before a call resolves. */
+/** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */
 export interface Catalog {
   get(id: string): CatalogEntry | undefined
-  /** All entries in the order of their ids. */
+  /** Returns all entries in the order of their ids. */
   list(): readonly CatalogEntry[]
-  /** Publish an entry. An entry of the same id is replaced. */
+  /** Publishes an entry. It replaces an entry of the same id. */
   add(entry: CatalogEntry): Promise<void>
-  /** Forget an entry and its ingested rows. The ledger keeps its budget, and no later registration gets its version. */
+  /**
+   * Removes an entry and its ingested rows. The ledger keeps its budget, and no later registration gets its version.
+   */
   remove(id: string): Promise<void>
-  /** Whether an id was registered and removed again. */
+  /** Returns true if an id was registered and removed again. */
   wasRemoved(id: string): boolean
-  /** The number of an id's last registration, removed or not; 0 where there was none. */
+  /** Returns the number of an id's last registration, removed or not; 0 if there was none. */
   lastVersion(id: string): number
   /**
-   * The neighbours that an id's last registration declared, removed or not; `undefined` where there was none, or an earlier
-   * release removed it.
+   * Returns the neighbours that an id's last registration declared, removed or not; `undefined` if there was none, or
+   * if an earlier release removed it.
    */
   lastNeighbours(id: string): Neighbours | undefined
   /**
-   * Take over what other processes have added to the folder or removed from it. A dataset is asked about only after its
-   * rows were opened, and not any more before they are closed; what fails is tried again the next time.
+   * Reads changes that other processes made to the folder. A dataset becomes visible only after its rows are open,
+   * and is hidden before they are closed. A failed step is retried at the next call.
    */
   refresh(rows: RowsOpener): Promise<void>
-  /** Where the ingested rows of one version of a dataset live. */
+  /** Returns the path of the ingested rows of one version of a dataset. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
 }
 
@@ -50,7 +52,10 @@ export interface RowsOpener {
   closeDataset(dataset: Dataset): Promise<void>
 }
 
-/** What is written: the declaration as it was made and the facts that do not follow from it, or that it was removed. */
+/**
+ * Stored form of an entry: the declaration as it was made and the facts that do not follow from it, or a note of its
+ * removal.
+ */
 type StoredEntry =
   | {
       readonly state: 'registered'
@@ -63,23 +68,23 @@ type StoredEntry =
     }
   | Removed
 
-/** A declaration of this or an earlier release: the first had files alone, one accounting and no sharing. */
+/** A declaration of this or an earlier release. The first release had only files, one accounting and no sharing. */
 type StoredDeclaration = Omit<DatasetDeclaration, 'source' | 'accounting' | 'sharing'> &
   Partial<Pick<DatasetDeclaration, 'accounting' | 'sharing'>> & {
     readonly source: Source | Omit<Extract<Source, { kind: 'file' }>, 'kind'>
   }
 
-/** What stays of a registration: what its budget, which stays too, must go on with. */
+/** Facts of a removed registration that its remaining budget depends on. */
 interface Removed {
   readonly state: 'removed'
   readonly version: string
-  /** Absent where an earlier release removed it. */
+  /** Absent if an earlier release removed the dataset. */
   readonly neighbours?: Neighbours
 }
 
 /**
- * Open the catalog in a folder, which is made where it is missing.
- * @param shared whether other processes may be at work in it: then nothing is tidied up
+ * Opens the catalog in a folder and creates the folder if necessary.
+ * @param shared true if other processes may use the folder; then nothing is cleaned up
  */
 export async function openCatalog(
   directory: string,
@@ -92,18 +97,18 @@ export async function openCatalog(
   const entries = new Map<string, CatalogEntry>()
   const removed = new Map<string, Removed>()
 
-  /** What a registration or a removal that was cut off left: rows that nobody may ask about are not kept. */
+  /** Removes the rows of an interrupted registration or removal, because rows without an entry must not be kept. */
   const removeAllBut = async (id: string, kept: readonly string[]) => {
     for (const name of await readdir(folderOf(id))) {
       if (!kept.includes(name)) await rm(path.join(folderOf(id), name), { recursive: true })
     }
   }
 
-  /** @throws Error where the text is no entry. */
+  /** @throws Error unless the text is a valid entry. */
   const parseEntry = (id: string, text: string): CatalogEntry | Removed => {
     const stored = JSON.parse(text) as StoredEntry
     if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
-      throw new Error(`${entryFile(id)} is damaged: it has no known state or no version that counts`)
+      throw new Error(`${entryFile(id)} is damaged: it has no known state or no valid version`)
     }
     if (stored.state === 'removed') return stored
     const { budget, version, rows, registeredAt, sourceDigest } = stored
@@ -146,7 +151,7 @@ export async function openCatalog(
     await removeAllBut(id, [ENTRY_FILE, ...rows])
   }
 
-  /** When each entry's file was last looked at, by its own times: an unchanged one is not read again. */
+  /** Modification times of the entry files that were read. An unchanged file is not read again. */
   const looked = new Map<string, string>()
 
   async function refreshOne(id: string, rows: RowsOpener): Promise<void> {
@@ -176,7 +181,7 @@ export async function openCatalog(
     async refresh(rows) {
       const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
       for (const attempt of await Promise.allSettled(attempts)) {
-        // A folder without an entry is one that is being registered, or that was refused.
+        // A folder without an entry belongs to a registration that is running or was refused.
         if (attempt.status === 'rejected' && !isMissing(attempt.reason)) throw attempt.reason
       }
     },
@@ -202,7 +207,7 @@ export async function openCatalog(
       if (dataset === undefined) return
       const { version, neighbours } = dataset
       const left = { state: 'removed', version, neighbours } as const
-      // First, so that nobody is charged for what is about to be gone.
+      // First, so that no query is charged for rows that are about to be removed.
       entries.delete(id)
       removed.set(id, left)
       await writeEntry(entryFile(id), left)

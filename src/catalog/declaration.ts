@@ -5,19 +5,19 @@ import type { Neighbours } from '../privacy/neighbours.ts'
 import { type FieldError, Refusal } from '../privacy/refusal.ts'
 import type { Column, Dataset, InvalidValueRule, NumericColumn, Source } from './dataset.ts'
 
-/** The digits after the point that bounds and steps may have. */
+/** Largest number of digits after the decimal point of bounds and steps. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
 const ONE_NANO = 10n ** BigInt(GRID_FRACTION_DIGITS)
-/** Grid indexes stay exact in doubles, and 10^22 rows of them in a 128-bit sum. */
+/** Largest grid index. Up to it indexes are exact in doubles, and sums of 10^22 rows fit into 128 bits. */
 const LARGEST_INDEX = 2n ** 53n
 
-/** What ingestion does with a value that does not fit, as a custodian writes it. */
+/** A custodian's rule for values that do not fit. */
 export type InvalidValueDeclaration = 'null' | 'refuse' | { readonly replaceWith: number | boolean | string }
 
 interface ColumnDeclarationFacts {
   readonly name: string
   readonly nullable: boolean
-  /** Left out: `null` where NULL may occur, `refuse` elsewhere. */
+  /** Default: `null` for a nullable column, `refuse` otherwise. */
   readonly onInvalidValue?: InvalidValueDeclaration | undefined
 }
 
@@ -27,7 +27,7 @@ interface NumericColumnDeclaration extends ColumnDeclarationFacts {
   readonly step: number
 }
 
-/** One column as a custodian declares it. */
+/** A custodian's declaration of one column. */
 export type ColumnDeclaration =
   | (NumericColumnDeclaration & { readonly type: 'integer' })
   | (NumericColumnDeclaration & { readonly type: 'number' })
@@ -35,12 +35,12 @@ export type ColumnDeclaration =
   | (ColumnDeclarationFacts & { readonly type: 'category'; readonly categories: readonly string[] })
   | (ColumnDeclarationFacts & { readonly type: 'string' })
 
-/** What one person can contribute, as a custodian declares it. */
+/** A custodian's declaration of the rows that one person can contribute. */
 export type PrivacyUnitDeclaration =
   | { readonly kind: 'row' }
   | { readonly kind: 'person'; readonly column: string; readonly maxRows: number }
 
-/** A dataset's public facts as a custodian declares them. */
+/** A custodian's declaration of a dataset's public facts. */
 export interface DatasetDeclaration {
   readonly id: string
   readonly title: string
@@ -54,10 +54,10 @@ export interface DatasetDeclaration {
 }
 
 /**
- * The dataset that a declaration describes, its numbers turned into exact grid indexes.
+ * Converts a declaration to a dataset, with its numbers as exact grid indexes.
  *
- * @param version names the content and the declaration together
- * @param rows the public number of rows; left out under `add-remove`, where it is private
+ * @param version identifies the content and the declaration together
+ * @param rows public number of rows; ignored under `add-remove`, where it is private
  * @throws Refusal listing every field that breaks a rule.
  */
 export function declareDataset(declaration: DatasetDeclaration, version: string, rows?: number): Dataset {
@@ -78,7 +78,7 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
 }
 
 /**
- * The columns that a declaration describes.
+ * Converts the columns of a declaration.
  * @throws Refusal listing every field that breaks a rule.
  */
 export function declareColumns(declaration: DatasetDeclaration): readonly Column[] {
@@ -93,7 +93,7 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
   const errors: FieldError[] = []
   const columns = declaration.columns.map((column, position) => {
     const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
-    // DuckDB compares identifiers without regard to case, so two such columns would be one.
+    // DuckDB compares identifiers case-insensitively, so two such columns would be one.
     const first = declaration.columns.findIndex(
       (other) => other.name.toLowerCase() === column.name.toLowerCase(),
     )
@@ -146,7 +146,7 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
   }
 }
 
-/** A replacement in its stored form, or the rule it breaks. */
+/** A replacement in its stored form, or the rule that it breaks. */
 type Parsed<Value> = { readonly value: Value } | { readonly rule: string }
 
 function invalidValueRule(
