@@ -47,19 +47,7 @@ const storedRelease = {
   content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
 }
 
-const batchPreviewQuery = z.strictObject({ candidates })
-
-const previewQuery = batchPreviewQuery.extend({
-  supposedRows: z
-    .string()
-    .regex(/^[1-9]\d{0,11}$/, 'must be a whole number, at least 1')
-    .transform(Number)
-    .optional()
-    .describe(
-      'How many rows you suppose to count. Only the mean over a private number of rows needs it, and it is not ' +
-        'compared with the data.',
-    ),
-})
+const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
@@ -133,7 +121,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
           'nothing.',
         security: everyone.security,
         params: datasetParameters,
-        querystring: batchPreviewQuery,
+        querystring: previewQuery,
         body: batch,
         response: { 200: batchPreview, ...problemResponses },
       },

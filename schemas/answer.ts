@@ -165,6 +165,7 @@ const errorReport = z.strictObject({
 const nullableError = {
   halfWidth: errorReport.shape.halfWidth.nullable(),
   expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
+  reason: z.string().optional().describe('Why the half-width is null, and what to do about it.'),
 }
 
 export const accuracy = z

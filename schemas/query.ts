@@ -129,15 +129,6 @@ const rows = {
         minimum: 1e-9,
         maximum: 0.999999999,
       }),
-      supposedRows: z
-        .int()
-        .min(1)
-        .max(1e12)
-        .optional()
-        .describe(
-          'How many rows you suppose to count (in each group, where there are groups), where the accuracy depends on ' +
-            'a private number of them.',
-        ),
     })
     .optional()
     .describe(
@@ -185,20 +176,49 @@ const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ..
   description: 'Sum of a numeric column. NULL counts as 0.',
 })
 
-const meanQuery = z.strictObject({ kind: z.literal('mean'), column: columnName, ...additive }).meta({
+/** What an analyst supposes about the data before seeing any of it. */
+const supposed = z
+  .strictObject({
+    rows: z
+      .int()
+      .min(1)
+      .max(1e12)
+      .optional()
+      .describe('Number of rows that the statistic is over; in each group, where there are groups.'),
+    mean: z.number().optional().describe('Mean of the column, within its declared bounds.'),
+    standardDeviation: z
+      .number()
+      .min(0)
+      .optional()
+      .describe('Standard deviation of the column. The accuracy of a mean does not depend on it.'),
+  })
+  .meta({
+    id: 'Suppositions',
+    description:
+      'What you suppose about the data. It changes the accuracy that is stated before the release, and the epsilon found ' +
+      'for an `accuracy`. It is never compared with the data and has no effect on the noise at a given epsilon. The ' +
+      'accuracy stated with an answer does not depend on it. What you leave out is taken to be hardest to estimate within ' +
+      'the declared bounds.',
+  })
+
+const supposable = { ...additive, supposed: supposed.optional() }
+
+const meanQuery = z.strictObject({ kind: z.literal('mean'), column: columnName, ...supposable }).meta({
   id: 'MeanQuery',
-  examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5, supposedRows: 80_000 } }],
+  examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
   description: 'Mean of a numeric column. NULL values are ignored.',
 })
 
-const varianceQuery = z.strictObject({ kind: z.literal('variance'), column: columnName, ...additive }).meta({
-  id: 'VarianceQuery',
-  examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
-  description: 'Population variance of a numeric column. NULL values are ignored.',
-})
+const varianceQuery = z
+  .strictObject({ kind: z.literal('variance'), column: columnName, ...supposable })
+  .meta({
+    id: 'VarianceQuery',
+    examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
+    description: 'Population variance of a numeric column. NULL values are ignored.',
+  })
 
 const standardDeviationQuery = z
-  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...additive })
+  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...supposable })
   .meta({
     id: 'StandardDeviationQuery',
     examples: [
@@ -207,7 +227,7 @@ const standardDeviationQuery = z
     description: 'Population standard deviation of a numeric column. NULL values are ignored.',
   })
 
-const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...additive }).meta({
+const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...supposable }).meta({
   id: 'ProportionQuery',
   examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
   description: 'Share of rows that satisfy the predicate `of`.',
@@ -290,7 +310,7 @@ const groupByQuery = z
         'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
           '`count` and `mean_Age`. A statistic may be listed once.',
       ),
-    ...additive,
+    ...supposable,
   })
   .meta({
     id: 'GroupByQuery',
@@ -494,6 +514,7 @@ export const batch = z
   })
 
 export type Query = z.output<typeof query>
+export type Suppositions = z.output<typeof supposed>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>
 export type GroupStatistic = z.output<typeof groupStatistic>

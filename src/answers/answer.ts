@@ -9,6 +9,7 @@ import type { Plan, Released } from '../planner/plan-kinds.ts'
 import { replacementLoss } from '../planner/plan-kinds.ts'
 import { priceOf } from '../planner/price.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
+import { withoutIdleSuppositions } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -75,7 +76,8 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const { dataset, query } = question
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
-  return answerUnderCharge(dependencies, question, { query }, price, async () =>
+  const request = { query: withoutIdleSuppositions(query) }
+  return answerUnderCharge(dependencies, question, request, price, async () =>
     describeRelease(planned, await release(planned, dependencies.engine, dependencies.noiseSource)),
   )
 }
@@ -92,7 +94,8 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const planned = planQueries(queries, batch.dataset, limits)
   // In sequence: each query has its own time limit, and other requests keep their connections.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
-  return answerUnderCharge(withLongerLease, batch, { batch: queries }, planned.price, async () => {
+  const request = { batch: queries.map(withoutIdleSuppositions) }
+  return answerUnderCharge(withLongerLease, batch, request, planned.price, async () => {
     const answers: object[] = []
     for (const each of planned.plans) {
       const released = describeRelease(each, await release(each, engine, noiseSource))
@@ -165,11 +168,9 @@ export interface PreviewBalances {
   readonly analyst: AnalystSpending
 }
 
-/** What the caller of a preview supposes; none of it is compared with the data. */
-export interface Suppositions {
-  /** How many rows are counted: the accuracy of some means depends on it. */
-  readonly supposedRows?: number | undefined
-  /** How many rows an informed adversary chooses among. */
+/** The informed adversary of a preview. */
+export interface AssumedAdversary {
+  /** Number of rows that the adversary chooses among. */
   readonly candidates?: number | undefined
 }
 
@@ -182,11 +183,11 @@ export function preview(
   question: Pick<Question, 'dataset' | 'query'>,
   limits: PlanLimits,
   { budget, analyst }: PreviewBalances,
-  { supposedRows, ...supposed }: Suppositions = {},
+  adversary: AssumedAdversary = {},
 ) {
   const { dataset, query } = question
   const planned = plan(query, dataset, limits)
-  const described = describePlan(planned, supposedRows)
+  const described = describePlan(planned)
   const { loss } = planned
   const { accuracy } = described
   const release = { loss, replacementLoss: replacementLoss(planned), accuracy }
@@ -195,7 +196,7 @@ export function preview(
     datasetVersion: dataset.version,
     ...described,
     ...describePrice(priceOf(planned, dataset.accounting), budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted: budget.granted, ...supposed }, release),
+    disclosureRisk: describeReleaseRisk({ dataset, granted: budget.granted, ...adversary }, release),
   }
 }
 
@@ -207,7 +208,7 @@ export function previewBatch(
   batch: Pick<Batch, 'dataset' | 'queries'>,
   limits: PlanLimits,
   { budget, analyst }: PreviewBalances,
-  supposed: Pick<Suppositions, 'candidates'> = {},
+  adversary: AssumedAdversary = {},
 ) {
   const { dataset } = batch
   const planned = planQueries(batch.queries, batch.dataset, limits)
@@ -220,7 +221,7 @@ export function previewBatch(
     answers: planned.plans.map((each) => ({ ...describePlan(each), ...priceReport(each) })),
     ...batchReport(planned),
     ...describePrice(planned.price, budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
+    disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }
 
@@ -235,11 +236,10 @@ function replacementLossOfBatch(
   return coversLoss(together, oneByOne) ? oneByOne : together
 }
 
-function describePlan(planned: Plan, supposedRows?: number) {
-  const { kind, accuracy } = planned.query
+function describePlan(planned: Plan) {
   return {
-    kind,
+    kind: planned.query.kind,
     noise: noiseReport(planned),
-    accuracy: accuracyReport(planned, supposedRows ?? accuracy?.supposedRows),
+    accuracy: accuracyReport(planned),
   }
 }

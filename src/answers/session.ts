@@ -17,7 +17,7 @@ import {
 } from '../planner/session.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import type { Answer, AnswerDependencies, PreviewBalances, Suppositions } from './answer.ts'
+import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
 import {
   charge,
   describeDebit,
@@ -272,7 +272,7 @@ export function previewSession(
   request: SessionRequest,
   dataset: Dataset,
   { budget, analyst }: PreviewBalances,
-  supposed: Pick<Suppositions, 'candidates'> = {},
+  adversary: AssumedAdversary = {},
 ) {
   const planned = planSession(request, dataset)
   const { granted } = budget
@@ -281,7 +281,7 @@ export function previewSession(
   return {
     ...sessionReport(planned),
     ...describePrice(priceOfSession(planned), budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted, ...supposed }, release),
+    disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }
 

@@ -84,7 +84,7 @@ export function exactEstimates(
   )
   const truths = answerNumbers(report(unprocessed, { kind: 'additive', noisy: noiseless }))
   const names = numberNames(plan)
-  const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, rows))
+  const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, { rows }))
   return truths.map(({ value }, position) => {
     const place = position % plan.estimates.length
     const estimate = plan.estimates[place]

@@ -252,7 +252,7 @@ export function gaussianAccuracy(measurement: Measurement, confidence: number): 
 }
 
 /** The z with P(|N| > z) = alpha, N standard normal, by bisection; a trace above rather than below. */
-function normalHalfWidth(alpha: number): number {
+export function normalHalfWidth(alpha: number): number {
   let below = 0
   // exp(-z^2 / 2) at 39 is below the smallest double, hence below any alpha.
   let enough = 39

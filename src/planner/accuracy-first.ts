@@ -15,8 +15,6 @@ export interface Target {
   /** In the unit of the stated accuracy. */
   readonly halfWidth: number
   readonly confidence: number
-  /** How many rows the caller supposes to count. */
-  readonly supposedRows?: number | undefined
 }
 
 /**
@@ -80,8 +78,8 @@ export function refuseTarget({ largest }: EpsilonRange): Refusal {
   return refuseField('query-does-not-fit', 'accuracy.halfWidth', rule)
 }
 
-function meets(plan: Plan, { halfWidth, supposedRows }: Target): boolean {
-  const stated = accuracyReport(plan, supposedRows).halfWidth
+function meets(plan: Plan, { halfWidth }: Target): boolean {
+  const stated = accuracyReport(plan).halfWidth
   if (stated === null) throw refuseUnknownAccuracy(plan)
   return stated <= halfWidth
 }
@@ -100,5 +98,5 @@ function refuseUnknownAccuracy(plan: Plan): Refusal {
     return refuseField('query-does-not-fit', 'statistics', rule)
   }
   const rule = 'is required, because the accuracy depends on the number of rows, which is private'
-  return refuseField('query-does-not-fit', 'accuracy.supposedRows', rule)
+  return refuseField('query-does-not-fit', 'supposed.rows', rule)
 }

@@ -1,4 +1,4 @@
-import type { Query } from '../../schemas/query.ts'
+import type { Query, Suppositions } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Predicate } from './aggregate.ts'
@@ -44,7 +44,7 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   /** Describes the noise of the answer. Public before the query is paid for. */
   readonly noise: (plan: Plan) => NoiseReport
   /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
-  readonly accuracy: (plan: Plan, supposedRows?: number) => AccuracyReport
+  readonly accuracy: (plan: Plan, supposed: Suppositions) => AccuracyReport
   /**
    * Prepares the computation of the answer's numbers from releases: post-processing, which costs nothing. What depends on
    * the plan alone is computed once.

@@ -25,6 +25,7 @@ import type { PlanLimits } from './plan-kind.ts'
 import type { Plan } from './plan-kinds.ts'
 import { priceOf } from './price.ts'
 import { stabilityOf } from './stability.ts'
+import { requireSuppositionsFit } from './suppositions.ts'
 
 /**
  * Plan a query: what it asks of the data, the exact sensitivity, the mechanism and the price. A query that gives an
@@ -92,6 +93,7 @@ function planAdditiveQuery(
   requireCalibrationFits(query)
   const shape = planAdditive(query, dataset, limits)
   requireNonNegative(query, shape)
+  requireSuppositionsFit(query, shape)
   const { aggregate, groupings, estimates } = shape
   const sensitivities = aggregate.statistics.map((statistic) => stabilityOf(statistic, aggregate, dataset))
   const planWith =

@@ -83,23 +83,27 @@ export interface ErrorReport {
   readonly expectedAbsoluteError: number
 }
 
-/**
- * Accuracy of each released value. `halfWidth` and `expectedAbsoluteError` are null where they depend on a number of
- * rows that is not public and no noisy count is at hand, or where they differ from value to value.
- */
-export interface AccuracyReport {
-  readonly confidence: number
+/** How far off one value can be, as far as it is known before the release. */
+export interface PredictedError {
   readonly halfWidth: number | null
   readonly expectedAbsoluteError: number | null
+  /** Why the half-width is null, and what to do about it. */
+  readonly reason?: string
+}
+
+/**
+ * Accuracy of each released value. The half-width is null where it depends on a private number of rows or differs from value
+ * to value; `reason` then says so.
+ */
+export interface AccuracyReport extends PredictedError {
+  readonly confidence: number
   /**
    * `rows` where it is not the released value that is off by so much, but the count of the one chosen against the
    * best (a selection), or its rank (a quantile).
    */
   readonly unit?: 'rows'
   /** Of a query for several statistics: the accuracy of each, by its name. */
-  readonly estimates?: Readonly<
-    Record<string, { readonly halfWidth: number | null; readonly expectedAbsoluteError: number | null }>
-  >
+  readonly estimates?: Readonly<Record<string, PredictedError>>
   /** Of the noisy sums and counts that values are made from, where there are several: these hold together. */
   readonly statistics?: readonly (ErrorReport & { readonly statistic: string; readonly column?: string })[]
   /** Of a selection with gaps: of each of them, and they hold together. */

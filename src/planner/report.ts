@@ -1,5 +1,7 @@
+import type { Suppositions } from '../../schemas/query.ts'
 import { type PlanKindName, type PlanOf, planKinds, type ReleaseOf } from './plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Report } from './report-kinds.ts'
+import { suppositionsOf } from './suppositions.ts'
 
 /** Describes how a plan's answer is made noisy. Public before the query is paid for. */
 export function noiseReport<Kind extends PlanKindName>(plan: PlanOf<Kind>): NoiseReport {
@@ -9,14 +11,14 @@ export function noiseReport<Kind extends PlanKindName>(plan: PlanOf<Kind>): Nois
 /**
  * Computes the accuracy of a plan's answer without data.
  *
- * @param supposedRows number of rows that the caller supposes to count, at least 1: the accuracy of some estimates
- * depends on it.
+ * @param supposed what is supposed about the data, on which the accuracy of some estimates depends; left out: what the query
+ * supposes.
  */
 export function accuracyReport<Kind extends PlanKindName>(
   plan: PlanOf<Kind>,
-  supposedRows?: number,
+  supposed: Suppositions = suppositionsOf(plan.query),
 ): AccuracyReport {
-  return planKinds[plan.kind].accuracy(plan, supposedRows)
+  return planKinds[plan.kind].accuracy(plan, supposed)
 }
 
 /**

@@ -192,16 +192,32 @@ describe('preview', () => {
   })
 
   test('a supposed number of rows gives the accuracy of a mean', async () => {
-    const ask = (path: string) =>
+    const ask = (more: object) =>
       service
         .as('analyst')
-        .post(`/v1/datasets/census/queries/preview${path}`)
-        .send({ kind: 'mean', column: 'Age', epsilon: 0.5 })
-    expect((await ask('').expect(200)).body.accuracy.halfWidth).toBeNull()
-    const { accuracy } = (await ask('?supposedRows=100000').expect(200)).body
+        .post('/v1/datasets/census/queries/preview')
+        .send({ kind: 'mean', column: 'Age', epsilon: 0.5, ...more })
+    const { accuracy: unknown } = (await ask({}).expect(200)).body
+    expect(unknown.halfWidth).toBeNull()
+    expect(unknown.reason).toContain('supposed.rows')
+    const { accuracy } = (await ask({ supposed: { rows: 100_000 } }).expect(200)).body
     expect(accuracy.halfWidth).toBeGreaterThan(0)
     expect(accuracy.halfWidth).toBeLessThan(0.1)
-    expect((await ask('?supposedRows=0').expect(400)).body.errors[0].field).toBe('supposedRows')
+    expect(accuracy.reason).toBeUndefined()
+    const wrong = await ask({ supposed: { rows: 0 } }).expect(400)
+    expect(wrong.body.errors[0].field).toBe('supposed.rows')
+  })
+
+  test('suppositions at a given epsilon are no part of the question: a repeat with others is the stored answer', async () => {
+    const mean = { kind: 'mean', column: 'Age', epsilon: 0.07 }
+    const { text } = await ask({ ...mean, supposed: { rows: 100_000 } }).expect(200)
+    const spent = await budget()
+    for (const supposed of [undefined, { rows: 5 }, { rows: 100_000, mean: 40 }]) {
+      const again = await ask({ ...mean, supposed }).expect(200)
+      expect(again.headers['idempotent-replayed']).toBe('true')
+      expect(again.text).toBe(text)
+    }
+    expect(await budget()).toEqual(spent)
   })
 
   test.each([

@@ -30,7 +30,7 @@ const WIRES: readonly object[] = [
     { kind, ...age },
     { kind, column: 'Income', ...gaussian },
     { kind, ...age, where: of, postprocess: { round: true, nonNegative: true } },
-    { kind, ...age, accuracy: { halfWidth: 500, supposedRows: 200 } },
+    { kind, ...age, accuracy: { halfWidth: 500 }, supposed: { rows: 200, mean: 40 } },
   ]),
   { kind: 'proportion', of },
   { kind: 'proportion', of, where: { column: 'Region', op: 'isNull' } },
@@ -110,7 +110,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const query = querySchema.parse({ ...price, ...wire })
         const planned = planOf({ ...price, ...wire }, neighbours, size)
 
-        const before = preview({ dataset, query }, LIMITS, balances, { supposedRows: 50 })
+        const before = preview({ dataset, query }, LIMITS, balances)
         requireFinite(before)
         expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
 

@@ -3,6 +3,41 @@ import { refusalOf } from './planned.ts'
 
 describe('refusals', () => {
   test.each([
+    [
+      'a supposed mean outside the bounds',
+      { kind: 'mean', column: 'Age', supposed: { mean: 121 } },
+      'query-does-not-fit',
+      'supposed.mean',
+    ],
+    [
+      'a supposed standard deviation beyond half the range',
+      { kind: 'variance', column: 'Age', supposed: { standardDeviation: 60.1 } },
+      'query-does-not-fit',
+      'supposed.standardDeviation',
+    ],
+    [
+      'a supposed standard deviation beyond what the supposed mean allows',
+      { kind: 'variance', column: 'Age', supposed: { mean: 118, standardDeviation: 16 } },
+      'query-does-not-fit',
+      'supposed.standardDeviation',
+    ],
+    [
+      'a supposed mean of a query without a column',
+      { kind: 'proportion', of: { column: 'Age', op: '>', value: 5 }, supposed: { mean: 0.5 } },
+      'query-does-not-fit',
+      'supposed.mean',
+    ],
+    [
+      'a supposed standard deviation of several columns',
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: ['Age', 'Income'].map((column) => ({ kind: 'mean', column })),
+        supposed: { standardDeviation: 5 },
+      },
+      'query-does-not-fit',
+      'supposed.standardDeviation',
+    ],
     ['an unknown column', { kind: 'sum', column: 'Agee' }, 'query-does-not-fit', 'column'],
     ['a sum of a category', { kind: 'sum', column: 'Sex' }, 'query-does-not-fit', 'column'],
     [

@@ -2,7 +2,7 @@ import type { Measurement } from '../../mechanisms/measurement.ts'
 import { privacyMap } from '../../mechanisms/mechanism.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import type { AdditiveQuery, Estimate } from '../additive.ts'
-import { accuracyOfAdditive, noiseOfAdditive, reportEstimates } from '../additive-report.ts'
+import { accuracyOfAdditive, additiveReporter, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount } from '../aggregate.ts'
 import type { Grouping } from '../grouping.ts'
 import type { PlanFacts, PlanKind } from '../plan-kind.ts'
@@ -34,10 +34,10 @@ export const additive: PlanKind<AdditivePlan, AdditiveRelease> = {
   replacementLoss,
   noise: noiseOfAdditive,
   accuracy: accuracyOfAdditive,
-  reporter:
-    (plan) =>
-    ({ noisy }) =>
-      reportEstimates(plan, noisy),
+  reporter: (plan) => {
+    const report = additiveReporter(plan)
+    return ({ noisy }) => report(noisy)
+  },
 }
 
 /**

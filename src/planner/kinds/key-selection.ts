@@ -93,6 +93,7 @@ function accuracy({ confidence, measurement }: KeySelectionPlan): AccuracyReport
   return {
     confidence,
     halfWidth: count?.halfWidth ?? null,
+    ...(count === undefined ? { reason: 'no counts are released; set counts' } : {}),
     expectedAbsoluteError: count?.expectedAbsoluteError ?? null,
     unit: 'rows',
     rowsToAppear: rowsForConfidence,

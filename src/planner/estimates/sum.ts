@@ -1,0 +1,40 @@
+import { expectedAbsoluteBound, halfWidthBound } from '../../mechanisms/combined-noise.ts'
+import type { Estimate } from '../additive.ts'
+import type { AdditivePlan } from '../kinds/additive.ts'
+import { columnRange, type Estimator, rowsNoise, rowsReleased } from './estimator.ts'
+import { errorAt, noiseAt } from './noisy-statistic.ts'
+
+/** A count or a sum that is measured itself: its error is that of one noise. */
+export function measuredEstimator(
+  plan: AdditivePlan,
+  { statistic }: { readonly statistic: number },
+): Estimator {
+  const error = errorAt(plan, statistic, plan.confidence)
+  return {
+    foreseen: () => error,
+    released: (numberAt) => ({ value: numberAt(statistic), ...error }),
+  }
+}
+
+/**
+ * A sum from that about the middle c of the column's range: S + c N. Its error is e_S + c e_N exactly, whatever the data are.
+ */
+export function sumFromMiddleEstimator(
+  plan: AdditivePlan,
+  { column, sum, rows }: Extract<Estimate, { kind: 'sum-from-middle' | 'mean' }>,
+): Estimator {
+  const { middle } = columnRange(column)
+  const count = rowsNoise(plan, rows)
+  const combination = [
+    { noise: noiseAt(plan, sum), weight: 1 },
+    ...(count === undefined ? [] : [{ noise: count, weight: middle }]),
+  ]
+  const error = {
+    halfWidth: halfWidthBound(1 - plan.confidence)(combination),
+    expectedAbsoluteError: expectedAbsoluteBound(combination),
+  }
+  return {
+    foreseen: () => error,
+    released: (numberAt) => ({ value: numberAt(sum) + middle * rowsReleased(rows, numberAt), ...error }),
+  }
+}

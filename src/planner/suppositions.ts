@@ -1,0 +1,65 @@
+import type { Query, Suppositions } from '../../schemas/query.ts'
+import type { NumericColumn } from '../catalog/dataset.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import type { AdditiveQuery, AdditiveShape } from './additive.ts'
+import { columnRange } from './estimates/estimator.ts'
+
+/** The suppositions of a query; an empty object where it has none. */
+export function suppositionsOf(query: Query): Suppositions {
+  return 'supposed' in query ? (query.supposed ?? {}) : {}
+}
+
+/**
+ * The query without suppositions that have no effect on its answer: where it gives an epsilon, they change previews only, so
+ * that the same question with other suppositions is the same question.
+ */
+export function withoutIdleSuppositions(query: Query): Query {
+  if (query.epsilon === undefined || !('supposed' in query)) return query
+  const { supposed: _, ...question } = query
+  return question
+}
+
+/**
+ * Checks the supposed mean and standard deviation against the bounds of the column that they are about.
+ * @throws Refusal `query-does-not-fit` for a query without such a column or with several, and for values that no data within
+ * the bounds can have.
+ */
+export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: AdditiveShape): void {
+  const { mean, standardDeviation } = suppositionsOf(query)
+  if (mean === undefined && standardDeviation === undefined) return
+  const columns = new Map(
+    estimates.flatMap((estimate) =>
+      'column' in estimate ? [[estimate.column.name, estimate.column] as const] : [],
+    ),
+  )
+  const [column, ...others] = columns.values()
+  const field = mean === undefined ? 'supposed.standardDeviation' : 'supposed.mean'
+  if (column === undefined)
+    throw refuseField('query-does-not-fit', field, 'is about a numeric column, and this query has none')
+  if (others.length > 0) {
+    const rule = `is about one column, and the statistics are about ${columns.size}: leave it out`
+    throw refuseField('query-does-not-fit', field, rule)
+  }
+  requireMomentsFit(column, mean, standardDeviation)
+}
+
+/**
+ * With mean m within [L, U], the variance is at most (U - m) (m - L) (Bhatia and Davis 2000, "A Better Bound on the
+ * Variance"), and at most (U - L)^2 / 4 whatever the mean is.
+ */
+function requireMomentsFit(
+  column: NumericColumn,
+  mean: number | undefined,
+  standardDeviation: number | undefined,
+): void {
+  const { lower, middle, upper } = columnRange(column)
+  if (mean !== undefined && !(mean >= lower && mean <= upper)) {
+    const rule = `must lie within the bounds of ${column.name}, ${lower} and ${upper}`
+    throw refuseField('query-does-not-fit', 'supposed.mean', rule)
+  }
+  if (standardDeviation === undefined) return
+  const largest = Math.sqrt((upper - (mean ?? middle)) * ((mean ?? middle) - lower))
+  if (standardDeviation >= 0 && standardDeviation <= largest * (1 + 1e-9)) return
+  const rule = `must be at most ${largest}: values within the bounds of ${column.name} cannot vary more`
+  throw refuseField('query-does-not-fit', 'supposed.standardDeviation', rule)
+}
