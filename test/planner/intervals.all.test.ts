@@ -5,7 +5,7 @@ import { declareDataset } from '../../src/catalog/declaration.ts'
 import type { Measurement } from '../../src/mechanisms/measurement.ts'
 import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { plan } from '../../src/planner/plan.ts'
-import { accuracyReport, report } from '../../src/planner/report.ts'
+import { accuracyReport, reporter } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 import { estimatesOf, LIMITS, planFor } from './planned.ts'
@@ -85,7 +85,7 @@ interface Asked {
   readonly name: string
   readonly wire: object
   readonly truthOf: (rows: readonly StoredRow[]) => number
-  readonly column?: 'Age' | 'Balance' | 'Income'
+  readonly column?: 'Age' | 'Income'
 }
 
 const of = { column: 'Age', op: '>=', value: 65 }
@@ -95,12 +95,12 @@ const shareOf = (rows: readonly StoredRow[]) =>
 const ASKED: readonly Asked[] = [
   { name: 'a count', wire: { kind: 'count' }, truthOf: ({ length }) => length },
   { name: 'a share', wire: { kind: 'proportion', of }, truthOf: shareOf },
-  ...(['Age', 'Balance', 'Income'] as const).flatMap((column): Asked[] => [
-    {
-      name: `the sum of ${column}`,
-      wire: { kind: 'sum', column },
-      truthOf: (rows) => momentsOf(rows, column).sum,
-    },
+  {
+    name: 'the sum of Balance',
+    wire: { kind: 'sum', column: 'Balance' },
+    truthOf: (rows) => momentsOf(rows, 'Balance').sum,
+  },
+  ...(['Age', 'Income'] as const).flatMap((column): Asked[] => [
     {
       name: `the mean of ${column}`,
       wire: { kind: 'mean', column },
@@ -132,16 +132,17 @@ function* releasesOf(planned: AdditivePlan, rows: readonly StoredRow[], draws: n
   const source = seedrandom(seed)
   const exact = aggregateRows(planned.aggregate, rows)
   const drawers = planned.measurements.map((measurement) => drawer(measurement, source))
+  const reportOf = reporter(planned)
   for (let draw = 0; draw < draws; draw += 1) {
     const noisy = exact.map((cells, place) => {
       const bits = BigInt(planned.measurements[place]?.fractionBits ?? 0)
       return cells.map((value) => (value << bits) + (drawers[place]?.() ?? 0n))
     })
-    yield report(planned, { kind: 'additive', noisy })
+    yield reportOf({ kind: 'additive', noisy })
   }
 }
 
-function numberIn({ result, accuracy }: ReturnType<typeof report>) {
+function numberIn({ result, accuracy }: ReturnType<ReturnType<typeof reporter>>) {
   if (!('value' in result) || accuracy.halfWidth === null) throw new Error('one number is asked for')
   return { value: result.value, halfWidth: accuracy.halfWidth }
 }
@@ -243,10 +244,11 @@ describe('exactly, over all noise', () => {
   /** The probability that the answer lies outside the half-width stated with it, and outside one stated before. */
   function failureOf(planned: AdditivePlan, exact: readonly bigint[], truth: number, stated: number) {
     const laws = planned.measurements.map(lawOf)
+    const reportOf = reporter(planned)
     let [after, before, all] = [0, 0, 0]
     for (const [noise, probability] of combinations(laws)) {
       const noisy = exact.map((value, place) => [value + (noise[place] ?? 0n)])
-      const { value, halfWidth } = numberIn(report(planned, { kind: 'additive', noisy }))
+      const { value, halfWidth } = numberIn(reportOf({ kind: 'additive', noisy }))
       const error = Math.abs(value - truth) - 1e-9
       if (error > halfWidth) after += probability
       if (error > stated) before += probability

@@ -283,6 +283,7 @@ describe('undeclared keys', () => {
     expect(accuracyReport(keysOf(notes))).toEqual({
       confidence: 0.95,
       halfWidth: null,
+      reason: 'no counts are released; set counts',
       expectedAbsoluteError: null,
       unit: 'rows',
       rowsToAppear: keySelectionAccuracy(keysOf(notes).measurement, 0.95).rowsForConfidence,
