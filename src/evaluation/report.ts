@@ -1,5 +1,5 @@
 import type { CellLabel } from '../planner/grouping.ts'
-import type { PlanKindName, ReleaseOf } from '../planner/plan-kinds.ts'
+import type { Plan, PlanKindName, ReleaseOf } from '../planner/plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Result } from '../planner/report-kinds.ts'
 import type { amountNumbers } from '../privacy/accounting.ts'
 import type { NumberName } from './truth.ts'
@@ -156,7 +156,7 @@ export type Evaluation = EvaluatedNumbers | EvaluatedCandidates | EvaluatedKeys
 
 /** Public facts of an evaluated query. */
 interface EvaluatedFacts {
-  readonly kind: string
+  readonly kind: Plan['query']['kind']
   readonly noise: NoiseReport
   /** As an answer states it. */
   readonly accuracy: AccuracyReport
