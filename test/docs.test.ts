@@ -68,6 +68,19 @@ test('every query on the page of queries can be planned on the demo dataset with
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
 })
 
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'bench/README.md',
+  'examples/README.md',
+  'test/README.md',
+  ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
+
 /** The anchor that GitHub gives a heading. */
 function anchorOf(heading: string): string {
   return heading
@@ -77,20 +90,8 @@ function anchorOf(heading: string): string {
 }
 
 test('every link between pages has a target', () => {
-  const pages = [
-    'README.md',
-    'CHANGELOG.md',
-    'CONTRIBUTING.md',
-    'SECURITY.md',
-    'bench/README.md',
-    'examples/README.md',
-    'test/README.md',
-    ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => `docs/${name}`),
-  ]
-  expect(pages.length).toBeGreaterThan(40)
-  for (const name of pages) {
+  expect(PAGES.length).toBeGreaterThan(40)
+  for (const name of PAGES) {
     for (const [, target = '', anchor] of page(name).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
       const file = path.join(root, path.dirname(name), target === '' ? path.basename(name) : target)
       expect(existsSync(file), `${name} -> ${target}`).toBe(true)
@@ -101,6 +102,26 @@ test('every link between pages has a target', () => {
       expect(anchors, `${name} -> ${target}#${anchor}`).toContain(anchor)
     }
   }
+})
+
+test('every file of the project that a page names exists', () => {
+  for (const name of PAGES) {
+    for (const [file] of page(name).matchAll(
+      /\b(?:src|test|routes|schemas|bench|examples|docs)\/[\w./-]+\.(?:ts|py|sh|md)\b/g,
+    ))
+      expect(existsSync(path.join(root, file)), `${name} names ${file}`).toBe(true)
+  }
+})
+
+test('every decision is numbered and indexed', () => {
+  const index = page('docs/decisions/README.md')
+  const numbers = PAGES.filter((name) => /decisions\/\d/.test(name)).map((name) => {
+    const [file = '', number = ''] = /(\d{4})-[\w-]+\.md$/.exec(name) ?? []
+    expect(page(name), name).toMatch(new RegExp(`^# ${Number(number)}\\. `))
+    expect(index, name).toContain(`[${Number(number)}](${file})`)
+    return number
+  })
+  expect(new Set(numbers).size).toBe(numbers.length)
 })
 
 test('the documented limits of disclosure risk equal those of the code', () => {
