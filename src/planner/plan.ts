@@ -28,10 +28,10 @@ import { stabilityOf } from './stability.ts'
 import { requireSuppositionsFit } from './suppositions.ts'
 
 /**
- * Plan a query: what it asks of the data, the exact sensitivity, the mechanism and the price. A query that gives an
- * accuracy instead of an epsilon is planned with the least epsilon that meets it, by the mechanism that costs least.
+ * Plans a query: the aggregate, its exact sensitivity, the mechanism and the price. A query that gives an accuracy instead
+ * of an epsilon is planned with the least epsilon that meets it, by the mechanism with the lowest price.
  *
- * @throws Refusal for whatever does not fit the dataset or the mechanism, naming the field and the rule.
+ * @throws Refusal for a query that does not fit the dataset or the mechanism, naming the field and the rule.
  */
 export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
   const target = targetOf(query)
@@ -58,19 +58,19 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
   }
 }
 
-/** What a query offers: an epsilon, or the accuracy that it stands back for. */
+/** Price that a query offers: an epsilon, or the accuracy to reach. */
 interface Price {
   readonly epsilonNano?: EpsilonNano
   readonly deltaAtto: DeltaAtto
   readonly target: Target | undefined
 }
 
-/** The epsilons that can be divided into so many parts. */
+/** Range of epsilons that can be divided into this number of parts. */
 function rangeFor(parts: number, largest = BigInt(MAX_QUERY_EPSILON) * ONE_EPSILON_NANO): EpsilonRange {
   return { least: epsilonNano(BigInt(parts)), largest: epsilonNano(largest) }
 }
 
-/** A plan at the epsilon that the query gives, or at the least that meets its target. */
+/** Plans at the epsilon that the query gives, or at the least that meets its target. */
 function atPrice<P extends Plan>(
   { epsilonNano, deltaAtto, target }: Price,
   range: EpsilonRange,
@@ -115,13 +115,13 @@ function planAdditiveQuery(
     }
   const mechanisms = applicableMechanisms(query, shape, price.deltaAtto)
   const largest = query.calibration === 'classic' ? ONE_EPSILON_NANO : undefined
-  // The Gaussian mechanism measures all statistics as one vector, and divides no epsilon.
+  // The Gaussian mechanism measures all statistics as one vector and does not divide the epsilon.
   const rangeOf = (mechanism: MechanismName) =>
     rangeFor(mechanism === 'gaussian' ? 1 : aggregate.statistics.length, largest)
   const { deltaAtto, target } = price
   if (target === undefined) return atPrice(price, rangeFor(1), planWith(mechanisms))
-  // Each mechanism by itself: the one that errs least at one epsilon need not be the one that costs least for the target,
-  // and where one meets the target, another need not.
+  // Each mechanism separately: the one with the smallest error at one epsilon need not have the lowest price for the
+  // target, and not every mechanism can meet it.
   const [first, ...others] = mechanisms.flatMap(
     (mechanism) => leastLoss(planWith([mechanism]), rangeOf(mechanism), deltaAtto, target) ?? [],
   )
@@ -129,13 +129,13 @@ function planAdditiveQuery(
   return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
 }
 
-/** What is charged, as one number: rho, or epsilon, for the query has agreed to its delta. */
+/** Price as one number to compare: rho, or epsilon, because delta is the same for all. */
 function amountCompared(plan: AdditivePlan): bigint {
   const price = priceOf(plan, plan.dataset.accounting)
   return price.accounting === 'zcdp' ? price.rhoPico : price.epsilonNano
 }
 
-/** Cutting at 0 improves an answer whose truth is never negative, and makes its stated accuracy false for any other. */
+/** Cutting at 0 improves answers whose true value is never negative. For others the stated accuracy would be wrong. */
 function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   if (!query.postprocess.nonNegative) return
   for (const estimate of estimates) {
