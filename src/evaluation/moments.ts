@@ -1,17 +1,17 @@
 import type { Figure } from './report.ts'
 
 /**
- * Means, standard errors and deviations of many series side by side, by Welford's recurrence: one pass, and no difference
- * of large sums.
+ * Running means, standard errors and standard deviations of several series, by Welford's recurrence: one pass, without
+ * differences of large sums.
  */
 export function moments(series: number) {
   const means = new Float64Array(series)
-  /** The sums of the squared distances from the means. */
+  /** Sums of the squared distances from the means. */
   const squares = new Float64Array(series)
   const variance = (at: number, count: number) =>
     count < 2 ? Number.NaN : (squares[at] ?? Number.NaN) / (count - 1)
   return {
-    /** @param count how many there are with this one. */
+    /** @param count the number of values including this one */
     add(at: number, value: number, count: number): void {
       const before = means[at] ?? 0
       const mean = before + (value - before) / count
@@ -26,7 +26,7 @@ export function moments(series: number) {
   }
 }
 
-/** JSON has no NaN and no infinity. */
+/** Replaces NaN and infinities, which JSON cannot represent, by null. */
 export function finiteOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null
 }

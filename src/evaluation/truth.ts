@@ -9,8 +9,8 @@ import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 
 /*
- * What answers would be without noise, for evaluations of synthetic data. Whatever is computed here is the data itself: it
- * is for datasets whose people are made up, and nothing that answers a query needs it.
+ * Answers without noise, for evaluations of synthetic data. The results reveal the data itself, so that nothing that answers a
+ * query uses this file.
  */
 
 /** Identifies a number of an answer by its cell, its statistic within a group, or its percentile. Empty for a single number. */
@@ -21,20 +21,20 @@ export interface NumberName {
   readonly p?: number
 }
 
-/** One number of an answer, and what is known of its error beforehand. */
+/** One number of an answer with its true value, and its error as far as theory knows it. */
 export interface TrueNumber {
   readonly name: NumberName
-  /** Without noise and without post-processing; null where there is no such number: a mean of no rows. */
+  /** Value without noise and without post-processing; null for a statistic that is undefined, such as a mean of no rows. */
   readonly truth: number | null
-  /** Of the noisy number, before any post-processing; null where only a bound is known, or nothing. */
+  /** Expected absolute error before post-processing; null if it is not known. */
   readonly expectedAbsoluteError: number | null
-  /** What the expected absolute error is at most, given how many rows there are, where it is not known itself. */
+  /** Upper bound of the expected absolute error for the true number of rows, if the error itself is not known. */
   readonly expectedAbsoluteErrorBound: number | null
-  /** Whether the expected error is known to be 0, post-processing included. */
+  /** True if the expected error is known to be 0, including post-processing. */
   readonly unbiased: boolean
 }
 
-/** A number of an answer with its half-width, which may be that of its rank. */
+/** A number of an answer with its half-width, which is that of the rank for a quantile. */
 export interface AnswerNumber {
   readonly value: number
   readonly halfWidth: number | null
@@ -69,8 +69,8 @@ export function numberNames(plan: AdditivePlan | QuantilePlan): readonly NumberN
 }
 
 /**
- * The truth of each number of an answer made from sums and counts.
- * @param integers what was read for the plan: one array per statistic, one integer per cell, in grid units.
+ * The true value of each number of an answer made from sums and counts.
+ * @param integers the data read for the plan: one array per statistic, one integer per cell, in grid units.
  */
 export function exactEstimates(
   plan: AdditivePlan,
@@ -112,7 +112,7 @@ const UNKNOWN = {
   unbiased: false,
 } as const
 
-/** Over how many rows an estimate is, where its accuracy depends on it. */
+/** Number of rows of an estimate, if its accuracy depends on it. */
 function rowsOf(
   estimate: Estimate,
   integers: readonly (readonly bigint[])[],
@@ -136,7 +136,7 @@ function rowsOf(
   }
 }
 
-/** Whether the error is that of one noisy sum or count, in some unit, so that its expected size is known itself. */
+/** True if the error is that of a single noisy sum or count, so that its expected size is known. */
 function isLinear(estimate: Estimate): boolean {
   switch (estimate.kind) {
     case 'count':
@@ -154,7 +154,7 @@ function isLinear(estimate: Estimate): boolean {
   }
 }
 
-/** Many cells may have as many rows as others. */
+/** Remembers the accuracy by number of rows, because many cells have the same number. */
 function rememberingRows(
   accuracyAt: (rows: number | undefined) => AccuracyReport,
 ): (rows: number | undefined) => AccuracyReport {
@@ -166,21 +166,18 @@ function rememberingRows(
   }
 }
 
-/** True quantiles, and how far off another value is by its rank. */
+/** True quantiles, and the rank errors of other values. */
 export interface TrueQuantiles {
   readonly numbers: readonly TrueNumber[]
-  /**
-   * By how many rows the rank of a value is off from the one that the quantile at this position aims at; 0 for any value
-   * that is right.
-   */
+  /** Distance in rows between the rank of a value and the target rank of the quantile at this position; 0 for a right value. */
   readonly rankErrorRows: (position: number, value: number) => number
 }
 
 /**
- * The true quantiles of a plan, by the ranks that its mechanism aims at: the least grid point that n p of the n rows lie
- * at or below; of a minimum of rank r the r-th value from below, of a maximum that from above. Where there are fewer than r
- * rows it is the last of them.
- * @param values what was read for the plan.
+ * The true quantiles of a plan, by the target ranks of its mechanism: the least grid point with n p of the n rows at or below
+ * it; for a minimum of rank r the r-th value from below, for a maximum the r-th value from above. With fewer than r rows it is
+ * the last of them.
+ * @param values the data read for the plan
  */
 export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCounts): TrueQuantiles {
   const { stepNano } = plan.column
@@ -191,14 +188,14 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
   const rows = BigInt(rowsBefore.at(-1) ?? 0)
   const scores = plan.measurements.map(({ score }) => score)
 
-  /** The rows below, at and above whatever comes first at or after this position. */
+  /** Numbers of rows below, at and above the value at this position; `at` is false for a point just below that value. */
   const rowsAround = (position: number, at: boolean) => {
     const below = BigInt(rowsBefore[position] ?? 0)
     const equal = at ? BigInt(counts[position] ?? 0) : 0n
     return [below, equal, rows - below - equal] as const
   }
   const truthOf = ({ below, above, target }: (typeof scores)[number]): number | null => {
-    // Among values with rows the weight grows from each to the next, so the first or last that is good enough is it.
+    // The weight increases from each value with rows to the next, so the first or the last one that suffices is the quantile.
     const enough = firstPosition(values.length, (position) => {
       const [rowsBelow, rowsEqual, rowsAbove] = rowsAround(position, true)
       return plan.query.kind === 'maximum'
@@ -226,7 +223,7 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
   }
 }
 
-/** The first position for which something holds that goes on to hold; the length where there is none. */
+/** The first position for which a monotonic predicate holds, by bisection; the length if there is none. */
 function firstPosition(length: number, holds: (position: number) => boolean): number {
   let [first, end] = [0, length]
   while (first < end) {

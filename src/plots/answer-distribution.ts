@@ -99,7 +99,7 @@ function headerOf(plot: AnswerDistributionPlot, { bar }: Reach, palette: Palette
   const [color, edges] = palette.series
   const share = percentText(confidence)
   return {
-    title: `Answers around their truth: ${MECHANISM_NAMES[mechanism]} noise`,
+    title: `Distribution of answers: ${MECHANISM_NAMES[mechanism]} noise`,
     subtitles: [
       `ε = ${numberText(epsilon)}${delta === 0 ? '' : `, δ = ${numberText(delta)}`}; half-width ${numberText(halfWidth)} at ${share}`,
     ],
@@ -113,7 +113,7 @@ function headerOf(plot: AnswerDistributionPlot, { bar }: Reach, palette: Palette
         area: palette.band,
         line: { color: edges, dash: dashes[1], width: 1.5 },
       },
-      { label: 'truth', line: { color: palette.text, width: 2 } },
+      { label: 'true value', line: { color: palette.text, width: 2 } },
     ],
   }
 }
@@ -181,7 +181,7 @@ function markLayers(plot: AnswerDistributionPlot, { place }: Reach, palette: Pal
 /** Above the frame, centred at the true value as far as the label stays above the frame. */
 function labelsOf(plot: AnswerDistributionPlot, { place }: Reach) {
   const labels = [
-    { y: -24, text: `truth ${numberTextNear(plot.truth, plot.halfWidth)}` },
+    { y: -24, text: `true value ${numberTextNear(plot.truth, plot.halfWidth)}` },
     { y: -8, text: intervalText(plot) },
   ]
   return labels.map(({ y, text }) => {
@@ -199,5 +199,5 @@ function intervalText(plot: AnswerDistributionPlot): string {
 function spoken(plot: AnswerDistributionPlot): string {
   const { mechanism, epsilon, delta, truth, halfWidth } = plot
   const price = `epsilon ${numberText(epsilon)}${delta === 0 ? '' : ` and delta ${numberText(delta)}`}`
-  return `How answers with ${MECHANISM_NAMES[mechanism]} noise at ${price} spread around the truth, ${numberTextNear(truth, halfWidth)}. ${intervalText(plot)}.`
+  return `Distribution of answers with ${MECHANISM_NAMES[mechanism]} noise at ${price} around the true value ${numberTextNear(truth, halfWidth)}. ${intervalText(plot)}.`
 }

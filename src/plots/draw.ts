@@ -33,7 +33,7 @@ export async function drawPlot(plot: Plot, theme: Theme): Promise<string> {
   }
 }
 
-const refuse = () => Promise.reject(new Error('a plot has nothing to load'))
+const refuse = () => Promise.reject(new Error('a plot loads nothing'))
 
 const NOTHING_TO_LOAD: Loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse }
 

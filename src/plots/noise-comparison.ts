@@ -54,7 +54,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
       `ε = ${numberText(epsilon)}, δ = ${numberText(delta)} for all statistics together; one person influences each of them`,
       ...(crossings.length === 0
         ? []
-        : [`Upright lines: from there on, that noise is less than ${[...beaten].join(' and ')} noise`]),
+        : [`Vertical lines: number from which this noise is less than ${[...beaten].join(' and ')} noise`]),
     ],
     legend: drawn.map((mechanism) => ({
       label: MECHANISM_NAMES[mechanism],

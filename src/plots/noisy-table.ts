@@ -315,6 +315,6 @@ function spokenCell({ key, value, halfWidth, truth }: Cell, unit: string | undef
   const inUnit = unit === undefined ? '' : ` ${plainText(unit)}`
   const near = (number: number) => numberTextNear(number, halfWidth ?? 0)
   const around = halfWidth === null ? '' : ` ± ${numberText(halfWidth)}`
-  const truly = truth === undefined ? '' : `, truly ${near(truth)}`
+  const truly = truth === undefined ? '' : `, true value ${near(truth)}`
   return `${key.map((part) => shortened(part, 400, FONT_SIZE)).join(', ')}: ${near(value)}${around}${inUnit}${truly}.`
 }

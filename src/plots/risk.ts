@@ -49,7 +49,9 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   const style = styleOf(palette)
   const header: Header = {
     title: `Disclosure risk by epsilon: ${shortened(plot.query, 420, 18, true)}`,
-    subtitles: ['How sure an adversary who knows everybody can become of who is behind an answer'],
+    subtitles: [
+      'Largest probability that an adversary who knows everyone can assign to the people in an answer',
+    ],
     legend: [
       { label: 'upper bound', line: style.upperBound },
       { label: 'tight bound', line: style.tightBound },
@@ -212,5 +214,5 @@ function spoken({ name, upperBoundEpsilon, tightBoundEpsilon, largestPrior, uppe
   const epsilon = (value: number | null) =>
     value === null ? 'at no epsilon' : `at epsilon ${numberText(value)}`
   const holds = upperBoundHolds ? '' : ', where the upper bound does not hold'
-  return `${shortened(name, 400, 12)}, of largest prior ${numberText(largestPrior)}${holds}: the upper bound reaches the risk ${epsilon(upperBoundEpsilon)}, the tight bound ${epsilon(tightBoundEpsilon)}.`
+  return `${shortened(name, 400, 12)}, largest prior ${numberText(largestPrior)}${holds}: the upper bound reaches the risk ${epsilon(upperBoundEpsilon)}, the tight bound ${epsilon(tightBoundEpsilon)}.`
 }

@@ -34,12 +34,12 @@ describe.each([
   [
     '/v1/plots/answer-distribution',
     { question: { mechanism: 'geometric', epsilon: 0.5, truth: 100 } },
-    ['truth 100'],
+    ['true value 100'],
   ],
   [
     '/v1/plots/answer-distribution',
     { question: { ...workload, mechanism: 'analytic-gaussian' } },
-    ['truth 0'],
+    ['true value 0'],
   ],
   [
     '/v1/datasets/census/plots/noisy-table',

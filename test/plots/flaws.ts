@@ -314,7 +314,7 @@ export function distributionTextFlaws(
     (texts.map(({ text }) => pattern.exec(text)).find((match) => match !== null) ?? [])
       .slice(1)
       .map((number) => Number(number.replaceAll(',', '').replace('−', '-')))
-  const [about = Number.NaN] = read(/^truth (\S+)$/)
+  const [about = Number.NaN] = read(/^true value (\S+)$/)
   const [from = Number.NaN, to = Number.NaN] = read(/ of answers: (\S+) to (\S+)$/)
   const apart = (one: number, other: number) => Math.abs(one - other)
   return [

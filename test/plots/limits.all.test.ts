@@ -27,7 +27,7 @@ const refused: readonly (readonly [string, Plot, string])[] = [
   [
     'too many panels',
     { ...riskPlot, panels: Array.from({ length: MOST_PANELS + 1 }, () => panelOf('school_year')) },
-    'at most 12 panels, these are 13',
+    'at most 12 panels, not 13',
   ],
   [
     'a curve of one point',
@@ -38,7 +38,7 @@ const refused: readonly (readonly [string, Plot, string])[] = [
   [
     'an epsilon without end',
     { ...riskPlot, panels: [{ ...panelOf('school_year'), tightBoundEpsilon: Number.POSITIVE_INFINITY }] },
-    'finite figures only',
+    'finite numbers only',
   ],
   ['no rows', { ...comparison, rows: [] }, 'at least 1 rows'],
   ['rows without noise', { ...comparison, rows: [{ statistics: 1, noise: {} }] }, 'at least 1 mechanisms'],
@@ -63,9 +63,13 @@ const refused: readonly (readonly [string, Plot, string])[] = [
     'at most 4 crossings',
   ],
   ['one point', { ...distributionPlot, points: distributionPlot.points.slice(0, 1) }, 'at least 2 points'],
-  ['points in no order', { ...distributionPlot, points: distributionPlot.points.toReversed() }, 'must ascend'],
+  [
+    'points in no order',
+    { ...distributionPlot, points: distributionPlot.points.toReversed() },
+    'must ascend',
+  ],
   ['a half-width below 0', { ...distributionPlot, halfWidth: -1 }, 'must not be negative'],
-  ['a truth that is no number', { ...distributionPlot, truth: Number.NaN }, 'finite figures only'],
+  ['a truth that is no number', { ...distributionPlot, truth: Number.NaN }, 'finite numbers only'],
   ['no cells', { ...tablePlot, cells: [] }, 'at least 1 cells'],
   [
     'too many cells',
@@ -73,7 +77,7 @@ const refused: readonly (readonly [string, Plot, string])[] = [
       ...tablePlot,
       cells: Array.from({ length: MOST_CELLS + 1 }, () => cell ?? { key: [], value: 0, halfWidth: null }),
     },
-    'at most 60 cells, these are 61',
+    'at most 60 cells, not 61',
   ],
   [
     'a key too short',
