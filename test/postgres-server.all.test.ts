@@ -149,9 +149,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     expect(ids.length).toBeGreaterThan(3)
     expect(ids.filter(isRunning)).toEqual(ids)
     user.kill(signal)
-    const giveUpMs = performance.now() + 10_000
-    while ((existsSync(folder) || ids.some(isRunning)) && performance.now() < giveUpMs) await sleep(20)
-    expect(ids.filter(isRunning)).toEqual([])
-    expect(existsSync(folder)).toBe(false)
+    // Otherwise the test runs into its time limit.
+    while (existsSync(folder) || ids.some(isRunning)) await sleep(20)
   })
 })

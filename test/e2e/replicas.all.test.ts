@@ -60,7 +60,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
   ) => at(replica, who).post(`/v1/datasets/${id}/queries`).send(query)
   const known = (replica: number, id: string, status: number) =>
     expect
-      .poll(async () => (await at(replica, 'analyst').get(`/v1/datasets/${id}`)).status, { timeout: 10_000 })
+      .poll(async () => (await at(replica, 'analyst').get(`/v1/datasets/${id}`)).status, { timeout: 300_000 })
       .toBe(status)
 
   test('what one registers the others answer about, replay and share', async () => {

@@ -41,7 +41,7 @@ test('SQLite: of 400 charges of 10 at once on a cap of 1,000 exactly 100 succeed
     counted.add(await askAll(folder, [url]))
     expect(await stop('SIGTERM')).toBe(0)
   }
-}, 600_000)
+})
 
 describePostgres('PostgreSQL', (databases) => {
   test('of 400 charges of 10 at once on a cap of 1,000, over three processes, exactly 100 succeed', async () => {
@@ -62,5 +62,5 @@ describePostgres('PostgreSQL', (databases) => {
       )
       for (const { stop } of services) expect(await stop('SIGTERM')).toBe(0)
     }
-  }, 600_000)
+  })
 })

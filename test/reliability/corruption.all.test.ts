@@ -115,7 +115,6 @@ test.for([
   { how: 'the end is cut off', damage: cut, rounds: 8 },
 ])(
   'SQLite: a file of which $how is refused at the start, or every debit is still in it',
-  { timeout: 600_000 },
   async ({ how, damage, rounds }) => {
     const random = chance(how)
     const counted = roundCounter(`files of SQLite of which ${how}`)
@@ -138,7 +137,6 @@ test.for([
   { how: 'the end is cut off', damage: cut },
 ])(
   'SQLite: a log of which $how leaves a beginning of the history, and nothing half',
-  { timeout: 600_000 },
   async ({ how, damage }) => {
     const random = chance(`log, ${how}`)
     const counted = roundCounter(`logs of SQLite of which ${how}`)

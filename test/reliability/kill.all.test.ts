@@ -103,7 +103,6 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
 
   test.for(['kill', 'immediate', 'lost connection'] as const)(
     'its server, or the way to it, gone at any moment (%s): processes go on once it is back, and nothing is lost',
-    { timeout: 1_200_000 },
     async (how) => {
       const random = chance(`server ${how}`)
       const counted = roundCounter(`the server of PostgreSQL: ${how}`)

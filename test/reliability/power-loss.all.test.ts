@@ -22,7 +22,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
     await livesAndDeaths([], random, roundCount(2), (counts) => counted.add(counts))
     expect(counted.of('acknowledged')).toBeGreaterThan(0)
     expect(counted.of('interrupted')).toBeGreaterThan(0)
-  }, 1_200_000)
+  })
 
   test('nor where the log is written back to the file all the time', async () => {
     const random = chance('power loss while written back')
@@ -34,7 +34,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
     }
     await livesAndDeaths([often], random, roundCount(2), (counts) => counted.add(counts))
     expect(counted.of('acknowledged')).toBeGreaterThan(0)
-  }, 1_200_000)
+  })
 
   test.for([
     [

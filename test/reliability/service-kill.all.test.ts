@@ -86,7 +86,7 @@ async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Reco
 
 test('SQLite: kill -9 of a service under load: each question is charged once, and a paid answer never changes', async () => {
   await killUnderLoad('kill -9 of a service on SQLite', roundCount(3), {})
-}, 1_200_000)
+})
 
 describePostgres('PostgreSQL', (databases) => {
   test('kill -9 of a service under load: each question is charged once, and a paid answer never changes', async () => {
@@ -94,5 +94,5 @@ describePostgres('PostgreSQL', (databases) => {
     await killUnderLoad('kill -9 of a service on PostgreSQL', roundCount(1), {
       SOTTO_LEDGER_URL,
     })
-  }, 1_200_000)
+  })
 })

@@ -4,8 +4,6 @@ import { type DuckDbEngine, openDuckDbEngine } from '../../../src/engines/duckdb
 import type { Aggregate, Statistic } from '../../../src/planner/aggregate.ts'
 import { column, datasetOf, temporaryFolder, withDuckDb } from '../fixture.ts'
 
-/* Memory and processor time; neither depends on how busy the machine is. */
-
 const count: Aggregate = { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
 
 async function folderOfTest() {
@@ -54,23 +52,4 @@ it('count a thousand predicates with less processor time than 400 take with coun
   const counting = process.cpuUsage()
   expect(await engine.aggregate(dataset, { ...count, statistics })).toHaveLength(1_000)
   expect(process.cpuUsage(counting).user).toBeLessThan(filtered.user)
-})
-
-it('does not keep long statements, whose memory no limit of DuckDB counts', async () => {
-  const folder = await folderOfTest()
-  await withDuckDb(join(folder.path, 'long.duckdb'), 'CREATE TABLE rows AS SELECT range AS x FROM range(10)')
-  const dataset = datasetOf([column.integer('x', 0n, 10n)], 'long')
-  const engine = engineOver(folder.path)
-  await engine.open(dataset)
-  const askOfEach = async (lengths: readonly number[]) => {
-    for (const length of lengths) {
-      const indexes = Array.from({ length }, (_, index) => BigInt(index))
-      await engine.aggregate(dataset, { ...count, where: { kind: 'index-in', column: 'x', indexes } })
-    }
-  }
-  await askOfEach([8_000, 8_001])
-  const before = process.memoryUsage().rss
-  await askOfEach(Array.from({ length: 40 }, (_, shape) => 8_002 + shape))
-  // Kept, they would hold some 8 MB each.
-  expect(process.memoryUsage().rss - before).toBeLessThan(150_000_000)
 })
