@@ -5,10 +5,10 @@ import { type Logger, pino } from 'pino'
 import { createFirstKeys, openKeyRing } from './access/keys.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { buildApp } from './app.ts'
-import { openCatalog } from './catalog/catalog.ts'
+import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { openDuckDbEngine } from './engines/duckdb/engine.ts'
+import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
 import { openedForNeighbours } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -57,26 +57,13 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       temporaryDirectory,
     })
     opened.defer(() => engine.close())
-    for (const { dataset } of catalog.list()) {
-      await engine.open(dataset).catch((cause: unknown) => {
-        throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
-      })
-    }
+    await openDatasets(engine, catalog)
     const registry = createRegistry({ catalog, engine, ledger, dataDirectory: config.dataDirectory })
     await createFirstKeys(config.dataDirectory)
     const keyRing = openKeyRing(config.dataDirectory)
     if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
 
-    const { id } = censusRegistration
-    if (config.demo && catalog.get(id) === undefined && !catalog.wasRemoved(id)) {
-      // An existing budget, whose catalog was lost, stays as it is.
-      const before = await ledger.budget(id)
-      const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
-      const accounting = before?.cap.accounting ?? censusRegistration.accounting
-      const neighbours = (await openedForNeighbours(ledger, id)) ?? censusRegistration.neighbours
-      await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
-    }
-
+    if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) {
       await registerAuditedDatasets({
         registry,
@@ -87,22 +74,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
-    const riskPool = openComputationPool({
-      threads: 2,
-      maxWaiting: 16,
-      waitMs: 20_000,
-      maxPerPrincipal: 4,
-    })
-    opened.defer(() => riskPool.close())
-    const evaluationPool = openComputationPool({
-      threads: 1,
-      maxWaiting: 4,
-      waitMs: 120_000,
-      maxPerPrincipal: 2,
-    })
-    opened.defer(() => evaluationPool.close())
-    const plotPool = openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 })
-    opened.defer(() => plotPool.close())
+    const pools = openPools()
+    for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
       keyRing,
       catalog,
@@ -113,9 +86,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       noiseSource: systemEntropy(),
       limits: { maxCells: config.maxCells },
       leaseMs: config.queryTimeoutMs + 10_000,
-      riskPool,
-      evaluationPool,
-      plotPool,
+      ...pools,
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,
       drainMs: config.drainMs,
@@ -128,10 +99,39 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       port: config.port,
       listenTextResolver: () => 'listening',
     })
-    return { url, hasDemo: catalog.get(id) !== undefined, close: () => app.close() }
+    return { url, hasDemo: catalog.get(censusRegistration.id) !== undefined, close: () => app.close() }
   } catch (error) {
     await opened.disposeAsync()
     throw error
+  }
+}
+
+/** Opens the ingested rows of every registered dataset. */
+async function openDatasets(engine: DuckDbEngine, catalog: Catalog): Promise<void> {
+  for (const { dataset } of catalog.list()) {
+    await engine.open(dataset).catch((cause: unknown) => {
+      throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
+    })
+  }
+}
+
+/** Registers the demo dataset, unless it is registered or was withdrawn. An existing budget stays as it is. */
+async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger): Promise<void> {
+  const { id } = censusRegistration
+  if (catalog.get(id) !== undefined || catalog.wasRemoved(id)) return
+  const before = await ledger.budget(id)
+  const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
+  const accounting = before?.cap.accounting ?? censusRegistration.accounting
+  const neighbours = (await openedForNeighbours(ledger, id)) ?? censusRegistration.neighbours
+  await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
+}
+
+/** Opens a pool for each kind of computation, so that none waits for another kind. */
+function openPools() {
+  return {
+    riskPool: openComputationPool({ threads: 2, maxWaiting: 16, waitMs: 20_000, maxPerPrincipal: 4 }),
+    evaluationPool: openComputationPool({ threads: 1, maxWaiting: 4, waitMs: 120_000, maxPerPrincipal: 2 }),
+    plotPool: openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 }),
   }
 }
 

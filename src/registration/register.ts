@@ -1,6 +1,7 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import type { Column } from '../catalog/dataset.ts'
 import {
   type ColumnDeclaration,
   type DatasetDeclaration,
@@ -29,14 +30,14 @@ import {
 } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
-import { copySource, sourceKind } from './sources/source.ts'
+import { copySource, type SourceCopy, sourceKind } from './sources/source.ts'
 
-/** What registering needs. */
+/** What registrations work on. */
 export interface RegistryDependencies {
   readonly catalog: Catalog
   readonly engine: DuckDbEngine
   readonly ledger: Ledger
-  /** Sources lie below it. Absolute. */
+  /** The folder below which source files are; an absolute path. */
   readonly dataDirectory: string
 }
 
@@ -47,29 +48,28 @@ export type RegistrationRequest = Omit<DatasetDeclaration, 'columns' | 'syntheti
   readonly budget: CatalogEntry['budget']
 }
 
-/** A dataset that is registered, and all that its budget may reveal. */
+/** A registered dataset and its whole budget. */
 export interface Registered {
   readonly entry: CatalogEntry
   readonly granted: PrivacyLoss
-  /** Whether it was not there before. */
+  /** False if the same registration was made before. */
   readonly created: boolean
 }
 
 /** Registers and withdraws datasets, one at a time. */
 export interface Registry {
   /**
-   * Register a dataset: check the declaration, ingest the file, open the budget, publish. The same registration again
-   * changes nothing and says so.
-   * @throws Refusal where a rule is broken; nothing is left behind then.
+   * Registers a dataset: checks the declaration, ingests the source, opens the budget, publishes. The same registration
+   * again changes nothing.
+   * @throws Refusal for a broken rule; then nothing is left behind.
    */
   register(request: RegistrationRequest, principal: string): Promise<Registered>
   /**
-   * Withdraw a dataset and its ingested rows. Its budget, with all that was spent, stays for whatever is registered
-   * under the id again.
+   * Withdraws a dataset and deletes its ingested rows. The id keeps its budget, and what was spent of it.
    * @throws Refusal `unknown-dataset`
    */
   withdraw(id: string): Promise<void>
-  /** Take over what other processes on the same data folder have registered or withdrawn. */
+  /** Reads what other processes on the same data folder have registered or withdrawn. */
   refresh(): Promise<void>
 }
 
@@ -99,81 +99,117 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   }
 }
 
+/** A registration whose declaration and budget are valid, and the files that it uses. */
+interface CheckedRegistration {
+  readonly declaration: DatasetDeclaration
+  readonly budget: CatalogEntry['budget']
+  readonly granted: PrivacyLoss
+  readonly columns: readonly Column[]
+  readonly version: string
+  /** The file of ingested rows. */
+  readonly rowsFile: string
+  /** The copy of the source, which is deleted at the end. */
+  readonly copy: string
+}
+
 async function register(
   dependencies: RegistryDependencies,
   request: RegistrationRequest,
   principal: string,
   requireAlone: () => Promise<void>,
 ): Promise<Registered> {
-  const { catalog, engine, ledger, dataDirectory } = dependencies
-  const { budget: requestedBudget } = request
+  const { catalog, ledger, dataDirectory } = dependencies
+  const opened = await ledger.budget(request.id)
+  const registration = await checkRegistration(dependencies, request, opened)
+  const { declaration, budget, granted, rowsFile, copy } = registration
+  const folder = path.dirname(rowsFile)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    const source = await copySource(declaration.source, { dataDirectory, copy })
+    const existing = catalog.get(declaration.id)
+    if (existing === undefined)
+      return await publish(dependencies, registration, source, principal, requireAlone)
+    const entry = requireSame(existing, { ...declaration, budget }, source.digest)
+    return { entry, granted: opened?.granted ?? granted, created: false }
+  } finally {
+    await rm(copy, { force: true })
+    // Succeeds only for an empty folder: that of a refused registration under an id that was never registered.
+    await rmdir(folder).catch(() => undefined)
+  }
+}
+
+/**
+ * Checks everything that does not need the source.
+ * @param opened the id's budget, if it has one
+ * @throws Refusal for the first broken rule.
+ */
+async function checkRegistration(
+  { catalog, ledger }: RegistryDependencies,
+  request: RegistrationRequest,
+  opened: Budget | undefined,
+): Promise<CheckedRegistration> {
+  const { budget } = request
   const declaration = completeDeclaration(request)
   const granted: PrivacyLoss = {
-    epsilonNano: epsilonFromWire(requestedBudget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
-    deltaAtto: deltaFromWire(requestedBudget.delta, 'budget.delta'),
+    epsilonNano: epsilonFromWire(budget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(budget.delta, 'budget.delta'),
   }
-  const { accounting } = declaration
+  const { accounting, id } = declaration
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
     throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
-  const { id, source } = declaration
-  const existing = catalog.get(id)
-  const opened = await ledger.budget(id)
-  if (existing === undefined && opened !== undefined) {
+  if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
-    // The events of budgets that earlier releases opened do not say; then what was withdrawn last does.
+    // The first releases did not record the neighbours in the event; then the last withdrawal did.
     const before = (await openedForNeighbours(ledger, id)) ?? catalog.lastNeighbours(id)
     requireSameNeighbours(before, declaration)
   }
-
-  // The ledger outlives the catalog: a question must not find the answer to one about another file.
+  // The ledger may outlive the catalog: a question must not be answered by a release about another version.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
   const rowsFile = catalog.rowsFile({ id, version })
-  const copy = `${rowsFile}.source`
-  await mkdir(path.dirname(rowsFile), { recursive: true, mode: 0o700 })
-  let publishing = false
-  try {
-    const { format, digest: sourceDigest } = await copySource(source, { dataDirectory, copy })
-    if (existing !== undefined) {
-      const entry = requireSame(existing, { ...declaration, budget: requestedBudget }, sourceDigest)
-      return { entry, granted: opened?.granted ?? granted, created: false }
-    }
+  return { declaration, budget, granted, columns, version, rowsFile, copy: `${rowsFile}.source` }
+}
 
+/**
+ * Ingests the copied source, opens the budget and adds the dataset to the catalog.
+ * @throws Refusal for a source that does not fit, or a budget that differs from the id's.
+ */
+async function publish(
+  { catalog, engine, ledger }: RegistryDependencies,
+  { declaration, budget, granted, columns, version, rowsFile, copy }: CheckedRegistration,
+  { format, digest }: SourceCopy,
+  principal: string,
+  requireAlone: () => Promise<void>,
+): Promise<Registered> {
+  const { id, accounting, neighbours } = declaration
+  let mayBePublished = false
+  try {
     const { rows } = await ingest({ sourcePath: copy, format, columns, targetPath: rowsFile })
-    if (declaration.neighbours === 'change-one' && rows === 0) {
-      throw new Refusal(
-        'source-does-not-fit',
-        'With change-one neighbours a dataset needs at least one row.',
-        [{ field: 'source', rule: 'must have at least one row' }],
-      )
+    if (neighbours === 'change-one' && rows === 0) {
+      const detail = 'With change-one neighbours a dataset needs at least one row.'
+      throw new Refusal('source-does-not-fit', detail, [
+        { field: 'source', rule: 'must have at least one row' },
+      ])
     }
     const entry: CatalogEntry = {
       declaration,
-      budget: requestedBudget,
+      budget,
       dataset: declareDataset(declaration, version, rows),
       registeredAt: new Date().toISOString(),
-      sourceDigest,
+      sourceDigest: digest,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(
-      id,
-      { accounting, granted, neighbours: declaration.neighbours },
-      principal,
-    )
+    const outcome = await ledger.openBudget(id, { accounting, granted, neighbours }, principal)
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
     await requireAlone()
-    publishing = true
+    mayBePublished = true
     await catalog.add(entry)
     return { entry, granted: outcome.kind === 'exists' ? outcome.budget.granted : granted, created: true }
   } catch (error) {
     await engine.closeDataset({ id, version })
-    // An entry that may be on the disk needs its rows; if it is not, the next start removes them.
-    if (!publishing) await rm(rowsFile, { force: true })
+    // An entry that may be on the disk needs its rows. If it is not there, the next start deletes them.
+    if (!mayBePublished) await rm(rowsFile, { force: true })
     throw error
-  } finally {
-    await rm(copy, { force: true })
-    // Fails unless the folder is empty, which it is after the refusal of an id that was never registered.
-    await rmdir(path.dirname(rowsFile)).catch(() => undefined)
   }
 }
 
@@ -192,7 +228,10 @@ function completeDeclaration({ budget: _, ...request }: RegistrationRequest): Da
   return { ...request, columns, synthetic: request.synthetic ?? fixed.synthetic ?? false }
 }
 
-/** An id's budget outlives its dataset, so that registering again cannot reset what was spent, nor raise the cap. */
+/**
+ * Requires the budget that the id has: a new registration neither resets what was spent nor raises the cap.
+ * @throws Refusal `budget-account-exists`
+ */
 function requireSameBudget(
   { granted, cap, spent }: Budget,
   accounting: Accounting,
@@ -216,9 +255,10 @@ function requireSameBudget(
 }
 
 /**
- * What was spent was priced for one kind of neighbours, and adds up for those alone: for a row replaced, what was spent on rows
- * added or removed counts up to twice.
- * @param before absent where an earlier release opened the budget and withdrew the dataset
+ * Requires the neighbours for which the id's budget was opened. Charges were priced for these: for a replaced row, a
+ * charge for an added or removed row counts up to twice.
+ * @param before absent if an earlier release opened the budget and withdrew the dataset
+ * @throws Refusal `budget-account-exists`
  */
 function requireSameNeighbours(
   before: Neighbours | undefined,
@@ -233,7 +273,10 @@ function requireSameNeighbours(
   )
 }
 
-/** The entry there is, where it came from the same file and the same request; what was granted since is no matter. */
+/**
+ * Returns the existing entry if it came from the same source and the same request; later grants do not count.
+ * @throws Refusal `dataset-exists`
+ */
 function requireSame(
   existing: CatalogEntry,
   request: DatasetDeclaration & Pick<CatalogEntry, 'budget'>,
@@ -246,7 +289,7 @@ function requireSame(
   if (same) return existing
   throw new Refusal(
     'dataset-exists',
-    `${request.id} is already registered with another file, declaration or budget.`,
+    `${request.id} is already registered with another source, declaration or budget.`,
     [{ field: 'id', rule: 'must be a new id, unless the registration is identical' }],
   )
 }
