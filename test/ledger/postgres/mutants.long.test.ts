@@ -34,32 +34,32 @@ const mutant = (bug: string, fails: string, ...changes: readonly SourceChange[])
 /** Mistakes of what each replica does by itself. */
 const MUTANTS: readonly Mutant[] = [
   mutant(
-    'a debit of epsilon that is not written',
+    'a debit of epsilon is not written',
     'the first event records the neighbours of a budget, which never change',
     schema('budget.spent_epsilon_nano + moved.debit_epsilon_nano', 'budget.spent_epsilon_nano'),
   ),
   mutant(
-    'a debit of delta that is not written',
+    'a debit of delta is not written',
     'a budget limits delta as well as epsilon',
     schema('budget.spent_delta_atto + moved.debit_delta_atto', 'budget.spent_delta_atto'),
   ),
   mutant(
-    'a debit of rho that is not written',
+    'a debit of rho is not written',
     'a budget in rho holds the largest amounts exactly and refuses larger ones',
     schema('budget.spent_rho_pico + moved.debit_rho_pico', 'budget.spent_rho_pico'),
   ),
   mutant(
-    'a grant of epsilon that is not written',
+    'a grant of epsilon is not written',
     'a grant raises a budget and is recorded',
     schema('SET cap_epsilon_nano = moved.cap_epsilon_nano, ', 'SET '),
   ),
   mutant(
-    'a grant of rho that is not written',
+    'a grant of rho is not written',
     'a cap in rho is what all grants buy together, exact to the last unit',
     schema('cap_rho_pico = moved.cap_rho_pico,', 'cap_rho_pico = budget.cap_rho_pico,'),
   ),
   mutant(
-    'the debit of the price instead of that of the batch',
+    'the total spending is debited instead of the difference',
     'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
     rows(
       "amountColumns('debit', subtractAmounts(spent, before?.budget.spent ?? noAmount(cap.accounting)))",
@@ -67,7 +67,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'what an analyst spent is not written',
+    'the spending of an analyst is not written',
     'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
     schema(
       'spent_epsilon_nano = moved.spent_epsilon_nano,',
@@ -75,12 +75,12 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'what an analyst spent in rho is not written',
+    'the spending of an analyst in rho is not written',
     'a cap in rho is what all grants buy together, exact to the last unit',
     schema('spent_rho_pico = moved.spent_rho_pico,', 'spent_rho_pico = analyst.spent_rho_pico,'),
   ),
   mutant(
-    'what an analyst spent on shares is not written',
+    'the shared spending of an analyst is not written',
     "a share is limited by the allotment and not by the dataset's remaining budget",
     schema(
       'shared_epsilon_nano = moved.shared_epsilon_nano,',
@@ -88,7 +88,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'an allotment that is not written',
+    'an allotment is not written',
     'an allotment cannot be below the spending, may equal it, and can be lifted',
     schema(
       'granted_epsilon_nano = moved.granted_epsilon_nano,',
@@ -96,12 +96,12 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'an allotment in rho that is not written',
+    'an allotment in rho is not written',
     'an allotment cannot be below the spending, may equal it, and can be lifted',
     schema('limit_rho_pico = moved.limit_rho_pico,', 'limit_rho_pico = analyst.limit_rho_pico,'),
   ),
   mutant(
-    'what one analyst spent is written to all',
+    'the spending of one analyst is written to all',
     "the dataset's cap limits all analysts together, even if their allotments are larger",
     schema(
       'WHERE analyst.dataset = moved.dataset AND analyst.principal = moved.principal',
@@ -109,7 +109,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'spending on shares read as none',
+    'shared spending is written as 0',
     'a request denied before sharing was enabled is shared once it is paid',
     rows(
       "...amountColumns('shared', spentOnShared)",
@@ -143,42 +143,42 @@ const MUTANTS: readonly Mutant[] = [
     schema('SET dataset_version = moved.dataset_version, ', 'SET '),
   ),
   mutant(
-    'the price of what was denied before is not written',
+    'the price of a charge denied before is not written',
     'a denial without a chosen key is decided again on every request and is recorded once',
     schema('loss_epsilon_nano = moved.loss_epsilon_nano,', 'loss_epsilon_nano = charge.loss_epsilon_nano,'),
   ),
   mutant(
-    'whether it is shared is kept from the denial',
+    'sharing is not updated after a denial',
     'a request denied before sharing was enabled is shared once it is paid',
     schema('sharing = moved.sharing,', 'sharing = charge.sharing,'),
   ),
   mutant(
-    'from whom it is shared is kept from the denial',
+    'the source of a share is not updated after a denial',
     "a share is limited by the allotment and not by the dataset's remaining budget",
     schema('shared_from = moved.shared_from\n', 'shared_from = charge.shared_from\n'),
   ),
   mutant(
-    'a charge that forgets from whom it is shared',
+    'the source of a share is not written',
     'a request denied before sharing was enabled is shared once it is paid',
     rows('shared_from: charge.sharedFrom ?? null', 'shared_from: null'),
   ),
   mutant(
-    'a charge that forgets that it is shared',
+    'sharing is not written',
     'a request denied before sharing was enabled is shared once it is paid',
     rows('sharing: charge.sharing,', 'sharing: false,'),
   ),
   mutant(
-    'shares read as charges',
+    'shares are read as charges',
     'a request denied before sharing was enabled is shared once it is paid',
     rows("'shared_from', shared_from)`", "'shared_from', NULL)`"),
   ),
   mutant(
-    'leases read as over',
+    'leases are read as expired',
     'a charge is in flight until its lease expires, then belongs to the next attempt',
     rows("'lease_expires_at_ms', lease_expires_at_ms,", "'lease_expires_at_ms', leased_at_ms,"),
   ),
   mutant(
-    'positives that do not count',
+    'positives are not counted',
     'answers are numbered, are replayed, and end with the last positive',
     rows(
       '(SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`',
@@ -186,7 +186,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'the questions of all sessions counted together',
+    'the questions of all sessions are counted together',
     'each session counts its own questions and positives, whatever the keys',
     rows(
       '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),',
@@ -194,7 +194,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'the noise of a threshold without its sign',
+    'the sign of a threshold noise is lost',
     'a session is stored with the answer of its charge',
     rows(
       'threshold_noise: thresholdNoise.toString()',
@@ -202,7 +202,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'releases shared between datasets',
+    'releases are shared between datasets',
     'a release is not shared across dataset versions or datasets',
     store(
       'JOIN sotto.shared_releases USING (dataset, request_hash)',
@@ -210,7 +210,7 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'nothing that is shared is found',
+    'shared releases are not looked for',
     'a denial without a chosen key is decided again on every request and is recorded once',
     store(
       'if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)',
@@ -218,12 +218,12 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'an answer that is not looked for',
+    'answers are not looked for',
     'a charge is in flight until its lease expires, then belongs to the next attempt',
     store('keys.answers.add(id)', ''),
   ),
   mutant(
-    'an analyst who is not looked for counts as new',
+    'analysts are not looked for and count as new',
     'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
     store(
       'known(analysts.get(joined(dataset, principal)), keys.analysts.has(dataset, principal))',
@@ -232,7 +232,7 @@ const MUTANTS: readonly Mutant[] = [
     store('keys.analysts.add(dataset, principal)', ''),
   ),
   mutant(
-    'a call that fails takes its batch with it',
+    'a failing call fails its batch',
     'a refused call does not affect concurrent calls',
     store(
       'settled = calls.map((call) => settle(() => applyCommand(batch, call)))',
@@ -244,17 +244,17 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'what is written is never committed',
+    'changes are not committed',
     'the first event records the neighbours of a budget, which never change',
     store('else await commit(client)', "else await ask(client, 'ROLLBACK')"),
   ),
   mutant(
-    'answers that reach the wrong callers',
+    'results reach the wrong callers',
     'a refused call does not affect concurrent calls',
     groupCommit('const each = settled[index]', 'const each = settled.at(-1 - index)'),
   ),
   mutant(
-    'a hash of part of the answer',
+    'the hash does not cover the whole answer',
     'a charge is in flight until its lease expires, then belongs to the next attempt',
     reads(
       "encode(sha256(convert_to(answer, 'UTF8')), 'hex')",
@@ -262,12 +262,12 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'records of answered charges only',
+    'charge records omit charges without an answer',
     'the first event records the neighbours of a budget, which never change',
     reads('LEFT JOIN sotto.releases ON', 'JOIN sotto.releases ON'),
   ),
   mutant(
-    'charges of all datasets counted together',
+    'charges of all datasets are counted together',
     'a release is not shared across dataset versions or datasets',
     reads(
       'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
@@ -275,12 +275,12 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'entries of everybody',
+    'the history is not filtered by principal',
     'the history lists every event, newest first, in pages',
     reads('WHERE dataset = $1 AND principal = $4 AND', "WHERE dataset = $1 AND $4 <> '' AND"),
   ),
   mutant(
-    'entries from the oldest on',
+    'the history starts with the oldest event',
     'a budget is opened once, and a second attempt does not change it',
     reads(
       'WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC',
@@ -288,22 +288,22 @@ const MUTANTS: readonly Mutant[] = [
     ),
   ),
   mutant(
-    'events from a place on, that place included',
+    'a page of events includes the event before it',
     'the history lists every event, newest first, in pages',
     reads('sequence > $2 ORDER BY sequence LIMIT', 'sequence >= $2 ORDER BY sequence LIMIT'),
   ),
   mutant(
-    'answers of a session up to a place, that place included',
+    'a page of answers includes the answer after it',
     'answers are listed newest first, in pages, with their requests',
     reads('question < $2 ORDER BY', 'question <= $2 ORDER BY'),
   ),
   mutant(
-    'versions of datasets in the order of their text',
+    'dataset versions are compared as texts',
     'the last charged version of a dataset is known',
     reads('max(dataset_version::bigint)', 'max(dataset_version)::bigint'),
   ),
   mutant(
-    'the spending of every dataset’s analysts in one head',
+    'a head has the spending on all datasets',
     'a budget is opened once, and a second attempt does not change it',
     reads(
       "ORDER BY principal), '[]') FROM sotto.analysts\n      WHERE analysts.dataset = budgets.dataset",
@@ -315,7 +315,7 @@ const MUTANTS: readonly Mutant[] = [
 /** Mistakes in what keeps two replicas apart. Where one guard makes up for another, both are missing. */
 const RACE_MUTANTS: readonly Mutant[] = [
   mutant(
-    'neither a lock nor a second attempt',
+    'no lock and no second attempt',
     'one key is charged twice',
     store('ORDER BY dataset FOR UPDATE', 'ORDER BY dataset'),
     service('const MAX_ATTEMPTS = 4', 'const MAX_ATTEMPTS = 1'),
