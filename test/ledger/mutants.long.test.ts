@@ -15,7 +15,9 @@ const batch = mutantsIn('protocol/batch')
 const budgets = mutantsIn('protocol/budgets')
 const charges = mutantsIn('protocol/charges')
 const sessions = mutantsIn('protocol/sessions')
-const store = mutantsIn('sqlite/store')
+const rows = mutantsIn('sqlite/rows')
+const reads = mutantsIn('sqlite/reads')
+const writer = mutantsIn('sqlite/writer')
 const storedRow = mutantsIn('stored-row')
 const LEDGER_MUTANTS: readonly Mutant[] = [
   charges(
@@ -332,32 +334,32 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'return stored.requestHash === requestHash',
     'return true',
   ),
-  store(
+  writer(
     'changes of charges are not written',
-    'for (const { before, after } of changes.changedCharges) {',
-    'for (const { before, after } of changes.changedCharges.slice(1)) {',
+    'of changes.changedCharges) charges.update(before, after)',
+    'of changes.changedCharges.slice(1)) charges.update(before, after)',
   ),
-  store(
+  writer(
     'a debit is not written',
     'spent_epsilon_nano = spent_epsilon_nano + :epsilonNano',
     'spent_epsilon_nano = spent_epsilon_nano',
   ),
-  store(
+  writer(
     'a debit in rho is not written',
     'spent_rho_pico = spent_rho_pico + :rhoPico',
     'spent_rho_pico = spent_rho_pico',
   ),
-  store(
+  writer(
     'a debit of delta is not written',
     'spent_delta_atto = spent_delta_atto + :deltaAtto',
     'spent_delta_atto = spent_delta_atto',
   ),
-  store(
+  writer(
     'the spending of an analyst is not written',
-    'expectOneChange((before === undefined ? insertAnalyst : updateAnalyst).run(analystValues(after)))',
-    'if (before === undefined) insertAnalyst.run(analystValues(after))',
+    'expectOneChange((before === undefined ? insert : update).run(analystValues(after)))',
+    'before === undefined && insert.run(analystValues(after))',
   ),
-  store(
+  writer(
     'allotments are not written',
     'grantedEpsilonNano: allotment?.granted.epsilonNano ?? null',
     'grantedEpsilonNano: null',
@@ -372,47 +374,47 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     "...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),",
     '',
   ),
-  store(
+  writer(
     'the version of a further attempt is not written',
     'state = :state, attempt = :attempt, dataset_version = :datasetVersion,',
     'state = :state, attempt = :attempt,',
   ),
-  store(
+  writer(
     'sharing is not updated after a denial',
     'sharing = :sharing, shared_from = :sharedFrom\n    WHERE',
     'shared_from = :sharedFrom\n    WHERE',
   ),
-  store(
+  reads(
     'dataset versions are compared as texts',
     'max(CAST(dataset_version AS INTEGER))',
     'max(dataset_version)',
   ),
-  store(
+  rows(
     'a shared release is found on any dataset',
     'WHERE shared_releases.dataset = :dataset AND shared_releases',
     'WHERE :dataset IS NOT NULL AND shared_releases',
   ),
-  store(
+  rows(
     'the questions of all sessions are counted together',
     'FROM sparse_vector_answers WHERE session = charges.number) AS answered',
     'FROM sparse_vector_answers) AS answered',
   ),
-  store(
+  rows(
     'the positives of all sessions are counted together',
     'FROM sparse_vector_answers WHERE session = charges.number AND above = 1)',
     'FROM sparse_vector_answers WHERE above = 1)',
   ),
-  store(
+  rows(
     'the answer of a key is found in any session',
     'WHERE session = (SELECT number FROM charges WHERE id = :session) AND idempotency_key',
     'WHERE :session IS NOT NULL AND idempotency_key',
   ),
-  store(
+  reads(
     'charge records omit charges without an answer',
-    '      LEFT JOIN releases ON releases.charge = charges.number\n',
-    '      JOIN releases ON releases.charge = charges.number\n',
+    'LEFT JOIN releases ON releases.charge = charges.number',
+    'JOIN releases ON releases.charge = charges.number',
   ),
-  store(
+  reads(
     'the history is not filtered by principal',
     'WHERE dataset = :dataset AND principal = :principal AND sequence < :before',
     "WHERE dataset = :dataset AND :principal <> '' AND sequence < :before",

@@ -1,0 +1,153 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { sha256 } from '../canonical.ts'
+import { entryFromEvent } from '../event.ts'
+import type { ChargeRecord } from '../ledger.ts'
+import type { Reads } from '../operation.ts'
+import { beginBatch } from '../protocol/batch.ts'
+import { expectRow, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
+import { sessionQuestion } from '../protocol/sessions.ts'
+import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import { chargeFromRow, count, text } from '../stored-row.ts'
+import { CHARGE_COLUMNS, type sqliteRows } from './rows.ts'
+
+/** Prepares the reading methods of the ledger. */
+export function sqliteReads(
+  database: DatabaseSync,
+  rows: ReturnType<typeof sqliteRows>,
+  now: () => number,
+): Reads {
+  const findOpening = database.prepare(FIND_OPENING)
+  const findSessionAnswers = database.prepare(FIND_SESSION_ANSWERS)
+  const findEvents = database.prepare(FIND_EVENTS)
+  const findEventsAfter = database.prepare(FIND_EVENTS_AFTER)
+  const findEventsOfPrincipal = database.prepare(FIND_EVENTS_OF_PRINCIPAL)
+  const findLastVersion = database.prepare(FIND_LAST_VERSION)
+  const findDatasets = database.prepare(FIND_DATASETS)
+  const findRelease = database.prepare(FIND_RELEASE)
+  const findRecords = database.prepare(FIND_RECORDS)
+  const countCharges = database.prepare(COUNT_CHARGES)
+  const probe = database.prepare(PROBE)
+
+  return {
+    budget: (dataset) => rows.account(dataset)?.budget,
+    analystSpending(dataset, principal) {
+      const account = rows.account(dataset)
+      if (account === undefined) return undefined
+      return spendingOf(rows.analyst(dataset, principal) ?? newAnalyst(account, principal))
+    },
+    head(dataset) {
+      const account = rows.account(dataset)
+      if (account === undefined) return undefined
+      const { budget, headSequence, headHash } = account
+      return { sequence: headSequence, hash: headHash, budget, spending: rows.spending(dataset) }
+    },
+    datasets: () => findDatasets.all().map((row) => text(row, 'dataset')),
+    session(id) {
+      const found = rows.session(id)
+      if (found === undefined) return undefined
+      const { dataset, datasetVersion, principal, answered, positives, positivesFound } = found
+      const opening = text(expectRow(findOpening.get({ id })), 'answer')
+      const positivesLeft = positives - positivesFound
+      return { id, dataset, datasetVersion, principal, opening, answered, positivesLeft }
+    },
+    sessionQuestion: (question) => sessionQuestion(beginBatch(rows, now()), question),
+    sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeQuestion', beforeQuestion, MAX_COUNT)
+      return findSessionAnswers.all({ id, before: beforeQuestion, limit }).map((row) => ({
+        question: count(row, 'question'),
+        request: text(row, 'request'),
+        answer: text(row, 'answer'),
+      }))
+    },
+    entries(dataset, { limit, principal, beforeSequence: before = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeSequence', before, MAX_COUNT)
+      const found =
+        principal === undefined
+          ? findEvents.all({ dataset, before, limit })
+          : findEventsOfPrincipal.all({ dataset, before, limit, principal })
+      return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
+    },
+    events(dataset, { limit, afterSequence }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
+      const found = findEventsAfter.all({ dataset, after: afterSequence, limit })
+      return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+    },
+    release(id) {
+      const row = findRelease.get({ id })
+      if (row === undefined) return undefined
+      return {
+        id,
+        dataset: text(row, 'dataset'),
+        principal: text(row, 'principal'),
+        answer: text(row, 'answer'),
+      }
+    },
+    chargeRecords(ids) {
+      expectPage(ids)
+      const records: ChargeRecord[] = []
+      // One row at a time, because all answers together may not fit into memory.
+      for (const row of findRecords.iterate({ ids: JSON.stringify(ids) }))
+        records.push(
+          recordOf(chargeFromRow(row), row.answer === null ? undefined : sha256(text(row, 'answer'))),
+        )
+      return records
+    },
+    chargeCounts: () =>
+      new Map(countCharges.all().map((row) => [text(row, 'dataset'), count(row, 'charges')])),
+    lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
+    healthy: () => probe.get() !== undefined,
+  }
+}
+
+const FIND_OPENING = `
+  SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
+`
+
+const FIND_SESSION_ANSWERS = `
+  SELECT question, request, answer FROM sparse_vector_answers
+  WHERE session = (SELECT number FROM charges WHERE id = :id) AND question < :before
+  ORDER BY question DESC LIMIT :limit
+`
+
+const FIND_EVENTS = `
+  SELECT canonical, hash FROM events
+  WHERE dataset = :dataset AND sequence < :before
+  ORDER BY sequence DESC LIMIT :limit
+`
+
+const FIND_EVENTS_AFTER = `
+  SELECT canonical, hash FROM events
+  WHERE dataset = :dataset AND sequence > :after
+  ORDER BY sequence LIMIT :limit
+`
+
+const FIND_EVENTS_OF_PRINCIPAL = `
+  SELECT canonical, hash FROM events INDEXED BY events_of_principal
+  WHERE dataset = :dataset AND principal = :principal AND sequence < :before
+  ORDER BY sequence DESC LIMIT :limit
+`
+
+const FIND_LAST_VERSION = `
+  SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
+`
+
+const FIND_DATASETS = 'SELECT dataset FROM budgets ORDER BY dataset'
+
+const FIND_RELEASE = `
+  SELECT charges.dataset, charges.principal, releases.answer
+  FROM charges JOIN releases ON releases.charge = charges.number
+  WHERE charges.id = :id
+`
+
+const FIND_RECORDS = `
+  SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer
+  FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value JOIN budgets USING (dataset)
+    LEFT JOIN releases ON releases.charge = charges.number
+`
+
+const COUNT_CHARGES = 'SELECT dataset, count(*) AS charges FROM charges GROUP BY dataset'
+
+const PROBE = 'SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)'
