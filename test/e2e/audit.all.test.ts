@@ -9,7 +9,7 @@ afterAll(() => service.close())
 
 const audit = (body: object) => service.as('auditor').post('/v1/audit/releases').send(body)
 
-test('the epsilon of all releases together may exceed what a budget holds', async () => {
+test('the total epsilon may exceed the largest budget', async () => {
   const costly = { kind: 'count', epsilon: 1000 }
   const { body: many } = await audit({ dataset: 'audit-with', query: costly, releases: 1_500 }).expect(200)
   expect(many.results).toHaveLength(1_500)
@@ -52,7 +52,7 @@ test('the results of a batch follow the same distribution as those of its querie
   for (const [, table] of body.results) expect(table.cells).toHaveLength(2)
 })
 
-test('a session tells neighbours apart no better than its price allows', async () => {
+test('a session distinguishes neighbours no better than its epsilon allows', async () => {
   const everybody = { where: { column: 'Age', op: '>=', value: 0 } }
   const session = { threshold: 6, positives: 1, epsilon: 1, questions: [everybody] }
   type Answers = readonly { readonly above: boolean }[]

@@ -21,7 +21,7 @@ async function valuesOf(dataset: string, query: object, releases: number): Promi
   })
 }
 
-describe('where the configuration allows it', () => {
+describe('with audits enabled', () => {
   test('an auditor sees pairs of neighbouring datasets in full', async () => {
     const { body } = await service.as('auditor').get('/v1/audit/datasets').expect(200)
     const { datasets } = auditedDatasets.parse(body)
@@ -40,7 +40,7 @@ describe('where the configuration allows it', () => {
     }
   })
 
-  test('fresh releases follow the law that was paid for, and are told apart as far as it allows', async () => {
+  test('fresh releases follow the distribution of the mechanism', async () => {
     const [here, there] = [
       await valuesOf('audit-with', count, 3000),
       await valuesOf('audit-without', count, 3000),
@@ -65,14 +65,14 @@ describe('where the configuration allows it', () => {
     expect(body.results).toHaveLength(40)
   })
 
-  test('no budget and no ledger knows of it', async () => {
+  test('an audit changes no budget and no ledger', async () => {
     const budget = await service.as('auditor').get('/v1/datasets/audit-with/budget').expect(200)
     expect(budget.body.spent).toEqual({ epsilon: 0, delta: 0 })
     const ledger = await service.as('auditor').get('/v1/datasets/audit-with/ledger').expect(200)
     expect(ledger.body.entries.map((entry: { kind: string }) => entry.kind)).toEqual(['opened'])
   })
 
-  test('a dataset that is not synthetic is refused, whoever asks', async () => {
+  test('a dataset that is not synthetic is refused for every role', async () => {
     await writeFile(path.join(service.dataDirectory, 'patients.csv'), 'Age\n50\n')
     await service
       .as('custodian')
@@ -104,7 +104,7 @@ describe('where the configuration allows it', () => {
 })
 
 describe('batches and sessions', () => {
-  test('a batch has the results of its queries', async () => {
+  test('a batch returns the results of its queries', async () => {
     const queries = [count, { kind: 'histogram', column: 'Sex', epsilon: 1 }]
     const { body } = await audit({ dataset: 'audit-with', queries, releases: 30 }).expect(200)
     expect(body.results).toHaveLength(30)
@@ -126,7 +126,7 @@ describe('batches and sessions', () => {
       expect(answers).toHaveLength(first === -1 ? 3 : first + 1)
       for (const { above, gap } of answers) expect(gap !== undefined).toBe(above)
     }
-    // Noise is drawn for each release: no two are alike.
+    // Noise is drawn for each release, so no two are equal.
     const gaps = here.flatMap(([first]) => (first?.gap === undefined ? [] : [first.gap]))
     expect(new Set(gaps).size).toBe(gaps.length)
   })
@@ -215,7 +215,7 @@ describe("an auditor's own pair", () => {
     expect([refused.status, refused.body.errors?.[0].field]).toEqual([400, 'pair.neighbourRows'])
   })
 
-  test('is refused where a row does not have the declared columns, or a value does not fit', async () => {
+  test('is refused if a row lacks declared columns, or a value does not fit', async () => {
     const query = { kind: 'count', epsilon: 1 }
     const short = { ...pair, neighbourRows: [...rows, { Age: 90, Note: 'x' }] }
     const missing = await audit({ pair: short, query, releases: 1 }).expect(400)
@@ -238,7 +238,7 @@ describe("an auditor's own pair", () => {
   })
 })
 
-test('a request is bounded, runs alone, and its refusals name its fields', async () => {
+test('a request is limited in size, runs alone, and refusals name its fields', async () => {
   const edges = Array.from({ length: 101 }, (_, edge) => edge)
   const query = { kind: 'histogram', column: { column: 'Age', edges }, epsilon: 1 }
   const tooMany = await audit({ dataset: 'audit-with', query, releases: 10_000 }).expect(400)
@@ -256,7 +256,7 @@ test('a request is bounded, runs alone, and its refusals name its fields', async
   expect(together.map(({ status }) => status).sort()).toEqual([200, 503])
 })
 
-test('withdrawn datasets stay withdrawn, raised caps stay, and files of others are not touched', async () => {
+test('a restart keeps withdrawals, grants and files of other users', async () => {
   const custodian = service.as('custodian')
   await custodian.post('/v1/datasets/audit-before/grants').send({ epsilon: 1, reason: 'a test' }).expect(200)
   await custodian.delete('/v1/datasets/audit-before').expect(204)
@@ -273,7 +273,7 @@ test('withdrawn datasets stay withdrawn, raised caps stay, and files of others a
   await rm(other.dataDirectory, { recursive: true, force: true })
 })
 
-test('without the configuration there is no such call', async () => {
+test('without the configuration the operations do not exist', async () => {
   const ordinary = await startTestService()
   try {
     await ordinary.as('auditor').get('/v1/audit/datasets').expect(404)

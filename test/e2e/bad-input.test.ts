@@ -14,7 +14,7 @@ const QUERIES = '/v1/datasets/census/queries'
 const spent = async () =>
   (await service.as('analyst').get('/v1/datasets/census/budget').expect(200)).body.spent
 
-/** Sends a body as it stands, which a client library would not. */
+/** Sends a body without the checks of a client library. */
 async function sendRaw(body: string, headers: Record<string, string> = {}, path = QUERIES) {
   const response = await fetch(service.url + path, {
     method: 'POST',
@@ -36,7 +36,7 @@ const count = (fields: string) => `{"kind":"count","epsilon":1${fields}}`
 const deep = (levels: number) =>
   `${'{"op":"not","predicate":'.repeat(levels)}{"column":"Age","op":"isNull"}${'}'.repeat(levels)}`
 
-describe('each gets a clear problem document, and costs nothing', () => {
+describe('is refused with a problem document and costs nothing', () => {
   test.each([
     ['epsilon missing', '{"kind":"count"}', 400, 'epsilon'],
     ['epsilon 0', '{"kind":"count","epsilon":0}', 400, 'epsilon'],
@@ -45,10 +45,10 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['epsilon 1e400', '{"kind":"count","epsilon":1e400}', 400, 'epsilon'],
     ['epsilon with ten decimals', '{"kind":"count","epsilon":0.1234567891}', 400, 'epsilon'],
     ['epsilon with twenty decimals', '{"kind":"count","epsilon":0.10000000000000000001}', 400, 'epsilon'],
-    ['epsilon above what makes sense', '{"kind":"count","epsilon":1000.1}', 400, 'epsilon'],
+    ['epsilon above the maximum', '{"kind":"count","epsilon":1000.1}', 400, 'epsilon'],
     ['epsilon null', '{"kind":"count","epsilon":null}', 400, 'epsilon'],
-    ['epsilon a text', '{"kind":"count","epsilon":"0x10"}', 400, 'epsilon'],
-    ['epsilon a number in a text', '{"kind":"count","epsilon":"1"}', 400, 'epsilon'],
+    ['epsilon a string', '{"kind":"count","epsilon":"0x10"}', 400, 'epsilon'],
+    ['epsilon a number in a string', '{"kind":"count","epsilon":"1"}', 400, 'epsilon'],
     ['epsilon true', '{"kind":"count","epsilon":true}', 400, 'epsilon'],
     ['epsilon a list', '{"kind":"count","epsilon":[1]}', 400, 'epsilon'],
     ['delta 1', count(',"delta":1'), 400, 'delta'],
@@ -62,7 +62,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
       422,
       'calibration',
     ],
-    ['geometric on a mechanism it is not', count(',"mechanism":"geometrical"'), 400, 'mechanism'],
+    ['an unknown mechanism', count(',"mechanism":"geometrical"'), 400, 'mechanism'],
     ['an unknown kind', '{"kind":"mode","epsilon":1}', 400, 'kind'],
     ['no kind', '{"epsilon":1}', 400, 'kind'],
     ['an unknown field', count(',"epsilom":1'), 400, 'epsilom'],
@@ -70,7 +70,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     ['an unknown column', '{"kind":"sum","column":"Agee","epsilon":1}', 422, 'column'],
     ['an unknown category', count(',"where":{"column":"Sex","op":"=","value":"X"}'), 422, 'where.value'],
     ['a null in a predicate', count(',"where":{"column":"Sex","op":"=","value":null}'), 400, 'where.value'],
-    ['an operator that is none', count(',"where":{"column":"Age","op":"~","value":1}'), 400, 'where.op'],
+    ['an unknown operator', count(',"where":{"column":"Age","op":"~","value":1}'), 400, 'where.op'],
     [
       'an injection as a column',
       '{"kind":"sum","column":"Age\\"; DROP TABLE rows; --","epsilon":1}',
@@ -120,7 +120,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
       'where.predicates',
       'must be an array',
     ],
-    // Of a value that may be of several kinds, what is wrong with it as the kind that it was meant to be.
+    // For a union the rule is that of the only variant that the value's shape fits.
     [
       '{"kind":"histogram","column":{"column":"Age","edges":[0,1e400]},"epsilon":1}',
       'column.edges.1',
@@ -152,7 +152,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
       'candidates',
       'must be {"column"} or {"predicates": [{"name", "where"}, ...]}',
     ],
-  ])('%s is told in plain words', async (body, field, rule) => {
+  ])('%s is refused with the field and the rule', async (body, field, rule) => {
     expect((await sendRaw(body)).problem.errors).toEqual([{ field, rule }])
   })
 
@@ -188,7 +188,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     expect(await spent()).toEqual(before)
   })
 
-  test('no key at all', async () => {
+  test('a request without a key', async () => {
     const response = await fetch(service.url + QUERIES, { method: 'POST' })
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toContain('Bearer')
@@ -293,7 +293,7 @@ describe('each gets a clear problem document, and costs nothing', () => {
     expect(await spent()).toEqual(before)
   })
 
-  test('a dataset that is not there', async () => {
+  test('an unknown dataset', async () => {
     const { problem } = await sendRaw(count(''), {}, '/v1/datasets/nowhere/queries')
     expect(problem).toMatchObject({ code: 'unknown-dataset', status: 404 })
     const { problem: previewed } = await sendRaw(count(''), {}, '/v1/datasets/nowhere/queries/preview')
@@ -315,8 +315,8 @@ describe('each gets a clear problem document, and costs nothing', () => {
   })
 })
 
-describe('what is hardly HTTP', () => {
-  test('bytes that are no request get a problem document, and the connection ends', async () => {
+describe('invalid HTTP', () => {
+  test('bytes that are not a request get a problem document and end the connection', async () => {
     const { port } = new URL(service.url)
     const text = await new Promise<string>((resolve, reject) => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.end('NONSENSE\r\n\r\n'))
@@ -331,7 +331,7 @@ describe('what is hardly HTTP', () => {
     expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ code: 'http-error', status: 400 })
   })
 
-  test('headers without end are cut off', async () => {
+  test('headers that are too large are refused', async () => {
     const { port } = new URL(service.url)
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest(

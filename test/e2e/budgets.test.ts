@@ -60,7 +60,7 @@ const count = { kind: 'count', epsilon: 0.01 }
 describe('under zcdp', () => {
   beforeAll(() => register({ id: 'rho', accounting: 'zcdp' }).expect(201))
 
-  test('the grant buys the rho of the tight conversion, and queries are charged in rho', async () => {
+  test('the grant is converted to rho, and queries are charged in rho', async () => {
     expect(await budgetOf('rho')).toEqual({
       accounting: 'zcdp',
       granted: { epsilon: 1, delta: 1e-6 },
@@ -82,7 +82,7 @@ describe('under zcdp', () => {
     expect(amountsTo?.epsilon).toBeLessThan(0.1)
   })
 
-  test('five times as many counts of epsilon 0.01 fit as under basic accounting, and no more than fit', async () => {
+  test('five times as many counts of epsilon 0.01 fit as under basic accounting, and the next is denied', async () => {
     await register({ id: 'rho-filled', accounting: 'zcdp' }).expect(201)
     await register({ id: 'epsilon-filled' }).expect(201)
     const answered = async (dataset: string, asked: number) => {
@@ -103,7 +103,7 @@ describe('under zcdp', () => {
     expect(await verified('rho-filled')).toMatchObject({ sound: true, granted: { epsilon: 1, delta: 1e-6 } })
   })
 
-  test('what has no price in rho, and a budget that buys none, are refused', async () => {
+  test('a query without a price in rho is refused, and so is a budget without a delta', async () => {
     const keys = { kind: 'keySelection', column: 'name', epsilon: 0.01, delta: 1e-7 }
     const { body } = await post('rho/queries', keys).expect(422)
     expect(body).toMatchObject({ code: 'unsupported-under-zcdp', errors: [{ field: 'kind' }] })
@@ -111,7 +111,7 @@ describe('under zcdp', () => {
     expect(refused.body).toMatchObject({ code: 'invalid-request', errors: [{ field: 'budget.delta' }] })
   })
 
-  test('a grant converts the new total, and a session is charged in rho, too', async () => {
+  test('a grant converts the new total, and a session is charged in rho', async () => {
     await post('rho/grants', { epsilon: 1, reason: 'more' }, { agent: service.as('custodian') }).expect(200)
     const { granted, cap } = await budgetOf('rho')
     expect(granted).toEqual({ epsilon: 2, delta: 1e-6 })
@@ -139,7 +139,7 @@ describe('a batch', () => {
     mechanism: 'geometric',
   })
 
-  test('is charged once, less where no row counts twice, and replayed as a whole', async () => {
+  test('is charged once, with parallel composition, and replayed as a whole', async () => {
     await register({ id: 'batch', budget: { epsilon: 1_000 } }).expect(201)
     const queries = [half('<', 90), half('>=', 100), { kind: 'count', epsilon: 200, mechanism: 'geometric' }]
     const before = batchPreview.parse(
@@ -153,7 +153,7 @@ describe('a batch', () => {
     expect(await kindsOf('batch')).toEqual(['opened'])
     const first = await post('batch/queries/batch', { queries }).expect(200)
     const { answers, cost, id, receipt } = batchAnswer.parse(first.body)
-    // Noise of these scales is 0 but for a chance below 1e-38.
+    // Noise of these scales is 0 except with a probability below 1e-38.
     expect(answers.map(({ result }) => result)).toEqual([{ value: 50 }, { value: 50 }, { value: 100 }])
     expect(cost).toEqual(before.cost)
     expect(receipt.sequence).toBe(2)
@@ -209,7 +209,7 @@ describe('an allotment', () => {
     agent.put(`/v1/datasets/${dataset}/analysts/${analyst}/allotment`).send(body)
   const colleague = () => ({ agent: service.asColleague() })
 
-  test('limits one analyst; the cap binds over all of them', async () => {
+  test('limits one analyst; the cap limits all of them together', async () => {
     await register({ id: 'shares', budget: { epsilon: 1 } }).expect(201)
     await allot('shares', 'analyst', { epsilon: 0.6, reason: 'share' }).expect(200)
     await allot('shares', 'colleague', { epsilon: 0.6, reason: 'share' }).expect(200)
@@ -236,7 +236,7 @@ describe('an allotment', () => {
     expect(await verified('shares')).toMatchObject({ sound: true, analysts: await analystsOf('shares') })
   })
 
-  test('is the custodian’s to set and to lift; an analyst sees their own', async () => {
+  test('is set and removed by a custodian; an analyst sees their own', async () => {
     await register({ id: 'own', budget: { epsilon: 1 } }).expect(201)
     await allot('own', 'analyst', { epsilon: 0.5, reason: 'x' }, service.as('analyst')).expect(403)
     await allot('own', 'nobody', { epsilon: 0.5, reason: 'x' }).expect(404)
@@ -261,11 +261,11 @@ describe('an allotment', () => {
   })
 })
 
-describe('an allotment of nothing', () => {
+describe('an allotment of 0', () => {
   test.each([
     ['basic', 'stopped'],
     ['zcdp', 'stopped-rho'],
-  ])('stops an analyst at what they have spent, under %s', async (accounting, id) => {
+  ])('allows an analyst no further spending, under %s', async (accounting, id) => {
     const allot = (body: object) =>
       service.as('custodian').put(`/v1/datasets/${id}/analysts/analyst/allotment`).send(body)
     await register({ id, accounting }).expect(201)
@@ -291,7 +291,7 @@ describe('an allotment of nothing', () => {
 describe('sharing', () => {
   const asked = { kind: 'count', where: { column: 'year', op: '<', value: 40 }, epsilon: 0.3 }
 
-  test('answers a question another paid for with the stored release', async () => {
+  test('answers a question that another analyst paid for with the stored release', async () => {
     await register({ id: 'shared', budget: { epsilon: 1 }, sharing: true }).expect(201)
     const first = answerSchema.parse((await post('shared/queries', asked).expect(200)).body)
     const response = await post('shared/queries', asked, { agent: service.asColleague() }).expect(200)
@@ -335,14 +335,14 @@ describe('sharing', () => {
     expect(await verified('shared')).toMatchObject({ sound: true })
   })
 
-  test('never happens on a dataset that does not share', async () => {
+  test('does not happen on a dataset without sharing', async () => {
     await register({ id: 'unshared', budget: { epsilon: 1 } }).expect(201)
     await post('unshared/queries', asked).expect(200)
     await post('unshared/queries', asked, { agent: service.asColleague() }).expect(200)
     expect((await budgetOf('unshared')).spent).toEqual({ epsilon: 0.6, delta: 0 })
   })
 
-  test('an allotment limits it', async () => {
+  test('is limited by an allotment', async () => {
     await service
       .as('custodian')
       .put('/v1/datasets/shared/analysts/colleague/allotment')
@@ -356,7 +356,7 @@ describe('sharing', () => {
 })
 
 describe('a denial', () => {
-  test('sticks to a chosen key; a question without one may be asked again after a grant', async () => {
+  test('is final for a chosen key; a question without one may be asked again after a grant', async () => {
     await register({ id: 'denials', budget: { epsilon: 1 } }).expect(201)
     const dear = { kind: 'count', epsilon: 2 }
     const denied = await post('denials/queries', dear, { key: 'chosen' }).expect(403)
@@ -368,13 +368,13 @@ describe('a denial', () => {
     await post('denials/queries', { ...dear, epsilon: 1 }, { key: 'chosen' }).expect(422)
     await post('denials/queries', dear).expect(200)
     await post('denials/queries', dear, { key: 'new' }).expect(200)
-    // Each denial is on record once.
+    // Each denial is recorded once.
     expect((await kindsOf('denials')).filter((kind: string) => kind === 'denied')).toHaveLength(2)
     expect((await budgetOf('denials')).spent).toEqual({ epsilon: 4, delta: 0 })
   })
 })
 
-test('a receipt is an event of the export, signed; its answer is the one the ledger knows', async () => {
+test('a receipt is a signed event of the export, which contains the hash of the answer', async () => {
   await register({ id: 'receipts', budget: { epsilon: 1 } }).expect(201)
   const { text, body } = await post('receipts/queries', count).expect(200)
   const { receipt, id } = answerSchema.parse(body)
@@ -396,7 +396,7 @@ test('a receipt is an event of the export, signed; its answer is the one the led
   expect(isSignatureOf({ ...named, sequence: 1 }, receipt.signature ?? '', head.publicKey)).toBe(false)
 })
 
-test('whoever may not ask any more gets no replay either', async () => {
+test('a revoked key gets no replay', async () => {
   const other = await startTestService()
   try {
     await writeFile(path.join(other.dataDirectory, 'pupils.csv'), 'year,name\n1,a\n')

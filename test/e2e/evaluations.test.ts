@@ -44,13 +44,13 @@ const budgetOf = async (dataset: string) =>
 const elderly = { column: 'Age', op: '>=', value: 65 }
 const occupationBySex = { kind: 'contingency', columns: ['Occupation', 'Sex'] }
 
-/** Whether a mean over runs is within 6 of its standard errors of what it is said to be: once in 500 million runs it is not. */
+/** Tests if a mean over runs is within 6 standard errors of its expected value. It fails by chance once in 500 million runs. */
 function isNear(figure: { value: number | null; standardError: number | null }, expected: number): boolean {
   return Math.abs((figure.value ?? Number.NaN) - expected) <= 6 * (figure.standardError ?? Number.NaN)
 }
 
-describe('an evaluation of a query over made-up people', () => {
-  test('a count with classic Gaussian noise errs by 34.66, and with Laplace noise by 10', async () => {
+describe('an evaluation of a query on synthetic data', () => {
+  test('a count has a mean error of 34.66 with classic Gaussian noise and of 10 with Laplace noise', async () => {
     const count = { kind: 'count', where: elderly, epsilon: 0.1 }
     const gaussian = { ...count, mechanism: 'gaussian', calibration: 'classic', delta: 1e-4 }
     const errorOf = async (query: object) => {
@@ -65,17 +65,17 @@ describe('an evaluation of a query over made-up people', () => {
       return value.meanAbsoluteError
     }
     const gaussianError = await errorOf(gaussian)
-    // sigma = sqrt(2 ln(1.25 / delta)) / epsilon, and a Gaussian errs by sigma sqrt(2 / pi).
+    // sigma = sqrt(2 ln(1.25 / delta)) / epsilon, and the mean absolute value is sigma sqrt(2 / pi).
     expect(gaussianError.theoretical).toBeCloseTo(34.66, 2)
     expect(isNear(gaussianError, 34.66)).toBe(true)
     const laplaceError = await errorOf({ ...count, mechanism: 'laplace' })
     expect(laplaceError.theoretical).toBeCloseTo(10, 6)
     expect(isNear(laplaceError, 10)).toBe(true)
-    // Were one mistaken for the other, neither would have held.
+    // Neither would hold if the two were mistaken for each other.
     expect(isNear(gaussianError, 10) || isNear(laplaceError, 34.66)).toBe(false)
   })
 
-  test('a table with Laplace noise, rounded and cut at 0: each cell, and all together', async () => {
+  test('a table with Laplace noise, rounded and non-negative: each cell and the total', async () => {
     const query = {
       ...occupationBySex,
       mechanism: 'laplace',
@@ -106,7 +106,7 @@ describe('an evaluation of a query over made-up people', () => {
     ])
   })
 
-  test('a table with geometric noise errs by 1 / sinh(epsilon) in each cell', async () => {
+  test('a table with geometric noise has a mean error of 1 / sinh(epsilon) in each cell', async () => {
     const query = { ...occupationBySex, mechanism: 'geometric', epsilon: 1 }
     const { body } = await evaluate({ query, runs: 2_000, shown: 0 }).expect(200)
     expect(body.shown).toEqual([])
@@ -143,11 +143,11 @@ describe('an evaluation of a query over made-up people', () => {
       'Unicorn Wrangler',
     ])
     expect(candidates.reduce((sum, { won }) => sum + won, 0)).toBe(100)
-    // The first two are 45 rows apart, which noise of scale 100 does not tell; the others thousands.
+    // The first two are 45 rows apart, which noise of scale 100 does not distinguish; the others are thousands apart.
     expect(candidates.slice(2).every(({ won }) => won === 0)).toBe(true)
   })
 
-  test('keys that nobody declared: how often each appeared', async () => {
+  test('undeclared keys: how often each appeared', async () => {
     const query = { kind: 'keySelection', column: 'City', epsilon: 1, delta: 1e-3 }
     const { body } = await evaluate({ query, runs: 20 }, 'made-up').expect(200)
     evaluationSchema.parse(body)
@@ -157,7 +157,7 @@ describe('an evaluation of a query over made-up people', () => {
     ])
   })
 
-  test('costs nothing, whatever is left', async () => {
+  test('costs nothing, even with an empty budget', async () => {
     const before = await budgetOf('census')
     const ledger = async () =>
       (await service.as('auditor').get('/v1/datasets/census/ledger/head').expect(200)).body
@@ -182,13 +182,13 @@ describe('an evaluation of a query over made-up people', () => {
     ['runs', { query: { kind: 'count', epsilon: 1 }, runs: '10' }],
     ['shown', { query: { kind: 'count', epsilon: 1 }, shown: 101 }],
     ['extra', { query: { kind: 'count', epsilon: 1 }, extra: 1 }],
-  ])('names %s where %j breaks a rule', async (field, body) => {
+  ])('names %s in a refusal of %j', async (field, body) => {
     const response = await evaluate(body)
     expect([400, 422]).toContain(response.status)
     expect(response.body.errors.map((error: { field: string }) => error.field)).toContain(field)
   })
 
-  test('more work than fits is refused before it is begun, with what would fit', async () => {
+  test('too much work is refused before it starts, with the largest accepted size', async () => {
     const edges = Array.from({ length: 121 }, (_, age) => age)
     const query = { kind: 'contingency', columns: ['Occupation', { column: 'Age', edges }], epsilon: 1 }
     const { body } = await evaluate({ query, runs: 100_000 }).expect(400)
@@ -243,7 +243,7 @@ describe('an evaluation of a batch', () => {
     expect(await budgetOf('census')).toEqual(before)
   })
 
-  test('can be followed', async () => {
+  test('reports progress', async () => {
     const response = await evaluateBatch({ queries, runs: 20_000, shown: 0 })
       .set('accept', 'application/x-ndjson')
       .buffer(true)
@@ -252,7 +252,7 @@ describe('an evaluation of a batch', () => {
     expect(batchEvaluation.parse(JSON.parse(last).evaluation).evaluations).toHaveLength(3)
   })
 
-  test('is refused where a query is, and for data that is not synthetic', async () => {
+  test('is refused if one of its queries is, and for data that is not synthetic', async () => {
     const wrong = [queries[0], { kind: 'sum', column: 'Ag', epsilon: 1 }]
     const refused = await evaluateBatch({ queries: wrong }).expect(422)
     expect(refused.body.errors[0].field).toBe('queries.1.column')
@@ -265,14 +265,14 @@ function missing(): never {
   throw new Error('a count is one number')
 }
 
-describe('while it is under way', () => {
+describe('a stream of progress', () => {
   const query = { kind: 'count', epsilon: 1 }
   const streamed = async (accept: string, body: object, dataset?: string) => {
     const response = await evaluate(body, dataset).set('accept', accept).buffer(true).parse(wholeText)
     return { type: response.type, status: response.status, text: String(response.body) }
   }
 
-  test('lines tell how far it is, and the last one what was found', async () => {
+  test('has lines of progress, and the evaluation in the last line', async () => {
     const { type, text } = await streamed('application/x-ndjson', { query, runs: 100_000, shown: 0 })
     expect(type).toBe('application/x-ndjson')
     const lines = text
@@ -287,7 +287,7 @@ describe('while it is under way', () => {
     expect(lines.every(({ progress }) => progress.of === 100_000 && progress.runs <= 100_000)).toBe(true)
   })
 
-  test('events tell the same', async () => {
+  test('has the same content as events', async () => {
     const { type, text } = await streamed('text/event-stream', { query, runs: 50_000, shown: 0 })
     expect(type).toBe('text/event-stream')
     const events = text
@@ -301,15 +301,15 @@ describe('while it is under way', () => {
     expect(events.every((event) => event?.[1] === 'progress')).toBe(true)
   })
 
-  test('what is refused is a problem, not a stream', async () => {
+  test('is not sent for a refused request', async () => {
     for (const accept of ['application/x-ndjson', 'text/event-stream']) {
       const { status, type } = await streamed(accept, { query, runs: 10 }, 'people')
       expect([status, type]).toEqual([403, 'application/problem+json'])
     }
   })
 
-  test('a client that leaves ends it, so that the next one has its turn', async () => {
-    // One at a time, and this one takes much longer than a test may.
+  test('ends when the client disconnects, so that the next request can run', async () => {
+    // Evaluations run one at a time, and this one takes longer than the test may.
     const long = { query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 }
     for (let round = 0; round < 3; round += 1) {
       const request = http.request(`${service.url}/v1/datasets/census/evaluations`, {
@@ -333,7 +333,7 @@ describe('while it is under way', () => {
 test.each([
   ['before anything was read', 0],
   ['while it is under way', 300],
-])('a client that leaves %s is not computed for', async (_, afterMs) => {
+])('no evaluation runs for a client that disconnects %s', async (_, afterMs) => {
   const long = { query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 }
   for (let round = 0; round < 4; round += 1) {
     const request = http.request(`${service.url}/v1/datasets/census/evaluations`, {
@@ -346,7 +346,7 @@ test.each([
     await setTimeout(afterMs)
     request.destroy()
   }
-  // Two of a principal are the most: were one of those still there, this would be turned away, or wait for minutes.
+  // A principal may have two: if one of those were still running, this one would be refused or wait for minutes.
   let answered = await evaluate({ query: { kind: 'count', epsilon: 1 }, runs: 10 })
   while (answered.status === 503)
     answered = await evaluate({ query: { kind: 'count', epsilon: 1 }, runs: 10 })
@@ -355,7 +355,7 @@ test.each([
   expect(failures).toEqual([])
 })
 
-test('a stop ends evaluations under way, with a problem', async () => {
+test('a stop ends running evaluations with a problem', async () => {
   const stopped = await startTestService({ SOTTO_DEMO: 'true' })
   const body = JSON.stringify({ query: { ...occupationBySex, epsilon: 1 }, runs: 100_000 })
   const ask = (headers: http.OutgoingHttpHeaders) =>
@@ -372,7 +372,7 @@ test('a stop ends evaluations under way, with a problem', async () => {
   const lines: string[] = []
   streamed.setEncoding('utf8').on('data', (text: string) => lines.push(text))
   const streamEnded = once(streamed, 'end')
-  // Once its first line is here, it is under way.
+  // It is running once its first line has arrived.
   await once(streamed, 'data')
 
   const asking = ask({ expect: '100-continue' })
@@ -401,7 +401,7 @@ describe('a dataset that is not synthetic', () => {
     { kind: 'count', epsilon: 0 },
   ]
 
-  test.each(queries)('is never evaluated nor drawn: %j', async (query) => {
+  test.each(queries)('is neither evaluated nor plotted: %j', async (query) => {
     const before = await budgetOf('people')
     for (const role of ['analyst', 'custodian', 'auditor'] as const) {
       const code = role === 'auditor' ? 'forbidden' : 'not-synthetic'

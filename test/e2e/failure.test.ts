@@ -16,13 +16,13 @@ const histogram = {
   epsilon: 0.25,
 }
 
-/** The file that the census was ingested into. */
+/** Returns the file with the ingested census. */
 async function censusFile(): Promise<string> {
   const { body } = await service.as('analyst').get('/v1/datasets/census').expect(200)
   return path.join(service.dataDirectory, 'datasets', 'census', `${body.version}.duckdb`)
 }
 
-/** Puts a file in the place of another whose rows never end. */
+/** Replaces a file by one whose rows never end. */
 async function writeEndless(file: string, original: string): Promise<void> {
   await withDuckDb(
     file,
@@ -41,7 +41,7 @@ const kinds = async () =>
     (entry: { kind: string }) => entry.kind,
   )
 
-test('a query that fails gives one constant problem, stays charged, and its retry is answered under the same charge', async () => {
+test('a failed query returns a constant problem, stays charged, and its retry is answered under the same charge', async () => {
   const file = await censusFile()
   const kept = path.join(service.dataDirectory, 'kept.duckdb')
   await rename(file, kept)

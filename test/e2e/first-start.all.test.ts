@@ -9,7 +9,7 @@ import { startServiceProcess } from './process.ts'
 
 const run = promisify(execFile)
 
-test.skipIf(!installed('curl'))('the printed line, pasted into a shell, is answered', async () => {
+test.skipIf(!installed('curl'))('the printed command works when it is pasted into a shell', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'sotto-first-'))
   const service = await startServiceProcess({ SOTTO_DATA_DIR: directory })
   onTestFinished(async () => {

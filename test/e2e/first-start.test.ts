@@ -23,14 +23,14 @@ test('the first start writes two keys for the owner alone, and prints neither', 
   }
 })
 
-test('Swagger UI is where it says', async () => {
+test('Swagger UI is at the printed address', async () => {
   const address = /Swagger UI: (\S+)/.exec(service.output())?.[1] ?? ''
   const response = await fetch(address)
   expect(response.status).toBe(200)
   expect(await response.text()).toContain('swagger-ui')
 })
 
-test('a second process on the same data folder fails loudly, and the first goes on', async () => {
+test('a second process on the same data folder fails, and the first continues', async () => {
   await expect(startServiceProcess({ SOTTO_DATA_DIR: directory })).rejects.toThrow(
     /ended with code 1.*another process/s,
   )
@@ -49,7 +49,7 @@ test('a data folder that cannot be created stops the start with the name of its 
   )
 })
 
-test('SIGTERM finishes what is under way, closes the ledger and ends with code 0', async () => {
+test('SIGTERM finishes open requests, closes the ledger and ends with code 0', async () => {
   const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
   const answers = Array.from({ length: 8 }, (_, index) =>
     fetch(`${service.url}/v1/datasets/census/queries`, {
@@ -66,7 +66,7 @@ test('SIGTERM finishes what is under way, closes the ledger and ends with code 0
   expect((await Promise.race(answers)).status).toBe(200)
   expect(await service.stop('SIGTERM')).toBe(0)
   for (const outcome of await settled) {
-    // Answered whole, refused as a problem, or never taken in; nothing in between.
+    // Each request is answered completely, refused with a problem, or not accepted.
     if (outcome.status === 'fulfilled') expect([200, 503]).toContain(outcome.value.status)
   }
   expect(await readdir(directory)).not.toContain('ledger.sqlite-wal')

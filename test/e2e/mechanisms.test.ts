@@ -80,7 +80,11 @@ describe('POST /v1/mechanisms/compare', () => {
       { epsilon: 1, perStatistic: { contribution: 1.1e12 } },
       'perStatistic.contribution',
     ],
-    ['half a whole number', { epsilon: 1, perStatistic: { contribution: 0.5 } }, 'perStatistic.contribution'],
+    [
+      'a fraction of a whole number',
+      { epsilon: 1, perStatistic: { contribution: 0.5 } },
+      'perStatistic.contribution',
+    ],
     [
       'a contribution of ten decimals',
       { epsilon: 1, wholeNumbers: false, perStatistic: { contribution: 0.1234567891 } },
@@ -88,7 +92,7 @@ describe('POST /v1/mechanisms/compare', () => {
     ],
     ['an unknown field', { epsilon: 1, neighbours: 'add-remove' }, 'neighbours'],
     ['an unknown field within', { epsilon: 1, perStatistic: { l2: 1 } }, 'perStatistic.l2'],
-    ['a text', { epsilon: 1, wholeNumbers: 'yes' }, 'wholeNumbers'],
+    ['a string', { epsilon: 1, wholeNumbers: 'yes' }, 'wholeNumbers'],
   ])('refuses %s, naming the field', async (_name, request, field) => {
     const { body, headers } = await compare(request).expect(400)
     expect(headers['content-type']).toContain('application/problem+json')

@@ -45,7 +45,7 @@ test('openapi.yaml is what the code generates (npm run openapi writes it)', asyn
   expect(await readFile(resolve(import.meta.dirname, '../../openapi.yaml'), 'utf8')).toBe(served)
 })
 
-test('it is OpenAPI 3.1 with every call of the design that there is', () => {
+test('it is OpenAPI 3.1 and lists every operation', () => {
   expect(document.openapi).toBe('3.1.0')
   expect(operations().map(({ method, path: template }) => `${method} ${template}`)).toEqual([
     'get /healthz',
@@ -120,7 +120,7 @@ test('everyone may preview, and custodians may evaluate', () => {
     expect(rolesOf(id)).toEqual(['analyst'])
 })
 
-test('a preview is the same for every role, but for an analyst with an allotment', async () => {
+test('a preview is the same for every role', async () => {
   const query = { kind: 'count', where: { column: 'Age', op: '<', value: 7 }, epsilon: 0.1 }
   const previewAs = async (role: Role) =>
     (await service.as(role).post('/v1/datasets/census/queries/preview').send(query).expect(200)).body
@@ -135,18 +135,18 @@ test('a response without a body is documented without content', () => {
   expect(withdraw?.operation.responses?.['204']).toEqual({ description: 'The dataset was withdrawn.' })
 })
 
-test('every reference leads somewhere, and no schema stands there unused', () => {
+test('every reference resolves, and every schema is used', () => {
   const names = Object.keys(document.components?.schemas ?? {})
   const referenced = new Set([...served.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
   expect([...referenced].sort()).toEqual(names.sort())
 })
 
-test('nothing that a client sends is marked as read-only', () => {
+test('no field is marked as read-only', () => {
   expect(served).not.toContain('readOnly')
 })
 
-test("every operation's example works as it stands, with the key of its role", async () => {
-  // What others lean on comes first, what takes away comes last.
+test("every operation's example works with the key of its role", async () => {
+  // Operations that others depend on come first, deletions last.
   const order = (method: string, template: string) =>
     method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
   const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
@@ -174,7 +174,7 @@ test("every operation's example works as it stands, with the key of its role", a
   }
 })
 
-test('every kind of query has an example of its own, and each works', async () => {
+test('every kind of query has a working example', async () => {
   const examples = operations().flatMap(({ path: template, operation }) => {
     const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
     const named = content?.['application/json']?.examples ?? {}

@@ -20,7 +20,7 @@ const workload = { epsilon: 1, delta: 1e-5 }
 const get = (address: string, query: object) =>
   service.as('analyst').get(address).query(query).buffer(true).parse(wholeText)
 
-/** What can be read in a picture. */
+/** Returns the text of a picture. */
 const textsOf = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text)
 
 describe.each([
@@ -66,7 +66,7 @@ describe.each([
     ]),
   )
 
-  test('is a picture, in which nothing runs, for light and for dark pages', async () => {
+  test('is a picture without scripts, for light and dark pages', async () => {
     const pictures = await Promise.all(
       ['light', 'dark'].map(async (theme) => {
         const response = await get(address, { ...asTexts, theme }).expect(200)
@@ -81,13 +81,13 @@ describe.each([
     expect(pictures[0]).not.toBe(pictures[1])
   })
 
-  test('needs a key only where it is about a dataset', async () => {
+  test('needs a key only if it reads a dataset', async () => {
     const withoutKey = service.as('analyst').get(address).query(asTexts).unset('authorization')
     await withoutKey.expect(address.includes('datasets') ? 401 : 200)
   })
 })
 
-describe('what cannot be drawn', () => {
+describe('a plot is refused for', () => {
   const refused = async (address: string, query: object) => {
     const response = await service.as('analyst').get(address).query(query)
     expect([400, 422]).toContain(response.status)
@@ -107,7 +107,7 @@ describe('what cannot be drawn', () => {
     expect(await refused('/v1/plots/risk', { question })).toContain(field)
   })
 
-  test('a theme there is not, or no question', async () => {
+  test('an unknown theme, or no question', async () => {
     expect(await refused('/v1/plots/risk', { question: JSON.stringify(school), theme: 'pink' })).toEqual([
       'theme',
     ])
@@ -132,7 +132,7 @@ describe('what cannot be drawn', () => {
     expect(await refused('/v1/plots/answer-distribution', { question })).toEqual(['question.mechanism'])
   })
 
-  test.each(['noise-comparison', 'answer-distribution'])('an epsilon that is none: %s', async (plot) => {
+  test.each(['noise-comparison', 'answer-distribution'])('an invalid epsilon: %s', async (plot) => {
     const question = JSON.stringify({ mechanism: 'laplace', epsilon: 0 })
     const wrong = await refused(`/v1/plots/${plot}`, { question })
     expect(wrong).toContain(plot === 'answer-distribution' ? 'question.epsilon' : 'question.mechanism')
@@ -177,7 +177,7 @@ test.each([
         .then(({ text }) => text),
   ],
   ['the README', () => readFile(path.resolve(import.meta.dirname, '../../README.md'), 'utf8')],
-])('%s links to a picture of each kind that needs no key, and the links lead there', async (_, page) => {
+])('%s links to a working example of each plot that needs no key', async (_, page) => {
   const text = await page()
   const links = new Set(
     [...text.matchAll(/\]\((?:http:\/\/127\.0\.0\.1:8080)?(\/v1\/plots\/[^)]+)\)/g)].map(

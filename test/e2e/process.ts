@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 
-/** The service as a process of its own, as `npm start` runs it. */
+/** The service in a separate process, started as `npm start` does. */
 export interface ServiceProcess {
   readonly child: ChildProcess
   readonly url: string
-  /** All that it has printed so far. */
+  /** Output so far. */
   output(): string
   /** Sends a signal and waits for the end; resolves to the exit code, or null after a killing signal. */
   stop(signal: NodeJS.Signals): Promise<number | null>
@@ -14,7 +14,7 @@ export interface ServiceProcess {
 
 const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
 
-/** Starts `src/server.ts` and waits for its welcome. Rejects with what it printed where it ends before. */
+/** Starts `src/server.ts` and waits for its welcome. Rejects with its output if it ends before. */
 export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [serverFile], {
     env: { PATH: process.env.PATH ?? '', SOTTO_PORT: '0', SOTTO_DRAIN_MS: '0', ...environment },

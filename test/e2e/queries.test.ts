@@ -47,7 +47,7 @@ describe('every kind of query is answered, with its noise, accuracy and cost', (
     if (!('value' in answered.result)) throw new Error('one value was asked for')
     expect(answered.noise.mechanism).toBe(mechanism)
     expect(answered.noise.neighbours).toBe('add-remove')
-    // Twenty half-widths: a chance below 1e-20 for geometric and Laplace noise, and less for Gaussian.
+    // Twenty half-widths: a probability below 1e-20 for geometric and Laplace noise, and less for Gaussian.
     const { halfWidth } = answered.accuracy
     expect(Math.abs(answered.result.value - truth)).toBeLessThan(20 * (halfWidth ?? 0) + truth * 0.01)
     expect(epsilonOf(answered.cost)).toBe(0.01)
@@ -70,7 +70,7 @@ describe('every kind of query is answered, with its noise, accuracy and cost', (
     expect(Math.abs(total - 100_000)).toBeLessThan(20_000)
   })
 
-  test('a table has every declared cell, and costs one epsilon', async () => {
+  test('a table has every declared cell and costs one epsilon', async () => {
     const { body } = await ask({
       kind: 'contingency',
       columns: ['Occupation', 'Sex', 'Married'],
@@ -117,7 +117,7 @@ describe('the charge protocol over HTTP', () => {
     expect(release.text).toBe(first.text)
   })
 
-  test('a new key is a fresh draw, and is paid for', async () => {
+  test('a new key draws a fresh answer and is charged', async () => {
     const values = new Set<number>()
     const before = await budget()
     for (let draw = 0; draw < 5; draw += 1) {
@@ -128,7 +128,7 @@ describe('the charge protocol over HTTP', () => {
     expect((await budget()).spent.epsilon).toBe(Number((before.spent.epsilon + 0.005).toFixed(9)))
   })
 
-  test('a key belongs to one request', async () => {
+  test('a key identifies one request', async () => {
     await ask({ kind: 'count', epsilon: 0.001 }, 'mine').expect(200)
     const before = await budget()
     const { body } = await ask({ kind: 'count', epsilon: 0.002 }, 'mine').expect(422)
@@ -136,7 +136,7 @@ describe('the charge protocol over HTTP', () => {
     expect(await budget()).toEqual(before)
   })
 
-  test('a question beyond the budget is denied, with what there is and what was asked', async () => {
+  test('a question beyond the budget is denied with the amounts left and asked', async () => {
     const before = await budget()
     const response = await ask({ kind: 'count', epsilon: 50 }).expect(403)
     expect(response.headers['content-type']).toContain('application/problem+json')
@@ -153,7 +153,7 @@ describe('the charge protocol over HTTP', () => {
     expect(await budget()).toEqual(before)
   })
 
-  test('many at once: what does not fit is denied, and nothing is overspent', async () => {
+  test('concurrent questions beyond the budget are denied, and nothing is overspent', async () => {
     const { remaining } = await budget()
     const epsilon = Number((remaining.epsilon / 5.5).toFixed(9))
     const statuses = await Promise.all(
@@ -174,7 +174,7 @@ describe('the charge protocol over HTTP', () => {
 })
 
 describe('preview', () => {
-  test('prices and states accuracy without charging', async () => {
+  test('returns cost and accuracy without charging', async () => {
     const query = { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.5 }
     const before = await budget()
     const { body } = await service
@@ -208,7 +208,7 @@ describe('preview', () => {
     expect(wrong.body.errors[0].field).toBe('supposed.rows')
   })
 
-  test('suppositions at a given epsilon are no part of the question: a repeat with others is the stored answer', async () => {
+  test('suppositions at a given epsilon are not part of the question: a repeat with others is replayed', async () => {
     const mean = { kind: 'mean', column: 'Age', epsilon: 0.07 }
     const { body } = await ask({ ...mean, supposed: { rows: 100_000 } }).expect(200)
     const spent = await budget()
@@ -226,7 +226,7 @@ describe('preview', () => {
     ['queries/batch/preview', { queries: [{ kind: 'count', epsilon: 0.5 }] }, 0.5],
     ['queries/batch/preview', { queries: [{ kind: 'histogram', column: 'Sex', epsilon: 0.5 }] }, 1],
     ['sparse-vector-sessions/preview', { threshold: 10, positives: 1, epsilon: 0.5 }, 1],
-  ])('%s tells what an informed adversary can guess', async (path, body, lossOfOneReplaced) => {
+  ])('%s returns the disclosure risk', async (path, body, lossOfOneReplaced) => {
     const ask = (candidates: string) =>
       service.as('analyst').post(`/v1/datasets/census/${path}${candidates}`).send(body)
     const { disclosureRisk } = (await ask('?candidates=4').expect(200)).body
@@ -239,13 +239,13 @@ describe('preview', () => {
     expect(disclosureRisk.statement).toContain(
       'At epsilon 0.5, an adversary who knows everyone but one person',
     )
-    // The number of rows is private here, so without a supposition the adversary is left with two.
+    // The number of rows is private here, so the default is two candidates.
     expect((await ask('').expect(200)).body.disclosureRisk.candidates).toBe(2)
     for (const wrong of ['1', '0', '2.5', '-3', '1e3', '', '9999999999999'])
       expect((await ask(`?candidates=${wrong}`).expect(400)).body.errors[0].field).toBe('candidates')
   })
 
-  test('says where the budget does not suffice', async () => {
+  test('reports that the budget does not suffice', async () => {
     const { body } = await service
       .as('analyst')
       .post('/v1/datasets/census/queries/preview')
@@ -256,7 +256,7 @@ describe('preview', () => {
 })
 
 describe('releases', () => {
-  test('a paid release is shown again to its owner only', async () => {
+  test('a stored release is returned to its owner only', async () => {
     const { body, text } = await ask({ kind: 'count', epsilon: 0.004 }).expect(200)
     const again = await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)
     expect(again.text).toBe(text)
@@ -274,7 +274,7 @@ describe('releases', () => {
 })
 
 describe('the ledger', () => {
-  test('shows everything to custodian and auditor, and to an analyst their own', async () => {
+  test('is shown in full to custodians and auditors, and to analysts their own entries', async () => {
     const own = (await service.as('analyst').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
       .entries
     const all = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
@@ -285,7 +285,7 @@ describe('the ledger', () => {
     expect(all.length).toBe(own.length + 2)
   })
 
-  test('is paged', async () => {
+  test('has pages', async () => {
     const whole = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
       .entries
     const paged = []
@@ -301,7 +301,7 @@ describe('the ledger', () => {
     expect(paged).toEqual(whole)
   })
 
-  test('is verified, and exported as it was hashed, for auditors and custodians', async () => {
+  test('is verified and exported for auditors and custodians', async () => {
     const auditor = service.as('auditor')
     const { body } = await auditor.get('/v1/datasets/census/ledger/verification').expect(200)
     const { text, headers } = await auditor.get('/v1/datasets/census/ledger/export').buffer().expect(200)
@@ -312,7 +312,7 @@ describe('the ledger', () => {
     const { analysts } = (await auditor.get('/v1/datasets/census/analysts').expect(200)).body
     const balances = { granted, cap, spent, analysts }
     expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, ...balances })
-    // With no more than a line's own bytes: what anybody can check.
+    // From the bytes of the line alone, as anybody can check.
     for (const [index, line] of lines.entries()) {
       const [, event = '', hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/.exec(line) ?? []
       expect(createHash('sha256').update(event).digest('hex')).toBe(hash)
@@ -336,7 +336,7 @@ describe('the ledger', () => {
 })
 
 describe('logs', () => {
-  test('hold no key, no body and no value from data', () => {
+  test('contain no key, no body and no value from data', () => {
     const text = service.logLines.join('\n')
     expect(service.logLines.length).toBeGreaterThan(10)
     for (const role of ['analyst', 'custodian', 'auditor'] as const)
@@ -349,8 +349,8 @@ describe('logs', () => {
   })
 })
 
-describe('for operation', () => {
-  test('alive, ready and measured, without a key', async () => {
+describe('operation', () => {
+  test('health, readiness and metrics need no key', async () => {
     const request = service.as('analyst')
     await request.get('/healthz').unset('authorization').expect(200, { status: 'ok' })
     await request.get('/readyz').unset('authorization').expect(200, { status: 'ready' })

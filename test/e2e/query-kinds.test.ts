@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Preview and pay; the two must agree about price and noise. */
+/** Previews a query and asks it. Both must state the same cost and noise. */
 async function ask(query: object, dataset = 'census') {
   const request = (call: string) => service.as('analyst').post(`/v1/datasets/${dataset}/${call}`).send(query)
   const previewed = previewSchema.parse((await request('queries/preview').expect(200)).body)
@@ -64,7 +64,7 @@ const variance = (values: readonly number[]) => {
 const ages = people.map(({ age }) => age)
 const married = { column: 'Married', op: '=', value: 'M' }
 
-describe('numbers are as close to the truth as stated', () => {
+describe('answers are within the stated accuracy', () => {
   test.each([
     ['a variance', { kind: 'variance', column: 'Age', epsilon: 0.1 }, variance(ages)],
     [
@@ -90,7 +90,7 @@ describe('numbers are as close to the truth as stated', () => {
     ],
   ])('%s', async (_name, query, truth) => {
     const { value, halfWidth } = await askForValue(query)
-    // Fifteen half-widths: the noise alone is further out with a chance below 1e-18.
+    // Fifteen half-widths: the noise exceeds them with a probability below 1e-18.
     expect(Math.abs(value - truth)).toBeLessThan(15 * halfWidth)
     expect(halfWidth).toBeLessThan(Math.max(5, truth))
   })
@@ -189,7 +189,7 @@ describe('selections', () => {
     expect(value).toBeLessThan(sorted[52_000] ?? 0)
   })
 
-  test('several percentiles, in the order asked for and never the wrong way round', async () => {
+  test('several percentiles, in the requested order and never decreasing', async () => {
     const { result, noise } = await ask({ kind: 'percentile', column: 'Age', p: [75, 25, 50], epsilon: 0.3 })
     if (!('percentiles' in result)) throw new Error('percentiles were asked for')
     expect(result.percentiles.map(({ p }) => p)).toEqual([75, 25, 50])
@@ -199,10 +199,10 @@ describe('selections', () => {
   })
 })
 
-describe('keys that nobody declared', () => {
+describe('undeclared keys', () => {
   const query = { kind: 'keySelection', column: 'Diagnosis', epsilon: 1, delta: 1e-8 }
 
-  test('common ones appear, rare ones do not', async () => {
+  test('common keys appear, rare keys do not', async () => {
     const { result, accuracy } = await ask(query, 'visits')
     expect(result).toEqual({ keys: [{ key: 'influenza' }, { key: 'sprain' }], truncated: false })
     expect(accuracy.rowsToAppear).toBeLessThan(100)
@@ -218,7 +218,7 @@ describe('keys that nobody declared', () => {
 })
 
 describe('accuracy first', () => {
-  test('the least epsilon is found, shown by the preview, and charged', async () => {
+  test('the smallest epsilon is found, previewed and charged', async () => {
     const wanted = { kind: 'count', accuracy: { halfWidth: 25, confidence: 0.99 } }
     const { cost, accuracy } = await ask(wanted)
     expect(accuracy).toMatchObject({ confidence: 0.99, halfWidth: 25 })
@@ -234,7 +234,7 @@ describe('accuracy first', () => {
     )
   })
 
-  test('an epsilon beside it is refused, and so is neither', async () => {
+  test('both epsilon and accuracy, or neither, are refused', async () => {
     const refusal = async (query: object) =>
       (await service.as('analyst').post('/v1/datasets/census/queries').send(query).expect(400)).body.errors[0]
         .field

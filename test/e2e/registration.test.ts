@@ -48,11 +48,11 @@ const pupils = {
 const register = (registration: object) => service.as('custodian').post('/v1/datasets').send(registration)
 const ask = (dataset: string, query: object) =>
   service.as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query)
-/** Noise of a scale of 1/90 is 0 but for a chance below 1e-38. */
+/** Noise of scale 1/90 is 0 except with a probability below 1e-38. */
 const EXACT = { epsilon: 90, mechanism: 'geometric' }
 
 describe('a file is registered', () => {
-  test('its public facts are shown, and the same registration again changes nothing', async () => {
+  test('its public facts are returned, and a repeated registration changes nothing', async () => {
     const { body } = await register(pupils).expect(201)
     const { disclosureRisk, ...facts } = registeredDataset.parse(body)
     expect(disclosureRisk).toMatchObject({ candidates: 4, blindGuess: 0.25 })
@@ -67,7 +67,7 @@ describe('a file is registered', () => {
     expect(body.code).toBe('dataset-exists')
   })
 
-  test('its rows are what queries count', async () => {
+  test('queries count its rows', async () => {
     const counted = await ask('pupils', {
       kind: 'histogram',
       column: 'club',
@@ -81,7 +81,7 @@ describe('a file is registered', () => {
     ])
   })
 
-  test('under add-remove the number of rows is shown nowhere', async () => {
+  test('with add-remove neighbours the number of rows is never returned', async () => {
     const { body } = await register({ ...pupils, id: 'pupils-private', neighbours: 'add-remove' }).expect(201)
     expect(body).not.toHaveProperty('rows')
   })
@@ -97,7 +97,7 @@ describe('a population is registered', () => {
     budget: { epsilon: 100 },
   }
 
-  test('without a file: it has every column, is synthetic, and can be registered again', async () => {
+  test('without a file: it has all columns, is synthetic, and can be registered again', async () => {
     const { body } = await register(people).expect(201)
     expect(body).toMatchObject({ rows: 1_000, synthetic: true, source: people.source })
     expect(body.columns.map(({ name }: { name: string }) => name)).toEqual([
@@ -127,7 +127,7 @@ describe('a population is registered', () => {
   })
 })
 
-describe('what does not fit follows the declared rule', () => {
+describe('an invalid value follows the declared rule', () => {
   const odd = (column: object, id: string) => ({
     ...pupils,
     id,
@@ -135,7 +135,7 @@ describe('what does not fit follows the declared rule', () => {
     columns: [column],
   })
 
-  test('it becomes NULL where that is declared', async () => {
+  test('it becomes NULL', async () => {
     await register(
       odd({ name: 'year', type: 'integer', lower: 1, upper: 4, nullable: true }, 'odd-null'),
     ).expect(201)
@@ -148,7 +148,7 @@ describe('what does not fit follows the declared rule', () => {
     expect(body.result.value).toBe(2)
   })
 
-  test('it is replaced where that is declared', async () => {
+  test('it is replaced', async () => {
     const column = {
       name: 'sex',
       type: 'category',
@@ -165,7 +165,7 @@ describe('what does not fit follows the declared rule', () => {
     expect(body.result.cells.map((cell: { value: number }) => cell.value)).toEqual([1, 1, 2])
   })
 
-  test('otherwise the file is refused, naming the column and no value', async () => {
+  test('the file is refused, naming the column but no value', async () => {
     const { body, text } = await register(
       odd({ name: 'sex', type: 'category', categories: ['F', 'M'] }, 'odd-refuse'),
     ).expect(422)
@@ -273,7 +273,7 @@ describe('what does not fit follows the declared rule', () => {
       'source-does-not-fit',
     ],
     ['an unknown field', { ...pupils, owner: 'me' }, 400, 'invalid-request'],
-  ])('%s is refused, and nothing is left', async (_name, registration, status, code) => {
+  ])('%s is refused and leaves nothing behind', async (_name, registration, status, code) => {
     const id = 'id' in registration && registration.id.includes('/') ? registration.id : 'refused'
     const { body } = await register({ ...registration, id })
     expect(body).toMatchObject({ status, code })
@@ -283,7 +283,7 @@ describe('what does not fit follows the declared rule', () => {
   })
 })
 
-describe('what was spent stays spent', () => {
+describe('spent budget stays spent', () => {
   test('across a restart', async () => {
     const before = (await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body
     expect(before.spent.epsilon).toBe(90)
@@ -320,7 +320,7 @@ describe('what was spent stays spent', () => {
 
     const raised = await register({ ...pupils, budget: { epsilon: 200, delta: 1e-5 } }).expect(409)
     expect(raised.body).toMatchObject({ code: 'budget-account-exists', spent: before.spent, cap: before.cap })
-    // For a row replaced, what was spent on rows added or removed may count twice.
+    // A replaced row may count twice what an added or removed row does.
     const { body: changed } = await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
     expect(changed).toMatchObject({ code: 'budget-account-exists', errors: [{ field: 'neighbours' }] })
     await service.restart()
@@ -331,7 +331,7 @@ describe('what was spent stays spent', () => {
   })
 })
 
-test('the same registration is still the same after a grant', async () => {
+test('a repeated registration changes nothing after a grant', async () => {
   const registration = { ...pupils, id: 'pupils-granted' }
   await register(registration).expect(201)
   await service
@@ -344,7 +344,7 @@ test('the same registration is still the same after a grant', async () => {
   expect(body.code).toBe('dataset-exists')
 })
 
-describe('whoever sees all that is free learns nothing about any person', () => {
+describe('responses without charge reveal nothing about any person', () => {
   const others = 'Ada,1\nBen,2\nCyn,3\n'
   const seenOf = async (csv: string) => {
     const seen: unknown[] = []
@@ -388,7 +388,7 @@ describe('whoever sees all that is free learns nothing about any person', () => 
     } finally {
       await watched.close()
     }
-    // Times and request ids differ in any two runs; the chain's hashes are over the times.
+    // Times and request ids differ between runs, and hashes include times.
     return JSON.stringify(seen, (key, value) =>
       ['registeredAt', 'at', 'hash', 'requestId'].includes(key) ? null : value,
     )
@@ -405,7 +405,7 @@ describe('whoever sees all that is free learns nothing about any person', () => 
   })
 })
 
-test('where the catalog is lost, a question about another file does not find the answer to the old one', async () => {
+test('after the loss of the catalog, a question about another file does not get an old answer', async () => {
   const lost = await startTestService({ SOTTO_DEMO: 'true' })
   try {
     const file = path.join(lost.dataDirectory, 'people.csv')

@@ -50,7 +50,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
     sharing: true,
   })
   const register = (replica: number, body: object) => at(replica, 'custodian').post('/v1/datasets').send(body)
-  /** Noise of this scale is 0 but for a chance below 1e-38. */
+  /** Noise of this scale is 0 except with a probability below 1e-38. */
   const count = { kind: 'count', epsilon: 90, mechanism: 'geometric' }
   const ask = (
     replica: number,
@@ -63,7 +63,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
       .poll(async () => (await at(replica, 'analyst').get(`/v1/datasets/${id}`)).status, { timeout: 300_000 })
       .toBe(status)
 
-  test('what one registers the others answer about, replay and share', async () => {
+  test('a dataset registered on one replica is answered, replayed and shared by the others', async () => {
     await register(0, registration('pupils', 'few.csv', 10)).expect(201)
     await known(1, 'pupils', 200)
     const first = await ask(0, 'pupils').expect(200)
@@ -76,11 +76,11 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
     expect(spent).toEqual({ epsilon: 90, delta: 0 })
   })
 
-  test('what one withdraws and another registers anew is a new version for all', async () => {
+  test('a dataset withdrawn on one replica and registered on another is a new version for all', async () => {
     await register(0, registration('again', 'few.csv', 10)).expect(201)
     await known(1, 'again', 200)
     await at(0, 'custodian').delete('/v1/datasets/again').expect(204)
-    // At once, before the other replica has looked.
+    // Immediately, before the other replica has polled.
     const { body } = await register(1, registration('again', 'many.csv', 100)).expect(201)
     expect(body.version).toBe('2')
     await known(0, 'again', 200)
@@ -88,7 +88,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
       expect((await ask(replica, 'again').expect(200)).body.result).toEqual({ value: 50 })
   })
 
-  test('registrations of one id at the same time: one wins, and its rows are those that are declared', async () => {
+  test('of concurrent registrations of one id one succeeds, with the rows of its declaration', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = `race-${round}`
       const outcomes = await Promise.all([

@@ -22,7 +22,7 @@ const school = {
 const ask = (path: string, body: object) => service.as('analyst').post(`/v1/risk${path}`).send(body)
 
 describe('POST /v1/risk', () => {
-  test('gives the figures of Lee and Clifton 2011, section 5, as they were replicated', async () => {
+  test('returns the figures of Lee and Clifton 2011, section 5', async () => {
     const { body } = await ask('', { ...school, epsilon: 2, response: 2.20131 }).expect(200)
     const [year, days] = riskReport.parse(body).columns
     expect(year?.sensitivity.unbounded).toBeCloseTo(0.8333333333333334, 12)
@@ -34,7 +34,7 @@ describe('POST /v1/risk', () => {
     expect(days?.posterior?.confidence).toBeCloseTo(0.61802372 - 0.25, 7)
   })
 
-  test('takes a universe of ten thousand people, and a prior of thousands of worlds', async () => {
+  test('accepts a universe of ten thousand people and a prior of thousands of worlds', async () => {
     const universe = { value: Array.from({ length: 10_000 }, (_, person) => 100_000 + person / 100) }
     const one = await ask('', { universe, released: 9_999, query: { kind: 'mean' } }).expect(200)
     expect(one.body.columns[0].worlds).toBe(10_000)
@@ -45,7 +45,7 @@ describe('POST /v1/risk', () => {
     expect(body).toMatchObject({ code: 'body-too-large', detail: 'The body is larger than 1024 KiB.' })
   })
 
-  test('takes a response for each column, and says nothing of epsilon where none is given', async () => {
+  test('accepts a response for each column, and omits epsilon if none is given', async () => {
     const { body } = await ask('', {
       ...school,
       epsilon: 2,
@@ -59,7 +59,7 @@ describe('POST /v1/risk', () => {
     expect(bare).not.toHaveProperty('epsilon')
   })
 
-  test('a prior may be supplied, one belief per world', async () => {
+  test('accepts a prior', async () => {
     const { body } = await ask('', {
       ...school,
       prior: [0.7, 0.1, 0.1, 0.1],
@@ -100,13 +100,13 @@ describe('POST /v1/risk', () => {
     ['response', { epsilon: 1, response: { school_year: 2 } }],
     ['response', { epsilon: 1, response: 'two' }],
     ['extra', { extra: true }],
-  ])('names %s where %j breaks a rule', async (field, change) => {
+  ])('names %s in a refusal of %j', async (field, change) => {
     const { body } = await ask('', { ...school, ...change }).expect(400)
     expect(body.code).toBe('invalid-request')
     expect(body.errors.map((error: { field: string }) => error.field)).toContain(field)
   })
 
-  test('says of a value of the wrong type that, and nothing else', async () => {
+  test('reports only the type of a value of the wrong type', async () => {
     const { body } = await ask('', { ...school, universe: { a: 'x' }, released: '3' }).expect(400)
     expect(body.errors).toEqual([
       { field: 'universe.a', rule: 'must be an array' },
@@ -114,7 +114,7 @@ describe('POST /v1/risk', () => {
     ])
   })
 
-  test('too many worlds are refused before anything is worked out, with the limit', async () => {
+  test('too many worlds are refused before any computation, with the limit', async () => {
     const universe = { value: Array.from({ length: 200 }, (_, index) => index) }
     const { body } = await ask('', { universe, released: 197, query: { kind: 'variance' } }).expect(422)
     expect(body).toMatchObject({ code: 'too-many-worlds', limit: 100_000 })
@@ -123,7 +123,7 @@ describe('POST /v1/risk', () => {
     expect(known.columns[0].ways).toEqual({ sensitivities: 'structure', answers: 'structure' })
   })
 
-  test('is for every role, and for nobody without a key', async () => {
+  test('is open to every role and needs a key', async () => {
     for (const role of ['analyst', 'custodian', 'auditor'] as const)
       await service.as(role).post('/v1/risk').send(school).expect(200)
     await service.as('analyst').post('/v1/risk').unset('authorization').send(school).expect(401)
@@ -131,7 +131,7 @@ describe('POST /v1/risk', () => {
 })
 
 describe('POST /v1/risk/epsilon', () => {
-  test('gives the epsilons of both bounds, as they were replicated', async () => {
+  test('returns the epsilons of both bounds', async () => {
     const { body } = await ask('/epsilon', { ...school, risk: 1 / 3, curve: { to: 5, points: 11 } }).expect(
       200,
     )
@@ -160,7 +160,7 @@ describe('POST /v1/risk/epsilon', () => {
     ['curve.to', { curve: { from: 2, to: 1 } }],
     ['curve.points', { curve: { to: 1, points: 1e6 } }],
     ['tolerance', { tolerance: 0 }],
-  ])('names %s where %j breaks a rule', async (field, change) => {
+  ])('names %s in a refusal of %j', async (field, change) => {
     const { body } = await ask('/epsilon', { ...school, risk: 0.5, ...change }).expect(400)
     expect(body.errors.map((error: { field: string }) => error.field)).toContain(field)
   })

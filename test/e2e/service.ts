@@ -8,22 +8,22 @@ import type { Role } from '../../src/access/principal.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Service, startService } from '../../src/server.ts'
 
-/** A whole service on a free port, with its own data folder. */
+/** A complete service on a free port with its own data folder. */
 export interface TestService {
   readonly url: string
   readonly dataDirectory: string
   readonly logLines: readonly string[]
-  /** A request agent with the key of a role. */
+  /** Returns a request agent with the key of a role. */
   as(role: Role): ReturnType<typeof supertest.agent>
   keyOf(role: Role): string
-  /** A request agent with the key of another analyst. */
+  /** Returns a request agent with the key of another analyst. */
   asColleague(): ReturnType<typeof supertest.agent>
-  /** Stops the service and starts another on the same data folder, with what changed in the environment. */
+  /** Stops the service and starts it again on the same data folder, with changes of the environment. */
   restart(environment?: Record<string, string>): Promise<void>
   close(): Promise<void>
 }
 
-/** Start a service as `npm start` does, with what the test wants changed in the environment. */
+/** Starts a service as `npm start` does, with changes of the environment. */
 export async function startTestService(environment: Record<string, string> = {}): Promise<TestService> {
   const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-e2e-'))
   const logLines: string[] = []
@@ -40,7 +40,7 @@ export async function startTestService(environment: Record<string, string> = {})
       }),
       logger,
     )
-  // An auditor's key is made by a command, before the start or between two.
+  // Keys are created by a command before the start.
   const auditorKey = await createKey(dataDirectory, { name: 'auditor', role: 'auditor' })
   const analystKey = await createKey(dataDirectory, { name: 'analyst', role: 'analyst' })
   const custodianKey = await createKey(dataDirectory, { name: 'custodian', role: 'custodian' })
@@ -67,12 +67,12 @@ export async function startTestService(environment: Record<string, string> = {})
   }
 }
 
-/** The text of a file in a service's data folder. */
+/** Reads a file in the data folder of a service. */
 export function dataFile(service: TestService, name: string): Promise<string> {
   return readFile(path.join(service.dataDirectory, name), 'utf8')
 }
 
-/** For supertest's `parse`: the body as text, whatever its type. */
+/** Parser for supertest that returns a body of any type as text. */
 export function wholeText(
   incoming: supertest.Response,
   done: (error: Error | null, text: string) => void,

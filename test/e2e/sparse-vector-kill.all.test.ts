@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { startServiceProcess } from './process.ts'
 
-test('kill -9 under questions: what was answered is replayed, and no positive is given twice', async () => {
+test('kill -9 during questions: answered questions are replayed, and no positive is given twice', async () => {
   const directory = await mkdtemp(path.join(tmpdir(), 'sotto-session-kill-'))
   const environment = { SOTTO_DATA_DIR: directory, SOTTO_LOG_LEVEL: 'silent' }
   const seen = new Map<string, string>()
@@ -46,7 +46,7 @@ test('kill -9 under questions: what was answered is replayed, and no positive is
       for (const name of [...seen.keys()]) await question(name)
       const names = Array.from({ length: AT_ONCE }, (_, index) => `${round}-${index}`)
       if (round < KILLS) {
-        // Killed once so many have their answer: the others are at whatever they are at.
+        // Killed after a number of answers; the other questions are at any stage.
         const enough = Promise.withResolvers<void>()
         const wanted = seen.size + 1 + (round % (AT_ONCE - 1))
         const load = names.map(async (name) => {
@@ -58,7 +58,7 @@ test('kill -9 under questions: what was answered is replayed, and no positive is
         await process.stop('SIGKILL')
         for (const outcome of await settled) {
           if (outcome.status === 'fulfilled') counted.answered += 1
-          // What `fetch` says where the connection was cut.
+          // Error of `fetch` after the connection was cut.
           else if (outcome.reason instanceof TypeError) counted.cutOff += 1
           else throw outcome.reason
         }
@@ -67,7 +67,7 @@ test('kill -9 under questions: what was answered is replayed, and no positive is
         for (let index = 0; index < 30; index += 1) await question(`last-${index}`)
         const answers = [...seen.values()].map((text) => JSON.parse(text))
         expect(answers.every(({ above }) => above)).toBe(true)
-        // Some were stored and never arrived; none is given beyond the session's.
+        // Some were stored and never arrived; the total does not exceed the session's positives.
         expect(answers.length).toBeLessThanOrEqual(25)
         expect(new Set(answers.map(({ question: number }) => number)).size).toBe(answers.length)
         expect(await get(`/v1/sparse-vector-sessions/${id}`)).toMatchObject({

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openedSession, sessionAnswer, session as sessionSchema } from '../../schemas/sparse-vector.ts'
 import { startTestService, type TestService } from './service.ts'
 
-/** Noise of scales below 1/100 of a row: an answer is wrong with a chance below 1e-20. */
+/** Noise of scales below 1/100 of a row: an answer is wrong with a probability below 1e-20. */
 const CERTAIN = { positives: 2, epsilon: 1_000 }
 const registration = {
   id: 'pupils',
@@ -20,7 +20,7 @@ const registration = {
 }
 
 let service: TestService
-/** Everything that any response said. */
+/** Text of all responses. */
 const responses: string[] = []
 beforeAll(async () => {
   service = await startTestService()
@@ -60,7 +60,7 @@ const spent = async (dataset = 'pupils') =>
   (await service.as('analyst').get(`/v1/datasets/${dataset}/budget`).expect(200)).body.spent.epsilon
 
 describe('a session', () => {
-  test('is charged once, answers until its positives are used up, and is there after a restart', async () => {
+  test('is charged once, answers until its positives are used up, and survives a restart', async () => {
     const before = await spent()
     const session = await opened({ threshold: 50, ...CERTAIN })
     expect(session).toMatchObject({
@@ -86,7 +86,7 @@ describe('a session', () => {
 
     await service.restart()
 
-    // A lost response takes nothing: the repeat has the same bytes.
+    // A repeat after a lost response returns the same bytes.
     const again = await ask(session.id, 58)
     expect(again.text).toBe(above.text)
     expect(again.headers['idempotent-replayed']).toBe('true')
@@ -116,7 +116,7 @@ describe('a session', () => {
     )
   })
 
-  test('opened again is the same session, free; a new key opens another; a key belongs to one request', async () => {
+  test('a repeated opening replays the session; a new key opens another; a key identifies one request', async () => {
     const request = { threshold: 7, ...CERTAIN }
     const first = await open(request)
     const before = await spent()
@@ -138,7 +138,7 @@ describe('a session', () => {
     expect((await ask(other.id, 2, 'k')).body).toMatchObject({ status: 422, code: 'idempotency-key-reused' })
   })
 
-  test('of one positive gives one, to twenty questions at once', async () => {
+  test('with one positive gives one to twenty concurrent questions', async () => {
     const session = await opened({ threshold: 20, positives: 1, epsilon: 1_000 })
     const before = await spent()
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => ask(session.id, 30 + index)))
@@ -159,12 +159,12 @@ describe('a session', () => {
     expect(product(other) / product(one)).toBeCloseTo(2, 6)
   })
 
-  test('with noise to speak of answers values near the threshold both ways', async () => {
+  test('with larger noise gives both answers for counts near the threshold', async () => {
     const session = await opened({ threshold: 50, positives: 100, epsilon: 5 })
     const outcomes = new Set<boolean>()
     for (let draw = 0; draw < 60; draw += 1)
       outcomes.add((await ask(session.id, 50, `draw-${draw}`)).body.above)
-    // Scales of 6 and 27 rows: that 60 answers agree has a chance below 1e-9, unless no noise is added.
+    // Scales of 6 and 27 rows: 60 equal answers have a probability below 1e-9, unless no noise is added.
     expect(outcomes.size).toBe(2)
   })
 })
@@ -206,7 +206,7 @@ describe('is refused', () => {
     expect(await spent('poor')).toBe(0)
   })
 
-  test('whoever does not own the session', async () => {
+  test('a request for the session of another analyst', async () => {
     const { id } = await opened({ threshold: 11, ...CERTAIN })
     const foreign = await ask(id, 1, undefined, service.asColleague())
     expect(foreign.body).toMatchObject({ status: 404, code: 'unknown-session' })
@@ -235,7 +235,7 @@ describe('is refused', () => {
     expect((await show('0'.repeat(32), `?${query}`)).body.code).toBe('invalid-request')
   })
 
-  test('a question to a dataset that was withdrawn, or registered anew', async () => {
+  test('a question about a dataset that was withdrawn or registered again', async () => {
     const withdrawn = await opened({ threshold: 10, ...CERTAIN }, { dataset: 'leavers' })
     const renewed = await opened({ threshold: 10, ...CERTAIN }, { dataset: 'movers' })
     const asked = await ask(renewed.id, 5)
@@ -249,12 +249,12 @@ describe('is refused', () => {
     for (const { id } of [withdrawn, renewed])
       expect((await ask(id, 20)).body).toMatchObject({ status: 409, code: 'session-dataset-changed' })
     expect((await ask(renewed.id, 5)).text).toBe(asked.text)
-    // The same request about the new rows is another session.
+    // The same request on the new rows opens another session.
     expect((await opened({ threshold: 10, ...CERTAIN }, { dataset: 'movers' })).id).not.toBe(renewed.id)
   })
 })
 
-test('the ledger shows the charge and each answer, and no value', async () => {
+test('the ledger shows the charge and each answer, but no value', async () => {
   const { body } = heard(await service.as('auditor').get('/v1/datasets/pupils/ledger?limit=500').expect(200))
   const kinds = body.entries.map((entry: { kind: string }) => entry.kind)
   expect(kinds).toContain('session-answered')
@@ -262,12 +262,12 @@ test('the ledger shows the charge and each answer, and no value', async () => {
   expect(Object.keys(entry).sort()).toEqual(['at', 'hash', 'kind', 'principal', 'release', 'sequence'])
 })
 
-test('the noisy thresholds are in no response, no export and no log', async () => {
+test('no response, export or log contains a noisy threshold', async () => {
   expect(responses.length).toBeGreaterThan(100)
   for (const path of ['/metrics', '/v1/datasets/pupils', '/openapi.yaml'])
     heard(await service.as('auditor').get(path))
   await service.restart()
-  // A copy, for the service holds the ledger.
+  // A copy, because the service holds the ledger.
   const copy = path.join(await mkdtemp(path.join(tmpdir(), 'sotto-secret-')), 'ledger.sqlite')
   for (const suffix of ['', '-wal']) {
     const bytes = await readFile(path.join(service.dataDirectory, `ledger.sqlite${suffix}`)).catch(

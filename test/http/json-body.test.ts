@@ -26,7 +26,7 @@ test.each([
   '123456789012345678901',
   '1e-400',
   `1${'0'.repeat(60_000)}1`,
-])('the number %s, which no double stands for, becomes NaN so that a schema names its field', (literal) => {
+])('the number %s, which no double represents, becomes NaN', (literal) => {
   expect(parseJsonBody(`{"a":${literal}}`)).toEqual({ a: Number.NaN })
 })
 
@@ -42,7 +42,7 @@ test.each([
   '1.50',
   '1e-9',
   '5e-324',
-])('the number %s is taken as it is', (literal) => {
+])('the number %s is accepted', (literal) => {
   expect(parseJsonBody(`{"a":${literal}}`)).toEqual({ a: Number(literal) })
 })
 
@@ -81,7 +81,7 @@ test('every value that JSON writes is read back, with any keys and strings', () 
   )
 })
 
-test('a key that is repeated in a generated object is found at its place', () => {
+test('a repeated key in a generated object is found', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 8 }),
