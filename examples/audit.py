@@ -4,7 +4,7 @@
 Usage: audit.py URL AUDITOR_KEY_FILE [RELEASES] [QUERY]
 
 The service must run with SOTTO_AUDIT=true. QUERY is JSON and must have one number as its result. RELEASES fresh releases of
-each dataset are drawn. One half chooses the set of values that tells the two datasets apart best, the other half tests it, so
+each dataset are drawn. One half chooses the set of values that best distinguishes the two datasets, the other half tests it, so
 the bounds hold with the stated confidence. The script exits with 1 if they exceed the epsilon and delta of the query.
 """
 

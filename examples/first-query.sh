@@ -1,5 +1,5 @@
 #!/bin/sh
-# How many people work in each occupation? With curl.
+# Number of people in each occupation, with curl.
 # usage: examples/first-query.sh [url] [key file]
 set -eu
 url=${1:-http://127.0.0.1:8080}
@@ -14,5 +14,5 @@ ask() { # ask PATH BODY
 }
 
 query='{"kind": "histogram", "column": "Occupation", "epsilon": 0.1}'
-ask queries/preview "$query" # what it would cost, and how far off it could be: free
-ask queries "$query"         # the noisy answer; asked again, it is the same answer, free
+ask queries/preview "$query" # cost and accuracy, without charging
+ask queries "$query"         # the noisy answer; a repeat returns the same answer at no cost

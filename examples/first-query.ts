@@ -1,7 +1,7 @@
 /**
- * A table of occupation by sex with its noise. With fetch.
+ * A contingency table of occupation by sex, with its noise and accuracy. Uses fetch.
  *
- * usage: node examples/first-query.ts [url] [key file]   (Node 24 or newer runs TypeScript as it stands)
+ * usage: node examples/first-query.ts [url] [key file]   (Node 24 or newer runs TypeScript without a build)
  */
 import { readFile } from 'node:fs/promises'
 
@@ -34,7 +34,7 @@ const response = await fetch(`${url}/v1/datasets/census/queries`, {
   }),
 })
 if (!response.ok) {
-  // A problem document: its code is stable, its detail says which rule of which field was broken.
+  // A problem document. Its code is stable; its detail names the field and the rule.
   const problem = (await response.json()) as { code: string; detail: string }
   throw new Error(`${problem.code}: ${problem.detail}`)
 }

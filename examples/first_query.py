@@ -1,4 +1,4 @@
-"""What do people earn on average, by how much can that be off, and what did it cost? With Python alone.
+"""Mean earnings, their accuracy and the cost of the query, with Python's standard library.
 
 usage: python3 examples/first_query.py [url] [key file]
 """
@@ -14,7 +14,7 @@ key = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "data/analyst.key").rea
 
 
 def ask(path, body=None):
-    """The JSON of an answer; a refusal ends the script with what the service says about it."""
+    """Return the JSON of an answer. A refusal ends the script with its code and detail."""
     request = urllib.request.Request(
         f"{url}/v1/datasets/census/{path}",
         data=None if body is None else json.dumps(body).encode(),
