@@ -175,9 +175,8 @@ export interface AssumedAdversary {
 }
 
 /**
- * What a question would cost, how far off its answer could be and what it would let an adversary guess, without charging
- * or reading anything.
- * @throws Refusal where the question does not fit.
+ * Previews a question: its cost, its accuracy and its disclosure risk. It charges nothing and reads no data.
+ * @throws Refusal if the question does not fit the dataset.
  */
 export function preview(
   question: Pick<Question, 'dataset' | 'query'>,
@@ -201,8 +200,8 @@ export function preview(
 }
 
 /**
- * What {@link preview} tells of one question, of a batch.
- * @throws Refusal where a question does not fit.
+ * Previews a batch as {@link preview} does a question.
+ * @throws Refusal if a question does not fit the dataset.
  */
 export function previewBatch(
   batch: Pick<Batch, 'dataset' | 'queries'>,
