@@ -1,14 +1,19 @@
 import type { Query } from '../../schemas/query.ts'
 import {
+  DEFAULT_CONFIDENCE,
   type DeltaAtto,
+  deltaFromWire,
   type EpsilonNano,
+  epsilonFromWire,
   epsilonNano,
   epsilonNumber,
+  MAX_QUERY_EPSILON,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
   type PrivacyLoss,
 } from '../privacy/loss.ts'
 import { type Refusal, refuseField } from '../privacy/refusal.ts'
-import type { Plan } from './plan-kinds.ts'
-import { accuracyReport } from './report.ts'
+import type { AccuracyReport } from './report-kinds.ts'
 
 /** How accurate an answer is asked to be, in place of an epsilon. */
 export interface Target {
@@ -41,32 +46,87 @@ export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
 const LEAST_CONFIDENCE = 1e-9
 const LARGEST_CONFIDENCE = 0.999999999
 
-/** Between which epsilons a query can be planned at all. */
+/** Range of epsilons at which a query can be planned. */
 export interface EpsilonRange {
   readonly least: EpsilonNano
   readonly largest: EpsilonNano
 }
 
+/** Range of epsilons that can be divided into this number of parts. */
+export function epsilonRange(
+  parts: number,
+  largest = BigInt(MAX_QUERY_EPSILON) * ONE_EPSILON_NANO,
+): EpsilonRange {
+  return { least: epsilonNano(BigInt(parts)), largest: epsilonNano(largest) }
+}
+
+/** Price that a query offers: an epsilon or an accuracy to reach, and a delta. */
+export interface Offer {
+  readonly epsilonNano?: EpsilonNano
+  readonly deltaAtto: DeltaAtto
+  readonly target: Target | undefined
+  /** Confidence of every half-width stated. */
+  readonly confidence: number
+}
+
+/** @throws Refusal for an invalid price. */
+export function offerOf(query: Query): Offer {
+  const target = targetOf(query)
+  return {
+    ...(target === undefined ? { epsilonNano: epsilonFromWire(query.epsilon ?? Number.NaN, 'epsilon') } : {}),
+    deltaAtto: 'delta' in query ? deltaFromWire(query.delta, 'delta') : NO_LOSS.deltaAtto,
+    target,
+    confidence: target?.confidence ?? DEFAULT_CONFIDENCE,
+  }
+}
+
+/** Plans of one query that differ in their loss alone. */
+export interface Planning<P> {
+  readonly planAt: (loss: PrivacyLoss) => P
+  /**
+   * The half-width that a plan states.
+   * @throws Refusal if the plan states none.
+   */
+  readonly halfWidthOf: (plan: P) => number
+}
+
 /**
- * The plan with the least epsilon, in whole units of 1e-9, whose stated half-width meets the target; `undefined` where
- * no epsilon in the range does. By bisection, for a half-width never grows with epsilon. Of plans that differ in epsilon
- * alone it has the least rho as well, which never falls with epsilon.
- * @throws Refusal where the half-width is not known beforehand.
+ * Plans at the epsilon that a query offers, or at the least that meets its target.
+ * @throws Refusal if no epsilon in the range meets the target.
  */
-export function leastLoss<P extends Plan>(
-  planAt: (loss: PrivacyLoss) => P,
+export function planAtOffer<P>(
+  { epsilonNano, deltaAtto, target }: Offer,
+  range: EpsilonRange,
+  planning: Planning<P>,
+): P {
+  if (epsilonNano !== undefined) return planning.planAt({ epsilonNano, deltaAtto })
+  if (target === undefined) throw new RangeError('a query gives an epsilon or an accuracy')
+  const least = leastLoss(planning, range, deltaAtto, target)
+  if (least === undefined) throw refuseTarget(range)
+  return least
+}
+
+/**
+ * Finds the plan with the least epsilon, in whole units of 1e-9, whose stated half-width meets the target; `undefined` if
+ * no epsilon in the range does. By bisection, because a half-width never grows with epsilon. Of plans that differ in epsilon
+ * alone it has the least rho as well, which never falls with epsilon.
+ * @throws Refusal if the half-width is not known beforehand.
+ */
+export function leastLoss<P>(
+  { planAt, halfWidthOf }: Planning<P>,
   { least, largest }: EpsilonRange,
   deltaAtto: DeltaAtto,
   target: Target,
 ): P | undefined {
   const at = (nano: bigint) => planAt({ epsilonNano: epsilonNano(nano), deltaAtto })
+  const meets = (plan: P) => halfWidthOf(plan) <= target.halfWidth
   let enough = at(largest)
-  if (!meets(enough, target)) return undefined
+  if (!meets(enough)) return undefined
   let [below, above]: [bigint, bigint] = [least - 1n, largest]
   while (above - below > 1n) {
     const middle = (below + above) / 2n
     const attempt = at(middle)
-    if (meets(attempt, target)) [above, enough] = [middle, attempt]
+    if (meets(attempt)) [above, enough] = [middle, attempt]
     else below = middle
   }
   return enough
@@ -78,25 +138,9 @@ export function refuseTarget({ largest }: EpsilonRange): Refusal {
   return refuseField('query-does-not-fit', 'accuracy.halfWidth', rule)
 }
 
-function meets(plan: Plan, { halfWidth }: Target): boolean {
-  const stated = accuracyReport(plan).halfWidth
-  if (stated === null) throw refuseUnknownAccuracy(plan)
-  return stated <= halfWidth
-}
-
-/** A query without one half-width for all that it answers, or not before rows are supposed. */
-function refuseUnknownAccuracy(plan: Plan): Refusal {
-  const refuse = (rule: string) => refuseField('query-does-not-fit', 'accuracy', rule)
-  if (plan.kind === 'key-selection')
-    return refuse(
-      'applies to counts, which the query does not request: set counts to true, or give epsilon instead',
-    )
-  if (plan.kind === 'additive' && plan.estimates.length > 1) {
-    const rule =
-      'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
-      'ask for one statistic, or give epsilon in place of accuracy'
-    return refuseField('query-does-not-fit', 'statistics', rule)
-  }
+/** The half-width of an accuracy report; a refusal if it depends on a number of rows that is private. */
+export function knownHalfWidth({ halfWidth }: AccuracyReport): number {
+  if (halfWidth !== null) return halfWidth
   const rule = 'is required, because the accuracy depends on the number of rows, which is private'
-  return refuseField('query-does-not-fit', 'supposed.rows', rule)
+  throw refuseField('query-does-not-fit', 'supposed.rows', rule)
 }

@@ -1,13 +1,26 @@
-import type { Measurement } from '../../mechanisms/measurement.ts'
+import type { Dataset } from '../../catalog/dataset.ts'
+import type { Measurement, MechanismName } from '../../mechanisms/measurement.ts'
 import { privacyMap } from '../../mechanisms/mechanism.ts'
-import { addLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
-import type { AdditiveQuery, Estimate } from '../additive.ts'
+import { addLoss, NO_LOSS, ONE_EPSILON_NANO, type PrivacyLoss } from '../../privacy/loss.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import {
+  epsilonRange,
+  knownHalfWidth,
+  leastLoss,
+  type Offer,
+  type Planning,
+  planAtOffer,
+  refuseTarget,
+} from '../accuracy-first.ts'
+import { type AdditiveQuery, type AdditiveShape, type Estimate, planAdditive } from '../additive.ts'
 import { accuracyOfAdditive, additiveReporter, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount } from '../aggregate.ts'
 import type { Grouping } from '../grouping.ts'
-import type { PlanFacts, PlanKind } from '../plan-kind.ts'
-import { replacementLossInTwoSteps } from '../price.ts'
+import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
+import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
+import { priceOf, replacementLossInTwoSteps } from '../price.ts'
 import { stabilityOf } from '../stability.ts'
+import { requireSuppositionsFit, suppositionsOf } from '../suppositions.ts'
 
 /** Plan that adds noise to sums and counts, from which the answer's numbers are made. */
 export interface AdditivePlan extends PlanFacts {
@@ -25,6 +38,90 @@ export interface AdditiveRelease {
   readonly kind: 'additive'
   /** One array per statistic, one noisy integer per cell, in output units. */
   readonly noisy: readonly (readonly bigint[])[]
+}
+
+/**
+ * Plans sums and counts. Under accuracy first it takes the mechanism with the lowest price, otherwise the one with the
+ * smallest error.
+ * @throws Refusal for a query that does not fit the dataset or the mechanism.
+ */
+export function planAdditiveQuery(
+  query: AdditiveQuery,
+  dataset: Dataset,
+  limits: PlanLimits,
+  offer: Offer,
+): AdditivePlan {
+  requireCalibrationFits(query)
+  const shape = planAdditive(query, dataset, limits)
+  requireNonNegative(query, shape)
+  requireSuppositionsFit(query, shape)
+  const { aggregate, groupings, estimates } = shape
+  const sensitivities = aggregate.statistics.map((statistic) => stabilityOf(statistic, aggregate, dataset))
+  const planWith = (mechanisms: readonly MechanismName[]): Planning<AdditivePlan> => ({
+    halfWidthOf,
+    planAt: (loss) => {
+      const measured = leastError(
+        mechanisms.map((mechanism) => measureAll(mechanism, sensitivities, loss, query.calibration)),
+      )
+      return {
+        kind: 'additive',
+        query,
+        dataset,
+        ...measured,
+        confidence: offer.confidence,
+        aggregate,
+        groupings,
+        estimates,
+      }
+    },
+  })
+  const mechanisms = applicableMechanisms(query, shape, offer.deltaAtto)
+  const largest = query.calibration === 'classic' ? ONE_EPSILON_NANO : undefined
+  // The Gaussian mechanism measures all statistics as one vector and does not divide the epsilon.
+  const rangeOf = (mechanism: MechanismName) =>
+    epsilonRange(mechanism === 'gaussian' ? 1 : aggregate.statistics.length, largest)
+  const { deltaAtto, target } = offer
+  if (target === undefined) return planAtOffer(offer, epsilonRange(1), planWith(mechanisms))
+  // Each mechanism separately: the one with the smallest error at one epsilon need not have the lowest price for the
+  // target, and not every mechanism can meet it.
+  const [first, ...others] = mechanisms.flatMap(
+    (mechanism) => leastLoss(planWith([mechanism]), rangeOf(mechanism), deltaAtto, target) ?? [],
+  )
+  if (first === undefined) throw refuseTarget(epsilonRange(1, largest))
+  return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
+}
+
+/** @throws Refusal for several statistics, or if the half-width depends on a number of rows that is not supposed. */
+function halfWidthOf(plan: AdditivePlan): number {
+  if (plan.estimates.length > 1) {
+    const rule =
+      'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
+      'ask for one statistic, or give epsilon in place of accuracy'
+    throw refuseField('query-does-not-fit', 'statistics', rule)
+  }
+  return knownHalfWidth(accuracyOfAdditive(plan, suppositionsOf(plan.query)))
+}
+
+/** Price as one number to compare: rho, or epsilon, because delta is the same for all. */
+function amountCompared(plan: AdditivePlan): bigint {
+  const price = priceOf(plan, plan.dataset.accounting)
+  return price.accounting === 'zcdp' ? price.rhoPico : price.epsilonNano
+}
+
+/** Cutting at 0 improves answers whose true value is never negative. For others the stated accuracy would be wrong. */
+function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape): void {
+  if (!query.postprocess.nonNegative) return
+  for (const estimate of estimates) {
+    const mayBeNegative =
+      estimate.kind === 'sum' || estimate.kind === 'sum-from-middle' || estimate.kind === 'mean'
+    if (mayBeNegative && estimate.column.lowerIndex < 0n) {
+      throw refuseField(
+        'query-does-not-fit',
+        'postprocess.nonNegative',
+        `needs a value that is never negative, and ${estimate.column.name} may be below 0`,
+      )
+    }
+  }
 }
 
 /** Sums and counts with noise. */

@@ -9,6 +9,7 @@ import {
 import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
+import { epsilonRange, type Offer, planAtOffer } from '../accuracy-first.ts'
 import type { ValueCounting } from '../aggregate.ts'
 import { LARGEST_ANSWER, type PlanFacts, type PlanKind, type PlanLimits } from '../plan-kind.ts'
 import { planRows, requireColumn } from '../predicate.ts'
@@ -41,8 +42,8 @@ export function planKeySelection(
   query: KeySelectionQuery,
   dataset: Dataset,
   { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
-  confidence: number,
-): (loss: PrivacyLoss) => KeySelectionPlan {
+  offer: Offer,
+): KeySelectionPlan {
   const column = requireColumn(dataset, query.column, 'column')
   if (column.type !== 'string') {
     const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
@@ -50,20 +51,30 @@ export function planKeySelection(
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }
   const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
-  return (loss) => {
+  const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
     const measurement = calibrate({ sensitivity: stabilityOfValueCounts(dataset) }, loss)
     return {
       kind: 'key-selection',
       query,
       dataset,
       loss: measurement.loss,
-      confidence,
+      confidence: offer.confidence,
       counting,
       measurement,
       maxKeys: maxCells,
       maxCharacters,
     }
   }
+  return planAtOffer(offer, epsilonRange(1), { planAt, halfWidthOf })
+}
+
+/** @throws Refusal for a selection without counts. */
+function halfWidthOf(plan: KeySelectionPlan): number {
+  const { halfWidth } = accuracy(plan)
+  if (halfWidth !== null) return halfWidth
+  const rule =
+    'applies to counts, which the query does not request: set counts to true, or give epsilon instead'
+  throw refuseField('query-does-not-fit', 'accuracy', rule)
 }
 
 /** Keys of a column whose values are not declared. */

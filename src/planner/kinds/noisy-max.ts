@@ -9,6 +9,7 @@ import {
 import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
+import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
 import type { Aggregate } from '../aggregate.ts'
 import { type CellLabel, planGrouping } from '../grouping.ts'
 import { splitEpsilon } from '../measure.ts'
@@ -41,8 +42,8 @@ export function planNoisyMax(
   query: NoisyMaxQuery,
   dataset: Dataset,
   { maxCells }: PlanLimits,
-  confidence: number,
-): (loss: PrivacyLoss) => NoisyMaxPlan {
+  offer: Offer,
+): NoisyMaxPlan {
   const { aggregate, candidates } = candidatesOf(query, dataset)
   if (candidates.length > maxCells) {
     const rule = `has ${candidates.length} candidates; at most ${maxCells} are supported`
@@ -55,7 +56,7 @@ export function planNoisyMax(
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
     ...stabilityOfCounts(dataset),
   } as const
-  return (loss) => {
+  const planAt = (loss: PrivacyLoss): NoisyMaxPlan => {
     // Refuses an epsilon that is too small to be divided among the k candidates.
     splitEpsilon(loss.epsilonNano, query.k)
     const measurement = noisyMaxMechanism.calibrate(setting, loss)
@@ -65,12 +66,14 @@ export function planNoisyMax(
       dataset,
       loss: measurement.loss,
       rho: noisyMaxMechanism.zeroConcentratedMap(measurement, setting),
-      confidence,
+      confidence: offer.confidence,
       aggregate,
       measurement,
       candidates,
     }
   }
+  const halfWidthOf = (plan: NoisyMaxPlan) => knownHalfWidth(accuracy(plan))
+  return planAtOffer(offer, epsilonRange(query.k), { planAt, halfWidthOf })
 }
 
 function candidatesOf(

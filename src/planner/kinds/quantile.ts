@@ -13,6 +13,7 @@ import { decimalFromNumber, numberFromDecimal } from '../../privacy/decimal.ts'
 import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
+import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
 import { requireNumericColumn } from '../additive.ts'
 import type { ValueCounting } from '../aggregate.ts'
 import { rhoTogether, splitEpsilon } from '../measure.ts'
@@ -40,11 +41,7 @@ export interface QuantileRelease {
 }
 
 /** @throws Refusal `query-does-not-fit` for a column that is not numeric, or a percentile that cannot be. */
-export function planQuantiles(
-  query: QuantileQuery,
-  dataset: Dataset,
-  confidence: number,
-): (loss: PrivacyLoss) => QuantilePlan {
+export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Offer): QuantilePlan {
   const column = requireNumericColumn(dataset, query.column, 'column')
   const { lowerIndex, upperIndex } = column
   const points = upperIndex - lowerIndex + 1n
@@ -53,8 +50,8 @@ export function planQuantiles(
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }
-  const scoresAt = scoresOf(query, dataset, points, confidence)
-  return (loss) => {
+  const scoresAt = scoresOf(query, dataset, points, offer.confidence)
+  const planAt = (loss: PrivacyLoss): QuantilePlan => {
     const scores = scoresAt(loss)
     const shares = splitEpsilon(loss.epsilonNano, scores.length)
     const measurements = scores.map((score, part) => {
@@ -71,12 +68,15 @@ export function planQuantiles(
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
       rho: rhoTogether(rhos),
-      confidence,
+      confidence: offer.confidence,
       counting,
       column,
       measurements,
     }
   }
+  const parts = query.kind === 'percentile' ? percentagesOf(query).length : 1
+  const halfWidthOf = (plan: QuantilePlan) => knownHalfWidth(accuracy(plan))
+  return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
 }
 
 type RankScores = readonly QuantileMeasurement['score'][]
