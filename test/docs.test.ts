@@ -124,6 +124,14 @@ test('every decision is numbered and indexed', () => {
   expect(new Set(numbers).size).toBe(numbers.length)
 })
 
+test('exactly the existing folders of the source are documented', () => {
+  const documented = [...page('CONTRIBUTING.md').matchAll(/^\| `src\/([\w-]+)\/` /gm)].map(([, name]) => name)
+  const existing = readdirSync(path.join(root, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+  expect(documented.sort()).toEqual(existing.sort())
+})
+
 test('the documented limits of disclosure risk equal those of the code', () => {
   const rows = [...page('docs/disclosure-risk.md').matchAll(/^\| ([a-z][\w ]+?) +\| +([\d,e]+) \|$/gm)]
   expect(
