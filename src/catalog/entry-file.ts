@@ -1,0 +1,104 @@
+import { readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { writePrivately } from '../files/durable-file.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
+import type { CatalogEntry } from './catalog.ts'
+import type { Source } from './dataset.ts'
+import { type DatasetDeclaration, declareDataset } from './declaration.ts'
+
+/** The file of an entry in the dataset's folder. */
+export const ENTRY_FILE = 'dataset.json'
+
+/**
+ * Stored form of an entry: the declaration as it was made and the facts that do not follow from it, or a note of its
+ * removal.
+ */
+type StoredEntry =
+  | {
+      readonly state: 'registered'
+      readonly declaration: StoredDeclaration
+      readonly budget: CatalogEntry['budget']
+      readonly version: string
+      readonly rows?: number
+      readonly registeredAt: string
+      readonly sourceDigest: string
+    }
+  | RemovedEntry
+
+/** A declaration of this or an earlier release. The first release had only files, one accounting and no sharing. */
+type StoredDeclaration = Omit<DatasetDeclaration, 'source' | 'accounting' | 'sharing'> &
+  Partial<Pick<DatasetDeclaration, 'accounting' | 'sharing'>> & {
+    readonly source: Source | Omit<Extract<Source, { kind: 'file' }>, 'kind'>
+  }
+
+/** Facts of a removed registration that its remaining budget depends on. */
+export interface RemovedEntry {
+  readonly state: 'removed'
+  readonly version: string
+  /** Absent if an earlier release removed the dataset. */
+  readonly neighbours?: Neighbours
+}
+
+/**
+ * Reads the entry in a dataset's folder; `undefined` if there is none.
+ * @throws Error for a damaged entry.
+ */
+export async function readEntry(folder: string): Promise<CatalogEntry | RemovedEntry | undefined> {
+  const file = path.join(folder, ENTRY_FILE)
+  try {
+    return parseEntry(file, await readFile(file, 'utf8'))
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Writes the entry of a dataset, durably. */
+export function writeEntry(folder: string, entry: CatalogEntry | RemovedEntry): Promise<void> {
+  const stored = 'state' in entry ? entry : storedForm(entry)
+  return writePrivately(path.join(folder, ENTRY_FILE), `${JSON.stringify(stored, null, 2)}\n`)
+}
+
+/**
+ * A text that changes whenever the entry in a dataset's folder is written.
+ * @throws Error `ENOENT` if there is no entry.
+ */
+export async function entryStamp(folder: string): Promise<string> {
+  const { mtimeNs, ino } = await stat(path.join(folder, ENTRY_FILE), { bigint: true })
+  return `${ino} ${mtimeNs}`
+}
+
+/** True for the error of a file that does not exist. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+function storedForm({
+  declaration,
+  budget,
+  dataset: { version, rows },
+  registeredAt,
+  sourceDigest,
+}: CatalogEntry): StoredEntry {
+  const facts = { declaration, budget, version, registeredAt, sourceDigest }
+  return { state: 'registered', ...facts, ...(rows === undefined ? {} : { rows }) }
+}
+
+/** @throws Error unless the text is a valid entry. */
+function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
+  const stored = JSON.parse(text) as StoredEntry
+  if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
+    throw new Error(`${file} is damaged: it has no known state or no valid version`)
+  }
+  if (stored.state === 'removed') return stored
+  const { budget, version, rows, registeredAt, sourceDigest } = stored
+  const { source } = stored.declaration
+  const declaration: DatasetDeclaration = {
+    accounting: 'basic',
+    sharing: false,
+    ...stored.declaration,
+    source: 'kind' in source ? source : { kind: 'file', ...source },
+  }
+  const dataset = declareDataset(declaration, version, rows)
+  return { declaration, budget, dataset, registeredAt, sourceDigest }
+}
