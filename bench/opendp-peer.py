@@ -27,7 +27,7 @@ def noise(request):
     make, distance = {
         "laplace": (dp.m.make_laplace, dp.l1_distance),
         "gaussian": (dp.m.make_gaussian, dp.l2_distance),
-    }[request["law"]]
+    }[request["distribution"]]
     metric = distance(T="i64" if request["type"] == "integer" else "f64")
     measurement = make(dp.vector_domain(atom, size=size), metric, scale=float(request["scale"]), k=request.get("k"))
     return lambda: measurement(values)

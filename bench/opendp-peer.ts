@@ -16,7 +16,7 @@ const python = path.join(environment, 'bin', 'python')
 export type PeerRequest =
   | {
       readonly kind: 'noise'
-      readonly law: 'laplace' | 'gaussian'
+      readonly distribution: 'laplace' | 'gaussian'
       readonly type: 'integer' | 'real'
       readonly scale: number
       /** The granularity of noise on real numbers is 2^k; if omitted, OpenDP's finest grid. */

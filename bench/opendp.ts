@@ -149,23 +149,23 @@ async function timeTheirs({ what, peer: theirs }: Comparison, peer: Peer): Promi
 function sampleComparisons({ scale, label }: (typeof SCALES)[number]): Comparison[] {
   const values = Array.from({ length: ENTRIES }, (_, entry) => BigInt(entry % 1_000))
   const ours = { rounds: ROUNDS, invocations: 10, pieces: ENTRIES }
-  return (['laplace', 'gaussian'] as const).flatMap((law): Comparison[] => {
+  return (['laplace', 'gaussian'] as const).flatMap((distribution): Comparison[] => {
     const fractionBits = fractionBitsOf(scale)
     const sampleReals = () =>
-      addNoise(measurementOf(law, scale, fractionBits), values, source).map(
+      addNoise(measurementOf(distribution, scale, fractionBits), values, source).map(
         (value) => Number(value) / 2 ** fractionBits,
       )
     const peer = (entries: number, number: { readonly type: 'integer' | 'real'; readonly k?: number }) => ({
-      request: { kind: 'noise', law, scale: Number(scale), entries, ...number } as const,
+      request: { kind: 'noise', distribution, scale: Number(scale), entries, ...number } as const,
       invocations: 1,
       pieces: entries,
     })
-    const name = `${law === 'laplace' ? 'Laplace' : 'Gaussian'}, scale ${label}`
+    const name = `${distribution === 'laplace' ? 'Laplace' : 'Gaussian'}, scale ${label}`
     return [
       {
         ...ours,
         what: `discrete ${name}`,
-        run: () => addNoise(measurementOf(law, scale, 0), values, source),
+        run: () => addNoise(measurementOf(distribution, scale, 0), values, source),
         peer: peer(ENTRIES, { type: 'integer' }),
       },
       {
@@ -192,14 +192,18 @@ function fractionBitsOf(scale: bigint): number {
 }
 
 /** Noise of a given scale, without calibration. */
-function measurementOf(law: 'laplace' | 'gaussian', scale: bigint, fractionBits: number): Measurement {
+function measurementOf(
+  distribution: 'laplace' | 'gaussian',
+  scale: bigint,
+  fractionBits: number,
+): Measurement {
   const inOutputUnits = scale << BigInt(fractionBits)
   return {
-    mechanism: law,
+    mechanism: distribution,
     sensitivity: { l1: 1n, l2Squared: 1n, lInfinity: 1n },
     fractionBits,
     noise:
-      law === 'laplace'
+      distribution === 'laplace'
         ? { kind: 'discrete-laplace', scale: rational(inOutputUnits, 1n) }
         : { kind: 'discrete-gaussian', sigma: inOutputUnits },
     loss: NO_LOSS,
@@ -329,7 +333,7 @@ function histogramComparison(): Comparison {
     pieces: 1,
     run: () => addNoise(measurement, counts, source),
     peer: {
-      request: { kind: 'noise', law: 'laplace', type: 'integer', scale: 1, entries: CELLS },
+      request: { kind: 'noise', distribution: 'laplace', type: 'integer', scale: 1, entries: CELLS },
       invocations: 1,
       pieces: 1,
     },

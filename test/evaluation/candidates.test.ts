@@ -1,5 +1,5 @@
 import { test } from 'vitest'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
-import { CANDIDATE_LAWS } from './laws.ts'
+import { CANDIDATE_CONTRACT } from './contract.ts'
 
-test.each(CANDIDATE_LAWS)('$name', ({ check }) => check({ evaluate }))
+test.each(CANDIDATE_CONTRACT)('$name', ({ check }) => check({ evaluate }))

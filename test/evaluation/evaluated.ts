@@ -77,15 +77,18 @@ export async function evaluated(
   exact: ExactAggregate,
   noise: readonly number[],
   runs: number,
-  { shown = runs, room = { evaluate } }: { readonly shown?: number; readonly room?: Room } = {},
+  {
+    shown = runs,
+    module = { evaluate },
+  }: { readonly shown?: number; readonly module?: EvaluationModule } = {},
 ) {
   const planned = planOf({ mechanism: 'geometric', ...wire })
   const noiseSource = noiseOf(planned, noise)
-  return numbersOf(await room.evaluate(planned, exact, { runs, shown, noiseSource }))
+  return numbersOf(await module.evaluate(planned, exact, { runs, shown, noiseSource }))
 }
 
-/** The room's source as it is, or a copy of it. */
-export type Room = Pick<typeof import('../../src/evaluation/evaluation.ts'), 'evaluate'>
+/** The module's source as it is, or a copy of it. */
+export type EvaluationModule = Pick<typeof import('../../src/evaluation/evaluation.ts'), 'evaluate'>
 
 const census = declareDataset(censusRegistration, 'v1', undefined)
 

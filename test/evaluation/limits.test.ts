@@ -47,7 +47,7 @@ describe('what is refused', () => {
     expect(refusalOf(() => requireLimits(planned, { runs: MAX_RUNS, shown: MAX_SHOWN }))).toBeUndefined()
   })
 
-  test('more runs than a large table has room for, before anything is read', () => {
+  test('more runs than a large table has module for, before anything is read', () => {
     const edges = Array.from({ length: 101 }, (_, edge) => edge)
     const planned = planOf({ kind: 'contingency', columns: [{ column: 'Age', edges }, 'Region'] })
     const most = MAX_WORK / (400 * 3)
@@ -79,7 +79,7 @@ describe('what is refused', () => {
         },
       } satisfies ExactAggregate,
     ],
-  ])('more runs than what was read has room for: %j', async (wire, exact) => {
+  ])('more runs than what was read has module for: %j', async (wire, exact) => {
     const planned = planOf(wire)
     const extent = { runs: MAX_RUNS, shown: 1 }
     expect(refusalOf(() => requireLimits(planned, extent))).toBeUndefined()
@@ -135,7 +135,7 @@ describe('queries that are evaluated together', () => {
     )
   })
 
-  test('share the room for runs that are shown, and for keys', () => {
+  test('share the module for runs that are shown, and for keys', () => {
     const keys = planOf({ kind: 'keySelection', column: 'Note', delta: 0.01 })
     const edges = Array.from({ length: 151 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
     const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })

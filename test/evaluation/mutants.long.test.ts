@@ -1,17 +1,31 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import type { Room } from './evaluated.ts'
-import { CANDIDATE_LAWS, KEY_LAWS, NUMBER_LAWS, QUANTILE_LAWS, TRUTH_LAWS } from './laws.ts'
+import {
+  CANDIDATE_CONTRACT,
+  KEY_CONTRACT,
+  NUMBER_CONTRACT,
+  QUANTILE_CONTRACT,
+  TRUTH_CONTRACT,
+} from './contract.ts'
+import type { EvaluationModule } from './evaluated.ts'
 
-const LAWS = [...NUMBER_LAWS, ...TRUTH_LAWS, ...QUANTILE_LAWS, ...CANDIDATE_LAWS, ...KEY_LAWS]
+const CONTRACT = [
+  ...NUMBER_CONTRACT,
+  ...TRUTH_CONTRACT,
+  ...QUANTILE_CONTRACT,
+  ...CANDIDATE_CONTRACT,
+  ...KEY_CONTRACT,
+]
 
 /** Imports a copy of the actual source with these changes. */
-function withRoomCopy<Result>(
+function withChangedEvaluation<Result>(
   changes: readonly SourceChange[],
-  use: (room: Room) => Promise<Result>,
+  use: (module: EvaluationModule) => Promise<Result>,
 ): Promise<Result> {
-  return withChangedSource(changes, {}, async (load) => use(await load<Room>('evaluation/evaluation.ts')))
+  return withChangedSource(changes, {}, async (load) =>
+    use(await load<EvaluationModule>('evaluation/evaluation.ts')),
+  )
 }
 
 const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
@@ -203,11 +217,11 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
   },
 ]
 
-/** The first law that is broken. Whatever else is thrown is a mistake of the mutant's, and not how it is to be found out. */
-async function brokenLaw(room: Room): Promise<string | undefined> {
-  for (const { name, check } of LAWS) {
+/** The first test of the contract that fails. Any other error is a mistake in the mutant. */
+async function failedContractTest(module: EvaluationModule): Promise<string | undefined> {
+  for (const { name, check } of CONTRACT) {
     try {
-      await check(room)
+      await check(module)
     } catch (error) {
       if (error instanceof Error && error.name === 'AssertionError') return name
       throw error
@@ -216,15 +230,15 @@ async function brokenLaw(room: Room): Promise<string | undefined> {
   return undefined
 }
 
-describe('every mutant breaks a law', () => {
+describe('every mutant breaks the contract', () => {
   it('and the source as it is breaks none', async () => {
-    expect(await withRoomCopy([], brokenLaw)).toBeUndefined()
+    expect(await withChangedEvaluation([], failedContractTest)).toBeUndefined()
   })
 
   it.each(selectMutants(import.meta.dirname, MUTANTS, ({ file }) => [file]))(
     '$bug ($file)',
     async (mutation) => {
-      expect(await withRoomCopy([mutation], brokenLaw)).toBeDefined()
+      expect(await withChangedEvaluation([mutation], failedContractTest)).toBeDefined()
     },
   )
 })

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { planOf } from '../planner/planned.ts'
+import { QUANTILE_CONTRACT, TRUTH_CONTRACT } from './contract.ts'
 import { estimates, numbersOf, taped } from './evaluated.ts'
-import { QUANTILE_LAWS, TRUTH_LAWS } from './laws.ts'
 
-test.each([...TRUTH_LAWS, ...QUANTILE_LAWS])('$name', ({ check }) => check({ evaluate }))
+test.each([...TRUTH_CONTRACT, ...QUANTILE_CONTRACT])('$name', ({ check }) => check({ evaluate }))
 
 test.each([
   // Of a public number of rows the noise of one sum or count is all there is; but means and shares are cut.

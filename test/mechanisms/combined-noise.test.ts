@@ -39,7 +39,7 @@ function lawOf(noise: Noise): ReadonlyMap<number, number> {
 }
 
 /** The values of a combination with their probabilities, in increasing order. */
-function combinedLaw(combination: readonly WeightedNoise[]): readonly (readonly [number, number])[] {
+function combinedDistribution(combination: readonly WeightedNoise[]): readonly (readonly [number, number])[] {
   let sums = new Map([[0, 1]])
   for (const { noise, weight } of combination) {
     const next = new Map<number, number>()
@@ -57,7 +57,7 @@ function combinedLaw(combination: readonly WeightedNoise[]): readonly (readonly 
 /** The probability that a combination exceeds each of its values: exact, from the far end. */
 function exactTails(combination: readonly WeightedNoise[]): readonly (readonly [number, number])[] {
   let beyond = 0
-  return combinedLaw(combination)
+  return combinedDistribution(combination)
     .toReversed()
     .map(([value, mass]) => {
       const tail = [value, beyond] as const
@@ -108,7 +108,10 @@ describe.each(COMBINATIONS)('%s', (name, combination) => {
   })
 
   test('the expected absolute value is bounded closely', () => {
-    const exact = combinedLaw(combination).reduce((sum, [value, mass]) => sum + mass * Math.abs(value), 0)
+    const exact = combinedDistribution(combination).reduce(
+      (sum, [value, mass]) => sum + mass * Math.abs(value),
+      0,
+    )
     expect(expectedAbsoluteBound(combination)).toBeGreaterThanOrEqual(exact * (1 - 1e-9))
     if (isClose(name)) expect(expectedAbsoluteBound(combination)).toBeLessThan(1.05 * exact)
   })

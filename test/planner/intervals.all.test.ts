@@ -22,7 +22,7 @@ const MOST_FAILURES = 156
 
 type Draw = () => bigint
 
-/** Draws the noise of one entry, in output units: the discrete Laplace law by its inverse, the others to within a unit of 2^40. */
+/** Draws the noise of one entry, in output units: the discrete Laplace distribution by its inverse, the others to within a unit of 2^40. */
 function drawer({ noise }: Measurement, random: () => number): Draw {
   switch (noise.kind) {
     case 'discrete-laplace': {
@@ -220,7 +220,7 @@ test('a sum from the sum about the middle lies within its half-width as often as
 
 describe('exactly, over all noise', () => {
   /** Noise of a measurement with its probability; what is left out has a probability of less than 1e-5. */
-  function lawOf({ noise }: Measurement): readonly (readonly [bigint, number])[] {
+  function distributionOf({ noise }: Measurement): readonly (readonly [bigint, number])[] {
     if (noise.kind !== 'discrete-laplace') throw new Error('geometric noise is asked for')
     const scale = Number(noise.scale.numerator) / Number(noise.scale.denominator)
     const most = Math.ceil(scale * Math.log(1e5))
@@ -232,21 +232,22 @@ describe('exactly, over all noise', () => {
 
   /** All combinations of noise, one cell for each statistic, with their probability. */
   function* combinations(
-    laws: readonly (readonly (readonly [bigint, number])[])[],
+    distributions: readonly (readonly (readonly [bigint, number])[])[],
     cells: readonly bigint[] = [],
     probability = 1,
   ): Generator<readonly [readonly bigint[], number]> {
-    const law = laws[cells.length]
-    if (law === undefined) return yield [cells, probability]
-    for (const [value, mass] of law) yield* combinations(laws, [...cells, value], probability * mass)
+    const distribution = distributions[cells.length]
+    if (distribution === undefined) return yield [cells, probability]
+    for (const [value, mass] of distribution)
+      yield* combinations(distributions, [...cells, value], probability * mass)
   }
 
   /** The probability that the answer lies outside the half-width stated with it, and outside one stated before. */
   function failureOf(planned: AdditivePlan, exact: readonly bigint[], truth: number, stated: number) {
-    const laws = planned.measurements.map(lawOf)
+    const distributions = planned.measurements.map(distributionOf)
     const reportOf = reporter(planned)
     let [after, before, all] = [0, 0, 0]
-    for (const [noise, probability] of combinations(laws)) {
+    for (const [noise, probability] of combinations(distributions)) {
       const noisy = exact.map((value, place) => [value + (noise[place] ?? 0n)])
       const { value, halfWidth } = numberIn(reportOf({ kind: 'additive', noisy }))
       const error = Math.abs(value - truth) - 1e-9

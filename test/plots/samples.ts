@@ -125,7 +125,7 @@ export const distributionPlot: AnswerDistributionPlot = {
   confidence: 0.95,
 }
 
-/** The density of a normal law of standard deviation 3730.6. */
+/** The density of a normal distribution of standard deviation 3730.6. */
 export const densityPlot: AnswerDistributionPlot = {
   plot: 'answer-distribution',
   mechanism: 'analytic-gaussian',

@@ -115,13 +115,15 @@ describe('discrete Laplace', () => {
   it('of a vector bounds the divergence of the joint distribution tightly', () => {
     const scale = rational(2n, 1n)
     const rho = rhoNumber(discreteLaplaceRho(scale, { l1: 3n, l2Squared: 5n, lInfinity: 2n }))
-    const law = Array.from({ length: 161 }, (_, index) => discreteLaplaceMass(BigInt(index - 80), scale))
+    const distribution = Array.from({ length: 161 }, (_, index) =>
+      discreteLaplaceMass(BigInt(index - 80), scale),
+    )
     const joint = (order: number) => {
       let sum = 0
-      for (let y = 2; y < law.length; y += 1)
-        for (let z = 1; z < law.length; z += 1) {
-          const q = (law[y - 2] ?? 0) * (law[z - 1] ?? 0)
-          sum += q * (((law[y] ?? 0) * (law[z] ?? 0)) / q) ** order
+      for (let y = 2; y < distribution.length; y += 1)
+        for (let z = 1; z < distribution.length; z += 1) {
+          const q = (distribution[y - 2] ?? 0) * (distribution[z - 1] ?? 0)
+          sum += q * (((distribution[y] ?? 0) * (distribution[z] ?? 0)) / q) ** order
         }
       return Math.log(sum) / (order - 1) / order
     }
@@ -244,10 +246,9 @@ describe('any mechanism of a pure epsilon', () => {
         (points, order) => {
           const q = points.map(([weight]) => weight)
           const p = points.map(([weight, step]) => weight * Math.exp((step / 8) * epsilon))
-          const [wholeQ, wholeP] = [q, p].map((law) => law.reduce((sum, mass) => sum + mass, 0)) as [
-            number,
-            number,
-          ]
+          const [wholeQ, wholeP] = [q, p].map((distribution) =>
+            distribution.reduce((sum, mass) => sum + mass, 0),
+          ) as [number, number]
           const [lawQ, lawP] = [q.map((mass) => mass / wholeQ), p.map((mass) => mass / wholeP)]
           // Weights within a factor of exp(epsilon / 2) give masses within a factor of exp(epsilon).
           expect(share(lawP, lawQ, order)).toBeLessThanOrEqual(rho + 1e-12)
@@ -325,12 +326,12 @@ describe('bounded range', () => {
       ],
     ] as const)
       for (const order of ORDERS) {
-        const law = (scores: readonly number[]) => {
+        const distribution = (scores: readonly number[]) => {
           const weights = scores.map((score) => Math.exp(score))
           const whole = weights.reduce((sum, weight) => sum + weight, 0)
           return weights.map((weight) => weight / whole)
         }
-        const [p, q] = [law(before), law(after)]
+        const [p, q] = [distribution(before), distribution(after)]
         const sum = p.reduce(
           (total, mass, index) => total + mass ** order * (q[index] ?? 0) ** (1 - order),
           0,

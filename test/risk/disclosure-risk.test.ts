@@ -10,11 +10,13 @@ import { epsilonForRisk } from '../../src/risk/epsilon-for-risk.ts'
 import * as posteriors from '../../src/risk/posterior.ts'
 import { posteriorAt } from '../../src/risk/posterior.ts'
 import type { RiskQuery, RiskQuestion } from '../../src/risk/question.ts'
-import { RISK_LAWS } from './laws.ts'
+import { RISK_CONTRACT } from './contract.ts'
 import { anyQuery, anyQuestion, anyWeights, withPrior } from './questions.ts'
 
-describe('laws', () => {
-  it.each(RISK_LAWS)('$name', ({ check }) => check({ ...analysis, ...bounds, ...posteriors, ...epsilons }))
+describe('the contract', () => {
+  it.each(RISK_CONTRACT)('$name', ({ check }) =>
+    check({ ...analysis, ...bounds, ...posteriors, ...epsilons }),
+  )
 })
 
 /*

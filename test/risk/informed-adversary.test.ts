@@ -37,7 +37,9 @@ function randomisedResponse({ epsilonNano: nano, deltaAtto: atto }: PrivacyLoss,
 /** How often the best guess is right where all worlds are equally likely. */
 function bestGuess(mechanism: readonly (readonly number[])[]): number {
   const outputs = mechanism[0]?.keys() ?? []
-  const right = [...outputs].map((output) => Math.max(...mechanism.map((law) => law[output] ?? 0)))
+  const right = [...outputs].map((output) =>
+    Math.max(...mechanism.map((distribution) => distribution[output] ?? 0)),
+  )
   return right.reduce((sum, share) => sum + share, 0) / mechanism.length
 }
 
@@ -72,9 +74,9 @@ describe('the risk of an informed adversary', () => {
       })
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 6 }).chain(weights), (drawn) => {
-        const mechanism = drawn.map((law) => {
-          const total = law.reduce((sum, weight) => sum + weight, 0)
-          return law.map((weight) => weight / total)
+        const mechanism = drawn.map((distribution) => {
+          const total = distribution.reduce((sum, weight) => sum + weight, 0)
+          return distribution.map((weight) => weight / total)
         })
         const ratios = mechanism.flatMap((one) =>
           mechanism.flatMap((other) => one.map((share, output) => share / (other[output] ?? 1))),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import { RISK_LAWS, RISK_MODULES, type Risk } from './laws.ts'
+import { RISK_CONTRACT, RISK_MODULES, type Risk } from './contract.ts'
 
 /** A change to a source file of the room. */
 interface Mutation extends SourceChange {
@@ -377,9 +377,9 @@ const MUTANTS: readonly Mutation[] = [
   },
 ]
 
-/** Whether a law is broken; a mutant that throws breaks one. */
-function breaksALaw(risk: Risk): boolean {
-  return RISK_LAWS.some(({ check }) => {
+/** True if a test of the contract fails; a mutant that throws fails one. */
+function breaksContract(risk: Risk): boolean {
+  return RISK_CONTRACT.some(({ check }) => {
     try {
       check(risk)
       return false
@@ -389,15 +389,15 @@ function breaksALaw(risk: Risk): boolean {
   })
 }
 
-describe('every mutant breaks a law', () => {
+describe('every mutant breaks the contract', () => {
   it('and the source as it is breaks none', async () => {
-    expect(await withMutant(undefined, breaksALaw)).toBe(false)
+    expect(await withMutant(undefined, breaksContract)).toBe(false)
   })
 
   it.each(selectMutants(import.meta.dirname, MUTANTS, ({ file }) => [`risk/${file}`]))(
     '$bug ($file)',
     async (mutation) => {
-      expect(await withMutant(mutation, breaksALaw)).toBe(true)
+      expect(await withMutant(mutation, breaksContract)).toBe(true)
     },
   )
 })

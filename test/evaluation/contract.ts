@@ -9,6 +9,7 @@ import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planFor, planOf } from '../planner/planned.ts'
 import {
   candidatesOf,
+  type EvaluationModule,
   estimates,
   evaluated,
   keysOf,
@@ -16,22 +17,21 @@ import {
   noiseOf,
   numbersOf,
   planCensus,
-  type Room,
   taped,
   tapeTo,
 } from './evaluated.ts'
 
-/** An evaluation worked out by hand: true of the room's source as it is; every mutant breaks one. */
-export interface EvaluationLaw {
+/** An evaluation computed by hand: the actual source passes, and every mutant fails one. */
+export interface ContractTest {
   readonly name: string
-  readonly check: (room: Room) => Promise<void>
+  readonly check: (module: EvaluationModule) => Promise<void>
 }
 
 /** Of answers made of numbers. */
-export const NUMBER_LAWS: readonly EvaluationLaw[] = [
+export const NUMBER_CONTRACT: readonly ContractTest[] = [
   {
     name: 'a table and its errors are those of a published example',
-    async check(room) {
+    async check(module) {
       // The true table, what was published of it (Laplace noise, rounded) and the errors in a public notebook,
       // "Implementing Laplace for epsilon-DP"; the same noise in whole numbers leads to the same table.
       const truth = [137n, 148n, 148n, 164n, 99n, 91n, 106n, 97n, 3n, 7n]
@@ -45,7 +45,7 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
       })
       const noiseSource = noiseOf(planned, noise)
       const { values, totals, shown } = numbersOf(
-        await room.evaluate(planned, estimates(truth), { runs: 1, shown: 1, noiseSource }),
+        await module.evaluate(planned, estimates(truth), { runs: 1, shown: 1, noiseSource }),
       )
       expect(shown[0]?.values.map(({ noisy }) => noisy)).toEqual([139, 146, 147, 167, 100, 94, 107, 94, 2, 7])
       expect(shown[0]?.values.map(({ absoluteError }) => absoluteError)).toEqual([
@@ -64,13 +64,13 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'a count over several runs',
-    async check(room) {
+    async check(module) {
       const { values, totals, ...rest } = await evaluated(
         { kind: 'count' },
         estimates([10n]),
         [1, -3, 0, 4],
         4,
-        { shown: 2, room },
+        { shown: 2, module },
       )
       // Errors 1, -3, 0, 4: their mean is 1/2 and the sum of squares about it 25; of the sizes 2 and 10.
       const standardError = (squares: number) => Math.sqrt(squares / 3 / 4)
@@ -117,13 +117,13 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'nothing is divided by a truth of 0',
-    async check(room) {
+    async check(module) {
       const { values, totals, shown } = await evaluated(
         { kind: 'histogram', column: 'Sex', postprocess: { nonNegative: true } },
         estimates([0n, 0n]),
         [2, -1],
         1,
-        { room },
+        { module },
       )
       expect(shown[0]).toEqual({
         values: [
@@ -142,24 +142,24 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'what was never negative is compared with the truth as it is',
-    async check(room) {
+    async check(module) {
       const { values } = await evaluated(
         { kind: 'count', postprocess: { nonNegative: true } },
         estimates([1n]),
         [-3, -1],
         2,
-        { room },
+        { module },
       )
       expect(values[0]).toMatchObject({ truth: 1, meanAbsoluteError: { value: 1 }, bias: { value: -1 } })
     },
   },
   {
     name: 'a truth below 0 has a size like any other',
-    async check(room) {
+    async check(module) {
       const wire = { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Balance' }] }
       const options = { runs: 5, shown: 1, noiseSource: taped() }
       // Steps of 0.05; and Laplace noise has binary places below them.
-      const evaluation = await room.evaluate(
+      const evaluation = await module.evaluate(
         planOf({ ...wire, mechanism: 'laplace' }),
         estimates([-1_000n, 600n]),
         options,
@@ -177,7 +177,7 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'each statistic of groups has a total of its own, and a mean of no rows has no truth',
-    async check(room) {
+    async check(module) {
       const planned = planOf({
         kind: 'groupBy',
         keys: ['Sex'],
@@ -187,7 +187,7 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
       // Two men of 50 and 40 (half steps from 60: -20 - 40), and no women.
       const exact = estimates([2n, 0n], [-60n, 0n])
       const { values, totals, shown } = numbersOf(
-        await room.evaluate(planned, exact, { runs: 50, shown: 1, noiseSource: taped() }),
+        await module.evaluate(planned, exact, { runs: 50, shown: 1, noiseSource: taped() }),
       )
       expect(values.map(({ key, statistic, truth }) => [key, statistic, truth])).toEqual([
         [{ Sex: 'M' }, 'count', 2],
@@ -226,14 +226,14 @@ export const NUMBER_LAWS: readonly EvaluationLaw[] = [
 ]
 
 /** Of truths. */
-export const TRUTH_LAWS: readonly EvaluationLaw[] = [
+export const TRUTH_CONTRACT: readonly ContractTest[] = [
   {
     name: 'of a private number, there is a bound with as many rows as there are',
-    async check(room) {
+    async check(module) {
       const wire = { kind: 'proportion', of: { column: 'Age', op: '<', value: 18 }, mechanism: 'geometric' }
       const planned = planOf(wire)
       const { values } = numbersOf(
-        await room.evaluate(planned, estimates([60n, 20n]), { runs: 1, shown: 0, noiseSource: taped() }),
+        await module.evaluate(planned, estimates([60n, 20n]), { runs: 1, shown: 0, noiseSource: taped() }),
       )
       expect(values[0]).toMatchObject({
         truth: 0.25,
@@ -245,11 +245,11 @@ export const TRUTH_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'a truth is not rounded, and where there is none there is no total',
-    async check(room) {
+    async check(module) {
       const wire = { kind: 'mean', column: 'Age', postprocess: { round: true } }
       const of = async (integers: readonly (readonly bigint[])[]) =>
         numbersOf(
-          await room.evaluate(planOf(wire), estimates(...integers), {
+          await module.evaluate(planOf(wire), estimates(...integers), {
             runs: 3,
             shown: 1,
             noiseSource: taped(),
@@ -275,28 +275,30 @@ const quantiles: ExactAggregate = {
   values: { indexes: Float64Array.of(20, 30, 40, 90), counts: Float64Array.of(1, 2, 1, 1) },
 }
 
-async function trueQuantilesOf(room: Room, wire: object, exact = quantiles) {
+async function trueQuantilesOf(module: EvaluationModule, wire: object, exact = quantiles) {
   const planned = planOf({ column: 'Age', ...wire })
   const options = { runs: 1, shown: 1, noiseSource: taped() }
-  return numbersOf(await room.evaluate(planned, exact, options)).values.map(({ truth }) => truth)
+  return numbersOf(await module.evaluate(planned, exact, options)).values.map(({ truth }) => truth)
 }
 
 /** Of quantiles. */
-export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
+export const QUANTILE_CONTRACT: readonly ContractTest[] = [
   {
     name: 'the truth is the least value that so many rows lie at or below',
-    async check(room) {
-      expect(await trueQuantilesOf(room, { kind: 'median' })).toEqual([30])
+    async check(module) {
+      expect(await trueQuantilesOf(module, { kind: 'median' })).toEqual([30])
       const p = [90, 20, 20.01, 60, 60.01, 80, 0.01, 99.99]
-      expect(await trueQuantilesOf(room, { kind: 'percentile', p })).toEqual([90, 20, 30, 30, 40, 40, 20, 90])
+      expect(await trueQuantilesOf(module, { kind: 'percentile', p })).toEqual([
+        90, 20, 30, 30, 40, 40, 20, 90,
+      ])
     },
   },
   {
     name: 'that of extremes is what their rank says, from either end',
-    async check(room) {
+    async check(module) {
       // At an epsilon of 20 over 121 points, P(distance > 0) <= 120 exp(-10) = 0.005: rank 1.
-      expect(await trueQuantilesOf(room, { kind: 'minimum', epsilon: 20 })).toEqual([20])
-      expect(await trueQuantilesOf(room, { kind: 'maximum', epsilon: 20 })).toEqual([90])
+      expect(await trueQuantilesOf(module, { kind: 'minimum', epsilon: 20 })).toEqual([20])
+      expect(await trueQuantilesOf(module, { kind: 'maximum', epsilon: 20 })).toEqual([90])
       const ranks = [2, 4, 5, 6].map(async (rank) => {
         const truths = ['minimum', 'maximum'].map(async (kind) => {
           const planned = planOf({ kind, column: 'Age' })
@@ -307,7 +309,7 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
             score: { ...each.score, target },
           }))
           const options = { runs: 1, shown: 0, noiseSource: taped() }
-          return numbersOf(await room.evaluate({ ...planned, measurements }, quantiles, options)).values[0]
+          return numbersOf(await module.evaluate({ ...planned, measurements }, quantiles, options)).values[0]
             ?.truth
         })
         return Promise.all(truths)
@@ -322,21 +324,21 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'nobody has no median',
-    async check(room) {
+    async check(module) {
       const nobody: ExactAggregate = {
         kind: 'quantile',
         values: { indexes: new Float64Array(), counts: new Float64Array() },
       }
-      expect(await trueQuantilesOf(room, { kind: 'median' }, nobody)).toEqual([null])
-      expect(await trueQuantilesOf(room, { kind: 'maximum' }, nobody)).toEqual([null])
+      expect(await trueQuantilesOf(module, { kind: 'median' }, nobody)).toEqual([null])
+      expect(await trueQuantilesOf(module, { kind: 'maximum' }, nobody)).toEqual([null])
     },
   },
   {
     name: 'errors are in values and in rows, and the half-width is about the rows',
-    async check(room) {
+    async check(module) {
       const planned = planOf({ kind: 'median', column: 'Age', epsilon: 0.1 })
       const { values, shown } = numbersOf(
-        await room.evaluate(planned, quantiles, { runs: 300, shown: 100, noiseSource: taped() }),
+        await module.evaluate(planned, quantiles, { runs: 300, shown: 100, noiseSource: taped() }),
       )
       // Rows below and at or below a value, against 2.5.
       const rankErrorOf = (value: number) => {
@@ -354,20 +356,20 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
       // No rank can be off by more than 2.5, and far more is stated at so small an epsilon.
       expect(values[0]).toMatchObject({ withinHalfWidth: 1, meanAbsoluteError: { theoretical: null } })
       const sharp = planOf({ kind: 'median', column: 'Age', epsilon: 20 })
-      const sharper = await room.evaluate(sharp, quantiles, { runs: 300, shown: 0, noiseSource: taped() })
+      const sharper = await module.evaluate(sharp, quantiles, { runs: 300, shown: 0, noiseSource: taped() })
       expect(numbersOf(sharper).values[0]).toMatchObject({ truth: 30, rankErrorRows: { value: 0 } })
     },
   },
   {
     name: 'a value between the two in the middle has the right rank, however far off it is',
-    async check(room) {
+    async check(module) {
       const planned = planFor('quantile', planOf({ kind: 'median', column: 'Age', epsilon: 20 }))
       const exact: ExactAggregate = {
         kind: 'quantile',
         values: { indexes: Float64Array.of(20, 90), counts: Float64Array.of(1, 1) },
       }
       const options = { runs: 50, shown: 0, noiseSource: taped() }
-      const [value] = numbersOf(await room.evaluate(planned, exact, options)).values
+      const [value] = numbersOf(await module.evaluate(planned, exact, options)).values
       expect(value).toMatchObject({ truth: 20, rankErrorRows: { value: 0 }, withinHalfWidth: 1 })
       expect(value?.meanAbsoluteError.value).toBeGreaterThan(20)
     },
@@ -375,17 +377,17 @@ export const QUANTILE_LAWS: readonly EvaluationLaw[] = [
 ]
 
 /** Of selections among candidates. */
-export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
+export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
   {
     name: 'a selection tells who won, and by how many rows it was wrong',
-    async check(room) {
+    async check(module) {
       const planned = planFor('noisy-max', planOf({ kind: 'noisyMax', candidates: { column: 'Sex' } }))
       const scores = [5n, 3n]
       const winner = (source: UniformSource) =>
         selectNoisyMax(planned.measurement, scores, source)[0]?.candidate
       const noiseSource = scriptedSource([0, 1, 0, 0].flatMap((wanted) => tapeTo(wanted, winner)))
       const exact: ExactAggregate = { kind: 'noisy-max', scores }
-      expect(await room.evaluate(planned, exact, { runs: 4, shown: 2, noiseSource })).toEqual({
+      expect(await module.evaluate(planned, exact, { runs: 4, shown: 2, noiseSource })).toEqual({
         runs: 4,
         confidence: 0.95,
         candidates: [
@@ -415,13 +417,13 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'of several selected, each is compared with the best that was left',
-    async check(room) {
+    async check(module) {
       const wire = { kind: 'noisyMax', candidates: { column: 'Region' }, k: 3, noise: 'gumbel', epsilon: 0.1 }
       const planned = planFor('noisy-max', planOf(wire))
       const exact: ExactAggregate = { kind: 'noisy-max', scores: [4n, 9n, 2n, 7n] }
       const options = { runs: 100, shown: 100, noiseSource: taped() }
       const { candidates, shortfallRows, withinHalfWidth, shown } = candidatesOf(
-        await room.evaluate(planned, exact, options),
+        await module.evaluate(planned, exact, options),
       )
       const rowsOf = new Map(
         planned.candidates.map((candidate, place) => [candidate, [4, 9, 2, 7][place] ?? 0]),
@@ -450,7 +452,7 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'the error of each gap is measured against the lead that the selected candidate truly has',
-    async check(room) {
+    async check(module) {
       const k = 2
       const wire = {
         kind: 'noisyMax',
@@ -465,7 +467,7 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
       const rows = [4, 9, 2, 7]
       const exact: ExactAggregate = { kind: 'noisy-max', scores: rows.map(BigInt) }
       const options = { runs: 100, shown: 100, noiseSource: taped() }
-      const { gaps, shown } = candidatesOf(await room.evaluate(planned, exact, options))
+      const { gaps, shown } = candidatesOf(await module.evaluate(planned, exact, options))
       const errors = shown.map((result) => {
         const selected = 'selected' in result ? result.selected : []
         const rowsOf = (candidate: CellLabel | undefined) =>
@@ -507,17 +509,17 @@ export const CANDIDATE_LAWS: readonly EvaluationLaw[] = [
       expect(gaps?.ranks[0]?.meanAbsoluteError.theoreticalBound).toBeCloseTo(4 * (25 / 6 - 1), 6)
       const without = planOf({ ...wire, gap: false })
       expect(
-        candidatesOf(await room.evaluate(without, exact, { ...options, runs: 1, noiseSource: taped() })),
+        candidatesOf(await module.evaluate(without, exact, { ...options, runs: 1, noiseSource: taped() })),
       ).not.toHaveProperty('gaps')
     },
   },
 ]
 
 /** Of selections of keys. */
-export const KEY_LAWS: readonly EvaluationLaw[] = [
+export const KEY_CONTRACT: readonly ContractTest[] = [
   {
     name: 'a selection of keys tells how often each appeared, and how far off its counts were',
-    async check(room) {
+    async check(module) {
       const wire = { kind: 'keySelection', column: 'Note', counts: true, epsilon: 1, delta: 1e-3 }
       const planned = planFor('key-selection', planOf(wire))
       const exact: ExactAggregate = {
@@ -525,7 +527,7 @@ export const KEY_LAWS: readonly EvaluationLaw[] = [
         texts: { texts: ['rare', 'flu', 'cold'], counts: Float64Array.of(1, 20, 7) },
       }
       const { keys, distinctKeys, shown } = keysOf(
-        await room.evaluate(planned, exact, { runs: 100, shown: 100, noiseSource: taped() }),
+        await module.evaluate(planned, exact, { runs: 100, shown: 100, noiseSource: taped() }),
       )
       expect(distinctKeys).toBe(3)
       expect(keys.map(({ key, truth }) => [key, truth])).toEqual([
@@ -554,13 +556,13 @@ export const KEY_LAWS: readonly EvaluationLaw[] = [
   },
   {
     name: 'keys without counts have no errors, and of many only the largest are reported',
-    async check(room) {
+    async check(module) {
       const planned = planOf({ kind: 'keySelection', column: 'Note', epsilon: 1, delta: 1e-3 })
       const texts = Array.from({ length: 1_500 }, (_, position) => `key ${position}`)
       const counts = Float64Array.from(texts, (_, position) => 1 + (position % 100))
       const exact: ExactAggregate = { kind: 'key-selection', texts: { texts, counts } }
       const { keys, distinctKeys } = keysOf(
-        await room.evaluate(planned, exact, { runs: 3, shown: 1, noiseSource: taped() }),
+        await module.evaluate(planned, exact, { runs: 3, shown: 1, noiseSource: taped() }),
       )
       expect(distinctKeys).toBe(1_500)
       expect(keys).toHaveLength(1_000)

@@ -18,7 +18,7 @@ export const RISK_MODULES = [
 ]
 
 /** What is true of the room's source as it is, and of no mutant. */
-export interface RiskLaw {
+export interface ContractTest {
   readonly name: string
   readonly check: (risk: Risk) => void
 }
@@ -43,7 +43,7 @@ const toText = (question: RiskQuestion) => JSON.stringify(question)
 
 const naiveAnalyses = new Map<RiskQuestion, ReturnType<typeof naiveAnalysis>>()
 
-/** Worked out once for all who are held to the laws. */
+/** Computed once for all tests of the contract. */
 function definitions(question: RiskQuestion): ReturnType<typeof naiveAnalysis> {
   const known = naiveAnalyses.get(question) ?? naiveAnalysis(question)
   naiveAnalyses.set(question, known)
@@ -148,7 +148,7 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0)
 }
 
-export const RISK_LAWS: readonly RiskLaw[] = [
+export const RISK_CONTRACT: readonly ContractTest[] = [
   {
     name: 'enumeration finds what the definitions say',
     check: (risk) => {
