@@ -6,8 +6,8 @@ import type { Measurement } from './measurement.ts'
 /*
  * Bounds on linear combinations of independent noises, such as the error of a sum minus a mean times the error of a count.
  *
- * Each discrete noise is compared with a continuous law of the same shape. With U uniform on one output unit, noise + U is
- * symmetric and unimodal, and more peaked than a Laplace law (or a normal law) of hardly larger scale. Birnbaum 1948, "On Random
+ * Each discrete noise is compared with a continuous distribution of the same shape. With U uniform on one output unit,
+ * noise + U is symmetric and unimodal, and more peaked than a Laplace (or normal) distribution of slightly larger scale. Birnbaum 1948, "On Random
  * Variables with Comparable Peakedness": such comparisons carry over to sums of independent symmetric unimodal variables. So
  *
  *   P(sum of w_i noise_i > t) <= P(sum of w_i X_i > t - sum of |w_i| u_i / 2)
@@ -15,13 +15,13 @@ import type { Measurement } from './measurement.ts'
  * with X_i the continuous variables and u_i the output units. The continuous tail is exact. Proof: docs/proofs/accuracy.md.
  */
 
-/** The noise of one number, in the unit that people read. */
+/** Noise of one number, in the unit that people read. */
 export type Noise =
   | {
       readonly kind: 'laplace'
       /** Distance between neighbouring values. */
       readonly unit: number
-      /** The scale b of the discrete law, in units. */
+      /** The scale b of the discrete distribution, in units. */
       readonly scaleUnits: number
     }
   | { readonly kind: 'normal'; readonly unit: number; readonly sigma: number }
@@ -87,7 +87,7 @@ function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standa
   return laplaceHalfWidth(poles(terms), alpha) + slackOf(terms)
 }
 
-/** Laplace noise of a smaller scale than this, in units, is often exactly 0, which a continuous law is not. */
+/** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */
 const COARSE_SCALE_UNITS = 1
 
 /**
@@ -132,7 +132,7 @@ function slackOf(terms: readonly WeightedNoise[]): number {
 }
 
 /**
- * The standard deviation of the continuous bound: discrete Gaussian noise plus U is more peaked than a normal law whose
+ * The standard deviation of the continuous bound: discrete Gaussian noise plus U is more peaked than a normal distribution whose
  * sigma is larger by two units, for a sigma of 2^40 units or more.
  */
 function deviationOf(terms: readonly WeightedNoise[]): number {

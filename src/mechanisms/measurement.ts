@@ -16,7 +16,7 @@ export type GaussianCalibration = 'classic' | 'analytic'
  * Distribution of the integer noise, in output units. Discrete Laplace: P(y) proportional to exp(-|y| / scale).
  * Discrete Gaussian: P(y) proportional to exp(-y^2 / (2 sigma^2)).
  */
-export type Noise =
+export type IntegerNoise =
   | { readonly kind: 'discrete-laplace'; readonly scale: Rational }
   | { readonly kind: 'discrete-gaussian'; readonly sigma: bigint }
 
@@ -34,7 +34,7 @@ export interface Measurement {
   /** In grid units. */
   readonly sensitivity: Sensitivity
   readonly fractionBits: number
-  readonly noise: Noise
+  readonly noise: IntegerNoise
   /** Loss of one release. */
   readonly loss: PrivacyLoss
 }
@@ -88,7 +88,7 @@ export function addNoise(
 }
 
 /** Creates a sampler of the noise, in output units. */
-export function noiseSampler(noise: Noise, source: UniformSource): () => bigint {
+export function noiseSampler(noise: IntegerNoise, source: UniformSource): () => bigint {
   switch (noise.kind) {
     case 'discrete-laplace':
       return discreteLaplaceSampler(noise.scale, source)

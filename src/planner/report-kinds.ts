@@ -4,7 +4,7 @@ import type { CellLabel } from './grouping.ts'
 
 type CellKey = Readonly<Record<string, CellLabel>>
 
-/** What an answer holds of what was released. */
+/** Released values as an answer shows them. */
 export type Result =
   | { readonly value: number }
   | { readonly cells: readonly { readonly key: CellKey; readonly value: number }[] }
@@ -20,11 +20,11 @@ export type Result =
   | { readonly percentiles: readonly { readonly p: number; readonly value: number }[] }
   | {
       readonly keys: readonly { readonly key: string; readonly count?: number }[]
-      /** Whether there were more than an answer holds. */
+      /** True if keys were cut off at the limits of an answer. */
       readonly truncated: boolean
     }
 
-/** The noise of one statistic, in the units of what it is the noise of. */
+/** Noise of one statistic, in the unit of the statistic. */
 export interface StatisticNoise {
   /** The scale b of geometric and Laplace noise, the standard deviation sigma of Gaussian noise. */
   readonly scale: number
@@ -34,7 +34,7 @@ export interface StatisticNoise {
   readonly granularity: number
 }
 
-/** How an answer was made noisy. */
+/** Noise of an answer. */
 export type NoiseReport = { readonly neighbours: Neighbours } & (
   | ({ readonly mechanism: MechanismName; readonly calibration?: GaussianCalibration } & (
       | StatisticNoise
@@ -42,7 +42,7 @@ export type NoiseReport = { readonly neighbours: Neighbours } & (
           readonly statistics: readonly (StatisticNoise & {
             readonly statistic: string
             readonly column?: string
-            /** Its share of the price, where it has one of its own. */
+            /** Share of the price, if the statistic has its own. */
             readonly epsilon?: number
           })[]
         }
@@ -53,19 +53,19 @@ export type NoiseReport = { readonly neighbours: Neighbours } & (
       readonly monotonic: boolean
       readonly scale: number
       readonly sensitivity: number
-      /** Of the gaps. */
+      /** Granularity of the gaps. */
       readonly granularity?: number
     }
   | {
       readonly mechanism: 'exponential'
       readonly quantiles: readonly {
-        /** Its share of the price. */
+        /** Share of the price. */
         readonly epsilon: number
-        /** In the unit of the score, in which `sensitivity` is too. */
+        /** In the unit of the score, as `sensitivity` is. */
         readonly scale: number
         readonly sensitivity: number
         readonly p?: number
-        /** Of the minimum and the maximum: how many rows from the end it aims. */
+        /** Target rank of a minimum or maximum, counted from its end. */
         readonly rank?: number
       }[]
     }
@@ -77,13 +77,13 @@ export type NoiseReport = { readonly neighbours: Neighbours } & (
   | { readonly mechanism: 'near-truncated-geometric' }
 )
 
-/** How far off one value can be. */
+/** Error bounds of one value. */
 export interface ErrorReport {
   readonly halfWidth: number
   readonly expectedAbsoluteError: number
 }
 
-/** How far off one value can be, as far as it is known before the release. */
+/** Error bounds of one value, as far as they are known before the release. */
 export interface PredictedError {
   readonly halfWidth: number | null
   readonly expectedAbsoluteError: number | null
@@ -98,21 +98,21 @@ export interface PredictedError {
 export interface AccuracyReport extends PredictedError {
   readonly confidence: number
   /**
-   * `rows` where it is not the released value that is off by so much, but the count of the one chosen against the
-   * best (a selection), or its rank (a quantile).
+   * `rows` if the half-width is not about the released value but about the count of the chosen candidate against the best (a
+   * selection), or about its rank (a quantile).
    */
   readonly unit?: 'rows'
-  /** Of a query for several statistics: the accuracy of each, by its name. */
+  /** Accuracy of each statistic by its name, for a query for several. */
   readonly estimates?: Readonly<Record<string, PredictedError>>
-  /** Of the noisy sums and counts that values are made from, where there are several: these hold together. */
+  /** Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are several. */
   readonly statistics?: readonly (ErrorReport & { readonly statistic: string; readonly column?: string })[]
-  /** Of a selection with gaps: of each of them, and they hold together. */
+  /** Half-width of each gap of a selection; they hold together. */
   readonly gapHalfWidth?: number
-  /** Of a selection of keys: a key of so many rows appears with this confidence. */
+  /** Number of rows with which a key appears with this confidence, for a selection of keys. */
   readonly rowsToAppear?: number
 }
 
-/** What leaves: the released integers as numbers people read, and how far off they can be. */
+/** An answer's values and their accuracy. */
 export interface Report {
   readonly result: Result
   readonly accuracy: AccuracyReport

@@ -322,7 +322,7 @@ describe('a batch', () => {
     expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
   })
 
-  test('has one answer’s room for all of its queries', async () => {
+  test('has the limits of one answer for all of its queries', async () => {
     const categories = Array.from({ length: 60 }, (_, place) => `${place}`.padEnd(200, 'x'))
     const column = {
       type: 'category',
@@ -342,7 +342,7 @@ describe('a batch', () => {
       errors: [{ field: 'queries.0.columns' }],
     })
     expect(await kinds()).toEqual(['opened'])
-    // By itself there is room for it.
+    // By itself it is within the limits.
     await expect(answer(deps, { ...wide, query: table })).rejects.toThrow(AnswerFailure)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Noise } from '../../src/mechanisms/measurement.ts'
+import type { IntegerNoise } from '../../src/mechanisms/measurement.ts'
 import { noiseSampler } from '../../src/mechanisms/measurement.ts'
 import {
   discreteGaussianSampler,
@@ -35,7 +35,7 @@ const laplace = (scale: bigint): Claim => ({
 
 const gaussian = (sigma: bigint): Claim => ({
   name: `discrete Gaussian of sigma ${sigma}`,
-  sample: noiseSampler({ kind: 'discrete-gaussian', sigma } satisfies Noise, source),
+  sample: noiseSampler({ kind: 'discrete-gaussian', sigma } satisfies IntegerNoise, source),
   cumulative: (value, factor) => normalCumulative(value, Number(sigma) * factor),
 })
 
