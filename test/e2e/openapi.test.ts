@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { answer as answerSchema } from '../../schemas/answer.ts'
 import type { Role } from '../../src/access/principal.ts'
 import { startTestService, type TestService } from './service.ts'
 
@@ -190,5 +191,17 @@ test('every kind of query has a working example', async () => {
       .post(template.replace('{dataset}', 'census'))
       .send(example.value)
     expect(response.status, `${name}: ${response.text}`).toBe(200)
+    if (template !== '/v1/datasets/{dataset}/queries') continue
+    // What is stored passes the schema of the response, and so does the replay that is made from it.
+    const { id, kind } = answerSchema.parse(response.body)
+    expect(kind).toBe(name)
+    const release = await service.as('analyst').get(`/v1/releases/${id}`).expect(200)
+    const { cost } = answerSchema.parse(release.body)
+    const replay = await service.as('analyst').post('/v1/datasets/census/queries').send(example.value)
+    expect(answerSchema.parse(replay.body)).toEqual({
+      ...release.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: cost,
+    })
   }
 })
