@@ -18,13 +18,13 @@ import { censusRegistration } from '../../src/registration/demo.ts'
 import { scriptedSource } from '../mechanisms/scripted-source.ts'
 import { planOf } from '../planner/planned.ts'
 
-/** The same uniform integers each time it is made. */
+/** A source that gives the same uniform integers every time it is created. */
 export function taped(): UniformSource {
   const random = seedrandom('tape')
   return uniformFromWords({ next: () => random.int32() >>> 0 })
 }
 
-/** Draws that lead an experiment to the outcome that is wanted, which comes once in a few thousand times or more often. */
+/** Draws that lead an experiment to the wanted outcome. The outcome must occur at least once in a few thousand runs. */
 export function tapeTo<Outcome>(
   wanted: Outcome,
   experiment: (source: UniformSource) => Outcome,
@@ -42,7 +42,7 @@ export function tapeTo<Outcome>(
   throw new Error(`no tape leads to ${wanted}`)
 }
 
-/** A source from which a plan's one statistic gets this noise, in output units, one after the other. */
+/** A source that gives a plan's single statistic these values of noise, in output units, in order. */
 export function noiseOf(planned: Plan, noise: readonly number[]): UniformSource {
   const [measurement] = planned.kind === 'additive' ? planned.measurements : []
   if (measurement === undefined) throw new Error('sums and counts are asked for')
@@ -71,7 +71,7 @@ export function keysOf(evaluation: Evaluation): EvaluatedKeys {
   throw new Error('a selection of keys is asked for')
 }
 
-/** An evaluation whose runs get these draws of noise, number by number. */
+/** Evaluates a query with the given noise, number by number. */
 export async function evaluated(
   wire: object,
   exact: ExactAggregate,
@@ -87,15 +87,15 @@ export async function evaluated(
   return numbersOf(await module.evaluate(planned, exact, { runs, shown, noiseSource }))
 }
 
-/** The module's source as it is, or a copy of it. */
+/** The module under test: the source, or a mutant of it. */
 export type EvaluationModule = Pick<typeof import('../../src/evaluation/evaluation.ts'), 'evaluate'>
 
 const census = declareDataset(censusRegistration, 'v1', undefined)
 
-/** The plan of a query as it is sent, over the demo census. */
+/** Plans a query in its wire form over the demo census. */
 export const planCensus = (wire: object) => planQuery(querySchema.parse(wire), census, { maxCells: 1000 })
 
-/** Answers made of numbers of each sort: a name, the query, and what was read. */
+/** Answers made of numbers, of each kind: a name, the query, and the data that was read. */
 export const KINDS: readonly (readonly [string, object, ExactAggregate])[] = [
   ['a table', { kind: 'histogram', column: 'Region', mechanism: 'laplace' }, estimates([9n, 8n, 0n, 7n])],
   [
@@ -116,3 +116,9 @@ export const KINDS: readonly (readonly [string, object, ExactAggregate])[] = [
     },
   ],
 ]
+
+/** An evaluation computed by hand. It holds for the source, and every mutant breaks at least one. */
+export interface ContractTest {
+  readonly name: string
+  readonly check: (module: EvaluationModule) => Promise<void>
+}

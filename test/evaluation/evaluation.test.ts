@@ -10,15 +10,18 @@ import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { planOf } from '../planner/planned.ts'
 import { candidatesOf, estimates, KINDS, keysOf, numbersOf, planCensus, taped } from './evaluated.ts'
 
-test.each(KINDS)('%s: a thread that gets a copy finds the same', async (_name, wire, exact) => {
-  const planned = planOf(wire)
-  const options = { runs: 20, shown: 2 }
-  const here = await evaluate(planned, exact, { ...options, noiseSource: taped() })
-  const copy = structuredClone({ planned, exact })
-  expect(await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() })).toEqual(here)
-})
+test.each(KINDS)(
+  '%s: a structured clone of the input gives the same evaluation',
+  async (_name, wire, exact) => {
+    const planned = planOf(wire)
+    const options = { runs: 20, shown: 2 }
+    const here = await evaluate(planned, exact, { ...options, noiseSource: taped() })
+    const copy = structuredClone({ planned, exact })
+    expect(await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() })).toEqual(here)
+  },
+)
 
-test('so do threads that select', async () => {
+test('a structured clone of a selection gives the same evaluation', async () => {
   const where = { column: 'Age', op: '>=', value: 30 }
   const selections: readonly (readonly [object, ExactAggregate])[] = [
     [
@@ -85,7 +88,7 @@ test('a batch is evaluated query by query, each under its own plan', async () =>
       value,
       standardError,
     ])
-  // 2 q / (1 - q^2) with q = exp(-epsilon); 8 standard errors are once in 1e15.
+  // 2 q / (1 - q^2) with q = exp(-epsilon); a deviation of 8 standard errors occurs once in 1e15.
   const expected = [2, 1, 1, 1, 1].map((epsilon) => 1 / Math.sinh(epsilon))
   for (const [place, [value, standardError]] of [...errorsOf(count), ...errorsOf(table)].entries())
     expect(Math.abs((value ?? Number.NaN) - (expected[place] ?? 0))).toBeLessThan(8 * (standardError ?? 0))
@@ -98,7 +101,7 @@ function fixedSteps(stepMs: number): () => number {
   return () => (nowMs += stepMs)
 }
 
-test('progress is told at most ten times a second', async () => {
+test('progress is reported at most ten times a second', async () => {
   let nowMs = 0
   const told: number[] = []
   await evaluate(planOf({ kind: 'count' }), estimates([1n]), {
@@ -106,13 +109,13 @@ test('progress is told at most ten times a second', async () => {
     shown: 0,
     noiseSource: taped(),
     onProgress: (runsDone) => told.push(runsDone),
-    // Once before the first run, and once after each: 30 ms.
+    // The clock is read once before the first run and once after each, and advances by 30 ms.
     nowMs: () => (nowMs += 30),
   })
   expect(told).toEqual(Array.from({ length: 25 }, (_, time) => 4 * (time + 1)))
 })
 
-test('what was read for another plan', async () => {
+test('data read for another kind of plan is refused', async () => {
   const exact: ExactAggregate = { kind: 'noisy-max', scores: [1n] }
   const options = { runs: 1, shown: 0, noiseSource: taped() }
   await expect(evaluate(planOf({ kind: 'count' }), exact, options)).rejects.toThrow(RangeError)
@@ -146,20 +149,20 @@ describe('on the demo census', () => {
     if (value === undefined) throw new Error('a count is one number')
     return { ...value, counted: censusRows.filter(({ Age }) => typeof Age === 'bigint' && Age >= 60n).length }
   }
-  /** Standard errors beyond which a mean of so many runs is not by chance: below 2e-20, even of Laplace noise. */
+  /** Standard errors that a mean of this many runs exceeds with a probability below 2e-20, also for Laplace noise. */
   const LIMIT = 10.5
 
-  // sigma = sqrt(2 ln(1.25 / delta)) / epsilon = 43.44, and E|Y| = sigma sqrt(2 / pi); Laplace noise errs by 1 / epsilon.
+  // sigma = sqrt(2 ln(1.25 / delta)) / epsilon = 43.44, and E|Y| = sigma sqrt(2 / pi); the expected absolute error of Laplace noise is 1 / epsilon.
   test.each([
     ['classic Gaussian', { mechanism: 'gaussian', calibration: 'classic', delta: 1e-4 }, 34.66],
     ['Laplace', { mechanism: 'laplace' }, 10],
-  ])('a filtered count with %s noise errs as the theory says', async (_name, noise, expected) => {
+  ])('a filtered count with %s noise has the error that theory predicts', async (_name, noise, expected) => {
     const { truth, counted, meanAbsoluteError, bias } = await countWith(noise)
     expect(truth).toBe(counted)
     expect(meanAbsoluteError.theoretical).toBeCloseTo(expected, 1)
     const { value, standardError } = meanAbsoluteError
     const deviation = (wanted: number) => Math.abs((value ?? 0) - wanted) / (standardError ?? 0)
-    // The standard error is a sample's own, but of a thousand runs it is right to a few per cent.
+    // The standard error is estimated from the sample; with a thousand runs it is accurate to a few percent.
     expect(deviation(expected)).toBeLessThan(LIMIT)
     const precise = await countWith(noise, 10 * RUNS)
     const precisely = (wanted: number) =>
@@ -216,7 +219,7 @@ describe('on the demo census', () => {
       1,
       8,
     )
-    // The two that 30 % have share nearly all the wins.
+    // Two candidates have 30 % each, and win nearly always.
     expect((candidates[0]?.won ?? 0) + (candidates[1]?.won ?? 0)).toBe(100)
   })
 })

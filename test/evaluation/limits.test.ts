@@ -21,7 +21,7 @@ import { estimates, numbersOf, taped } from './evaluated.ts'
 const requireLimits = (plan: Plan, size: EvaluationSize, exact?: ExactAggregate) =>
   requireEvaluationLimits([costOf(plan, exact, 1)], size)
 
-describe('what is refused', () => {
+describe('an evaluation is refused', () => {
   const refusalOf = (task: () => unknown) => {
     try {
       task()
@@ -47,7 +47,7 @@ describe('what is refused', () => {
     expect(refusalOf(() => requireLimits(planned, { runs: MAX_RUNS, shown: MAX_SHOWN }))).toBeUndefined()
   })
 
-  test('more runs than a large table has module for, before anything is read', () => {
+  test('for too many runs of a large table, before data is read', () => {
     const edges = Array.from({ length: 101 }, (_, edge) => edge)
     const planned = planOf({ kind: 'contingency', columns: [{ column: 'Age', edges }, 'Region'] })
     const most = MAX_WORK / (400 * 3)
@@ -79,7 +79,7 @@ describe('what is refused', () => {
         },
       } satisfies ExactAggregate,
     ],
-  ])('more runs than what was read has module for: %j', async (wire, exact) => {
+  ])('for too many runs of the data that was read: %j', async (wire, exact) => {
     const planned = planOf(wire)
     const extent = { runs: MAX_RUNS, shown: 1 }
     expect(refusalOf(() => requireLimits(planned, extent))).toBeUndefined()
@@ -89,7 +89,7 @@ describe('what is refused', () => {
     await expect(evaluate(planned, exact, { ...extent, noiseSource: taped() })).rejects.toThrow(Refusal)
   })
 
-  test('more in full than fits in memory', () => {
+  test('for more runs in full than fit in memory', () => {
     const edges = Array.from({ length: 251 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
     const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
     const refused = refusalOf(() => requireLimits(table, { runs: 100, shown: 100 }))
@@ -98,7 +98,7 @@ describe('what is refused', () => {
     expect(refusalOf(() => requireLimits(table, { runs: 100, shown: most }))).toBeUndefined()
   })
 
-  test('a table of which not even the truths fit', () => {
+  test('for a table whose true values alone are too long', () => {
     const edges = Array.from({ length: 1001 }, (_, edge) => Number((edge / 20 - 50).toFixed(2)))
     const kinds = ['sum', 'mean', 'variance', 'standardDeviation']
     const statistics = ['Age', 'Income'].flatMap((column) => kinds.map((kind) => ({ kind, column })))
@@ -135,7 +135,7 @@ describe('queries that are evaluated together', () => {
     )
   })
 
-  test('share the module for runs that are shown, and for keys', () => {
+  test('share the characters for runs that are shown, and for keys', () => {
     const keys = planOf({ kind: 'keySelection', column: 'Note', delta: 0.01 })
     const edges = Array.from({ length: 151 }, (_, edge) => Number((edge / 5 - 50).toFixed(1)))
     const table = planOf({ kind: 'contingency', columns: [{ column: 'Balance', edges }, 'Region'] })
@@ -153,8 +153,8 @@ describe('queries that are evaluated together', () => {
   })
 })
 
-test('a report is never longer than it was thought to be', async () => {
-  // Noise of many digits on values of many digits: every number is as long as a double can be.
+test('a report is never longer than its estimate', async () => {
+  // Noise and values have many digits, so that every number is as long as a double can be.
   const planned = planOf({
     kind: 'groupBy',
     keys: ['Sex'],
@@ -167,14 +167,14 @@ test('a report is never longer than it was thought to be', async () => {
   })
   const exact = estimates([-123n, 77n], [7n, 3n], [1_234n, 77n], [12n, 7n], [3n, 1n])
   const evaluation = numbersOf(await evaluate(planned, exact, { runs: 9, shown: 9, noiseSource: taped() }))
-  // What is set aside for each number, in src/evaluation/limits.ts.
+  // The estimates for each number, in src/evaluation/numbers.ts.
   for (const value of evaluation.values) expect(JSON.stringify(value).length).toBeLessThan(700)
   for (const total of evaluation.totals) expect(JSON.stringify(total).length).toBeLessThan(700)
   for (const { values, totals } of evaluation.shown)
     for (const each of [...values, ...totals]) expect(JSON.stringify(each).length).toBeLessThan(200 + 30)
 })
 
-test('a request is refused just where its evaluation would be', () => {
+test('the schema and the evaluation have the same limits', () => {
   const query = { kind: 'count', epsilon: 1 }
   const fits = (extent: object) => evaluationRequest.safeParse({ query, ...extent }).success
   expect(fits({ runs: MAX_RUNS, shown: MAX_SHOWN })).toBe(true)

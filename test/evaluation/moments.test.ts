@@ -6,7 +6,7 @@ import { report } from '../../src/planner/report.ts'
 import { planOf } from '../planner/planned.ts'
 import { estimates, evaluated, KINDS, meanOf, numbersOf, taped } from './evaluated.ts'
 
-test.each(KINDS)('%s: what is kept of runs is what the runs together tell', async (_name, wire, exact) => {
+test.each(KINDS)('%s: running sums give the figures of all runs', async (_name, wire, exact) => {
   const planned = planOf(wire)
   const runs = 200
   const evaluation = numbersOf(await evaluate(planned, exact, { runs, shown: 7, noiseSource: taped() }))
@@ -61,7 +61,7 @@ test.each(KINDS)('%s: what is kept of runs is what the runs together tell', asyn
   ])
 })
 
-test('errors that are small beside the truth keep their digits', async () => {
+test('errors much smaller than the truth keep their digits', async () => {
   const truth = 2n ** 52n
   const { values } = await evaluated({ kind: 'count' }, estimates([truth]), [1, 2, 1, 2], 4)
   expect(values[0]).toMatchObject({

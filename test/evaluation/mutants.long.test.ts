@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import {
-  CANDIDATE_CONTRACT,
-  KEY_CONTRACT,
-  NUMBER_CONTRACT,
-  QUANTILE_CONTRACT,
-  TRUTH_CONTRACT,
-} from './contract.ts'
+import { CANDIDATE_CONTRACT } from './contract/candidates.ts'
+import { KEY_CONTRACT } from './contract/keys.ts'
+import { NUMBER_CONTRACT } from './contract/numbers.ts'
+import { QUANTILE_CONTRACT, TRUTH_CONTRACT } from './contract/truth.ts'
 import type { EvaluationModule } from './evaluated.ts'
 
 const CONTRACT = [
@@ -18,8 +15,8 @@ const CONTRACT = [
   ...KEY_CONTRACT,
 ]
 
-/** Imports a copy of the actual source with these changes. */
-function withChangedEvaluation<Result>(
+/** Imports the source with these changes. */
+function withMutant<Result>(
   changes: readonly SourceChange[],
   use: (module: EvaluationModule) => Promise<Result>,
 ): Promise<Result> {
@@ -36,13 +33,13 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
     replace: 'run < runs - 1; run += 1',
   },
   {
-    bug: 'a bias of the other sign',
+    bug: 'a bias with the wrong sign',
     file: 'evaluation/numbers.ts',
     find: 'const error = value - truth',
     replace: 'const error = truth - value',
   },
   {
-    bug: 'errors that cancel each other in a total',
+    bug: 'signed errors in a total',
     file: 'evaluation/numbers.ts',
     find: '(sums[set] ?? 0) + absoluteError',
     replace: '(sums[set] ?? 0) + error',
@@ -54,61 +51,61 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
     replace: 'const set = 0',
   },
   {
-    bug: 'a total in parts of truths that cancel each other',
+    bug: 'a total relative to the signed truths',
     file: 'evaluation/numbers.ts',
     find: 'sum + Math.abs(truth ?? 0)',
     replace: 'sum + (truth ?? 0)',
   },
   {
-    bug: 'an error in parts of the answer',
+    bug: 'an error relative to the answer',
     file: 'evaluation/numbers.ts',
     find: 'finiteOrNull(absoluteError / Math.abs(truth))',
     replace: 'finiteOrNull(absoluteError / Math.abs(value))',
   },
   {
-    bug: 'a mean error in parts of at least 1',
+    bug: 'a mean error relative to at least 1',
     file: 'evaluation/numbers.ts',
     find: '(meanAbsoluteError.value ?? Number.NaN) / Math.abs(truth)',
     replace: '(meanAbsoluteError.value ?? Number.NaN) / Math.max(1, Math.abs(truth))',
   },
   {
-    bug: 'a mean error in parts of a truth below 0',
+    bug: 'a mean error relative to a negative truth',
     file: 'evaluation/numbers.ts',
     find: '(meanAbsoluteError.value ?? Number.NaN) / Math.abs(truth)',
     replace: '(meanAbsoluteError.value ?? Number.NaN) / truth',
   },
   {
-    bug: 'within means less than the half-width',
+    bug: 'an error equal to the half-width is not within it',
     file: 'evaluation/numbers.ts',
     find: 'error <= halfWidth + ROUNDING * (halfWidth + Math.abs(truth))',
     replace: 'error < halfWidth',
   },
   {
-    bug: 'the half-width of a rank held against values',
+    bug: 'the half-width of a rank compared with values',
     file: 'evaluation/numbers.ts',
     find: 'isWithin(rankError ?? absoluteError,',
     replace: 'isWithin(absoluteError,',
   },
   {
-    bug: 'n for n - 1',
+    bug: 'a variance divided by n',
     file: 'evaluation/moments.ts',
     find: '/ (count - 1)',
     replace: '/ count',
   },
   {
-    bug: 'the deviation of one run for the error of the mean',
+    bug: 'the standard deviation of a run as the standard error of the mean',
     file: 'evaluation/moments.ts',
     find: 'variance(at, count) / count)',
     replace: 'variance(at, count))',
   },
   {
-    bug: 'a single run without doubt',
+    bug: 'a standard error of 0 for a single run',
     file: 'evaluation/moments.ts',
     find: 'count < 2 ? Number.NaN',
     replace: 'count < 2 ? 0',
   },
   {
-    bug: 'squares about the new mean alone',
+    bug: 'squared distances from the new mean only',
     file: 'evaluation/moments.ts',
     find: '(value - before) * (value - mean)',
     replace: '(value - mean) ** 2',
@@ -120,55 +117,55 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
     replace: 'report(plan, {',
   },
   {
-    bug: 'a truth without the binary places of its noise',
+    bug: 'a truth without the fraction bits of its noise',
     file: 'evaluation/truth.ts',
     find: 'integer << BigInt(fractionBits)',
     replace: 'integer',
   },
   {
-    bug: 'the rows of the first cell for those of each',
+    bug: 'the rows of the first cell for every cell',
     file: 'evaluation/truth.ts',
     find: 'rowsOf(estimate, integers, (position - place) / plan.estimates.length)',
     replace: 'rowsOf(estimate, integers, 0)',
   },
   {
-    bug: 'a bound for what is expected',
+    bug: 'a bound reported as the expected error',
     file: 'evaluation/truth.ts',
     find: 'expectedAbsoluteError: linear ? expectedAbsoluteError : null',
     replace: 'expectedAbsoluteError',
   },
   {
-    bug: 'unbiased although it is cut',
+    bug: 'unbiased although it is clamped',
     file: 'evaluation/truth.ts',
     find: ' && !round && !nonNegative',
     replace: ' && !round',
   },
   {
-    bug: 'the value beside the maximum',
+    bug: 'the value next to the maximum',
     file: 'evaluation/truth.ts',
     find: 'Math.max(0, enough - 1)',
     replace: 'Math.min(enough, values.length - 1)',
   },
   {
-    bug: 'a rank error in parts of a row',
+    bug: 'a rank error in units of the score',
     file: 'evaluation/truth.ts',
     find: 'Number(distance) / Number(score.below - score.above)',
     replace: 'Number(distance)',
   },
   {
-    bug: 'the last of those selected has won',
+    bug: 'the last selected candidate wins',
     file: 'evaluation/candidates.ts',
     find: 'const [first = 0] = selected',
     replace: 'const first = selected.at(-1) ?? 0',
   },
   {
-    bug: 'those selected later compared with one that was taken',
+    bug: 'later selected candidates compared with one that was already selected',
     file: 'evaluation/candidates.ts',
     find: 'while (taken.has(descending[best] ?? -1)) best += 1',
     replace: '',
   },
   {
-    bug: 'a shortfall of the whole half-width is beyond it',
+    bug: 'a shortfall equal to the half-width is not within it',
     file: 'evaluation/candidates.ts',
     find: 'shortfall <= halfWidth',
     replace: 'shortfall < halfWidth',
@@ -204,21 +201,21 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
     replace: 'masses[candidates.length - 1 - position]',
   },
   {
-    bug: 'counts off to the other side',
+    bug: 'errors of counts with the wrong sign',
     file: 'evaluation/keys.ts',
     find: 'count - (reported[place]?.rows ?? Number.NaN)',
     replace: '(reported[place]?.rows ?? Number.NaN) - count',
   },
   {
-    bug: 'a key that did not appear was right',
+    bug: 'runs without a key count as errors of 0',
     file: 'evaluation/keys.ts',
     find: 'absoluteErrors.figure(place, times)',
     replace: 'absoluteErrors.figure(place, runs)',
   },
 ]
 
-/** The first test of the contract that fails. Any other error is a mistake in the mutant. */
-async function failedContractTest(module: EvaluationModule): Promise<string | undefined> {
+/** Name of the first case of the contract that fails. Other errors than failed assertions are mistakes in the mutant itself. */
+async function brokenCase(module: EvaluationModule): Promise<string | undefined> {
   for (const { name, check } of CONTRACT) {
     try {
       await check(module)
@@ -231,14 +228,14 @@ async function failedContractTest(module: EvaluationModule): Promise<string | un
 }
 
 describe('every mutant breaks the contract', () => {
-  it('and the source as it is breaks none', async () => {
-    expect(await withChangedEvaluation([], failedContractTest)).toBeUndefined()
+  it('the unchanged source breaks none', async () => {
+    expect(await withMutant([], brokenCase)).toBeUndefined()
   })
 
   it.each(selectMutants(import.meta.dirname, MUTANTS, ({ file }) => [file]))(
     '$bug ($file)',
     async (mutation) => {
-      expect(await withChangedEvaluation([mutation], failedContractTest)).toBeDefined()
+      expect(await withMutant([mutation], brokenCase)).toBeDefined()
     },
   )
 })

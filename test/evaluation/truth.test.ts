@@ -2,18 +2,18 @@ import { expect, test } from 'vitest'
 import { evaluate } from '../../src/evaluation/evaluation.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { planOf } from '../planner/planned.ts'
-import { QUANTILE_CONTRACT, TRUTH_CONTRACT } from './contract.ts'
+import { QUANTILE_CONTRACT, TRUTH_CONTRACT } from './contract/truth.ts'
 import { estimates, numbersOf, taped } from './evaluated.ts'
 
 test.each([...TRUTH_CONTRACT, ...QUANTILE_CONTRACT])('$name', ({ check }) => check({ evaluate }))
 
 test.each([
-  // Of a public number of rows the noise of one sum or count is all there is; but means and shares are cut.
+  // With a public number of rows, the error is the noise of one sum or count; but means and shares are clamped.
   [{ kind: 'mean', column: 'Age' }, -3_000n, 45, null],
   [{ kind: 'proportion', of: { column: 'Age', op: '<', value: 18 } }, 30n, 0.3, null],
   [{ kind: 'count', postprocess: { round: true } }, 30n, 30, null],
   [{ kind: 'sum', column: 'Age' }, 30n, 30, 0],
-])('of a public number of rows: %j', async (wire, integer, truth, bias) => {
+])('a public number of rows: %j', async (wire, integer, truth, bias) => {
   const planned = planOf({ ...wire, mechanism: 'geometric', epsilon: 0.5 }, 'change-one')
   const stated = accuracyReport(planned).expectedAbsoluteError
   const { values } = numbersOf(
