@@ -58,7 +58,7 @@ test('the private number of rows is not even written down', async () => {
   expect((await openCatalog(directory)).get('alpha')?.dataset).not.toHaveProperty('rows')
 })
 
-test('what is removed stays removed, with its rows, and its version is never given again', async () => {
+test('a removed dataset stays removed, with its rows, and its version is not used again', async () => {
   const catalog = await openCatalog(directory)
   expect(catalog.lastVersion('alpha')).toBe(0)
   expect(catalog.lastNeighbours('alpha')).toBeUndefined()

@@ -47,7 +47,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('counts under a filter with a plain comparison, which a vectorised scan is made of', () => {
+  it('counts with a plain comparison as the filter, which DuckDB vectorises', () => {
     expect(printWhere({ kind: 'index-between', column: 'Age', lower: 30n })).toMatchInlineSnapshot(`
       {
         "cells": 1,
@@ -59,7 +59,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('is two-valued under NOT alone', () => {
+  it('is two-valued only under NOT', () => {
     expect(
       printWhere({
         kind: 'or',
@@ -106,7 +106,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('counts what a predicate holds for', () => {
+  it('counts the rows for which a predicate holds', () => {
     const where: Predicate = { kind: 'index-in', column: 'Age', indexes: [1n, 2n] }
     const statistics = [
       { kind: 'count', where },
@@ -139,7 +139,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('squares in as few bits as hold every square', () => {
+  it('squares in 64 bits if every square fits, and in 128 otherwise', () => {
     const squareOf = (lower: bigint, upper: bigint) =>
       printAggregate(
         aggregate({ statistics: [{ ...square, column: 'x' }] }),
@@ -187,7 +187,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('tells the rows a predicate holds for from the others, those of which it is unknown included', () => {
+  it('separates the rows for which a predicate holds from all others', () => {
     const groupBy: readonly GroupKey[] = [
       sex,
       { kind: 'predicate', predicate: { kind: 'index-between', column: 'Age', upper: 17n } },
@@ -222,7 +222,7 @@ describe('the text of an aggregate', () => {
     `)
   })
 
-  it('searches irregular bins by halves', () => {
+  it('searches irregular bins by bisection', () => {
     expect(print({ groupBy: [binsOf([0n, 5n, 18n, 65n, 121n], true)] })).toMatchInlineSnapshot(`
       {
         "cells": 5,
@@ -245,7 +245,7 @@ describe('the text of an aggregate', () => {
     )
   })
 
-  it('is the same for every value of a shape', () => {
+  it('is the same for all values of a shape', () => {
     const shapes: readonly ((seed: bigint) => Partial<Aggregate>)[] = [
       (seed) => ({ where: { kind: 'index-between', column: 'Age', lower: seed, upper: seed * 7n } }),
       (seed) => ({ where: { kind: 'index-in', column: 'Age', indexes: [seed, -seed, 10n ** 40n * seed] } }),
@@ -271,7 +271,7 @@ describe('the text of an aggregate', () => {
     }
   })
 
-  it('says nothing for and of nothing', () => {
+  it('prints constants for empty conjunctions, disjunctions and lists', () => {
     expect(printWhere({ kind: 'and', predicates: [] }).sql).toContain('WHERE true')
     expect(printWhere({ kind: 'or', predicates: [] }).sql).toContain('WHERE false')
     expect(printWhere({ kind: 'index-in', column: 'Age', indexes: [] }).sql).toContain('WHERE false')
@@ -377,7 +377,7 @@ describe('the text of a counting of values', () => {
   })
 })
 
-describe('the answer to an aggregate', () => {
+describe('the result of an aggregate', () => {
   const sums = aggregate({
     groupBy: [sex],
     statistics: [{ kind: 'count' }, { kind: 'affine-sum', column: 'Age', factor: 10n ** 30n, offset: -7n }],
@@ -391,7 +391,7 @@ describe('the answer to an aggregate', () => {
     ])
   })
 
-  it('combines the squares, the indexes and the rows', () => {
+  it('combines sums of squares, sums and counts', () => {
     const [factor, offset] = [10n ** 30n, -7n]
     const squares: Statistic = { kind: 'affine-square-sum', column: 'Age', factor, offset }
     const given = aggregate({

@@ -8,8 +8,8 @@ beforeEach(() => {
 })
 afterEach(() => pool.close())
 
-const nobodyLeaves = () => new AbortController().signal
-const patient = () => ({ timeoutMs: 600_000, givenUp: nobodyLeaves() })
+const neverDisconnects = () => new AbortController().signal
+const patient = () => ({ timeoutMs: 600_000, givenUp: neverDisconnects() })
 const quick = {
   columns: { days: [1, 2, 3, 10] },
   released: 3,
@@ -34,7 +34,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
 }
 
 describe('a pool of computations', () => {
-  test('gives what was worked out, and the event loop turns meanwhile', async () => {
+  test('returns results, and does not block the event loop', async () => {
     let turns = 0
     const turning = setInterval(() => {
       turns += 1
@@ -45,7 +45,7 @@ describe('a pool of computations', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  test('a refusal comes out as one, with its fields and facts', async () => {
+  test('a refusal keeps its fields and facts', async () => {
     const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
     const refusal = await refusalOf(
       pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
@@ -62,21 +62,21 @@ describe('a pool of computations', () => {
     expect(facts).toMatchObject({ limit: 100_000 })
   })
 
-  test('an error that is no refusal is none afterwards', async () => {
+  test('another error does not become a refusal', async () => {
     const broken = { ...quick, columns: { days: undefined } } as unknown as typeof quick
     await expect(pool.run('risk', broken, patient())).rejects.toBeInstanceOf(TypeError)
   })
 
-  test('what takes too long is stopped, and the threads are free again', async () => {
+  test('a computation that takes too long is stopped, and frees its thread', async () => {
     const tooLong = await Promise.all(
-      [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { timeoutMs: 5, givenUp: nobodyLeaves() }))),
+      [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { timeoutMs: 5, givenUp: neverDisconnects() }))),
     )
     expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
     expect(tooLong[0]?.message).toContain('longer than 0.005 s')
     expect(await pool.run('risk', quick, patient())).toHaveLength(1)
   })
 
-  test('what nobody waits for is stopped, also while it still waits for a thread', async () => {
+  test('a computation is stopped once its client has disconnected, also while it waits for a thread', async () => {
     const leaving = new AbortController()
     const runs = Array.from({ length: 6 }, () =>
       refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
@@ -86,7 +86,7 @@ describe('a pool of computations', () => {
     expect(await pool.run('risk', quick, patient())).toHaveLength(1)
   })
 
-  test('more than may wait are turned away, to come again', async () => {
+  test('computations beyond the limit of the wait are refused', async () => {
     const leaving = new AbortController()
     const runs = Array.from({ length: 30 }, () =>
       refusalOf((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
@@ -97,7 +97,7 @@ describe('a pool of computations', () => {
     await Promise.all(runs)
   })
 
-  test('one principal has no more under way than is allowed; others do', async () => {
+  test('a principal cannot exceed its limit; others are not affected', async () => {
     const terms = { ...patient(), principal: 'ada' }
     const leaving = new AbortController()
     const runs = [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { ...terms, givenUp: leaving.signal })))
@@ -117,7 +117,7 @@ describe('a pool of computations', () => {
       const ahead = [1, 2].map(() =>
         refusalOf(pool.run('risk', slow, { timeoutMs: 600_000, givenUp: leaving.signal })),
       )
-      const waiting = pool.run('risk', quick, { timeoutMs: 1_000, givenUp: nobodyLeaves() })
+      const waiting = pool.run('risk', quick, { timeoutMs: 1_000, givenUp: neverDisconnects() })
       vi.advanceTimersByTime(10_000)
       leaving.abort()
       expect(await waiting).toHaveLength(1)
@@ -127,7 +127,7 @@ describe('a pool of computations', () => {
     }
   })
 
-  test('what never has its turn is told so', async () => {
+  test('a computation that waits too long is refused', async () => {
     const impatient = openComputationPool({ threads: 1, maxWaiting: 9, waitMs: 100, maxPerPrincipal: 9 })
     try {
       // Once its thread is up, what comes first has its turn at once.
@@ -142,7 +142,7 @@ describe('a pool of computations', () => {
     }
   })
 
-  test('who waits behind a computation that is given up has its turn', async () => {
+  test('computations that wait behind a stopped one are run', async () => {
     const single = openComputationPool({ threads: 1, maxWaiting: 9, waitMs: 60_000, maxPerPrincipal: 9 })
     try {
       for (const killed of ['by leaving', 'by its time limit']) {
@@ -159,7 +159,7 @@ describe('a pool of computations', () => {
     }
   })
 
-  test('a pool that closes ends what is under way, and takes no more', async () => {
+  test('a pool that closes stops its computations, and accepts no more', async () => {
     const run = refusalOf(pool.run('risk', slow, patient()))
     await pool.close()
     expect((await run).message).toContain('stopping')

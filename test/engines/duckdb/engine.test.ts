@@ -83,7 +83,7 @@ async function ingestCsv(
   return { dataset: datasetOf(columns, id), rows: await storedRows(targetPath, columns) }
 }
 
-/** Datasets of odd values: many rows, few, one, none, and none but NULL. */
+/** Datasets of unusual values: many rows, few, one, none, and nothing but NULL. */
 async function oddDatasets(id: string) {
   return [
     await ingestCsv(`${id}-large`, randomRows(3_000, 1)),
@@ -98,11 +98,11 @@ async function oddDatasets(id: string) {
 }
 
 describe('aggregates over DuckDB', () => {
-  it('are what they mean, whatever the data and the aggregate', async () => {
+  it('equal the reference for any data and any aggregate', async () => {
     const engine = engineWith()
     const datasets = await oddDatasets('aggregates')
     for (const { dataset } of datasets) await engine.open(dataset)
-    // The data are odd enough to tell: every column holds NULL and more than one other value.
+    // The data suffice to tell: every column holds NULL and more than one other value.
     for (const { name } of columns) {
       const values = new Set(datasets[0]?.rows.map((row) => row[name]))
       expect(values.has(null)).toBe(true)
@@ -151,7 +151,7 @@ describe('aggregates over DuckDB', () => {
     ])
   })
 
-  it('keep the rows of which a predicate is unknown with those it does not hold for', async () => {
+  it('count rows with an unknown predicate among those for which it does not hold', async () => {
     const { dataset, rows } = await ingestCsv('unknown', randomRows(60, 13))
     const engine = engineWith()
     await engine.open(dataset)
@@ -206,7 +206,7 @@ const valuesOf = (column: string, where?: Predicate): ValueCounting => ({
 })
 
 describe('counts of values over DuckDB', () => {
-  it('are what they mean, whatever the data and the counting', async () => {
+  it('equal the reference for any data and any counting', async () => {
     const engine = engineWith()
     const datasets = await oddDatasets('values')
     for (const { dataset } of datasets) await engine.open(dataset)
@@ -225,7 +225,7 @@ describe('counts of values over DuckDB', () => {
     )
   })
 
-  it('come by the hundred thousand, the indexes increasing', async () => {
+  it('return a hundred thousand values, with the indexes in order', async () => {
     const { dataset } = await distinct('distinct', 100_000)
     const engine = engineWith()
     await engine.open(dataset)
@@ -239,7 +239,7 @@ describe('counts of values over DuckDB', () => {
     expect(texts.counts).toEqual(counts)
   })
 
-  it('tell texts apart that a decoder might not', async () => {
+  it('distinguish texts that a decoder may confuse', async () => {
     const odd = [
       '',
       'x',
@@ -268,7 +268,7 @@ describe('counts of values over DuckDB', () => {
     expect(sorted(await engine.countTexts(dataset, valuesOf('text')))).toEqual(sorted({ texts: odd, counts }))
   })
 
-  it('fail rather than take more memory than there is for them', async () => {
+  it('fail rather than exceed their memory limit', async () => {
     const { dataset } = await distinct('few', 100)
     const where = (rows: number): Predicate => ({
       kind: 'index-in',
@@ -289,7 +289,7 @@ describe('counts of values over DuckDB', () => {
     expect(await smaller.healthy()).toBe(true)
   })
 
-  it('fail when DuckDB runs out of memory, and what comes after does not', async () => {
+  it('fail when DuckDB runs out of memory, and later ones succeed', async () => {
     const { dataset } = await distinct('memory', 1_000_000)
     const engine = engineWith({
       connectionsPerDataset: 1,
@@ -305,7 +305,7 @@ describe('counts of values over DuckDB', () => {
     expect(await engine.healthy()).toBe(true)
   })
 
-  it('are of numbers and of texts, each asked for by its name', async () => {
+  it('are refused for columns of other types, and for datasets that are not open', async () => {
     const { dataset } = await ingestCsv('types', randomRows(10, 16))
     const engine = engineWith()
     await engine.open(dataset)
@@ -374,7 +374,7 @@ async function eventually<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 describe('the pool of connections', () => {
-  it('answers many at a time', async () => {
+  it('answers many queries at a time', async () => {
     const { dataset, rows } = await ingestCsv('many', randomRows(300, 6))
     const engine = engineWith({ connectionsPerDataset: 3 })
     await engine.open(dataset)
@@ -384,7 +384,7 @@ describe('the pool of connections', () => {
     expect(await engine.healthy()).toBe(true)
   })
 
-  it('keeps more shapes apart than it keeps prepared', async () => {
+  it('answers more shapes of statements than it keeps prepared', async () => {
     const { dataset, rows } = await ingestCsv('shapes', randomRows(100, 8))
     const engine = engineWith({ connectionsPerDataset: 1 })
     await engine.open(dataset)
@@ -560,7 +560,7 @@ describe('the pool of connections', () => {
 })
 
 describe('datasets', () => {
-  it('are asked only while they are open', async () => {
+  it('answer only while they are open', async () => {
     const { dataset } = await ingestCsv('opening', randomRows(7, 11))
     const engine = engineWith()
     await expectFailure(engine.aggregate(dataset, count))
@@ -590,7 +590,7 @@ describe('datasets', () => {
     expect(await engine.healthy()).toBe(true)
   })
 
-  it('without a file, or with a broken one, do not open', async () => {
+  it('do not open without a file, or with a broken one', async () => {
     const engine = engineWith()
     const broken = datasetOf(columns, 'broken')
     await expectFailure(engine.open(broken))
@@ -669,7 +669,7 @@ describe('a locked instance', () => {
     expect(await readdir(folder.path)).toEqual(before)
   })
 
-  it('reaches the one file that it was opened for, and no other', async () => {
+  it('reaches the file that it was opened for, and no other', async () => {
     const allowed = join(folder.path, 'allowed.csv')
     await writeFile(allowed, 'x\n1\n')
     await writeFile(join(folder.path, 'forbidden.csv'), 'x\n1\n')

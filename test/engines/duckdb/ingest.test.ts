@@ -166,7 +166,7 @@ describe('numbers', () => {
     ["1'; DROP TABLE rows; --", null],
   ])
 
-  it('round as floor(x / step + 1/2), exactly, whatever the literal', async () => {
+  it('are rounded to floor(x / step + 1/2), exactly, for any literal', async () => {
     const digits = (maxLength: number) => fc.array(fc.nat(9), { maxLength }).map((list) => list.join(''))
     const literal = fc
       .tuple(
@@ -221,7 +221,7 @@ describe('numbers', () => {
     ).toEqual([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n])
   })
 
-  it('cannot have bounds that 128 bits do not compute with', async () => {
+  it('cannot have bounds beyond 128-bit arithmetic', async () => {
     const refusal = await refusalOf(ingestValues(column.number('x', 10n ** 24n, 0n, 2n ** 53n), ['1']))
     expect(refusal.code).toBe('invalid-request')
     expect(refusal.errors[0]?.field).toBe('columns.0')
@@ -314,7 +314,7 @@ describe('booleans, categories and strings', () => {
     ['truely', null],
   ])
 
-  it('categories fit to the letter', async () => {
+  it('categories must match exactly', async () => {
     const categories = ['a', 'A', ' a', '', 'é', 'e\u0301', '日本', "it's", 'a"b', 'NULL', '1', '😀']
     const texts = ['a', 'A', '" a"', '""', 'é', 'e\u0301', '日本', "it's", '"a""b"', 'NULL', '1', '😀']
     expect(await ingestValues(column.category('x', categories), texts)).toEqual(
@@ -330,14 +330,14 @@ describe('booleans, categories and strings', () => {
     ])
   })
 
-  it('take thousands of categories', async () => {
+  it('may have thousands of categories', async () => {
     const categories = Array.from({ length: 10_000 }, (_, index) => `category ${index}`)
     expect(
       await ingestValues(column.category('x', categories), ['category 9999', 'category 0', 'category']),
     ).toEqual([9999, 0, null])
   })
 
-  it('strings are as they are, and an empty unquoted field is NULL', async () => {
+  it('strings are stored unchanged, and an empty field without quotes is NULL', async () => {
     const texts = [' a ', '""', '', 'NULL', '日本', '"a,""b""\nc"', '\u0000', '0x10']
     expect(await ingestValues(column.string('x'), texts)).toEqual([
       ' a ',
@@ -375,7 +375,7 @@ describe('invalid values', () => {
       [0, 1, null],
     ],
     ['string', column.string('x', { invalidValue: replace('?') }), ['a', '""', ''], ['a', '', null]],
-  ])('are replaced in a nullable %s column, where NULL stays', async (_, declared, texts, values) => {
+  ])('are replaced in a nullable %s column, and NULL is kept', async (_, declared, texts, values) => {
     expect(await ingestValues(declared, texts)).toEqual(values)
   })
 
@@ -441,7 +441,7 @@ describe('invalid values', () => {
     },
   )
 
-  it('name the first column in declared order', async () => {
+  it('name the first such column in declared order', async () => {
     const columns = [
       column.boolean('a'),
       column.integer('b', 0n, 1n, { invalidValue: refuse }),
@@ -451,7 +451,7 @@ describe('invalid values', () => {
     expect(refusal.errors[0]?.field).toBe('columns.1.name')
   })
 
-  it('cannot become NULL in a column without NULL', async () => {
+  it('cannot become NULL in a column that is not nullable', async () => {
     const refusal = await refusalOf(ingestValues(column.boolean('x', { nullable: false }), ['1']))
     expect(refusal.code).toBe('invalid-request')
   })
@@ -460,13 +460,13 @@ describe('invalid values', () => {
 describe('files', () => {
   const x = column.integer('x', 0n, 9n)
 
-  it('give up nothing but the declared columns, whatever their order and names', async () => {
+  it('are read for the declared columns only, in any order', async () => {
     const columns = [column.string('rows'), column.integer('cell', 0n, 9n), column.string('select')]
     const rows = await ingestCsv(columns, '"odd ""name""",select,cell,rows,Rows\n1,a,2,b,c\n')
     expect(rows).toEqual([{ rows: 'b', cell: 2n, select: 'a' }])
   })
 
-  it('are told apart by the case of their columns', async () => {
+  it('may have columns that differ in case only', async () => {
     expect(await ingestCsv([column.string('age')], 'Age,age\n1,2\n')).toEqual([{ age: '2' }])
     const refusal = await refusalOf(ingestCsv([column.string('AGE')], 'Age,age\n1,2\n'))
     expect(refusal.code).toBe('source-does-not-fit')
@@ -478,16 +478,16 @@ describe('files', () => {
     expect(await ingestParquet([x], 'SELECT 1 AS x WHERE false')).toEqual([])
   })
 
-  it('keep blank lines where a record is one field, and not elsewhere', async () => {
+  it('have a record for a blank line only if records are one field', async () => {
     expect(await ingestCsv([x], 'x\n1\n\n2\n\n')).toEqual([{ x: 1n }, { x: null }, { x: 2n }, { x: null }])
     expect(await ingestCsv([x], 'x,y\n1,\n\n2,\n\n')).toEqual([{ x: 1n }, { x: 2n }])
   })
 
-  it('have LF or CRLF line ends and perhaps a byte order mark', async () => {
+  it('may have LF or CRLF line ends and a byte order mark', async () => {
     expect(await ingestCsv([x], '\u{feff}"x",y\r\n1,2\r\n"2","\r\n"\r\n')).toEqual([{ x: 1n }, { x: 2n }])
   })
 
-  it('lack a declared column: that column is named', async () => {
+  it('that lack a declared column are refused with its name', async () => {
     const columns = [x, column.string('other')]
     for (const work of [
       () => ingestCsv(columns, 'x,y\n1,2\n'),
@@ -509,7 +509,7 @@ describe('files', () => {
     ['no UTF-8', Uint8Array.from([...Buffer.from('x,y\nsecret'), 0xff, ...Buffer.from(',2\n')])],
     ['compressed', Uint8Array.from([0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0])],
     ['of endless lines', `x,y\n${'secret'.repeat(1_000_000)},1\n`],
-  ])('are refused in the same words when they are %s', async (_, content) => {
+  ])('are refused with the same message when they are %s', async (_, content) => {
     const before = await readdir(folder.path)
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, content)
@@ -526,7 +526,7 @@ describe('files', () => {
     expect(added.filter((name) => !name.endsWith('.csv'))).toEqual([])
   })
 
-  it('that are missing, or folders, are unreadable', async () => {
+  it('that are missing, or folders, are refused as unreadable', async () => {
     for (const sourcePath of [join(folder.path, 'missing'), folder.path]) {
       const refusal = await refusalOf(
         ingest({ sourcePath, format: 'csv', columns: [x], targetPath: nextPath('duckdb') }),
@@ -535,7 +535,7 @@ describe('files', () => {
     }
   })
 
-  it('are read by their very name, though it looks like a pattern or like SQL', async () => {
+  it('are read by their exact name, even if it looks like a pattern or SQL', async () => {
     const odd = join(folder.path, "o[d]d *{a,b}' $1 key=value")
     await mkdir(odd)
     for (const name of ["a*'?.csv", '[a].csv', 'a b.csv', 'ab.csv']) {
@@ -548,7 +548,7 @@ describe('files', () => {
     }
   })
 
-  it('are put in place whole: what was there before goes only then', async () => {
+  it('replace an earlier file only once they are complete', async () => {
     const targetPath = nextPath('duckdb')
     await writeFile(targetPath, 'before')
     await writeFile(`${targetPath}.partial`, 'left behind by a crash')
@@ -561,7 +561,7 @@ describe('files', () => {
     expect(left).toEqual([])
   })
 
-  it('cannot be stored where there is no folder: the reason is not told', async () => {
+  it('that cannot be stored fail without a reason', async () => {
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, 'x\n1\n')
     const targetPath = join(folder.path, 'no', 'such', 'folder', 'rows.duckdb')
@@ -570,7 +570,7 @@ describe('files', () => {
     )
   })
 
-  it('have columns that differ by more than case', async () => {
+  it('must be declared with columns that differ in more than case', async () => {
     const refusal = await refusalOf(ingestCsv([x, column.integer('X', 0n, 9n)], 'x,X\n1,2\n'))
     expect(refusal.errors[0]?.field).toBe('columns.1.name')
   })

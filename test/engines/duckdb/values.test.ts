@@ -19,14 +19,14 @@ afterAll(() => {
 })
 
 const PLENTY = 2 ** 30
-const waitedFor = new AbortController().signal
+const neverAborted = new AbortController().signal
 const MANY = 'FROM range(20000) ORDER BY range'
 
 const reads: Readonly<
   Record<string, (result: DuckDBMaterializedResult, maxBytes: number) => Promise<unknown>>
 > = {
-  indexes: (result, maxBytes) => readIndexCounts(result, maxBytes, waitedFor),
-  texts: (result, maxBytes) => readTextCounts(result, maxBytes, waitedFor),
+  indexes: (result, maxBytes) => readIndexCounts(result, maxBytes, neverAborted),
+  texts: (result, maxBytes) => readTextCounts(result, maxBytes, neverAborted),
 }
 
 describe('the counts of values', () => {
@@ -34,23 +34,23 @@ describe('the counts of values', () => {
     const indexes = await connection.run(
       'SELECT * FROM (VALUES (-9007199254740992::DOUBLE, 1::DOUBLE), (0, 9007199254740992), (7, 2))',
     )
-    expect(await readIndexCounts(indexes, PLENTY, waitedFor)).toEqual({
+    expect(await readIndexCounts(indexes, PLENTY, neverAborted)).toEqual({
       indexes: Float64Array.of(-(2 ** 53), 0, 7),
       counts: Float64Array.of(1, 2 ** 53, 2),
     })
     const texts = await connection.run("SELECT * FROM (VALUES ('日本', 1::DOUBLE), ('', 2))")
-    expect(await readTextCounts(texts, PLENTY, waitedFor)).toEqual({
+    expect(await readTextCounts(texts, PLENTY, neverAborted)).toEqual({
       texts: ['日本', ''],
       counts: Float64Array.of(1, 2),
     })
   })
 
-  it('are none where there are no rows', async () => {
+  it('are empty without rows', async () => {
     const nothing = new Float64Array(0)
     const indexes = await connection.run('SELECT 1::DOUBLE, 1::DOUBLE WHERE false')
-    expect(await readIndexCounts(indexes, 0, waitedFor)).toEqual({ indexes: nothing, counts: nothing })
+    expect(await readIndexCounts(indexes, 0, neverAborted)).toEqual({ indexes: nothing, counts: nothing })
     const texts = await connection.run("SELECT '', 1::DOUBLE WHERE false")
-    expect(await readTextCounts(texts, 0, waitedFor)).toEqual({ texts: [], counts: nothing })
+    expect(await readTextCounts(texts, 0, neverAborted)).toEqual({ texts: [], counts: nothing })
   })
 
   it.each([
@@ -78,7 +78,7 @@ describe('the counts of values', () => {
     ['a count of another type', 'texts', "SELECT 'x', 1::BIGINT"],
     ['half a count', 'texts', "SELECT 'x', 1.5::DOUBLE"],
     ['a count of nothing', 'texts', "SELECT 'x', 0::DOUBLE"],
-  ])('are refused for %s among %s', async (_, kind, sql) => {
+  ])('are refused for %s of %s', async (_, kind, sql) => {
     const result = await connection.run(sql)
     await expect(reads[kind]?.(result, PLENTY)).rejects.toThrow(RangeError)
   })
@@ -87,7 +87,7 @@ describe('the counts of values', () => {
     ['indexes', 'SELECT range::DOUBLE, 1::DOUBLE FROM range(10) ORDER BY range', 10 * BYTES_PER_INDEX],
     ['texts', "SELECT '', 1::DOUBLE FROM range(10)", 10 * BYTES_PER_TEXT],
     ['texts', "SELECT '0123456789', 1::DOUBLE FROM range(10)", 10 * (BYTES_PER_TEXT + 20)],
-  ])('take up no more room than there is: %s', async (kind, sql, bytes) => {
+  ])('are refused beyond their memory limit: %s', async (kind, sql, bytes) => {
     const result = await connection.run(sql)
     await expect(reads[kind]?.(result, bytes)).resolves.toBeDefined()
     await expect(reads[kind]?.(result, bytes - 1)).rejects.toThrow(RangeError)
@@ -96,7 +96,7 @@ describe('the counts of values', () => {
   it.each([
     ['indexes', `SELECT range::DOUBLE, 1::DOUBLE ${MANY}`],
     ['texts', `SELECT range::VARCHAR, 1::DOUBLE ${MANY}`],
-  ])('let other work go on between chunks of %s', async (kind, sql) => {
+  ])('yield to other work between chunks of %s', async (kind, sql) => {
     const result = await connection.run(sql)
     let [turns, reading] = [0, true]
     const turn = (): void => {
