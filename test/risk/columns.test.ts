@@ -7,7 +7,7 @@ import { MOST_LISTED_NUMBERS } from '../../src/risk/limits.ts'
 const mean = { released: 3, query: { kind: 'mean' } } as const
 
 describe('several columns of a universe', () => {
-  test('their lists of worlds are bounded together, and left out where they are too long', () => {
+  test('their lists of worlds share a limit, and are omitted if they are too long', () => {
     const universe = Array.from({ length: 19 }, (_, person) => person)
     const listed = (columns: number, released: number) => {
       const names = Array.from({ length: columns }, (_, column) => [`column ${column}`, universe])
@@ -24,7 +24,7 @@ describe('several columns of a universe', () => {
     expect(listed(1, 8)).toEqual([undefined])
   })
 
-  test('what is wrong with one column, or too much in it, is said of that one', () => {
+  test('a refusal names the column that is invalid or too large', () => {
     const refusal = (columns: Record<string, number[]>, released: number): Refusal => {
       try {
         riskOfColumns({ columns, released, query: { kind: 'mean' } })
@@ -41,7 +41,7 @@ describe('several columns of a universe', () => {
     expect(tooMany).toMatchObject({ code: 'too-many-worlds', facts: { column: 'bad' } })
   })
 
-  test('a curve ends where it was asked to, and rises there evenly', () => {
+  test('a curve ends at the requested epsilon, with even steps', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 999, noNaN: true }),
@@ -71,7 +71,7 @@ describe('several columns of a universe', () => {
     expect(curveOf(3)()[0]?.curve).toHaveLength(3)
   })
 
-  test('without an end a curve goes on to twice the largest epsilon that was found', () => {
+  test('without an end a curve extends to twice the largest epsilon found', () => {
     const columns = { days: [1, 2, 3, 10], year: [1, 2, 3, 4], same: [5, 5, 5, 5] }
     const found = epsilonOfColumns({ ...mean, columns, risk: 1 / 3, curve: { from: 0, points: 3 } })
     for (const { curve } of found) expect(curve?.at(-1)?.epsilon).toBeCloseTo(2 * 0.52514968727, 9)

@@ -101,7 +101,7 @@ describe('properties', () => {
     )
   })
 
-  it('no response tells more than the tight bound, and the answer of some world tells just that', () => {
+  it('no posterior exceeds the tight bound, and the answer of some world reaches it', () => {
     const anyResponse = fc.double({ min: -2000, max: 2000, noNaN: true })
     fc.assert(
       fc.property(anyBelief, anyEpsilon, fc.array(anyResponse), (question, epsilon, responses) => {
@@ -115,7 +115,7 @@ describe('properties', () => {
     )
   })
 
-  it('who is listed where does not matter', () => {
+  it('the order of people does not matter', () => {
     fc.assert(
       fc.property(anyQuestion(8), (question) => {
         const { enumerated: _, ...found } = analyse(question)
@@ -135,8 +135,8 @@ describe('properties', () => {
     worlds: found.answers.map(({ worlds }) => worlds),
   })
 
-  it('moving all values by as much changes nothing but the answers', () => {
-    // But for a sum, where who comes brings all of their value; counts compare with a fixed one.
+  it('shifting all values changes only the answers', () => {
+    // Except for a sum, where a person who joins adds their whole value; counts compare with a fixed value.
     const moved = anyQuery.filter(({ kind }) => kind !== 'sum' && kind !== 'count')
     fc.assert(
       fc.property(anyQuestion(8, moved), fc.integer({ min: -1e9, max: 1e9 }), (question, by) => {
@@ -146,7 +146,7 @@ describe('properties', () => {
     )
   })
 
-  it('values twice as large have answers twice as far apart, and variances four times', () => {
+  it('doubled values double the differences of answers, and quadruple those of variances', () => {
     const scaled = anyQuery.filter(({ kind }) => kind !== 'count')
     fc.assert(
       fc.property(anyQuestion(8, scaled), (question) => {
@@ -161,7 +161,7 @@ describe('properties', () => {
     )
   })
 
-  it('from the other end, a minimum is a maximum and percentile p is 100 - p', () => {
+  it('with reversed values, a minimum is a maximum and percentile p is 100 - p', () => {
     const mirrored = (query: RiskQuery): RiskQuery => {
       if (query.kind === 'minimum') return { kind: 'maximum' }
       if (query.kind === 'maximum') return { kind: 'minimum' }
@@ -207,7 +207,7 @@ describe('exactness', () => {
     ])
   })
 
-  it('answers that are equal differ by 0, though their roots are rounded', () => {
+  it('equal answers differ by 0 although their roots are rounded', () => {
     const found = analyse({
       universe: [0.3, 0.3, 0.3, 0.3],
       released: 3,
@@ -226,7 +226,7 @@ describe('exactness', () => {
     expect(tightBoundAt(found, 0.5)).toBeCloseTo(0.3476971459619019, 14)
   })
 
-  it('nothing is NaN, whatever the size of the numbers', () => {
+  it('no result is NaN, regardless of the size of the numbers', () => {
     const extreme = [0, 5e-324, 1e-300, 1, 745, 1e6, 1e308]
     fc.assert(
       fc.property(
@@ -284,7 +284,7 @@ describe('large universes', () => {
     expect(tightBoundAt(found, 0) * found.worlds).toBeCloseTo(1, 12)
   })
 
-  it('ten thousand people less one are enumerated', () => {
+  it('ten thousand people without one are enumerated', () => {
     const large = Array.from({ length: 10_000 }, (_, person) => person % 101)
     const found = analyse({ universe: large, released: 9999, query: { kind: 'mean' } })
     expect(found.ways).toEqual({ sensitivities: 'structure', answers: 'enumeration' })
@@ -296,7 +296,7 @@ describe('large universes', () => {
 })
 
 describe('epsilon for a risk', () => {
-  it('there is none where all answers are the same', () => {
+  it('none is reached if all answers are equal', () => {
     const found = analyse({ universe: [1, 1, 1, 1], released: 2, query: { kind: 'mean' } })
     const { upperBound, tightBound } = epsilonForRisk(found, 0.5)
     expect(upperBound).toEqual({
@@ -307,7 +307,7 @@ describe('epsilon for a risk', () => {
     expect(tightBound).toMatchObject({ reached: false, largestRisk: expect.closeTo(1 / 6, 15) })
   })
 
-  it('there is none from the upper bound where worlds differ, but not from their neighbours', () => {
+  it('the upper bound reaches none if worlds differ, but not from their neighbours', () => {
     const question: RiskQuestion = {
       universe: [0, 0, 1, 1],
       released: 2,
@@ -321,7 +321,7 @@ describe('epsilon for a risk', () => {
     expect(tightBound.reached).toBe(true)
   })
 
-  it('there is none where worlds share their answers', () => {
+  it('none is reached if worlds share their answers', () => {
     const found = analyse({ universe: [1, 1, 2, 2], released: 2, query: { kind: 'minimum' } })
     expect(found.answers.map(({ worlds }) => worlds)).toEqual([5, 1])
     expect(epsilonForRisk(found, 0.999).tightBound.reached).toBe(true)
@@ -337,7 +337,7 @@ describe('epsilon for a risk', () => {
     expect(epsilonForRisk(shared, 0.499).tightBound.reached).toBe(true)
   })
 
-  it('a wider tolerance is kept too', () => {
+  it('a wider tolerance is respected', () => {
     const found = analyse({ universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } })
     const { tightBound } = epsilonForRisk(found, 1 / 3, 0.01)
     const epsilon = tightBound.reached ? tightBound.epsilon : Number.NaN
@@ -357,7 +357,7 @@ describe('epsilon for a risk', () => {
     expect(worlds).toHaveLength(4)
   })
 
-  it('a risk no larger than the prior is refused', () => {
+  it('a risk of at most the prior is refused', () => {
     const found = analyse({ universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } })
     for (const asked of [0.25, 0.1, 1e-300]) {
       const refusal = refusalOf(() => epsilonForRisk(found, asked))
@@ -374,7 +374,7 @@ describe('epsilon for a risk', () => {
 
 const PUPILS: RiskQuestion = { universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } }
 
-describe('what no question can be', () => {
+describe('invalid questions', () => {
   it.each<[string, Partial<RiskQuestion>, string]>([
     ['nobody released', { released: 0 }, 'released'],
     ['everybody released', { released: 4 }, 'released'],
@@ -428,7 +428,7 @@ function refusalOf(ask: () => unknown): Refusal {
     if (error instanceof Refusal) return error
     throw error
   }
-  throw new Error('this was not refused')
+  throw new Error('expected a refusal')
 }
 
 describe('numbers at the edge of doubles', () => {
@@ -439,7 +439,7 @@ describe('numbers at the edge of doubles', () => {
     expect(upperBound).toMatchObject({ reached: true, epsilon: expect.closeTo(719.2007, 3) })
   })
 
-  it('answers that differ by less than a double of their size can tell are still told apart', () => {
+  it('answers that differ by less than the resolution of a double are distinguished', () => {
     const universe = [-1e15, -1e15, 1e15, 1e15 - 0.125]
     const analysis = analyse({ universe, released: 1, query: { kind: 'sum' } })
     const { tightBound } = epsilonForRisk(analysis, 0.6)

@@ -19,8 +19,8 @@ const anyLoss = fc
   .map(({ epsilon, delta }) => ({ epsilonNano: epsilonNano(epsilon), deltaAtto: deltaAtto(delta) }))
 
 /**
- * Randomised response over n rows that sometimes tells the truth outright: with probability delta the row itself, else
- * the row with weight e^epsilon against 1 for each other one. It is (epsilon, delta)-differentially private.
+ * Randomised response over n rows that sometimes reveals the truth: with probability delta the row itself, otherwise
+ * the row with weight e^epsilon against 1 for each other row. It is (epsilon, delta)-differentially private.
  */
 function randomisedResponse({ epsilonNano: nano, deltaAtto: atto }: PrivacyLoss, n: number): number[][] {
   const [epsilon, delta] = [epsilonNumber(nano), deltaNumber(atto)]
@@ -34,7 +34,7 @@ function randomisedResponse({ epsilonNano: nano, deltaAtto: atto }: PrivacyLoss,
   )
 }
 
-/** How often the best guess is right where all worlds are equally likely. */
+/** Probability that the best guess is right if all worlds are equally likely. */
 function bestGuess(mechanism: readonly (readonly number[])[]): number {
   const outputs = mechanism[0]?.keys() ?? []
   const right = [...outputs].map((output) =>
@@ -45,19 +45,20 @@ function bestGuess(mechanism: readonly (readonly number[])[]): number {
 
 describe('the risk of an informed adversary', () => {
   test('is that of Lee and Clifton 2011, (4) and (5): 1 / (1 + (n - 1) e^-epsilon)', () => {
-    // The figure of their section 5.2 for a mean of {1, 2, 3, 4}: epsilon 0.3379 times the sensitivities' quotient 1.2.
+    // The value of their section 5.2 for a mean of {1, 2, 3, 4}: epsilon 0.3379 times the sensitivities' quotient
+    // 1.2.
     const epsilon = 0.337887590090137 * 1.2
     expect(informedAdversaryRisk(loss(epsilon), 4)).toBeCloseTo(1 / 3, 9)
   })
 
-  test('is a blind guess where nothing is lost, and certainty with one candidate or a delta of 1', () => {
+  test('is a blind guess without loss, and certainty with one candidate or a delta of 1', () => {
     expect(informedAdversaryRisk(loss(0), 4)).toBe(0.25)
     expect(informedAdversaryRisk(loss(0.1), 1)).toBe(1)
     expect(informedAdversaryRisk(loss(0, 1), 1_000)).toBe(1)
     expect(informedAdversaryRisk(loss(1_000_000), 1_000_000_000)).toBe(1)
   })
 
-  test('is what the best guess about randomised response attains, also with a delta', () => {
+  test('is reached by the best guess about randomised response, also with a delta', () => {
     fc.assert(
       fc.property(anyLoss, fc.integer({ min: 2, max: 12 }), (any, n) => {
         const attained = bestGuess(randomisedResponse(any, n))
@@ -66,7 +67,7 @@ describe('the risk of an informed adversary', () => {
     )
   })
 
-  test('is never exceeded by the best guess about any mechanism of the loss', () => {
+  test('is never exceeded by the best guess about any mechanism with this loss', () => {
     const weights = (n: number) =>
       fc.array(fc.array(fc.double({ min: 1e-3, max: 1, noNaN: true }), { minLength: 6, maxLength: 6 }), {
         minLength: n,

@@ -5,7 +5,7 @@ import { type ColumnsQuestion, epsilonOfColumns, riskOfColumns } from '../../src
 import * as limits from '../../src/risk/limits.ts'
 import type { RiskQuestion } from '../../src/risk/question.ts'
 
-/** Everything that takes long begins with one of these. */
+/** Functions with which every long computation starts. */
 const begun = vi.hoisted(() => ({ subsets: 0, tables: 0 }))
 
 vi.mock('../../src/risk/subsets.ts', async (importOriginal) => {
@@ -39,7 +39,7 @@ function factsOf(question: RiskQuestion) {
   return undefined
 }
 
-describe('what would take too long is refused before it is begun', () => {
+describe('a question that would take too long is refused before it starts', () => {
   it.each<[string, RiskQuestion, Record<string, unknown>]>([
     [
       'a universe',
@@ -47,7 +47,7 @@ describe('what would take too long is refused before it is begun', () => {
       { counted: 'people', asked: 10_001, limit: limits.LARGEST_UNIVERSE },
     ],
     [
-      'worlds of which each must be looked at',
+      'worlds that must all be enumerated',
       { universe: people(20), released: 10, query: { kind: 'variance' } },
       { counted: 'worlds', asked: 184_756, limit: limits.MOST_ENUMERATED_WORLDS },
     ],
@@ -57,7 +57,7 @@ describe('what would take too long is refused before it is begun', () => {
       { counted: 'worlds', asked: 499_500, limit: limits.MOST_ENUMERATED_WORLDS, largestUniverse: 447 },
     ],
     [
-      'neighbours of which each must be looked at',
+      'neighbours that must all be enumerated',
       { universe: people(10_000), released: 9999, query: { kind: 'standardDeviation' } },
       {
         counted: 'values to read',
@@ -91,7 +91,7 @@ describe('what would take too long is refused before it is begun', () => {
       { counted: 'pairs', asked: 49_019_851, limit: limits.MOST_ANSWERS },
     ],
     [
-      'an enumeration that was asked for',
+      'a requested enumeration',
       { universe: people(20), released: 10, query: { kind: 'mean' }, way: 'enumeration' },
       { counted: 'worlds', asked: 184_756, limit: limits.MOST_ENUMERATED_WORLDS },
     ],
@@ -100,7 +100,7 @@ describe('what would take too long is refused before it is begun', () => {
     expect(begun).toEqual({ subsets: 0, tables: 0 })
   })
 
-  it('(and what is not refused begins with these)', () => {
+  it('accepted questions start with these functions', () => {
     analyse({ universe: people(4), released: 3, query: { kind: 'variance' } })
     expect(begun.subsets).toBeGreaterThan(0)
     expect(begun.tables).toBe(0)
@@ -108,7 +108,7 @@ describe('what would take too long is refused before it is begun', () => {
     expect(begun.tables).toBeGreaterThan(0)
   })
 
-  it('what would fit does, and one more does not', () => {
+  it('a question at the limit is accepted, and one above it is refused', () => {
     const question = (size: number): RiskQuestion => ({
       universe: people(size),
       released: 2,
@@ -122,7 +122,7 @@ describe('what would take too long is refused before it is begun', () => {
   })
 })
 
-describe('the way that is chosen', () => {
+describe('the chosen method', () => {
   it.each<[string, Omit<RiskQuestion, 'universe'>, number, string, string]>([
     ['few worlds', { released: 3, query: { kind: 'mean' } }, 4, 'enumeration', 'enumeration'],
     [
@@ -159,7 +159,7 @@ describe('columns of a question share the limits of work', () => {
     } catch (error) {
       if (error instanceof Refusal) return error
     }
-    throw new Error('this was not refused')
+    throw new Error('expected a refusal')
   }
 
   it.each<[string, readonly number[], Omit<RiskQuestion, 'universe'>, Record<string, unknown>]>([
@@ -205,14 +205,14 @@ describe('columns of a question share the limits of work', () => {
     expect(begun).toEqual({ subsets: 0, tables: 0 })
   })
 
-  it('what is read where the structure would tell is shared too', () => {
+  it('values read for queries with structure share the limit, too', () => {
     const question: RiskQuestion = { universe: people(60), released: 2, query: { kind: 'mean' } }
     expect(analyse(question).ways.sensitivities).toBe('enumeration')
     expect(analyse(question, 8).ways.sensitivities).toBe('structure')
     expect(analyse(question, 8)).toEqual({ ...analyse(question), ways: analyse(question, 8).ways })
   })
 
-  it('a column that is refused keeps those before it from being worked out', () => {
+  it('a refused column prevents the computation of the columns before it', () => {
     const [good, bad] = [people(300, (person) => person % 2), people(300, (person) => person * Math.SQRT2)]
     const rest = { released: 150, query: { kind: 'mean' } } as const
     const asked = [riskOfColumns, (question: ColumnsQuestion) => epsilonOfColumns({ ...question, risk: 0.5 })]

@@ -1,10 +1,8 @@
 import type { RiskQuery, RiskQuestion, ValuePredicate } from '../../src/risk/question.ts'
 
-/*
- * The definitions in doubles, word by word: what the room must agree with, to within rounding, on small universes.
- */
+/* The definitions in doubles, as written: the code must agree with them, to within rounding, on small universes. */
 
-/** All subsets of that size, in lexicographic order of places. */
+/** All subsets of that size, in lexicographic order of positions. */
 export function subsetsOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
   if (size === 0) return [[]]
   return items.flatMap((item, place) =>
@@ -54,7 +52,7 @@ function naiveSatisfies(value: number, predicate: ValuePredicate): boolean {
   )
 }
 
-/** Every figure that does not depend on epsilon, a response or a risk. */
+/** All results that do not depend on epsilon, a response or a risk. */
 export function naiveAnalysis({ universe, released, query, changed = 1, prior: beliefs }: RiskQuestion) {
   const everybody = universe.map((_, position) => position)
   const answerOf = (people: readonly number[]) =>
@@ -105,7 +103,7 @@ export function naivePosterior(
   return weights.map((weight, world) => (prior[world] === 0 ? 0 : weight / total))
 }
 
-/** The largest posterior that any world gets from its own answer. */
+/** Largest posterior of any world after its own answer. */
 export function naiveTightBound(analysis: NaiveAnalysis, epsilon: number): number {
   return Math.max(
     ...analysis.answers.map((answer, world) => naivePosterior(analysis, epsilon, answer)[world] ?? 0),
@@ -119,7 +117,7 @@ export function naiveUpperBound(analysis: NaiveAnalysis, epsilon: number): numbe
   return likeliest / (likeliest + (1 - likeliest) * Math.exp(-epsilon * scales))
 }
 
-/** What the tight bound rises to: a world is told from all but those that share its answer. */
+/** Limit of the tight bound: a world is distinguished from all except those that share its answer. */
 export function naiveLargestRisk({ answers, prior }: NaiveAnalysis): number {
   const ofAnswer = (own: number) =>
     answers.reduce((sum, other, world) => sum + (Math.abs(other - own) < 1e-9 ? (prior[world] ?? 0) : 0), 0)

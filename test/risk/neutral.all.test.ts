@@ -12,7 +12,7 @@ import { anyQuestion, anyWeights, withPrior } from './questions.ts'
 
 const PROGRAM = fileURLToPath(new URL('../oracles/disclosure_risk.py', import.meta.url))
 
-/** What the neutral implementation answers, in its own terms. */
+/** Result of the independent implementation, in its own terms. */
 interface NeutralAnswer {
   readonly boundedSensitivity: number
   readonly unboundedSensitivity: number
@@ -32,7 +32,7 @@ interface Asked {
   readonly question: RiskQuestion
   readonly epsilon: number
   readonly response: number
-  /** How far the risk is on its way from the largest prior to 1. */
+  /** Position of the risk between the largest prior and 1. */
   readonly part: number
 }
 
@@ -50,7 +50,7 @@ function close(found: number, expected: number, what: string): void {
   expect.fail(`${what}: ${found} for ${expected}`)
 }
 
-/** New universes on every run; a failure prints the question. */
+/** New universes in every run; a failure prints the question. */
 const ROUNDS = 300
 
 test.skipIf(!installed('python3'))('a neutral implementation agrees to 1e-9', () => {
@@ -97,7 +97,7 @@ test.skipIf(!installed('python3'))('a neutral implementation agrees to 1e-9', ()
         neutral.upperBoundEpsilon ?? Number.NaN,
         `epsilon of the upper bound of ${what}`,
       )
-    // A risk that the bound only comes near is one for either.
+    // A risk that the bound only approaches may be reached or not in either implementation.
     if (Math.abs(risk - neutral.largestRisk) < 1e-12) continue
     expect(tightBound.reached, what).toBe(neutral.tightBoundEpsilon !== null)
     if (tightBound.reached)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { RiskQuery, RiskQuestion, ValuePredicate } from '../../src/risk/question.ts'
 
-/** Few different values, so that many people share one, or decimals of several digits. */
+/** Few distinct values, so that many people share one, or decimals with several digits. */
 const anyValue = fc.oneof(
   fc.integer({ min: -2, max: 3 }),
   fc.integer({ min: -1000, max: 1000 }).map((hundredths) => hundredths / 100),
@@ -21,7 +21,7 @@ const anyPredicate: fc.Arbitrary<ValuePredicate> = fc.oneof(
     .map((values) => ({ op: 'in' as const, values })),
 )
 
-/** Queries whose structure tells the sensitivities and the answers. */
+/** Queries whose structure gives the sensitivities and the answers. */
 export const anyStructuredQuery: fc.Arbitrary<RiskQuery> = fc.oneof(
   fc
     .constantFrom('mean', 'sum', 'median', 'minimum', 'maximum')
@@ -35,7 +35,7 @@ export const anyQuery: fc.Arbitrary<RiskQuery> = fc.oneof(
   fc.constantFrom('variance', 'standardDeviation').map((kind): RiskQuery => ({ kind })),
 )
 
-/** A question that has an answer, about at most that many people. */
+/** A valid question about at most that many people. */
 export function anyQuestion(largestUniverse: number, query = anyQuery): fc.Arbitrary<RiskQuestion> {
   return fc
     .tuple(fc.array(anyValue, { minLength: 2, maxLength: largestUniverse }), query, fc.nat(), fc.nat())
@@ -46,7 +46,7 @@ export function anyQuestion(largestUniverse: number, query = anyQuery): fc.Arbit
     })
 }
 
-/** The same question with a prior: some worlds impossible, some much likelier than others. */
+/** The same question with a prior: some worlds impossible, some much more likely than others. */
 export function withPrior(question: RiskQuestion, weights: readonly number[]): RiskQuestion {
   const worlds = worldsOf(question.universe.length, question.released)
   const parts = Array.from({ length: worlds }, (_, world) => weights[world % weights.length] ?? 0)
