@@ -9,113 +9,113 @@ import { isLongRun, roundCounter } from '../reliability/rounds.ts'
 import { describeEachStore, type SharedFixture, type StoreUnderTest } from './stores.ts'
 import { loss, question } from './support.ts'
 
-/** What a client does, one call after the other. A lapse is that it does nothing until its lease has run out. */
-type Step = 'charge' | 'answer' | 'answer late' | 'fail' | 'lapse'
+/** A step of a client. `expire` means that the client does nothing until its lease has expired. */
+type Step = 'charge' | 'answer' | 'answer late' | 'fail' | 'expire'
 
 const SCRIPTS: readonly (readonly Step[])[] = [
   ['charge', 'answer'],
   ['charge', 'fail', 'charge', 'answer'],
-  ['charge', 'lapse', 'charge', 'answer late', 'answer'],
+  ['charge', 'expire', 'charge', 'answer late', 'answer'],
 ]
 
-/** How two clients are in each other's way, and every way in which both of them may end. */
-interface Relation {
+/** Two clients in conflict, and every possible pair of outcomes. */
+interface Conflict {
   readonly name: string
-  /** How many prices the dataset's cap holds. */
-  readonly room: number
-  /** How many prices each analyst may spend. */
-  readonly share?: number
-  /** The requests, for a dataset and price of their own. */
+  /** The dataset's cap, as a multiple of the price. */
+  readonly capPrices: number
+  /** The allotment of the first analyst, as a multiple of the price. */
+  readonly allotmentPrices?: number
+  /** The requests; dataset and price are added for each run. */
   readonly requests: readonly [Partial<ChargeRequest>, Partial<ChargeRequest>]
-  readonly ends: readonly string[]
+  readonly outcomes: readonly string[]
 }
 
-const RELATIONS: readonly Relation[] = [
+const CONFLICTS: readonly Conflict[] = [
   {
-    name: 'two keys, and room for both',
-    room: 2,
+    name: 'two keys, and budget for both',
+    capPrices: 2,
     requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'other' }],
-    ends: ['charged, charged'],
+    outcomes: ['charged, charged'],
   },
   {
     name: 'two keys, and one unit of budget left',
-    room: 1,
+    capPrices: 1,
     requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'other' }],
-    ends: ['charged, denied', 'denied, charged'],
+    outcomes: ['charged, denied', 'denied, charged'],
   },
   {
     name: 'two analysts with keys of their own choice, and one unit of budget left',
-    room: 1,
+    capPrices: 1,
     requests: [
       { idempotencyKey: 'one', keyChosen: true },
       { idempotencyKey: 'other', keyChosen: true, principal: 'bob' },
     ],
-    ends: ['charged, denied', 'denied, charged'],
+    outcomes: ['charged, denied', 'denied, charged'],
   },
   {
     name: 'two keys of one analyst, and one unit of the allotment left',
-    room: 2,
-    share: 1,
+    capPrices: 2,
+    allotmentPrices: 1,
     requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'other' }],
-    ends: ['charged, denied', 'denied, charged'],
+    outcomes: ['charged, denied', 'denied, charged'],
   },
   {
     name: 'the same key twice',
-    room: 1,
+    capPrices: 1,
     requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'one' }],
-    ends: ['charged, charged'],
+    outcomes: ['charged, charged'],
   },
   {
     name: 'the same key for two questions',
-    room: 2,
+    capPrices: 2,
     requests: [
       { idempotencyKey: 'one', requestHash: 'one' },
       { idempotencyKey: 'one', requestHash: 'other' },
     ],
-    ends: ['charged, key-reused', 'key-reused, charged'],
+    outcomes: ['charged, key-reused', 'key-reused, charged'],
   },
   {
     name: 'a question that two analysts share',
-    room: 2,
+    capPrices: 2,
     requests: [
       { idempotencyKey: 'one', sharing: true },
       { idempotencyKey: 'one', sharing: true, principal: 'bob' },
     ],
-    ends: ['charged, charged', 'charged, shared', 'shared, charged'],
+    outcomes: ['charged, charged', 'charged, shared', 'shared, charged'],
   },
   {
-    // Who is denied has no key of their own choice: they ask again, and by then there is an answer to share.
+    // A denied analyst without a chosen key asks again, and by then there is a release to share.
     name: 'a question that two analysts share, and one unit of budget left',
-    room: 1,
+    capPrices: 1,
     requests: [
       { idempotencyKey: 'one', sharing: true },
       { idempotencyKey: 'one', sharing: true, principal: 'bob' },
     ],
-    ends: ['charged, shared', 'shared, charged'],
+    outcomes: ['charged, shared', 'shared, charged'],
   },
 ]
 
 interface Client {
   readonly request: ChargeRequest
   readonly script: readonly Step[]
-  /** The attempts that it was given. */
+  /** The attempts that the ledger has returned to it. */
   readonly attempts: number[]
-  /** What it knows to be stored. */
+  /** The answer that it knows to be stored. */
   acknowledged?: string
   last?: ChargeOutcome
 }
 
 /** One merge of the steps of two clients, on a dataset of its own. */
 interface Run {
-  readonly relation: Relation
+  readonly conflict: Conflict
   readonly dataset: string
   readonly clients: readonly [Client, Client]
-  /** Whose step is next, by place in the run. */
+  /** The client of each step. */
   readonly turns: readonly (0 | 1)[]
   readonly price: Amount
 }
 
-/** Every order in which `first` steps of one and `second` steps of another can follow each other. */
+/** Lists every interleaving of `first` steps of one client and `second` steps of another. */
 function merges(first: number, second: number): readonly (0 | 1)[][] {
   if (first === 0 || second === 0) return [[...Array<0>(first).fill(0), ...Array<1>(second).fill(1)]]
   return [
@@ -127,22 +127,26 @@ function merges(first: number, second: number): readonly (0 | 1)[][] {
 const TURN_MS = 10
 const LONG_MS = 1_000_000
 
-/** The price of which a cap of (1, 1e-6) holds `room`. */
-function priceFor(accounting: Accounting, room: number): Amount {
+/** The price of which `capPrices` fit into a cap of (1, 1e-6). */
+function priceFor(accounting: Accounting, capPrices: number): Amount {
   const cap = amountBoughtBy(accounting, loss('1', '0.000001'))
   return cap.accounting === 'zcdp'
-    ? { accounting: 'zcdp', rhoPico: rhoPico(cap.rhoPico / BigInt(room)) }
-    : { ...cap, epsilonNano: epsilonNano(cap.epsilonNano / BigInt(room)), deltaAtto: loss('0').deltaAtto }
+    ? { accounting: 'zcdp', rhoPico: rhoPico(cap.rhoPico / BigInt(capPrices)) }
+    : {
+        ...cap,
+        epsilonNano: epsilonNano(cap.epsilonNano / BigInt(capPrices)),
+        deltaAtto: loss('0').deltaAtto,
+      }
 }
 
-function allRuns(relation: Relation, accounting: Accounting): readonly Run[] {
-  const price = priceFor(accounting, relation.room)
+function allRuns(conflict: Conflict, accounting: Accounting): readonly Run[] {
+  const price = priceFor(accounting, conflict.capPrices)
   return SCRIPTS.flatMap((one, oneIndex) =>
     SCRIPTS.flatMap((other, otherIndex) =>
       merges(one.length, other.length).map((turns, index): Run => {
-        const name = `${relation.name} ${accounting} ${oneIndex} ${otherIndex} ${index}`
+        const name = `${conflict.name} ${accounting} ${oneIndex} ${otherIndex} ${index}`
         const client = (place: 0 | 1, script: readonly Step[]): Client => {
-          const changes = relation.requests[place]
+          const changes = conflict.requests[place]
           const { principal = 'ada', requestHash = changes.idempotencyKey ?? '' } = changes
           const request = question('', {
             ...changes,
@@ -153,21 +157,21 @@ function allRuns(relation: Relation, accounting: Accounting): readonly Run[] {
           })
           return { request, script, attempts: [] }
         }
-        return { relation, dataset: name, turns, price, clients: [client(0, one), client(1, other)] }
+        return { conflict, dataset: name, turns, price, clients: [client(0, one), client(1, other)] }
       }),
     ),
   )
 }
 
-async function prepare(ledger: Ledger, { relation, dataset, clients, price }: Run): Promise<void> {
+async function prepare(ledger: Ledger, { conflict, dataset, clients, price }: Run): Promise<void> {
   const { accounting } = price
   await ledger.openBudget(
     dataset,
     { accounting, neighbours: 'add-remove', granted: loss('1', '0.000001') },
     'carol',
   )
-  if (relation.share === undefined) return
-  // Under basic counting only: what buys half of a cap in rho is no round figure.
+  if (conflict.allotmentPrices === undefined) return
+  // Only under basic composition, where half of the grant buys half of the cap.
   const granted = loss('0.5')
   await ledger.allot({
     dataset,
@@ -178,20 +182,20 @@ async function prepare(ledger: Ledger, { relation, dataset, clients, price }: Ru
   })
 }
 
-/** The place in the client's script, and the turns from then on until it does what follows. */
+/** Finds the client and step of a turn, and the number of turns until its lease must expire. */
 function turnOf(
   { clients, turns }: Run,
   turn: number,
-): { client: Client; step: Step; turnsToLapse: number } | undefined {
+): { client: Client; step: Step; turnsToExpiry: number } | undefined {
   const whose = turns[turn]
   if (whose === undefined) return undefined
   const client = clients[whose]
   const place = turns.slice(0, turn).filter((each) => each === whose).length
   const step = client.script[place]
   if (step === undefined) throw new Error('a turn without a step')
-  // Where a lapse comes next, the lease ends just then.
+  // Where a lapse comes next, the lease outcomes just then.
   const next = turns.findIndex((each, index) => index > turn && each === whose)
-  return { client, step, turnsToLapse: client.script[place + 1] === 'lapse' ? next - turn : 0 }
+  return { client, step, turnsToExpiry: client.script[place + 1] === 'expire' ? next - turn : 0 }
 }
 
 async function take(ledger: Ledger, client: Client, step: Step, leaseMs: number): Promise<void> {
@@ -219,12 +223,12 @@ async function take(ledger: Ledger, client: Client, step: Step, leaseMs: number)
     case 'fail':
       if (latest !== undefined) await ledger.recordFailure(id, latest)
       return
-    case 'lapse':
+    case 'expire':
       return
   }
 }
 
-/** What can be said of any run once it is over, whatever the order was. Returns how both clients ended. */
+/** Checks the invariants of a completed run. Returns the outcomes of both clients. */
 async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run): Promise<string> {
   const page = await ledger.events(dataset, { limit: 1_000, afterSequence: 0 })
   const found = await verifyLedger({ ...ledger, events: async () => page }, dataset)
@@ -245,10 +249,10 @@ async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run
     expect(spent.rhoPico <= cap.rhoPico).toBe(true)
   if (cap.accounting === 'basic' && spent.accounting === 'basic')
     expect(spent.epsilonNano <= cap.epsilonNano).toBe(true)
-  const ends = clients.map(({ request, last, acknowledged }) => {
+  const outcomes = clients.map(({ request, last, acknowledged }) => {
     const id = chargeId(request.principal, request.idempotencyKey)
     if (last?.kind === 'denied' || last?.kind === 'key-reused') return last.kind
-    if (last?.kind !== 'answered') throw new Error(`a client ends with ${last?.kind}`)
+    if (last?.kind !== 'answered') throw new Error(`a client outcomes with ${last?.kind}`)
     expect(count(debits, id)).toBe(1)
     expect(count(answers, id)).toBe(1)
     expect(sha256(last.answer)).toBe(answers.find(({ chargeId: of }) => of === id)?.answerHash)
@@ -258,12 +262,12 @@ async function expectInvariants(ledger: Ledger, { dataset, clients, price }: Run
   const ids = new Set(clients.map(({ request }) => chargeId(request.principal, request.idempotencyKey)))
   expect(debits.length).toBe(debits.filter(({ chargeId: id = '' }) => ids.has(id)).length)
   for (const id of ids) expect(count(debits, id)).toBeLessThanOrEqual(1)
-  return ends.join(', ')
+  return outcomes.join(', ')
 }
 
 /**
- * Take the runs' turns side by side: in each run calls follow each other in the order of its turns, each durable before
- * the next is asked, and what all runs ask at a turn is asked together.
+ * Executes all runs concurrently. Within a run, each call is durable before the next one starts. The calls of all runs
+ * at a turn are made together.
  */
 async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[]): Promise<void> {
   const last = Math.max(...runs.map(({ turns }) => turns.length))
@@ -272,13 +276,13 @@ async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[])
       runs.map(async (each) => {
         const next = turnOf(each, turn)
         if (next === undefined) return
-        const leaseMs = next.turnsToLapse > 0 ? next.turnsToLapse * TURN_MS : LONG_MS
+        const leaseMs = next.turnsToExpiry > 0 ? next.turnsToExpiry * TURN_MS : LONG_MS
         await take(ledger, next.client, next.step, leaseMs)
       }),
     )
     clock.ms += TURN_MS
   }
-  // Everybody comes back until they know, one after the other.
+  // Then each client repeats its request until it has an outcome.
   for (const whose of [0, 1, 0] as const) {
     clock.ms += LONG_MS
     await Promise.all(
@@ -295,14 +299,19 @@ async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[])
   }
 }
 
-/** Where the amounts come in; on PostgreSQL, which takes longer, once. */
-function isCountedInRho({ share, room, requests }: Relation, { name }: StoreUnderTest): boolean {
-  return share === undefined && (name === 'SQLite' || (room === 1 && requests[0].sharing === true))
+/** Selects the conflicts to run under zCDP. On PostgreSQL, which takes longer, one. */
+function isCountedInRho(
+  { allotmentPrices, capPrices, requests }: Conflict,
+  { name }: StoreUnderTest,
+): boolean {
+  return (
+    allotmentPrices === undefined && (name === 'SQLite' || (capPrices === 1 && requests[0].sharing === true))
+  )
 }
 
 /**
- * On SQLite all of them. What one call does is decided alike on PostgreSQL, where it takes longer: samples, but in a
- * long run. How the statements of two replicas interleave there is tested by itself, in every order.
+ * Selects the sample of runs: all on SQLite, and on PostgreSQL, where they take longer, every seventh except in a long
+ * run. The protocol decides calls alike on both. Interleavings of statements have a test of their own.
  */
 function everyNth({ name }: StoreUnderTest): number {
   return name === 'SQLite' || isLongRun ? 1 : 7
@@ -310,23 +319,23 @@ function everyNth({ name }: StoreUnderTest): number {
 
 describeEachStore('every interleaving of two clients', (store) => {
   const accountings = ['basic', 'zcdp'] as const
-  const cases = RELATIONS.flatMap((relation) =>
+  const cases = CONFLICTS.flatMap((conflict) =>
     accountings
-      .filter((accounting) => accounting === 'basic' || isCountedInRho(relation, store))
-      .map((accounting) => ({ relation, accounting, name: relation.name })),
+      .filter((accounting) => accounting === 'basic' || isCountedInRho(conflict, store))
+      .map((accounting) => ({ conflict, accounting, name: conflict.name })),
   )
 
-  it.each(cases)('$name, in $accounting', async ({ relation, accounting }) => {
-    const counts = roundCounter(`interleavings on ${store.name}: ${relation.name}, ${accounting}`)
-    const place = await store.openFixture()
-    const all = allRuns(relation, accounting)
+  it.each(cases)('$name, in $accounting', async ({ conflict, accounting }) => {
+    const counts = roundCounter(`interleavings on ${store.name}: ${conflict.name}, ${accounting}`)
+    const fixture = await store.openFixture()
+    const all = allRuns(conflict, accounting)
     // Of scripts of m and n steps there are (m + n)! / (m! n!) merges.
     expect(all).toHaveLength(6 + 2 * 15 + 2 * 21 + 70 + 2 * 126 + 252)
     const runs = all.filter((_, place) => place % everyNth(store) === 0)
-    await Promise.all(runs.map((each) => prepare(place.ledger, each)))
-    await takeTurns(place, runs)
-    const ends = await Promise.all(runs.map((each) => expectInvariants(place.ledger, each)))
+    await Promise.all(runs.map((each) => prepare(fixture.ledger, each)))
+    await takeTurns(fixture, runs)
+    const outcomes = await Promise.all(runs.map((each) => expectInvariants(fixture.ledger, each)))
     counts.add({ interleavings: runs.length })
-    expect([...new Set(ends)].sort()).toEqual(relation.ends)
+    expect([...new Set(outcomes)].sort()).toEqual(conflict.outcomes)
   })
 })

@@ -26,9 +26,9 @@ import { describeEachStore, type SharedFixture } from './stores.ts'
 import { expectConsistentLedger, question } from './support.ts'
 
 const ANALYSTS = ['ada', 'bob', 'eve'] as const
-/** The first two nobody chose, so that they are the same question whoever asks. */
+/** The first two keys are not chosen by the analyst, so that they stand for the same request of all analysts. */
 const KEYS = ['q1', 'q2', 'mine', 'my other'] as const
-/** Analysts share on the first. */
+/** Analysts of the first dataset share releases. */
 const DATASETS = ['census', 'survey'] as const
 
 const RUNS = { SQLite: 60, PostgreSQL: 10 }
@@ -97,28 +97,28 @@ const TRANSITIONS = [
 ] as const
 
 interface Real {
-  readonly place: SharedFixture
-  /** As another process has it open, where there can be one. */
+  readonly fixture: SharedFixture
+  /** The ledger of another process, if the store supports it. */
   readonly other: Ledger
 }
 
-/** What a story is told with: each is worked out when its turn comes. */
+/** The functions that build the calls of a scenario. Each is evaluated when its turn comes. */
 interface Telling {
   readonly first: string
   readonly second: string
   charge(principal: string, changes?: Partial<ChargeRequest>): ChargeRequest
   price(units: number): Amount
-  /** The latest attempt, and 1 where nothing was charged. */
+  /** The latest attempt; 1 if there is no charge. */
   attempt(principal: string): number
   id(principal: string): string
 }
 
-/** Calls that follow each other, with milliseconds to wait in between. */
-type Story = (telling: Telling) => Generator<ModelCall | number>
+/** A sequence of calls, with waits in milliseconds. */
+type Scenario = (telling: Telling) => Generator<ModelCall | number>
 
 const chargeCall = (request: ChargeRequest): ModelCall => ({ operation: 'charge', args: [request] })
 
-const STORIES: readonly Story[] = [
+const SCENARIOS: readonly Scenario[] = [
   function* share({ first, second, charge, attempt, id }) {
     yield chargeCall(charge(first))
     yield { operation: 'recordAnswer', args: [id(first), attempt(first), 'an answer'] }
@@ -222,7 +222,7 @@ const STORIES: readonly Story[] = [
   },
 ]
 
-/** A call that depends on where the ledger is by then. */
+/** A call that depends on the state of the model. */
 type Ask = (model: Model) => ModelCall
 
 const grantOf = (epsilon: number, delta: number): PrivacyLoss => ({
@@ -274,7 +274,7 @@ const charge: fc.Arbitrary<Ask> = fc
   .record({
     who,
     dataset,
-    // A few differ from what the key stood for.
+    // A few differ from the earlier request of the key.
     hash: often('as the key', 9, 'q1', 'q2', 'another'),
     units: often(4, 9, 5, 30, 0),
     countedOtherwise: often(false, 20, true),
@@ -302,7 +302,7 @@ const charge: fc.Arbitrary<Ask> = fc
       }
     },
   )
-/** An attempt that is the latest, or sometimes another. */
+/** The latest attempt, or sometimes another. */
 const attempt = fc.tuple(who, often(0, 5, -1, 1))
 const attemptOf = (model: Model, id: string, shift: number) =>
   Math.max(1, (model.charges.get(id)?.attempt ?? 1) + shift)
@@ -354,11 +354,11 @@ const call = fc.oneof(
 )
 
 function askLedger(ledger: Ledger, { operation, args }: ModelCall): Promise<unknown> {
-  // Each operation takes what its kind of call holds.
+  // The arguments of a call match its operation.
   return (ledger[operation] as (...given: typeof args) => Promise<unknown>)(...args)
 }
 
-/** What a call brought as the model says it, and the receipt that was in it. */
+/** The result of a call in the form of the model, and its receipt. */
 function observed(settled: PromiseSettledResult<unknown>): { result: unknown; receipt?: EventReference } {
   if (settled.status === 'rejected') {
     if (settled.reason instanceof RangeError) return { result: OUT_OF_RANGE }
@@ -373,13 +373,13 @@ function observed(settled: PromiseSettledResult<unknown>): { result: unknown; re
   }
 }
 
-/** Every order of a few things. */
+/** Lists all permutations. */
 function orders<Thing>(things: readonly Thing[]): readonly (readonly Thing[])[] {
   if (things.length < 2) return [things]
-  return things.flatMap((first, place) => orders(things.toSpliced(place, 1)).map((rest) => [first, ...rest]))
+  return things.flatMap((first, index) => orders(things.toSpliced(index, 1)).map((rest) => [first, ...rest]))
 }
 
-/** Whether two values print alike: equality of what is plain, at the price of a comparison of texts. */
+/** True if two plain values have the same JSON. */
 const plain = (value: unknown) =>
   JSON.stringify(value, (_, each) => {
     if (typeof each === 'bigint') return `${each}n`
@@ -387,11 +387,11 @@ const plain = (value: unknown) =>
     return Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
 
-/** What the ledger shows of a dataset. */
+/** The state of a dataset that the ledger shows. */
 interface Shown {
   readonly name: string
   readonly head: LedgerHead | undefined
-  /** The last of them, oldest first: more than one command can bring. */
+  /** The last events, oldest first: more than one command can add. */
   readonly entries: readonly LedgerEntry[]
 }
 
@@ -413,7 +413,7 @@ const latest = (events: readonly (ModelEvent | LedgerEntry)[] = []) =>
       ...[loss?.epsilonNano, loss?.deltaAtto, price],
     ])
 
-/** That the ledger's datasets are as the model says them. */
+/** Expects the datasets of the ledger to equal those of the model. */
 function expectAgreement(model: Model, shown: readonly Shown[], receipts: readonly EventReference[]): void {
   const hashes = new Set<string>()
   for (const { name, head, entries } of shown) {
@@ -431,7 +431,7 @@ function expectAgreement(model: Model, shown: readonly Shown[], receipts: readon
   for (const { sequence, hash } of receipts) expect(hashes).toContain(`${sequence} ${hash}`)
 }
 
-/** What calls asked together brought must be what some order of them brings, in events as well. */
+/** Expects the results and events of concurrent calls to equal those of some order of the calls in the model. */
 function followSomeOrder(
   model: Model,
   shown: readonly Shown[],
@@ -440,16 +440,16 @@ function followSomeOrder(
 ): readonly string[] {
   const seen = results.map(plain)
   const history = plain(shown.map(({ entries }) => latest(entries)))
-  for (const order of orders(calls.map((_, place) => place))) {
-    // One call has one order, and what does not fit it ends the run.
+  for (const order of orders(calls.map((_, index) => index))) {
+    // A single call has one order, so a difference fails at once.
     const tried = calls.length === 1 ? model : structuredClone(model)
     const transitions: string[] = []
-    const fits = order.every((place) => {
-      const each = calls[place]
+    const fits = order.every((index) => {
+      const each = calls[index]
       if (each === undefined) return false
       const { result, transition } = stepModel(tried, each)
       transitions.push(transition)
-      return plain(result) === seen[place]
+      return plain(result) === seen[index]
     })
     const events = DATASETS.map((name) => latest(tried.datasets.get(name)?.events))
     if (!fits || plain(events) !== history) continue
@@ -460,7 +460,7 @@ function followSomeOrder(
 }
 
 describeEachStore('the ledger and a simple model of it', (store) => {
-  it('agree in every transition there is, whatever is asked one by one or together', async () => {
+  it('agree in every transition, for sequential and concurrent calls', async () => {
     const taken = new Set<string>()
     const counts = roundCounter(`the model of ${store.name}`)
     function take(transition: string): void {
@@ -475,23 +475,23 @@ describeEachStore('the ledger and a simple model of it', (store) => {
       return { check: () => true, run: act, toString: name }
     }
 
-    async function ask(model: Model, { place, other }: Real, calls: readonly ModelCall[]): Promise<void> {
+    async function ask(model: Model, { fixture, other }: Real, calls: readonly ModelCall[]): Promise<void> {
       if (calls.length > 1) take('together')
       const settled = await Promise.allSettled(
-        calls.map((each, index) => askLedger(index % 2 === 0 ? place.ledger : other, each)),
+        calls.map((each, index) => askLedger(index % 2 === 0 ? fixture.ledger : other, each)),
       )
       const seen = settled.map(observed)
       const results = seen.map(({ result }) => result)
-      const shown = await look(place.ledger)
+      const shown = await look(fixture.ledger)
       for (const transition of followSomeOrder(model, shown, calls, results)) take(transition)
       const receipts = seen.flatMap(({ receipt }) => (receipt === undefined ? [] : [receipt]))
       expectAgreement(model, shown, receipts)
     }
 
-    async function wait(model: Model, { place }: Real, ms: number): Promise<void> {
+    async function wait(model: Model, { fixture }: Real, ms: number): Promise<void> {
       take(ms > 0 ? 'clock forward' : 'clock back')
-      place.clock.ms += ms
-      model.nowMs = place.clock.ms
+      fixture.clock.ms += ms
+      model.nowMs = fixture.clock.ms
     }
 
     const asked = (asks: fc.Arbitrary<Ask[]>) =>
@@ -511,8 +511,8 @@ describeEachStore('the ledger and a simple model of it', (store) => {
         (model, real) => wait(model, real, ms),
       ),
     )
-    // By chance alone few runs come as far as these go: each takes its own question through what can become of it.
-    const telling = (tell: Story, first: string, second: string) =>
+    // Random runs rarely reach these transitions. Each scenario takes one request through a sequence of states.
+    const telling = (tell: Scenario, first: string, second: string) =>
       command(
         () => `the ${tell.name} of ${first} and ${second}`,
         async (model, real) => {
@@ -538,15 +538,15 @@ describeEachStore('the ledger and a simple model of it', (store) => {
           }
         },
       )
-    const story = fc
-      .tuple(fc.shuffledSubarray([...ANALYSTS], { minLength: 2 }), fc.constantFrom(...STORIES))
+    const scenario = fc
+      .tuple(fc.shuffledSubarray([...ANALYSTS], { minLength: 2 }), fc.constantFrom(...SCENARIOS))
       .map(([[first = '', second = ''], tell]) => telling(tell, first, second))
     const reopening = command(
       () => 'reopen',
-      async (model, { place }) => {
+      async (model, { fixture }) => {
         take('reopened')
-        await place.reopen()
-        model.nowMs = place.clock.ms
+        await fixture.reopen()
+        model.nowMs = fixture.clock.ms
         if (store.name === 'SQLite') {
           for (const each of model.charges.values()) each.leaseEndsMs = each.leasedAtMs
         }
@@ -556,7 +556,7 @@ describeEachStore('the ledger and a simple model of it', (store) => {
     const one = asked(fc.array(call, { minLength: 1, maxLength: 1 }))
     const several = asked(fc.array(call, { minLength: 2, maxLength: 4 }))
     const commands = fc.commands(
-      [one, one, one, one, one, several, several, story, story, story, waiting, reopen],
+      [one, one, one, one, one, several, several, scenario, scenario, scenario, waiting, reopen],
       {
         maxCommands: 60,
         size: 'max',
@@ -569,39 +569,39 @@ describeEachStore('the ledger and a simple model of it', (store) => {
       counted: Accounting,
     ): Promise<void> {
       counts.add({ runs: 1 })
-      const place = await store.openFixture()
-      const other = store.name === 'SQLite' ? place : { ledger: await place.another() }
+      const fixture = await store.openFixture()
+      const other = store.name === 'SQLite' ? fixture : { ledger: await fixture.another() }
       const real: Real = {
-        place,
+        fixture,
         get other() {
           return other.ledger
         },
       }
-      const model = newModel(place.clock.ms)
-      // Most of what can happen takes a budget.
+      const model = newModel(fixture.clock.ms)
+      // Most transitions need a budget.
       const opening = {
         accounting: counted,
         neighbours: 'add-remove',
         granted: grantOf(epsilon + 5, delta + 5),
       } as const
-      await place.ledger.openBudget('census', opening, 'carol')
+      await fixture.ledger.openBudget('census', opening, 'carol')
       take(stepModel(model, { operation: 'openBudget', args: ['census', opening, 'carol'] }).transition)
       await fc.asyncModelRun(() => ({ model, real }), list)
-      await expectConsistentLedger(place.ledger)
+      await expectConsistentLedger(fixture.ledger)
       for (const [id, session] of model.sessions) {
-        expect(await place.ledger.session(id)).toMatchObject({
+        expect(await fixture.ledger.session(id)).toMatchObject({
           answered: session.answers.size,
           positivesLeft: session.positives - positivesOf(session),
         })
       }
       for (const [id, { state, answer: text }] of model.charges)
-        expect((await place.ledger.release(id))?.answer).toBe(state === 'answered' ? text : undefined)
-      await place.close()
+        expect((await fixture.ledger.release(id))?.answer).toBe(state === 'answered' ? text : undefined)
+      await fixture.close()
     }
 
-    // Each story for certain, and then whatever chance brings.
+    // Every scenario once, then random runs.
     for (const counted of ['basic', 'zcdp'] as const) {
-      const tour = STORIES.map((tell) => telling(tell, 'ada', 'bob'))
+      const tour = SCENARIOS.map((tell) => telling(tell, 'ada', 'bob'))
       await follow([...tour, reopening], [30, 30], counted)
     }
     await fc.assert(fc.asyncProperty(commands, granted, accounting, follow), {

@@ -13,18 +13,18 @@ import { type Accounting, type Amount, amountBoughtBy } from '../../src/privacy/
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../../src/privacy/loss.ts'
 
 /*
- * What a ledger must be like, said as plainly as possible: maps, a clock and pairs of integers. It does not look at the
- * source that it is held against, apart from the conversion of (epsilon, delta) into rho, which has tests of its own.
+ * A simple model of the ledger: maps, a clock and pairs of integers. It uses none of the ledger's code, except the
+ * conversion of (epsilon, delta) into rho, which has tests of its own.
  */
 
-/** Epsilon and delta, or rho and nothing, in their smallest units. */
+/** Epsilon and delta, or rho and 0, in their smallest units. */
 type Units = readonly [bigint, bigint]
 
 export interface Model {
   nowMs: number
   readonly datasets: Map<string, ModelDataset>
   readonly charges: Map<string, ModelCharge>
-  /** The first release of each question on a dataset whose analysts share, by both. */
+  /** The shared release of each request, by dataset and request hash. */
   readonly shared: Map<string, string>
   readonly sessions: Map<string, ModelSession>
 }
@@ -38,7 +38,7 @@ interface ModelDataset {
   readonly events: ModelEvent[]
 }
 
-/** An event, with all that tells it from another of its kind. */
+/** An event, without hashes and times. */
 export interface ModelEvent {
   readonly kind: LedgerEntry['kind']
   readonly principal: string
@@ -76,7 +76,7 @@ interface ModelSession {
   readonly answers: Map<string, { requestHash: string; above: boolean; answer: string }>
 }
 
-/** A call that changes a ledger, as data. */
+/** A command, as data. */
 export type ModelCall =
   | { readonly operation: 'openBudget'; readonly args: readonly [string, NewBudget, string] }
   | { readonly operation: 'grant'; readonly args: readonly [string, PrivacyLoss, string, string] }
@@ -87,14 +87,14 @@ export type ModelCall =
   | { readonly operation: 'openSession'; readonly args: readonly [string, number, string, NewSession] }
   | { readonly operation: 'recordSessionAnswer'; readonly args: readonly [SessionAnswer] }
 
-/** What the model says that a call must bring, and what it was for the model. */
+/** The expected result of a call, and the transition that it was in the model. */
 export interface Expected {
-  /** A receipt's hash, which the model does not know, is left out. */
+  /** Without the hash of a receipt, which the model does not compute. */
   readonly result: unknown
   readonly transition: string
 }
 
-/** The result of a call that must be refused as out of range. */
+/** The expected result of a call that must throw a RangeError. */
 export const OUT_OF_RANGE = 'out of range'
 
 const NONE: Units = [0n, 0n]
@@ -117,7 +117,7 @@ export function newModel(nowMs: number): Model {
   return { nowMs, datasets: new Map(), charges: new Map(), shared: new Map(), sessions: new Map() }
 }
 
-/** A dataset's budget as the model has it. */
+/** A dataset's budget in the model. */
 export function budgetOf({ accounting, granted, cap, spent }: ModelDataset): Budget {
   return {
     granted: toLoss(granted),
@@ -126,7 +126,7 @@ export function budgetOf({ accounting, granted, cap, spent }: ModelDataset): Bud
   }
 }
 
-/** What an analyst has spent as the model has it. */
+/** An analyst's spending in the model. */
 export function spendingOf(dataset: ModelDataset, principal: string): AnalystSpending {
   const { allotted, spent, spentOnShared } = analystOf(dataset, principal)
   const { accounting } = dataset
@@ -144,7 +144,7 @@ function analystOf(dataset: ModelDataset, principal: string): ModelAnalyst {
   return dataset.analysts.get(principal) ?? { spent: NONE, spentOnShared: NONE }
 }
 
-/** Carry out a call in the model. */
+/** Carries out a call in the model. */
 export function stepModel(model: Model, call: ModelCall): Expected {
   switch (call.operation) {
     case 'openBudget':
@@ -198,7 +198,7 @@ function allot(model: Model, { dataset: name, analyst, granted, principal }: New
   const units = granted === undefined ? undefined : unitsOfLoss(granted)
   const stops = units !== undefined && same(units, NONE)
   const limit = stops ? before.spent : bought(accounting, units ?? NONE)
-  // Under basic counting what was spent is an epsilon and delta, and goes on record as such.
+  // Under basic composition, the event records the spending as an (epsilon, delta).
   const allotted = units && { granted: stops && accounting === 'basic' ? limit : units, limit }
   if (allotted !== undefined && !within(before.spent, allotted.limit))
     return {
@@ -259,7 +259,7 @@ function charge(model: Model, request: ChargeRequest): Expected {
     }
   }
   if (dataset === undefined) {
-    // A key that stands for a question about another dataset is refused whether this one has a budget or not.
+    // A key of a request on another dataset is refused, even if this dataset has no budget.
     if (earlier !== undefined)
       return { result: { kind: 'key-reused' }, transition: `${earlier.state} -> key reused without a budget` }
     return { result: { kind: 'no-budget' }, transition: 'absent -> no budget' }
@@ -393,7 +393,7 @@ function answerSession(model: Model, recorded: SessionAnswer): Expected {
   return { result: true, transition: above ? 'session -> above' : 'session -> below' }
 }
 
-/** How many positives a session has found. */
+/** Counts the positives of a session. */
 export function positivesOf({ answers }: ModelSession): number {
   return [...answers.values()].filter(({ above }) => above).length
 }

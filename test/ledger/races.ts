@@ -10,17 +10,17 @@ import { loss, question, summed } from './support.ts'
 
 type Step = Parameters<NonNullable<PostgresLedgerOptions['onStep']>>[0]
 
-/** A process that has the ledger open, and whose transactions stop after each statement until they are let on. */
+/** A ledger whose transactions pause after each statement until they are resumed. */
 export interface Replica {
   readonly ledger: Ledger
-  /** Where it has paused. */
+  /** The step after which it has paused. */
   pausedAt(): Step | undefined
   resume(): void
-  /** While it is not, nothing stops. */
+  /** If false, transactions do not pause. */
   pausing: boolean
 }
 
-/** What two replicas are asked at once, on a dataset of its own, and every pair of results that may come of it. */
+/** Two concurrent operations of two replicas on a new dataset, and every possible pair of results. */
 export interface Race {
   readonly name: string
   prepare?(setting: Setting): Promise<void>
@@ -32,7 +32,7 @@ interface Setting {
   readonly ledger: Ledger
   readonly clock: { ms: number }
   readonly dataset: string
-  /** A question about the dataset; who asks and which key are the run's own. */
+  /** A request on the dataset, with a key of this run. */
   asked(principal: string, changes?: Partial<ChargeRequest>): ChargeRequest
   id(principal: string, key?: string): string
 }
@@ -208,7 +208,7 @@ async function kindOf(ledger: Ledger, request: ChargeRequest): Promise<string> {
   return (await ledger.charge(request)).kind
 }
 
-/** Both in one batch, and so in one transaction. */
+/** Charges both datasets in one batch, and therefore in one transaction. */
 function chargeBoth(order: readonly string[]): Side {
   return async ({ ledger, asked, dataset }) => {
     const kinds = order.map((each) =>
@@ -248,10 +248,10 @@ async function openReplica(open: OpenLedger, url: string, now: () => number): Pr
   return replica
 }
 
-/** Picks one of so many; a run that is made again choices the same until its last choose, which is the next. */
+/** Chooses one of several options. A repeated run makes the same choices up to its last one, which is the next. */
 type Choose = (options: number) => number
 
-/** Make a run with every sequence of choices there is. Returns how many there were. */
+/** Repeats a run with every sequence of choices. Returns the number of runs. */
 async function forEveryChoice(run: (choose: Choose) => Promise<void>): Promise<number> {
   let ways = 0
   let prefix: readonly number[] = []
@@ -270,24 +270,24 @@ async function forEveryChoice(run: (choose: Choose) => Promise<void>): Promise<n
   }
 }
 
-/** Opens a ledger as {@link openPostgresLedger} does; a changed copy of the source may. */
+/** Opens a ledger, like {@link openPostgresLedger}; mutants replace it. */
 export type OpenLedger = (options: PostgresLedgerOptions) => Promise<Ledger>
 
-/** Two replicas on one database, whose statements come in every order. */
+/** Runs races between two replicas on one database, in every order of their statements. */
 export interface RaceRunner {
-  /** A third one, which never stops. */
+  /** A third replica, which never pauses. */
   readonly observer: Ledger
   readonly replicas: readonly [Replica, Replica]
   /**
    * Runs a race in every order of the statements.
-   * @returns what it came to, each end once, and in how many orders
-   * @throws Error where a ledger does, where a chain is broken, or a cap passed
+   * @returns the distinct outcomes and the number of orders
+   * @throws Error if an operation fails, a chain is broken or a cap is exceeded
    */
   outcomesOf(race: Race): Promise<{ readonly outcomes: readonly string[]; readonly orders: number }>
   close(): Promise<void>
 }
 
-/** Open the ledger three times in the database at `url`. */
+/** Opens the ledger three times in the database at `url`. */
 export async function openRaceRunner(
   url: string,
   open: OpenLedger = openPostgresLedger,
@@ -340,17 +340,17 @@ export async function openRaceRunner(
         done[index] = true
       }
     })
-    // Heard of below, once both have ended.
+    // Rejections are handled below, once both have ended.
     for (const result of results) result.catch(() => undefined)
     const halted = (index: number) => done[index] || replicas[index]?.pausedAt() !== undefined
 
-    // On until each has paused, has ended, or waits for a lock that the other holds.
+    // Waits until each replica has paused, has ended, or waits for a lock of the other.
     async function settle(): Promise<void> {
       for (;;) {
         await sleep(0)
         const moving = [0, 1].filter((index) => !halted(index))
         if (moving.length === 0) return
-        // Only where the other can go on: what waits for nobody is waited for.
+        // A replica waits for a lock only if the other has paused.
         const other = replicas.some((replica) => replica.pausedAt() !== undefined)
         if (other && (await isLockWaitedFor()) && moving.every((index) => !halted(index))) return
       }
@@ -358,7 +358,7 @@ export async function openRaceRunner(
     await settle()
     for (;;) {
       const able = replicas.filter((replica) => replica.pausedAt() !== undefined)
-      // What a replica does once it has committed is its own matter.
+      // The order does not matter after a commit.
       const committed = able.find((replica) => replica.pausedAt() === 'committed')
       const next = committed ?? able[able.length > 1 ? choose(able.length) : 0]
       if (next === undefined) break
@@ -373,7 +373,7 @@ export async function openRaceRunner(
       if (found?.kind !== 'sound')
         throw new Error(`${outcomes}: the chain of ${each} is broken: ${found?.reason}`)
       const { cap, spent } = found.budget
-      if (!coversAmount(cap, spent)) throw new Error(`${outcomes}: the cap of ${each} is passed`)
+      if (!coversAmount(cap, spent)) throw new Error(`${outcomes}: the cap of ${each} is exceeded`)
     }
     return outcomes
   }
