@@ -435,12 +435,15 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
           }
           await setStandby('nobody')
           const client = await prompt(url)
-          const calls = Promise.allSettled([ledger.charge(question('a')), ledger.charge(question('b'))])
+          // The leases must outlast two restarts of the server.
+          const a = question('a', { leaseMs: 3_600_000 })
+          const b = question('b', { leaseMs: 3_600_000 })
+          const calls = Promise.allSettled([ledger.charge(a), ledger.charge(b)])
           await untilLedgerWaitsFor(client, 'SyncRep')
           await signal(client, how)
           for (const settled of await calls) expect(settled).toEqual({ status: 'rejected', reason: UNKNOWN })
           await setStandby('')
-          const again = await ledger.charge(question('a'))
+          const again = await ledger.charge(a)
           expect(again.kind).toBe('in-flight')
           expect((await ledger.budget('census'))?.spent).toEqual(basic('0.2'))
           await expectConsistentLedger(ledger)
