@@ -61,8 +61,44 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 
 /** Builds the whole HTTP service. It does not listen yet. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const { ledger, engine, riskPool, evaluationPool, plotPool, logger } = dependencies
-  const { handlerTimeoutMs, drainMs, auditDirectory } = dependencies
+  const app = createServer(dependencies)
+  const metrics = createMetrics()
+  app.addHook('onResponse', async (request, reply) => {
+    metrics.observe(request, reply)
+    logResponse(request, reply)
+  })
+  const ready = drainBeforeClose(app, dependencies)
+
+  await app.register(fastifySwagger, openApiOptions)
+  await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
+  await app.register(operationRoutes, { ready, metrics: metrics.text })
+  await app.register(datasetsRoutes, dependencies)
+  await app.register(budgetsRoutes, dependencies)
+  await app.register(analystsRoutes, dependencies)
+  await app.register(ledgerRoutes, dependencies)
+  await app.register(queriesRoutes, dependencies)
+  await app.register(sparseVectorRoutes, dependencies)
+  await app.register(mechanismsRoutes, dependencies)
+  await app.register(riskRoutes, dependencies)
+  await app.register(evaluationsRoutes, dependencies)
+  await app.register(plotsRoutes, dependencies)
+  const { auditDirectory } = dependencies
+  if (auditDirectory !== undefined) {
+    // The ledger is left out: audits cannot reach it.
+    const { keyRing, catalog, engine, noiseSource, limits, leaseMs } = dependencies
+    const answering = { engine, noiseSource, limits, leaseMs }
+    const audited = { keyRing, catalog, ...answering, openPair: openAuditedPair }
+    await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
+  }
+  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/yaml').send(openApiYaml(app.swagger())),
+  )
+  return app
+}
+
+/** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
+function createServer({ logger, handlerTimeoutMs }: AppDependencies) {
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -99,18 +135,22 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.setErrorHandler(sendProblem)
   const allowedMethods = createAllowedMethods()
   app.addHook('onRoute', allowedMethods.add)
-  // A hook and not a handler, so that the body of such a request is neither read nor judged.
+  // A hook and not a handler, so that the body of such a request is not read.
   app.addHook('onRequest', async (request, reply) =>
     request.is404 ? sendNotFound(request, reply, allowedMethods) : undefined,
   )
   app.decorateRequest('principal', null)
+  return app
+}
 
-  const metrics = createMetrics()
-  app.addHook('onResponse', async (request, reply) => {
-    metrics.observe(request, reply)
-    logResponse(request, reply)
-  })
-
+/**
+ * Makes a stop wait until load balancers have noticed that the service is not ready, and end computations that would delay it.
+ * @returns the readiness check
+ */
+function drainBeforeClose(
+  app: FastifyInstance,
+  { ledger, engine, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
+): () => Promise<boolean> {
   let stopping = false
   app.addHook('preClose', async () => {
     stopping = true
@@ -122,33 +162,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     // A connection that is kept alive would delay the stop until it times out.
     if (stopping) reply.header('connection', 'close')
   })
-  const ready = async () => !stopping && (await ledger.healthy()) && (await engine.healthy())
-
-  await app.register(fastifySwagger, openApiOptions)
-  await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
-  await app.register(operationRoutes, { ready, metrics: metrics.text })
-  await app.register(datasetsRoutes, dependencies)
-  await app.register(budgetsRoutes, dependencies)
-  await app.register(analystsRoutes, dependencies)
-  await app.register(ledgerRoutes, dependencies)
-  await app.register(queriesRoutes, dependencies)
-  await app.register(sparseVectorRoutes, dependencies)
-  await app.register(mechanismsRoutes, dependencies)
-  await app.register(riskRoutes, dependencies)
-  await app.register(evaluationsRoutes, dependencies)
-  await app.register(plotsRoutes, dependencies)
-  if (auditDirectory !== undefined) {
-    // The ledger is left out: audits cannot reach it.
-    const { keyRing, catalog, noiseSource, limits, leaseMs } = dependencies
-    const answering = { engine, noiseSource, limits, leaseMs }
-    const audited = { keyRing, catalog, ...answering, openPair: openAuditedPair }
-    await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
-  }
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
-  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(openApiYaml(app.swagger())),
-  )
-  return app
+  return async () => !stopping && (await ledger.healthy()) && (await engine.healthy())
 }
 
 /** Logs one line per request, without its query string, body or key. */
