@@ -22,7 +22,7 @@ import {
 } from './picture.ts'
 import { textOf } from './xml.ts'
 
-/** What is wrong with a drawing, in words; nothing for a good one. */
+/** Describes the flaws of a drawing; empty for a good one. */
 export function flawsOf(svg: string, plot: Plot, theme: Theme): readonly string[] {
   let picture: Picture
   try {
@@ -71,7 +71,7 @@ function safetyFlaws({ elements }: Picture): readonly string[] {
   ])
 }
 
-/** Areas and grids stand back on purpose. */
+/** Areas and grids have low contrast on purpose. */
 function colourFlaws(picture: Picture, theme: Theme): readonly string[] {
   const { background, grid, band, area } = palettes[theme]
   const behind = colourOf(background)
@@ -152,7 +152,7 @@ const says = ({ texts }: Picture, wanted: string) =>
     `no text ${wanted}`,
   )
 
-/** Whether a colour is seen within so many pixels of a place. */
+/** Returns true if a colour is visible within this distance of a position, in pixels. */
 function near(picture: Picture, x: number, y: number, colour: Colour, behind: Colour, reach = 2): boolean {
   for (let dx = -reach; dx <= reach; dx++)
     for (let dy = -reach; dy <= reach; dy++)
@@ -160,7 +160,7 @@ function near(picture: Picture, x: number, y: number, colour: Colour, behind: Co
   return false
 }
 
-/** The share of places at which it is so. */
+/** Share of positions for which this is true. */
 const share = <Place>(places: readonly Place[], holds: (place: Place) => boolean) =>
   places.filter(holds).length / places.length
 
@@ -305,7 +305,7 @@ function distributionFlaws(picture: Picture, plot: AnswerDistributionPlot, theme
   ]
 }
 
-/** Whether what is written of the truth and of the interval is so, and close enough to tell them apart. */
+/** Returns true if the written truth and interval are correct, and precise enough to distinguish them. */
 export function distributionTextFlaws(
   { texts }: Picture,
   { truth, halfWidth }: AnswerDistributionPlot,

@@ -92,7 +92,7 @@ test.each(refused)('%s: refused', async (_, plot, rule) => {
   await expect(drawing).rejects.toThrow(rule)
 })
 
-describe('what is just within the limits is drawn without a flaw', () => {
+describe('a plot at its limits is drawn without a flaw', () => {
   const odd: Readonly<Record<string, Plot>> = {
     'one cell, no interval, one key': {
       ...tablePlot,
@@ -137,7 +137,7 @@ describe('what is just within the limits is drawn without a flaw', () => {
 
 const PLACES = /^(outside|one over another|struck by a line)/
 
-test('labels find their places wherever the epsilons lie', async () => {
+test('labels fit for all positions of the epsilons', async () => {
   const epsilon = fc.option(fc.double({ min: 0, max: 2, noNaN: true }), { nil: null })
   const panel = fc.record({
     upperBoundEpsilon: epsilon,
@@ -155,7 +155,7 @@ test('labels find their places wherever the epsilons lie', async () => {
   )
 })
 
-test('labels find their places wherever mechanisms cross', async () => {
+test('labels fit for all crossings of mechanisms', async () => {
   const from = fc.integer({ min: 1, max: 60 })
   await fc.assert(
     fc.asyncProperty(from, from, async (analytic, classic) => {
@@ -172,7 +172,7 @@ test('labels find their places wherever mechanisms cross', async () => {
   )
 })
 
-test('labels find their places wherever the truth lies and however large it is', async () => {
+test('labels fit for all positions and sizes of the truth', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.double({ min: -3, max: 3, noNaN: true }),
@@ -199,7 +199,7 @@ test('labels find their places wherever the truth lies and however large it is',
   )
 })
 
-test('an end of an interval that is 0 but for rounding is written as 0', async () => {
+test('an end of an interval that differs from 0 only by rounding is written as 0', async () => {
   const plot = {
     ...distributionPlot,
     truth: 0.1 + 0.2,
@@ -212,7 +212,7 @@ test('an end of an interval that is 0 but for rounding is written as 0', async (
   expect(await drawPlot(plot, 'light')).toContain('>95 % of answers: 0 to 0.6</text>')
 })
 
-test('no picture needs anything but itself', async () => {
+test('no plot refers to external resources', async () => {
   for (const plot of Object.values(samples)) {
     const svg = await drawPlot(plot, 'light')
     expect(svg).not.toMatch(/<(script|image|use|a|foreignObject|style|iframe)\b/)
@@ -222,7 +222,7 @@ test('no picture needs anything but itself', async () => {
   }
 })
 
-test('what users write is read as it was written', async () => {
+test("users' texts appear as they were written", async () => {
   const [plot] = hostilePlots
   const svg = await drawPlot(plot ?? fullTablePlot, 'light')
   for (const text of [
@@ -242,7 +242,7 @@ test.each(['light', 'dark'] as const)('the colours of %s stand out, also over ar
     for (const behind of [band, area]) expect(apart(colour, behind)).toBeGreaterThanOrEqual(3)
 })
 
-test('only what draws loads Vega', () => {
+test('only the drawing module loads Vega', () => {
   const room = new URL('../../src/plots/', import.meta.url)
   const loading = readdirSync(room).filter((file) =>
     /^import (?!type )[^;]*? from 'vega(-lite)?'/m.test(readFileSync(new URL(file, room), 'utf8')),

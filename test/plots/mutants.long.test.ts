@@ -20,7 +20,7 @@ interface Mutant extends SourceChange {
   readonly what: string
   readonly plot: Plot | undefined
   readonly theme?: Theme
-  /** What is seen to be wrong. */
+  /** Flaw that the test must detect. */
   readonly flaw: RegExp
 }
 

@@ -16,7 +16,7 @@ const OPTIONS: ResvgRenderOptions = {
 
 export type Colour = readonly [red: number, green: number, blue: number]
 
-/** In pixels of the picture. */
+/** In pixels of the plot. */
 export interface Box {
   readonly x: number
   readonly y: number
@@ -24,21 +24,21 @@ export interface Box {
   readonly height: number
 }
 
-/** A text and the box its glyphs fill, in pixels of the picture; none where it has no glyphs. */
+/** A text and the box of its glyphs, in pixels of the plot; no box if it has no glyphs. */
 export interface DrawnText {
   readonly text: string
   readonly box: Box | undefined
   readonly placed: Placed
 }
 
-/** A drawing as it is seen. */
+/** A rendered drawing. */
 export interface Picture {
   readonly root: Element
   readonly elements: readonly Placed[]
   readonly texts: readonly DrawnText[]
   readonly width: number
   readonly height: number
-  /** The colour at a pixel; black outside. */
+  /** Colour at a pixel; black outside. */
   readonly at: (x: number, y: number) => Colour
   readonly png: () => Buffer
 }
@@ -51,7 +51,7 @@ export function pictureOf(svg: string): Picture {
   const { width, height } = rendered
   const pixels = rendered.pixels
   const texts = elements
-    // Numbers that an axis has no room for are in the drawing, but hidden.
+    // Numbers for which an axis has no room are in the drawing, but hidden.
     .filter(({ element }) => element.name === 'text' && element.attributes.get('opacity') !== '0')
     .map((placed) => ({ text: textOf(placed.element), placed, box: boxOf(placed, width, height) }))
   const at = (x: number, y: number): Colour => {
@@ -61,13 +61,13 @@ export function pictureOf(svg: string): Picture {
   return { root, elements, texts, width, height, at, png: () => rendered.asPng() }
 }
 
-/** What a text alone would fill. */
+/** Box of a text drawn alone. */
 function boxOf({ element, around }: Placed, width: number, height: number): Box | undefined {
   if (textOf(element).trim() === '') return undefined
   const groups = around.slice(1)
   const alone = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${groups.map(tag).join('')}${tag(element)}${escaped(textOf(element))}</text>${'</g>'.repeat(groups.length)}</svg>`
   const box = new Resvg(alone, OPTIONS).getBBox()
-  // Its figures are getters of a class, which spreading an object would leave behind.
+  // Its figures are getters of a class, which object spread would omit.
   return box === undefined ? undefined : { x: box.x, y: box.y, width: box.width, height: box.height }
 }
 
@@ -83,7 +83,7 @@ function escaped(text: string): string {
     .replaceAll('"', '&quot;')
 }
 
-/** Where an element's origin is in the picture, from the translations around it. */
+/** Origin of an element in the plot, from the translations around it. */
 export function originOf({ element, around }: Placed): { readonly x: number; readonly y: number } {
   let [x, y] = [0, 0]
   for (const { attributes } of [...around, element]) {
@@ -94,23 +94,23 @@ export function originOf({ element, around }: Placed): { readonly x: number; rea
   return { x, y }
 }
 
-/** Whether an element is within a group of this class. */
+/** Returns true if an element is within a group of this class. */
 export function within({ around }: Placed, name: string): boolean {
   return around.some(({ attributes }) => (attributes.get('class') ?? '').split(' ').includes(name))
 }
 
-/** A view's two scales as they are drawn: from a figure to a pixel, by the numbers along the axes. */
+/** Scales of a view as drawn: from a figure to a pixel, by the numbers along the axes. */
 export interface Scales {
   readonly x: (value: number) => number
   readonly y: (value: number) => number
-  /** The frame, in pixels. */
+  /** Frame in pixels. */
   readonly left: number
   readonly right: number
   readonly top: number
   readonly bottom: number
 }
 
-/** The scales of each view, in the order in which the views are drawn; y of a view without such an axis is NaN. */
+/** Scales of each view, in drawing order; y of a view without such an axis is NaN. */
 export function scalesOf(picture: Picture): readonly Scales[] {
   const views = Map.groupBy(
     picture.texts.filter(({ placed }) => within(placed, 'role-axis-label')),
@@ -141,11 +141,11 @@ function numberOf(text: string): number {
   return Number(digits) * (PREFIXES[prefix] ?? 1)
 }
 
-/** A label's tick: labels below are centred on theirs, and beside it they end left of it. */
+/** Tick of a label: labels below are centred on theirs, and labels beside end to the left of theirs. */
 function tickOf(label: Placed) {
   const { x, y } = originOf(label)
   const across = label.element.attributes.get('text-anchor') === 'middle'
-  // Beside an axis the baseline is a little below the tick.
+  // Beside an axis the baseline is slightly below the tick.
   return {
     across,
     x,
@@ -155,7 +155,7 @@ function tickOf(label: Placed) {
   }
 }
 
-/** The frame of the view that a label belongs to, from the path behind it. */
+/** Frame of the view that a label belongs to, from the path behind it. */
 function frameOf(label: Placed | undefined) {
   const around = label?.around ?? []
   const view = around.findIndex(({ attributes }) => /concat_\d+_group/.test(attributes.get('class') ?? ''))
@@ -169,7 +169,7 @@ function frameOf(label: Placed | undefined) {
   return { left: x, right: x + width, top: y, bottom: y + height }
 }
 
-/** The line through the first and the last of these points. */
+/** Line through the first and the last of these points. */
 function line(points: readonly (readonly [value: number, pixel: number])[]): (value: number) => number {
   const [first, last] = [points[0], points.at(-1)]
   if (first === undefined || last === undefined || first[0] === last[0]) return () => Number.NaN
@@ -183,7 +183,7 @@ export function colourOf(hex: string): Colour {
   return [red, green, blue]
 }
 
-/** The contrast of two colours by WCAG 2.2. */
+/** Contrast of two colours by WCAG 2.2. */
 export function contrast(one: Colour, other: Colour): number {
   const luminance = (colour: Colour) => {
     const [red = 0, green = 0, blue = 0] = colour.map((part) => {
@@ -196,7 +196,7 @@ export function contrast(one: Colour, other: Colour): number {
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** Whether a colour is this one, or at least 40 % of it over what lies behind, as at the edge of a line. */
+/** Returns true for this colour, or for at least 40 % of it over its background, as at the edge of a line. */
 export function shows(seen: Colour, colour: Colour, behind: Colour): boolean {
   const difference = (a: Colour, b: Colour) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]] as const
   const [whole, part] = [difference(colour, behind), difference(seen, behind)]

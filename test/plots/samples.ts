@@ -10,8 +10,8 @@ import type {
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 
 /**
- * Lee and Clifton 2011: a mean over 3 of 4 people. The epsilons and sensitivities are those of the project's known
- * answers; the curves are their formulas.
+ * Lee and Clifton 2011: a mean over 3 of 4 people. The epsilons and sensitivities are known answers; the curves
+ * follow their formulas.
  */
 const COLUMNS = {
   school_year: {
@@ -125,7 +125,7 @@ export const distributionPlot: AnswerDistributionPlot = {
   confidence: 0.95,
 }
 
-/** The density of a normal distribution of standard deviation 3730.6. */
+/** Density of a normal distribution of standard deviation 3730.6. */
 export const densityPlot: AnswerDistributionPlot = {
   plot: 'answer-distribution',
   mechanism: 'analytic-gaussian',
@@ -144,7 +144,7 @@ export const densityPlot: AnswerDistributionPlot = {
   confidence: 0.95,
 }
 
-/** About a truth beside which a double has few fractional digits left. */
+/** Around a truth at which a double has few fractional digits left. */
 export const farPlot: AnswerDistributionPlot = {
   ...distributionPlot,
   truth: 1e15,
@@ -154,7 +154,7 @@ export const farPlot: AnswerDistributionPlot = {
   })),
 }
 
-/** Laplace noise at epsilon 1e-9, about a truth that it dwarfs. */
+/** Laplace noise at epsilon 1e-9, around a truth that is much smaller. */
 export const dwarfedPlot: AnswerDistributionPlot = {
   ...densityPlot,
   mechanism: 'laplace',
@@ -169,7 +169,7 @@ export const dwarfedPlot: AnswerDistributionPlot = {
   confidence: 0.9999999,
 }
 
-/** Not in the order of the alphabet, so that a picture shows whether it keeps to the order it was given. */
+/** Not in alphabetical order, so that a plot shows whether it keeps the given order. */
 const OCCUPATIONS = ['Sales', 'Adm-clerical', 'Exec-managerial', 'Prof-specialty', 'Machine-op-inspct']
 const SEXES = ['Male', 'Female']
 const TRUTHS = [
@@ -187,7 +187,7 @@ const NOISES = [
   [-6, 9],
 ]
 
-/** The cells of a table of 5 by 2, with noise many times the usual, so that it is seen. */
+/** Cells of a table of 5 by 2, with noise far above the usual, so that it is visible. */
 export const tablePlot: NoisyTablePlot = {
   plot: 'noisy-table',
   title: 'People by occupation and sex',
@@ -207,7 +207,7 @@ export const tablePlot: NoisyTablePlot = {
   ),
 }
 
-/** As many cells as are drawn at all, of a second key with too many values for colours. */
+/** The largest number of cells, with a second key that has too many values for colours. */
 export const fullTablePlot: NoisyTablePlot = {
   plot: 'noisy-table',
   title: 'Sixty cells',
@@ -220,7 +220,7 @@ export const fullTablePlot: NoisyTablePlot = {
   })),
 }
 
-/** What people might name their columns and categories. */
+/** Unusual names of columns and categories. */
 export const HOSTILE = [
   '<script>alert(1)</script>',
   '"quotes" & \'apostrophes\' ]]> --> <!--',
@@ -270,7 +270,7 @@ export const hostilePlots: readonly Plot[] = [
   },
 ]
 
-/** All of them by name. */
+/** All samples by name. */
 export const samples: Readonly<Record<string, Plot>> = {
   'risk of one column': riskPlot,
   'risk of several columns': riskPanelsPlot,

@@ -17,16 +17,16 @@ describe('plain text', () => {
     expect(plainText(' two\nlines\r\nand\ttabs\u0000\u2028end ')).toBe('two lines and tabs end')
   })
 
-  test('never turns the direction of writing', () => {
+  test('never changes the writing direction', () => {
     expect(plainText('a\u202eb\u2066c\u200fd')).toBe('abcd')
   })
 
-  test('keeps what is well-formed and cures what is not', () => {
+  test('keeps well-formed text and repairs other text', () => {
     expect(plainText('é 你好 👩‍👩‍👧‍👦')).toBe('é 你好 👩‍👩‍👧‍👦')
     expect(plainText('\ud800x\uffff')).toBe('\ufffdx')
   })
 
-  test('of any string makes well-formed XML that says the same', () => {
+  test('of any string gives well-formed XML with the same content', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...HOSTILE)), (text) => {
         const escaped = plainText(text)
@@ -42,12 +42,12 @@ describe('plain text', () => {
 })
 
 describe('shortened text', () => {
-  test('is left alone where it fits', () => {
+  test('is unchanged if it fits', () => {
     expect(shortened('Machine-op-inspct', 200, 12)).toBe('Machine-op-inspct')
     expect(shortened('', 0, 12)).toBe('')
   })
 
-  test('is never wider than it may be, and never half a character', () => {
+  test('never exceeds its width and never splits a character', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom(...HOSTILE)),
@@ -62,7 +62,7 @@ describe('shortened text', () => {
     )
   })
 
-  test('has a guessed width that is not less than the real one', () => {
+  test('has an estimated width of at least the real one', () => {
     for (const text of [
       'WWWWMMMM',
       'iiiillll',
@@ -81,7 +81,7 @@ describe('shortened text', () => {
   })
 })
 
-test('numbers are written as people write them', () => {
+test('numbers are written in the usual notation', () => {
   expect([0, 0.5251496872695, 1 / 3, 120, 1234.56, 1_250_000].map(numberText)).toEqual([
     '0',
     '0.5251',
@@ -93,7 +93,7 @@ test('numbers are written as people write them', () => {
   expect([1e-5, 1.5e-7, -0.00012346, 1e20].map(numberText)).toEqual(['1e-5', '1.5e-7', '−1.235e-4', '1e20'])
 })
 
-test('percentages never say all of what is not all', () => {
+test('only exactly 1 is written as 100 %', () => {
   expect([0.95, 0.999, 0.5, 0.29, 1 / 3].map(percentText)).toEqual([
     '95 %',
     '99.9 %',
@@ -110,7 +110,7 @@ test('percentages never say all of what is not all', () => {
   ])
 })
 
-test('numbers beside one another are told apart', () => {
+test('neighbouring numbers have different texts', () => {
   expect(numberTextNear(1_000_000.25, 0.1)).toBe('1,000,000.25')
   expect(numberTextNear(1_242_688.1, 7311.9)).toBe('1,242,688')
   expect(numberTextNear(114, 6)).toBe('114')
@@ -127,7 +127,7 @@ test('numbers beside one another are told apart', () => {
   expect([1e-6, 1.00001e-6].map((value) => numberTextNear(value, 1e-11))).toEqual(['1e-6', '1.00001e-6'])
 })
 
-test('numbers are told apart wherever doubles are', () => {
+test('different doubles have different texts', () => {
   fc.assert(
     fc.property(
       fc.double({ min: -1e15, max: 1e15, noNaN: true }),

@@ -10,10 +10,10 @@ const LEGAL = /^[\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /**
- * Read a document of elements, attributes and text, and nothing else: no declarations, comments, sections or
- * instructions, which drawings have no need of.
+ * Reads a document of elements, attributes and text only: declarations, comments, sections and instructions, which
+ * drawings do not need, are refused.
  *
- * @throws SyntaxError where it is not well-formed by XML 1.0, or holds anything else
+ * @throws SyntaxError if it is not well-formed by XML 1.0, or contains anything else
  */
 export function parseXml(document: string): Element {
   if (!LEGAL.test(document)) throw new SyntaxError('a character that XML does not allow')
@@ -80,13 +80,13 @@ export function parseXml(document: string): Element {
   return root
 }
 
-/** An element with the elements around it, from the root inwards. */
+/** An element with its ancestors, from the root inwards. */
 export interface Placed {
   readonly element: Element
   readonly around: readonly Element[]
 }
 
-/** All elements below and including this one, in the order of the document. */
+/** All elements below and including this one, in document order. */
 export function elementsOf(element: Element, around: readonly Element[] = []): readonly Placed[] {
   const inner = [...around, element]
   return [
@@ -95,7 +95,7 @@ export function elementsOf(element: Element, around: readonly Element[] = []): r
   ]
 }
 
-/** The text within an element. */
+/** Text within an element. */
 export function textOf(element: Element): string {
   return element.children.map((child) => (typeof child === 'string' ? child : textOf(child))).join('')
 }

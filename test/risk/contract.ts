@@ -9,7 +9,7 @@ export type Risk = typeof import('../../src/risk/analysis.ts') &
   typeof import('../../src/risk/posterior.ts') &
   typeof import('../../src/risk/epsilon-for-risk.ts')
 
-/** The modules that it is made of, by their path below src/. */
+/** Modules under test, by their path below src/. */
 export const RISK_MODULES = [
   'risk/analysis.ts',
   'risk/bounds.ts',
@@ -17,7 +17,7 @@ export const RISK_MODULES = [
   'risk/epsilon-for-risk.ts',
 ]
 
-/** What is true of the room's source as it is, and of no mutant. */
+/** A property that the source has and that every mutant breaks. */
 export interface ContractTest {
   readonly name: string
   readonly check: (risk: Risk) => void
@@ -33,7 +33,7 @@ const BELIEVED = sample(fc.tuple(anyQuestion(6), anyWeights), 80).map(([question
 )
 const LARGER = sample(anyQuestion(13, anyStructuredQuery), 40)
 
-/** Explained only where it fails: it is asked some hundred thousand times. */
+/** Builds its message only on failure, because it is called some hundred thousand times. */
 function close(found: number, expected: number, what: () => string): void {
   if (Math.abs(found - expected) <= 1e-9 * Math.max(1, Math.abs(expected))) return
   expect.fail(`${what()}: ${found} for ${expected}`)
@@ -50,7 +50,7 @@ function definitions(question: RiskQuestion): ReturnType<typeof naiveAnalysis> {
   return known
 }
 
-/** Sensitivities and the distribution of answers, by one way. */
+/** Checks the sensitivities and the distribution of answers, by one method. */
 function checkAnalysis({ analyse }: Risk, question: RiskQuestion, way: Way): void {
   const naive = definitions(question)
   const found = analyse({ ...question, way })
@@ -78,7 +78,7 @@ function checkAnalysis({ analyse }: Risk, question: RiskQuestion, way: Way): voi
   close(found.largestPrior, Math.max(...naive.prior), what('largest prior'))
 }
 
-/** Posterior and bounds at some epsilons and responses, by the way that the code chooses or by structure. */
+/** Checks posterior and bounds at some epsilons and responses, by the method that the code chooses or by structure. */
 function checkRisk(
   { analyse, posteriorAt, tightBoundAt, upperBoundAt }: Risk,
   question: RiskQuestion,
@@ -117,7 +117,7 @@ function checkRisk(
   }
 }
 
-/** The epsilons of three risks are where the bounds are those risks. */
+/** Checks that at the epsilons of three risks the bounds equal those risks. */
 function checkEpsilons({ analyse, epsilonForRisk, tightBoundAt }: Risk, question: RiskQuestion): void {
   const naive = definitions(question)
   const found = analyse(question)
@@ -150,13 +150,13 @@ function sumOf(numbers: readonly number[]): number {
 
 export const RISK_CONTRACT: readonly ContractTest[] = [
   {
-    name: 'enumeration finds what the definitions say',
+    name: 'enumeration agrees with the definitions',
     check: (risk) => {
       for (const question of [...ANY, ...BELIEVED]) checkAnalysis(risk, question, 'enumeration')
     },
   },
   {
-    name: 'structure finds what the definitions say',
+    name: 'structure agrees with the definitions',
     check: (risk) => {
       for (const question of STRUCTURED) checkAnalysis(risk, question, 'structure')
       for (const question of BELIEVED)
@@ -165,14 +165,14 @@ export const RISK_CONTRACT: readonly ContractTest[] = [
     },
   },
   {
-    name: 'posterior and bounds are what the definitions say',
+    name: 'posterior and bounds agree with the definitions',
     check: (risk) => {
       for (const question of [...ANY, ...BELIEVED]) checkRisk(risk, question)
       for (const question of STRUCTURED) checkRisk(risk, question, 'structure')
     },
   },
   {
-    name: 'the epsilon of a risk is where the bound is that risk',
+    name: 'at the epsilon of a risk the bound equals that risk',
     check: (risk) => {
       for (const question of [...ANY, ...BELIEVED]) checkEpsilons(risk, question)
     },

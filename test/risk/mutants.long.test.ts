@@ -3,12 +3,12 @@ import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
 import { RISK_CONTRACT, RISK_MODULES, type Risk } from './contract.ts'
 
-/** A change to a source file of the room. */
+/** A change to a source file of `src/risk/`. */
 interface Mutation extends SourceChange {
   readonly bug: string
 }
 
-/** Imports a copy of the actual source with one mutation, or none. */
+/** Imports a copy of the source with one mutation, or none. */
 function withMutant<Result>(
   mutation: Omit<Mutation, 'bug'> | undefined,
   use: (risk: Risk) => Result,
@@ -390,7 +390,7 @@ function breaksContract(risk: Risk): boolean {
 }
 
 describe('every mutant breaks the contract', () => {
-  it('and the source as it is breaks none', async () => {
+  it('the unchanged source fulfils it', async () => {
     expect(await withMutant(undefined, breaksContract)).toBe(false)
   })
 
