@@ -62,15 +62,6 @@ describe('several columns of a universe', () => {
     )
   })
 
-  test('a curve of too many points for its answers is refused', () => {
-    const columns = { days: Array.from({ length: 1_000 }, (_, person) => person * person) }
-    const question = { columns, released: 2, query: { kind: 'median' }, risk: 0.5 } as const
-    const curveOf = (points: number) => () =>
-      epsilonOfColumns({ ...question, curve: { from: 0, to: 1, points } })
-    expect(curveOf(1_001)).toThrow('too many points')
-    expect(curveOf(3)()[0]?.curve).toHaveLength(3)
-  })
-
   test('without an end a curve extends to twice the largest epsilon found', () => {
     const columns = { days: [1, 2, 3, 10], year: [1, 2, 3, 4], same: [5, 5, 5, 5] }
     const found = epsilonOfColumns({ ...mean, columns, risk: 1 / 3, curve: { from: 0, points: 3 } })

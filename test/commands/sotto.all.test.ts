@@ -1,0 +1,225 @@
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openKeyRing } from '../../src/access/keys.ts'
+import { chargeId } from '../../src/ledger/canonical.ts'
+import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { copySource } from '../../src/registration/sources/source.ts'
+import { loss, question } from '../ledger/support.ts'
+import { folder, inFolder, ledger, read, sotto, useCommandFolder } from './command-folder.ts'
+
+useCommandFolder()
+
+describe('verify', () => {
+  test.each([
+    ['--export forged.jsonl', 'census: event 8 does not fit: the event has sequence 9'],
+    [
+      '--export census.jsonl --dataset survey',
+      'survey: event 1 does not fit: the event belongs to another dataset',
+    ],
+    ['--export answer.json', 'line 1: the line is not {"event":…,"hash":"…"}'],
+    ['--export cut.jsonl --head head.json', 'head.json: event 18 of census: event 18 is missing'],
+    [
+      '--export census.jsonl --head wrong-signature.json --public-key signing.key.pub',
+      'event 18 of census: the signature is not that of the key',
+    ],
+    [
+      '--export census.jsonl --head head.json --public-key other.key.pub',
+      'the signature is not that of the key',
+    ],
+    ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
+    ['--export census.jsonl --receipt altered.json', 'event 3 records another answer'],
+    ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 2 of census'],
+  ])('what does not fit is named, with exit code 1: %s', async (args, message) => {
+    const { code, errors } = await ledger(`verify ${args}`)
+    expect(errors).toContain(message)
+    expect(code).toBe(1)
+  })
+
+  test.each([
+    ['--head head.json --public-key signing.key.pub', 'head.json: event 18 of census: found, and signed'],
+    ['--head unsigned.json', 'unsigned.json: event 18 of census: found; signature not checked'],
+    ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: found, and signed'],
+    [
+      '--receipt answer.json --public-key signing.key.pub',
+      'answer.json: event 2 of census: found, with the answer, and signed',
+    ],
+    ['--receipt session-answer.json --dataset census', 'event 14 of census: found, with the answer;'],
+    ['--receipt unsigned.json', 'unsigned.json: event 18 of census: found; signature'],
+  ])('heads and receipts are found: %s', async (args, message) => {
+    const { code, output, errors } = await ledger(`verify --export census.jsonl ${args}`)
+    expect(errors).toBe('')
+    expect(output).toContain(message)
+    expect(code).toBe(0)
+  })
+})
+
+test.each([
+  ['ledger', 'usage: npx sotto <command>'],
+  ['', 'usage: npx sotto <command>'],
+  ['ledger verfy', 'usage: npx sotto <command>'],
+  ['constructor', 'usage: npx sotto <command>'],
+  ['ledger verify --exprot x', "Unknown option '--exprot'"],
+  ['ledger verify census.jsonl', 'census.jsonl'],
+  ['ledger verify --export missing.jsonl', 'missing.jsonl'],
+  ['ledger verify --export census.jsonl --head missing.json', 'missing.json'],
+  ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: names no dataset'],
+  ['ledger verify --export census.jsonl --receipt session-answer.json', 'name it with --dataset'],
+  ['ledger verify --export census.jsonl --head head.json --public-key head.json', 'must be the PEM'],
+  ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],
+  ['ledger verify', 'there is no ledger at'],
+  ['ledger sign --export census.jsonl', 'SOTTO_LEDGER_SIGNING_KEY: must name the key'],
+  ['ledger create-signing-key', 'usage: npx sotto ledger create-signing-key'],
+  ['ledger create-signing-key signing.key', 'nothing was written'],
+  ['population', '--rows: '],
+  ['population --rows 0 --seed s', '--rows: must be at least 1'],
+  ['population --rows 1000001 --seed s', '--rows: must be at most 1000000'],
+  ['population --rows 1e-3 --seed s', '--rows: '],
+  ['population --rows many --seed s', '--rows: '],
+  ['population --rows 10', '--seed: '],
+  ['population --rows 10 --seed s --columns 3', "Unknown option '--columns'"],
+  ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
+  ['key analyst', 'usage: npx sotto key'],
+  ['key analyst Ada', 'a name is 1 to 63 lower-case letters'],
+])('what cannot be done ends with exit code 2 and says why: %s', async (line, message) => {
+  const { code, output, errors } = await sotto(line === '' ? [] : line.split(' '))
+  expect(errors).toContain(message)
+  expect(output).toBe('')
+  expect(errors).not.toMatch(/\n\s+at /)
+  expect(code).toBe(2)
+})
+
+test.each([
+  ['--help', 'usage: npx sotto <command>'],
+  ['help', 'usage: npx sotto <command>'],
+  ['ledger --help', 'usage: npx sotto <command>'],
+  ['ledger verify --help', 'usage: npx sotto ledger verify [options]'],
+  ['ledger export -h', 'usage: npx sotto ledger export [options]'],
+  ['ledger sign --help', 'usage: npx sotto ledger sign [options]'],
+  ['ledger create-signing-key --help', 'usage: npx sotto ledger create-signing-key <file>'],
+  ['population --help', 'usage: npx sotto population --rows <number>'],
+  ['key --help', 'usage: npx sotto key <'],
+  ['openapi --help', 'usage: npx sotto openapi'],
+])('help is printed with exit code 0: %s', async (line, usage) => {
+  const { code, output, errors } = await sotto(line.split(' '))
+  expect(output).toContain(usage)
+  expect(errors).toBe('')
+  expect(code).toBe(0)
+})
+
+test('population writes the rows that a registration with the same size and seed holds', async () => {
+  const printed = await sotto(['population', '--rows', '1200', '--seed', 'a seed'])
+  expect(printed).toMatchObject({ code: 0, errors: '' })
+  const copy = inFolder('population.copy')
+  await copySource({ kind: 'population', rows: 1200, seed: 'a seed' }, { dataDirectory: folder, copy })
+  expect(printed.output).toBe(readFileSync(copy, 'utf8'))
+  const written = await sotto(['population', '--rows', '1200', '--seed', 'a seed', '--output', 'people.csv'])
+  expect(written).toEqual({ code: 0, output: '', errors: '' })
+  expect(read('people.csv')).toBe(printed.output)
+})
+
+test('key creates a key that the key ring accepts', async () => {
+  const environment = { SOTTO_DATA_DIR: inFolder('keys') }
+  const { code, output } = await sotto(['key', 'auditor', 'ada'], { environment })
+  expect(code).toBe(0)
+  expect(openKeyRing(inFolder('keys'))?.principalOf(output.trim())).toEqual({ name: 'ada', role: 'auditor' })
+  const again = await sotto(['key', 'analyst', 'ada'], { environment })
+  expect(again).toMatchObject({ code: 2, errors: expect.stringContaining('the name ada is taken') })
+})
+
+test('sign signs what it has verified, and nothing else', async () => {
+  const environment = { SOTTO_DATA_DIR: folder, SOTTO_LEDGER_SIGNING_KEY: 'signing.key' }
+  const { code, output } = await ledger('sign --export census.jsonl', { environment })
+  expect(code).toBe(0)
+  expect(JSON.parse(output)).toEqual(JSON.parse(read('head.json')))
+  const refused = await ledger('sign --export forged.jsonl --output never.json', { environment })
+  expect(refused).toMatchObject({ code: 1, output: '' })
+  expect(() => read('never.json')).toThrow('ENOENT')
+  chmodSync(inFolder('other.key'), 0o644)
+  const open = { ...environment, SOTTO_LEDGER_SIGNING_KEY: 'other.key' }
+  expect(await ledger('sign --export census.jsonl', { environment: open })).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('must be readable by its owner alone'),
+  })
+})
+
+describe('the live store', () => {
+  let data = ''
+  let environment: Record<string, string>
+  beforeEach(async () => {
+    data = mkdtempSync(inFolder('data-'))
+    environment = { SOTTO_DATA_DIR: data, SOTTO_LEDGER_SIGNING_KEY: '../signing.key' }
+    const store = await openSqliteLedger({ path: path.join(data, 'ledger.sqlite') })
+    for (const dataset of ['census', 'survey'])
+      await store.openBudget(
+        dataset,
+        { accounting: 'basic', neighbours: 'add-remove', granted: loss('1', '0.5') },
+        'carol',
+      )
+    await store.charge(question('a', { datasetVersion: '1' }))
+    await store.recordAnswer(chargeId('ada', 'a'), 1, 'first')
+    await store.close()
+  })
+
+  test('is verified, exported and signed', async () => {
+    const verified = await ledger('verify', { environment })
+    expect(verified.errors).toBe('')
+    expect(verified.output).toMatch(
+      /^census: 3 events fit, spent epsilon 0.1 and delta 0 of epsilon 1 and delta 0.5, head \w{64}\nsurvey: 1 events fit, .*\n$/,
+    )
+    const printed = await ledger('export --dataset census', { environment })
+    expect(printed).toMatchObject({ code: 0, errors: '' })
+    const output = path.join(data, 'census.jsonl')
+    expect(await ledger(`export --dataset census --output ${output}`, { environment })).toEqual({
+      code: 0,
+      output: '',
+      errors: '',
+    })
+    expect(readFileSync(output, 'utf8')).toBe(printed.output)
+    const heads = path.join(data, 'heads.jsonl')
+    expect((await ledger(`sign --output ${heads}`, { environment })).code).toBe(0)
+    const again = await ledger(`verify --head ${heads} --public-key signing.key.pub`, { environment })
+    expect(again.output).toContain('event 3 of census: found, and signed')
+    expect(again.output).toContain('event 1 of survey: found, and signed')
+    expect(again.code).toBe(0)
+    const fromExport = await ledger(`verify --export ${output} --head ${heads}`)
+    expect(fromExport.errors).toContain('event 1 of survey: event 1 is missing')
+    expect(fromExport.code).toBe(1)
+  })
+
+  test('needs a dataset that it has', async () => {
+    for (const [line, message] of [
+      ['export', 'name one of the datasets with --dataset: census, survey'],
+      ['export --dataset never', 'the ledger has no dataset never'],
+      ['verify --dataset never', 'the ledger has no dataset never'],
+    ] as const) {
+      const { code, errors } = await ledger(line, { environment })
+      expect(errors).toContain(message)
+      expect(code).toBe(2)
+    }
+    const wrong = { ...environment, SOTTO_LEDGER_URL: 'redis://x' }
+    expect(await ledger('verify', { environment: wrong })).toMatchObject({
+      code: 2,
+      errors: expect.stringContaining('SOTTO_LEDGER_URL: '),
+    })
+  })
+
+  test('in use by a service is left alone, and the way round it is named', async () => {
+    const store = await openSqliteLedger({ path: path.join(data, 'ledger.sqlite') })
+    try {
+      const { code, errors } = await ledger('verify', { environment })
+      expect(errors).toContain('GET /v1/datasets/{dataset}/ledger/export')
+      expect(code).toBe(2)
+    } finally {
+      await store.close()
+    }
+  })
+
+  test('a file that is no ledger is not sound', async () => {
+    writeFileSync(
+      path.join(data, 'ledger.sqlite'),
+      'no database at all, and long enough to be read as one'.repeat(99),
+    )
+    expect(await ledger('verify', { environment })).toMatchObject({ code: 1, output: '' })
+  })
+})
