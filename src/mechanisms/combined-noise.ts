@@ -49,8 +49,10 @@ export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number):
  * @throws RangeError for noises of different kinds.
  */
 export function tailBound(combination: readonly WeightedNoise[], threshold: number): number {
-  return Math.min(
-    ...withoutCoarse(combination).map(({ terms, missed }) => missed + tailOfTerms(terms, threshold)),
+  const terms = combination.filter(({ weight }) => weight !== 0)
+  return waysWithoutCoarse(terms).reduce(
+    (least, way) => Math.min(least, way.missed + tailOfTerms(way.terms, threshold)),
+    tailOfTerms(terms, threshold),
   )
 }
 
@@ -70,12 +72,13 @@ function tailOfTerms(terms: readonly WeightedNoise[], threshold: number): number
  */
 export function halfWidthBound(alpha: number): (combination: readonly WeightedNoise[]) => number {
   const standardNormal = normalHalfWidth(alpha)
-  return (combination) =>
-    Math.min(
-      ...withoutCoarse(combination)
-        .filter(({ missed }) => missed < alpha)
-        .map(({ terms, missed }) => halfWidthOfTerms(terms, alpha - missed, standardNormal)),
-    )
+  return (combination) => {
+    const terms = combination.filter(({ weight }) => weight !== 0)
+    let least = halfWidthOfTerms(terms, alpha, standardNormal)
+    for (const { terms: rest, missed } of waysWithoutCoarse(terms))
+      if (missed < alpha) least = Math.min(least, halfWidthOfTerms(rest, alpha - missed, standardNormal))
+    return least
+  }
 }
 
 /** @param standardNormal half-width of a standard normal variable at alpha. */
@@ -90,28 +93,33 @@ function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standa
 /** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */
 const COARSE_SCALE_UNITS = 1
 
+/** A combination without some of its noises. */
+interface WayWithoutCoarse {
+  readonly terms: readonly WeightedNoise[]
+  /** The probability that one of the noises left out is not 0. */
+  readonly missed: number
+}
+
 /**
- * Ways to bound a combination: whole, and without its coarsest noises as if they were 0. `missed` is the probability that one
- * of those is not 0, P(noise != 0) = 2 q / (1 + q). Each way is a bound, so the least of them is.
+ * Ways to bound a combination without its coarsest noises, as if they were 0: P(noise != 0) = 2 q / (1 + q). Each way is a
+ * bound, so the least of them is.
  */
-function withoutCoarse(combination: readonly WeightedNoise[]) {
-  let terms = combination.filter(({ weight }) => weight !== 0)
-  let missed = 0
-  const ways = [{ terms, missed }]
-  const coarsestFirst = terms
-    .flatMap((term) => {
-      const { noise } = term
-      return noise.kind === 'laplace' && noise.scaleUnits < COARSE_SCALE_UNITS
-        ? [{ term, scaleUnits: noise.scaleUnits }]
-        : []
-    })
-    .toSorted((a, b) => a.scaleUnits - b.scaleUnits)
-  for (const { term: coarsest, scaleUnits } of coarsestFirst) {
-    terms = terms.filter((term) => term !== coarsest)
-    missed += 2 / (1 + Math.exp(1 / scaleUnits))
-    ways.push({ terms, missed })
+function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
+  const coarsestFirst = terms.filter(isCoarse)
+  if (coarsestFirst.length === 0) return []
+  coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const ways: WayWithoutCoarse[] = []
+  let [rest, missed] = [terms, 0]
+  for (const coarsest of coarsestFirst) {
+    rest = rest.filter((term) => term !== coarsest)
+    missed += 2 / (1 + Math.exp(1 / scaleUnitsOf(coarsest)))
+    ways.push({ terms: rest, missed })
   }
   return ways
+}
+
+function isCoarse({ noise }: WeightedNoise): boolean {
+  return noise.kind === 'laplace' && noise.scaleUnits < COARSE_SCALE_UNITS
 }
 
 /** An upper bound of the expected absolute value of a combination, which is within a few per cent of it. */
@@ -149,21 +157,27 @@ function normalTail(z: number): number {
 }
 
 /** P(weight * noise > threshold) with q = exp(-1 / b): q^k / (1 + q), k the least whole number of units that exceeds it. */
-function latticeTail({ noise, weight }: WeightedNoise, threshold: number): number {
-  if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
+function latticeTail(term: WeightedNoise, threshold: number): number {
   if (threshold < 0) return 1
+  const { noise, weight } = term
+  const scaleUnits = scaleUnitsOf(term)
   // Rounded down by a trace: a threshold that is a whole number of units but for rounding counts as not yet reached.
   const units = Math.floor((threshold / (Math.abs(weight) * noise.unit)) * (1 - 1e-12)) + 1
-  return Math.exp(-units / noise.scaleUnits) / (1 + Math.exp(-1 / noise.scaleUnits))
+  return Math.exp(-units / scaleUnits) / (1 + Math.exp(-1 / scaleUnits))
 }
 
 /** The least h for which P(|weight * noise| > h) = 2 q^(h + 1) / (1 + q) is at most alpha, h in units. */
-function latticeHalfWidth({ noise, weight }: WeightedNoise, alpha: number): number {
-  if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
-  const { scaleUnits, unit } = noise
+function latticeHalfWidth(term: WeightedNoise, alpha: number): number {
+  const scaleUnits = scaleUnitsOf(term)
   const q = Math.exp(-1 / scaleUnits)
   const successor = scaleUnits * Math.log(2 / (alpha * (1 + q))) * (1 + 4 * Number.EPSILON)
-  return Math.max(0, Math.ceil(successor) - 1) * unit * Math.abs(weight)
+  return Math.max(0, Math.ceil(successor) - 1) * term.noise.unit * Math.abs(term.weight)
+}
+
+/** @throws RangeError for a noise of another kind. */
+function scaleUnitsOf({ noise }: WeightedNoise): number {
+  if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
+  return noise.scaleUnits
 }
 
 /** One term of the tail of a sum of Laplace variables, P(sum > t) = 1/2 sum of weight * exp(-t / scale). */
@@ -184,21 +198,20 @@ const LEAST_QUOTIENT = 1 + 1 / 128
  * product of 1 / (1 + a_i^2 s^2).
  */
 function poles(terms: readonly WeightedNoise[]): readonly Pole[] {
-  const ascending = terms
-    .map(({ noise, weight }) => {
-      if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
-      return (Math.abs(weight) * noise.unit) / (2 * Math.tanh(0.5 / noise.scaleUnits))
-    })
-    .toSorted((a, b) => a - b)
-  const scales: number[] = []
-  for (const scale of ascending) scales.push(Math.max(scale, (scales.at(-1) ?? 0) * LEAST_QUOTIENT))
-  return scales.map((scale) => ({
-    scale,
-    weight: scales.reduce(
-      (product, other) => (other === scale ? product : product / (1 - (other / scale) ** 2)),
-      1,
-    ),
-  }))
+  const scales = terms.map(
+    (term) => (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term))),
+  )
+  scales.sort((a, b) => a - b)
+  let smaller = 0
+  for (const [place, scale] of scales.entries()) {
+    smaller = Math.max(scale, smaller * LEAST_QUOTIENT)
+    scales[place] = smaller
+  }
+  return scales.map((scale) => {
+    let weight = 1
+    for (const other of scales) if (other !== scale) weight /= 1 - (other / scale) ** 2
+    return { scale, weight }
+  })
 }
 
 /** The tail of a sum of Laplace variables beyond `threshold`, above 0, and its density there. */
@@ -212,8 +225,8 @@ function laplaceTail(sum: readonly Pole[], threshold: number) {
   return { probability: probability * (1 + 1e-9), density }
 }
 
-/** Newton steps that find a half-width to the last digits; each further one halves an error that is far below them. */
-const NEWTON_STEPS = 8
+/** More Newton steps than any half-width needs. */
+const NEWTON_STEPS = 20
 
 /**
  * The h with P(|sum| > h) = alpha, a trace above. The logarithm of the tail is concave, because the density is: Newton's
@@ -224,7 +237,9 @@ function laplaceHalfWidth(sum: readonly Pole[], alpha: number): number {
   let h = widest * Math.log(1 / alpha)
   for (let step = 0; step < NEWTON_STEPS; step += 1) {
     const { probability, density } = laplaceTail(sum, h)
-    h += (Math.log(probability / (alpha / 2)) * probability) / density
+    const change = (Math.log(probability / (alpha / 2)) * probability) / density
+    h += change
+    if (Math.abs(change) < 1e-12 * h) break
   }
   return h * (1 + 1e-9)
 }

@@ -62,6 +62,7 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
       kind: 'groupBy',
       keys: ['Sex', AGE_BINS],
       statistics: [
+        { kind: 'sum', column: 'Balance' },
         { kind: 'variance', column: 'Balance' },
         { kind: 'mean', column: 'Balance' },
         { kind: 'standardDeviation', column: 'Income' },
