@@ -15,7 +15,7 @@ import {
 import { type Refusal, refuseField } from '../privacy/refusal.ts'
 import type { AccuracyReport } from './report-kinds.ts'
 
-/** How accurate an answer is asked to be, in place of an epsilon. */
+/** Accuracy that a query asks for in place of an epsilon. */
 export interface Target {
   /** In the unit of the stated accuracy. */
   readonly halfWidth: number
@@ -23,8 +23,8 @@ export interface Target {
 }
 
 /**
- * The accuracy that a query gives in place of an epsilon; `undefined` where it gives an epsilon.
- * @throws Refusal where it gives both or neither, or an accuracy that nothing can have.
+ * Reads the accuracy that a query gives in place of an epsilon; `undefined` if it gives an epsilon.
+ * @throws Refusal `invalid-request` if it gives both or neither, or a value out of range.
  */
 export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
   if (accuracy === undefined) {
@@ -42,7 +42,7 @@ export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
   return accuracy
 }
 
-/** Beyond these, what is left of a confidence after it is divided among several parts may be 0 or 1 in a double. */
+/** Bounds of a confidence: beyond them, a part of it or of its complement may round to 0 or 1 in a double. */
 const LEAST_CONFIDENCE = 1e-9
 const LARGEST_CONFIDENCE = 0.999999999
 
@@ -132,7 +132,7 @@ export function leastLoss<P>(
   return enough
 }
 
-/** A target that no epsilon in the range meets. */
+/** Refusal of a target that no epsilon in the range meets. */
 export function refuseTarget({ largest }: EpsilonRange): Refusal {
   const rule = `cannot be reached with an epsilon of ${epsilonNumber(largest)}, the largest that is supported`
   return refuseField('query-does-not-fit', 'accuracy.halfWidth', rule)

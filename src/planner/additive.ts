@@ -7,15 +7,15 @@ import { type Grouping, planGrouping } from './grouping.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
 
-/** The kinds of query that are answered by adding noise to sums and counts. */
+/** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
 
-/** How many rows a mean is over: a public number, or a noisy count, by its place among the statistics. */
+/** Number of rows that a mean is over: a public number, or a noisy count, given by its place among the statistics. */
 export type RowCount =
   | { readonly kind: 'public'; readonly rows: number }
   | { readonly kind: 'noisy'; readonly statistic: number }
 
-/** How one number that people read comes from the noisy statistics of its cell. Numbers are places among the statistics. */
+/** One number of an answer and the noisy statistics it is made from, each given by its place among the statistics. */
 export type Estimate =
   | { readonly kind: 'count' | 'count-distinct'; readonly statistic: number }
   | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
@@ -34,25 +34,25 @@ export type Estimate =
       readonly sum: number
       readonly rows: RowCount
     }
-  /** Of rows whose number is public. */
+  /** Share of a public number of rows. */
   | { readonly kind: 'proportion'; readonly statistic: number; readonly rows: number }
-  /** From two cells of one count: the rows it does not hold for, then those it holds for. */
+  /** Share from two cells of one count: rows that do not satisfy the predicate, then rows that do. */
   | { readonly kind: 'proportion-of-cells'; readonly statistic: number }
 
-/** What a query asks of the data, and how its answer comes from that. */
+/** The aggregate of a query, and how its answer is made from that. */
 export interface AdditiveShape {
   readonly aggregate: Aggregate
-  /** The cells of the answer; none: one cell. */
+  /** Groupings that span the cells of the answer; without any, there is one cell. */
   readonly groupings: readonly Grouping[]
-  /** For each cell of the answer. */
+  /** Estimates of each cell of the answer. */
   readonly estimates: readonly Estimate[]
-  /** Whether every statistic is a whole number in people's units, so that integer noise is offered. */
+  /** True if every statistic is a whole number in the unit that people read; geometric noise is then offered. */
   readonly wholeNumbers: boolean
 }
 
 /**
- * The aggregate that a query needs and the estimates that its answer shows.
- * @throws Refusal `query-does-not-fit` for what does not fit the dataset or would be too large an answer.
+ * Plans the aggregate that a query needs and the estimates that its answer shows.
+ * @throws Refusal `query-does-not-fit` if the query does not fit the dataset or its answer would be too large.
  */
 export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): AdditiveShape {
   const groupings = planGroupings(query, dataset, limits)
@@ -82,12 +82,12 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
   }
 }
 
-/** What estimates are made from. */
+/** Source of the statistics that estimates are made from. */
 interface Sources {
   readonly dataset: Dataset
-  /** Whether every row of the dataset is in the one cell, so that a public number of rows is that of the cell. */
+  /** True if every row of the dataset is in the one cell; a public number of rows is then that of the cell. */
   readonly everyRow: boolean
-  /** Has a statistic measured, once however many estimates need it, and tells its place. */
+  /** Adds a statistic to the aggregate unless it is there already, and returns its place. */
   readonly place: (statistic: Statistic) => number
 }
 
@@ -193,8 +193,8 @@ function rowsOf(column: NumericColumn, { dataset, everyRow, place }: Sources): R
 }
 
 /**
- * Of a public number of rows, a noisy count divided by it. Elsewhere two noisy counts, of the rows with and of those
- * without: a row is in one of them, so both together cost what one does.
+ * Plans a proportion. Of a public number of rows it is a noisy count divided by that number. Otherwise it is made from two noisy
+ * counts, of the rows that satisfy the predicate and of the others: a row is in one of them, so both together cost what one does.
  */
 function proportionEstimate(of: QueryPredicate, { dataset, everyRow, place }: Sources): Estimate {
   if (dataset.rows === undefined || !everyRow)
@@ -203,7 +203,10 @@ function proportionEstimate(of: QueryPredicate, { dataset, everyRow, place }: So
   return { kind: 'proportion', statistic: place({ kind: 'count', where }), rows: dataset.rows }
 }
 
-/** @throws Refusal `query-does-not-fit` for a column that is not numeric. */
+/**
+ * Returns a column that is known to be numeric.
+ * @throws Refusal `query-does-not-fit` for any other column.
+ */
 export function requireNumericColumn(dataset: Dataset, name: string, field: string): NumericColumn {
   const column = requireColumn(dataset, name, field)
   if (isNumeric(column)) return column

@@ -18,15 +18,18 @@ import { Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 import type { AdditiveQuery, AdditiveShape } from './additive.ts'
 
-/** @throws Refusal for a calibration without the mechanism it belongs to. */
+/**
+ * Checks that a calibration is given for the Gaussian mechanism only.
+ * @throws Refusal `invalid-request` otherwise.
+ */
 export function requireCalibrationFits({ calibration, mechanism }: AdditiveQuery): void {
   if (calibration === undefined || mechanism === 'gaussian') return
   throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
 }
 
 /**
- * The mechanisms that a query may be answered by: the one it names, or all that fit it.
- * @throws Refusal `mechanism-not-applicable` for one that does not fit.
+ * Lists the mechanisms that can answer a query: the one it names, or all that fit it.
+ * @throws Refusal `mechanism-not-applicable` if the named mechanism does not fit.
  */
 export function applicableMechanisms(
   { mechanism }: AdditiveQuery,
@@ -45,7 +48,7 @@ export function applicableMechanisms(
   return [mechanism]
 }
 
-/** Measurements of all statistics of a query, and what it costs to release them together. */
+/** Measurements of all statistics of a query, and the price of releasing them together. */
 export interface Measured {
   readonly measurements: readonly Measurement[]
   readonly loss: PrivacyLoss
@@ -53,8 +56,9 @@ export interface Measured {
 }
 
 /**
- * One measurement for each statistic, all by one mechanism: for pure differential privacy at equal shares of the
- * epsilon, which is what L1 comes to; by the Gaussian mechanism as one vector.
+ * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get equal shares of the
+ * epsilon, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and delta.
+ * @throws Refusal as {@link splitEpsilon} and as the mechanisms do.
  */
 export function measureAll(
   mechanism: MechanismName,
@@ -85,15 +89,15 @@ function rhoOf(measurement: Measurement): RhoPico {
   return zeroConcentratedMap(measurement, measurement.sensitivity)
 }
 
-/** What releases cost together, each with noise of its own: their rho adds up, as one vector or one after the other. */
+/** Adds up the rho of releases with independent noise, whether they are one vector or released in sequence. */
 export function rhoTogether(each: readonly RhoPico[]): RhoPico {
   return each.reduce((sum, rho) => rhoPico(sum + rho), rhoPico(0n))
 }
 
-/** The measurements that err least: by the product of their expected errors, for these have different units. */
+/** Chooses the measurements with the least error, by the product of expected errors because their units differ. */
 export function leastError(choices: readonly Measured[]): Measured {
   const [first, ...others] = choices
-  if (first === undefined) throw new RangeError('some mechanism always applies')
+  if (first === undefined) throw new RangeError('at least one mechanism applies')
   return others.reduce((best, next) => (logarithmicError(next) < logarithmicError(best) ? next : best), first)
 }
 
@@ -105,8 +109,8 @@ function logarithmicError({ measurements }: Measured): number {
 }
 
 /**
- * Equal shares that add up to the whole, exactly.
- * @throws Refusal where a share would be less than the least epsilon there is.
+ * Divides an epsilon into equal shares that add up to it exactly.
+ * @throws Refusal `invalid-request` if a share would be below 1e-9.
  */
 export function splitEpsilon(whole: EpsilonNano, parts: number): readonly EpsilonNano[] {
   if (whole < parts) {
