@@ -82,7 +82,10 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
         ? REFERENCE_PREFIX + nameOf(value.slice(REFERENCE_PREFIX.length))
         : value,
     )
-  const kept = Object.entries(schemas).filter(([name]) => reached.has(name))
+  // Sorted by name, because zod registers schemas in the order in which modules are imported.
+  const kept = Object.entries(schemas)
+    .filter(([name]) => reached.has(name))
+    .sort(([one], [other]) => (one < other ? -1 : 1))
   return {
     ...openapi,
     paths: renamed(openapi.paths ?? {}),
