@@ -82,17 +82,10 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
         ? REFERENCE_PREFIX + nameOf(value.slice(REFERENCE_PREFIX.length))
         : value,
     )
-<<<<<<< HEAD
   // Sorted by name, because zod registers schemas in the order in which modules are imported.
   const kept = Object.entries(schemas)
     .filter(([name]) => reached.has(name))
     .sort(([one], [other]) => (one < other ? -1 : 1))
-=======
-  // In the order of their names: without it the document depends on the order in which modules were loaded.
-  const kept = Object.entries(schemas)
-    .filter(([name]) => reached.has(name))
-    .sort(([a], [b]) => (nameOf(a) < nameOf(b) ? -1 : 1))
->>>>>>> 2df0427 (fix: schemas of the OpenAPI document are in the order of their names, not of loading)
   return {
     ...openapi,
     paths: renamed(openapi.paths ?? {}),
