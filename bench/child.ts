@@ -13,7 +13,7 @@ export interface Child {
   stop(): Promise<void>
 }
 
-/** What to start, and how the server reports its address. */
+/** Program to start, and the form in which the server reports its address. */
 export interface ChildCommand {
   readonly arguments: readonly string[]
   readonly environment: Readonly<Record<string, string>>

@@ -162,7 +162,7 @@ async function measureLedger(
   }
 }
 
-/** How the rate of charges changes as a dataset's events grow. */
+/** Rate of charges by the number of a dataset's events. */
 export interface GrowthFigure {
   readonly store: 'SQLite' | 'PostgreSQL'
   readonly events: number

@@ -28,7 +28,7 @@ export interface OpenDpFigure {
   readonly ratio?: { readonly median: number; readonly lowest: number; readonly highest: number }
 }
 
-/** The measurements, or the reason why there are none. */
+/** The measurements, or the reason why they were not made. */
 export type OpenDpComparison =
   | { readonly versions: Peer['versions']; readonly figures: readonly OpenDpFigure[] }
   | { readonly skipped: string }

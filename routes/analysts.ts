@@ -58,7 +58,7 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (app
         summary: 'Set the allotment of an analyst',
         description:
           'Limits how much of the budget an analyst may spend. The cap of the budget still limits all analysts together, ' +
-          'whatever their allotments add up to. An allotment cannot be lower than what the analyst has already spent. ' +
+          'even if their allotments add up to more. An allotment cannot be lower than what the analyst has already spent. ' +
           'With epsilon 0 and delta 0 the analyst may spend nothing more.',
         security: custodian.security,
         params: analystParameters,

@@ -55,7 +55,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
         operationId: 'openSession',
         summary: 'Open a sparse vector session',
         description:
-          'A session tells which counts reach a threshold. One debit pays for all of its questions. The session ends ' +
+          'A session reports which counts reach a threshold. One debit pays for all of its questions. The session ends ' +
           'once `positives` questions were answered with `above`. A repeat of the request replays the session at no cost ' +
           '(`Idempotent-Replayed: true`).',
         security: analyst.security,
@@ -107,7 +107,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
         operationId: 'answerSessionQuestion',
         summary: 'Answer a question of a session',
         description:
-          'Tells whether a count reaches the threshold of the session, at no further cost. Questions of a session are ' +
+          'Reports whether a count reaches the threshold of the session, at no further cost. Questions of a session are ' +
           'answered one after the other. Each answer is stored before it is sent, and a repeat replays it ' +
           '(`Idempotent-Replayed: true`). The example uses the example session.',
         security: analyst.security,

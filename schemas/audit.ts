@@ -56,7 +56,7 @@ const session = sessionRequest
   .meta({
     id: 'AuditedSession',
     description:
-      'A session that is opened afresh for each release and asked these questions until it is used up.',
+      'A session that is opened anew for each release and answers these questions until it is used up.',
     examples: [
       {
         threshold: 3,
@@ -105,6 +105,6 @@ const results = z
 export const auditedReleases = z
   .strictObject({
     results,
-    neighbourResults: results.optional().describe('Those of the neighbour, for a pair.'),
+    neighbourResults: results.optional().describe('Releases of the neighbour. Only for a pair.'),
   })
   .meta({ id: 'AuditedReleases', description: 'Fresh releases.' })

@@ -130,7 +130,7 @@ export const populationSource = z
   })
 
 export const columns = z.array(column).min(1).max(200).readonly()
-const synthetic = z.boolean().describe('True for made-up data, which describe no real person.')
+const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
 
 const declaration = {
   id: datasetId,
@@ -187,12 +187,10 @@ const registrationExample = {
 export const registration = z
   .strictObject({
     ...declaration,
-    columns: columns
-      .optional()
-      .describe('May be left out for a population, and then holds all of its columns.'),
+    columns: columns.optional().describe('Optional for a population; the default is all of its columns.'),
     synthetic: synthetic
       .optional()
-      .describe(`${synthetic.description} Left out: true for a population, false for a file.`),
+      .describe(`${synthetic.description} Default: true for a population, false for a file.`),
     budget: budgetRequest,
   })
   .meta({

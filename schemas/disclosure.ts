@@ -11,7 +11,7 @@ const probability = z.number().min(0).max(1)
 const guessed = z.strictObject({
   epsilon: epsilonAmount,
   delta: deltaAmount,
-  risk: probability.describe('Largest probability with which the adversary guesses right.'),
+  risk: probability.describe('Largest probability that the adversary guesses correctly.'),
 })
 
 const facts = {
@@ -23,13 +23,13 @@ const facts = {
       'Number of rows that the adversary considers equally likely: the given number, or else the public number of rows, ' +
         'or 2 if that is private.',
     ),
-  blindGuess: probability.describe('Probability of a right guess without any answer.'),
-  dataset: guessed.describe("Once the dataset's whole budget is spent."),
+  blindGuess: probability.describe('Probability of a correct guess without any answer.'),
+  dataset: guessed.describe('Risk once the whole budget of the dataset is spent.'),
   statement: z.string().describe('These numbers in a sentence.'),
 }
 
 const meaning =
-  'Bound on the probability with which an adversary who knows all rows but one guesses that row ' +
+  'Bound on the probability that an adversary who knows all rows but one guesses that row ' +
   '(docs/disclosure-risk.md). Computed from the privacy loss alone, without data.'
 
 /** Disclosure risk of a dataset's whole budget. */

@@ -139,7 +139,7 @@ const shownRun = z
           halfWidth: z
             .number()
             .nullable()
-            .describe('Half-width that the answer states. For a quantile it is that of its rank.'),
+            .describe('Half-width that the answer states. For a quantile, the half-width of its rank.'),
           absoluteError: z.number().nullable(),
           relativeError: relative,
           rankErrorRows: z.number().optional(),
@@ -203,7 +203,7 @@ const evaluatedCandidate = z
     probabilityToWin: z
       .number()
       .nullable()
-      .describe('Exact probability to come first; null if it takes too long to compute.'),
+      .describe('Exact probability of coming first; null if it takes too long to compute.'),
   })
   .meta({ id: 'EvaluatedCandidate', description: 'One candidate: its rows, and how often it was selected.' })
 
@@ -222,7 +222,7 @@ const evaluatedKey = z
     key: z.string(),
     truth: rowCount.describe('Number of rows.'),
     appeared: runCount.describe('Number of runs in which it appeared.'),
-    probabilityToAppear: z.number().describe('Exact probability to appear.'),
+    probabilityToAppear: z.number().describe('Exact probability of appearing.'),
     meanAbsoluteError: meanOverRuns.optional(),
     bias: meanOverRuns.optional(),
   })
@@ -256,7 +256,7 @@ export const batchEvaluation = z
   .strictObject({
     ...batchFacts,
     evaluations: z
-      .array(evaluationWith({ price: amount.describe('Price of the query asked by itself.') }))
+      .array(evaluationWith({ price: amount.describe('Price of the query on its own.') }))
       .readonly()
       .describe('In the order of the queries.'),
     cost: amount.describe('Price of the batch. It is not charged.'),

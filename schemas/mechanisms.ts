@@ -16,7 +16,8 @@ export const comparisonRequest = z
       maximum: MAX_QUERY_EPSILON,
     }),
     delta: z.number().default(0).meta({
-      description: 'Delta for Gaussian noise, which is left out without it. At most 18 fractional digits.',
+      description:
+        'Delta for Gaussian noise. Without it, Gaussian noise is not compared. At most 18 fractional digits.',
       minimum: 0,
       exclusiveMaximum: 1,
     }),
@@ -122,7 +123,7 @@ const crossing = z
       'number. Null if it has no smaller error at the largest number.',
   })
 
-/** What POST /v1/mechanisms/compare answers. */
+/** Response of POST /v1/mechanisms/compare. */
 export const comparison = z
   .strictObject({
     epsilon: z.number(),

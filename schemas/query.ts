@@ -176,7 +176,7 @@ const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ..
   description: 'Sum of a numeric column. NULL counts as 0.',
 })
 
-/** What an analyst supposes about the data before seeing any of it. */
+/** Assumptions of an analyst about the data, made without seeing any of it. */
 const supposed = z
   .strictObject({
     rows: z
@@ -184,7 +184,7 @@ const supposed = z
       .min(1)
       .max(1e12)
       .optional()
-      .describe('Number of rows that the statistic is over; in each group, where there are groups.'),
+      .describe('Number of rows that the statistic covers; with groups, the number in each group.'),
     mean: z.number().optional().describe('Mean of the column, within its declared bounds.'),
     standardDeviation: z
       .number()
@@ -197,7 +197,7 @@ const supposed = z
     description:
       'What you suppose about the data. It changes the accuracy that is stated before the release, and the epsilon found ' +
       'for an `accuracy`. It is never compared with the data and has no effect on the noise at a given epsilon. The ' +
-      'accuracy stated with an answer does not depend on it. What you leave out is taken to be hardest to estimate within ' +
+      'accuracy stated with an answer does not depend on it. Omitted values are taken to be the hardest to estimate within ' +
       'the declared bounds.',
   })
 
@@ -323,7 +323,7 @@ const groupByQuery = z
       },
     ],
     description:
-      'One or several statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
+      'One or more statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
       'among the sums and counts that the statistics need; each is measured once.',
   })
 
@@ -394,7 +394,7 @@ const percentileQuery = z
     id: 'PercentileQuery',
     examples: [{ kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 }],
     description:
-      'One or several percentiles of a numeric column, as grid points of the column. The epsilon is divided among them.',
+      'One or more percentiles of a numeric column, as grid points of the column. The epsilon is divided among them.',
   })
 
 const extremeQuery = z

@@ -131,7 +131,7 @@ export const riskRequest = z
   })
   .meta({
     id: 'RiskRequest',
-    description: 'People of whom some are in a release, and a query.',
+    description: 'People, some of whom are in a release, and a query.',
     examples: [{ ...school, epsilon: 2, response: 2.20131 }],
   })
 
@@ -162,7 +162,7 @@ export const epsilonRequest = z
   })
   .meta({
     id: 'EpsilonRequest',
-    description: 'People of whom some are in a release, a query, and the accepted risk.',
+    description: 'People, some of whom are in a release, a query, and the accepted risk.',
     examples: [{ ...school, risk: 0.3333333333333333, curve: { to: 5 } }],
   })
 

@@ -36,7 +36,7 @@ export const sessionRequest = z
   })
   .meta({
     id: 'SessionRequest',
-    description: 'Session that tells for any number of counts if they reach a threshold.',
+    description: 'Session that reports, for any number of counts, whether each reaches a threshold.',
     examples: [{ threshold: 20_000, positives: 3, epsilon: 0.5 }],
   })
 
@@ -127,7 +127,7 @@ const positivesLeft = z
   .int()
   .min(0)
   .max(MAX_POSITIVES)
-  .describe('Number of answers `above` that the session still gives.')
+  .describe('Number of answers `above` left in the session.')
 
 /** Response to the opening of a session. */
 export const openedSession = z

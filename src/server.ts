@@ -159,7 +159,7 @@ async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void>
     if (found?.kind === 'broken')
       throw new Error(
         `the ledger of the dataset ${dataset} is damaged at event ${found.sequence}: ${found.reason}; ` +
-          'docs/operations.md says what to do',
+          'see docs/operations.md',
       )
     events += found?.events ?? 0
   }
@@ -190,7 +190,7 @@ function followRegistrations(registry: Registry, logger: Logger): () => Promise<
   const timer = setInterval(() => {
     last ??= registry
       .refresh()
-      .catch((err: unknown) => logger.error({ err }, 'registrations cannot be followed'))
+      .catch((err: unknown) => logger.error({ err }, 'registrations of other replicas cannot be read'))
       .finally(() => {
         last = undefined
       })
@@ -214,10 +214,10 @@ async function main(): Promise<void> {
   const delay = config.drainMs + config.shutdownMs
   closeWithGrace({ delay, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {
     if (err !== undefined) {
-      // The state of this process is unknown, so it must not charge or draw noise any more. A restart recovers.
+      // The state of this process is unknown, so it must no longer charge or draw noise. A restart recovers.
       // The origin of the error is unknown, too: its message could quote data, but its stack frames cannot.
       const frames = err.stack?.split('\n').filter((line) => /^\s+at /.test(line))
-      logger.fatal({ errorClass: err.name, frames }, 'ending after an error')
+      logger.fatal({ errorClass: err.name, frames }, 'stopping after an unexpected error')
       return
     }
     logger.info({ signal }, 'stopping')

@@ -51,7 +51,7 @@ export function openKeyRing(dataDirectory: string): KeyRing | undefined {
  */
 export async function createKey(dataDirectory: string, principal: Principal): Promise<string> {
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
-    throw new RangeError('a name is 1 to 63 lower-case letters, digits and "-", starting with a letter')
+    throw new RangeError('a name must be 1 to 63 lower-case letters, digits and "-", starting with a letter')
   }
   await createWritableFolder(dataDirectory)
   const stored = readKeys(dataDirectory) ?? []

@@ -42,7 +42,7 @@ export async function openAuditLedger(directory: string, neighbours: Neighbours)
       const { price } = request
       if (!coversAmount(CAP, price))
         throw refuseField('invalid-request', 'delta', 'must be below 1 for one release')
-      // No await between the check and the subtraction: charges are made concurrently.
+      // Charges run concurrently, so there must be no await between the check and the subtraction.
       if (!coversAmount(left, price)) {
         opened += 1
         left = CAP

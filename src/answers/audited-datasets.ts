@@ -20,7 +20,7 @@ const EVERYBODY: readonly AuditedPerson[] = [
   { Age: 45, Income: 41.5, Sex: 'M', City: 'Eastfield' },
   { Age: 62, Income: 75, Sex: 'F', City: 'Northport' },
 ]
-/** At the declared bounds, and in a city of its own: the row that moves a release as far as one person can. */
+/** A row at the declared bounds, in a city that no other row has. It moves a release as far as one person can. */
 const ONE_MORE: AuditedPerson = { Age: 100, Income: 100, Sex: 'M', City: 'Westhaven' }
 /** Replaces {@link ONE_MORE} where the number of people is public. */
 const ANOTHER: AuditedPerson = { Age: 0, Income: 0, Sex: 'F', City: 'Southmere' }
@@ -109,7 +109,7 @@ async function writeUnlessThere(file: string, text: string): Promise<void> {
   } catch (error) {
     if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return
     throw new Error(
-      `${path.basename(file)} in the data folder is not the file for auditors; move it elsewhere`,
+      `${path.basename(file)} in the data folder is not the audit file of this release; move it elsewhere`,
       {
         cause: error,
       },

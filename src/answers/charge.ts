@@ -153,7 +153,7 @@ export function describeDebit(
 
 /**
  * Returns the document of a replay: the stored one, with a cost of zero, and what was paid for it as `paid`. The stored
- * bytes stay as they are, because the ledger holds their hash.
+ * bytes are not changed, because the ledger holds their hash.
  */
 export function describeReplay(stored: string): string {
   const document = JSON.parse(stored)

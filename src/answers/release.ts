@@ -69,9 +69,10 @@ const releaseSteps: { readonly [Kind in PlanKindName]: ReleaseSteps<Kind> } = {
 }
 
 /**
- * Reads what a plan asks of the data and releases it through the plan's mechanism. Only the noisy values depend on the data.
+ * Reads the data that a plan needs and releases it through the plan's mechanism. Only the noisy values depend on the
+ * data.
  *
- * @throws EngineFailure, and whatever the source of randomness throws; nothing is released then.
+ * @throws EngineFailure, and any error of the source of randomness; nothing is released then.
  */
 export async function release(plan: Plan, engine: Engine, noiseSource: UniformSource): Promise<Released> {
   return releaseAggregate(plan, await readAggregate(plan, engine), noiseSource)
@@ -91,7 +92,7 @@ export function readAggregate<Kind extends PlanKindName>(
 /**
  * Releases what was read for a plan through the plan's mechanism, with fresh noise each time.
  *
- * @throws RangeError if the data was read for another kind of plan; and whatever the source of randomness throws. Nothing
+ * @throws RangeError if the data was read for another kind of plan; and any error of the source of randomness. Nothing
  * is released then.
  */
 export async function releaseAggregate<Kind extends PlanKindName>(
@@ -103,14 +104,14 @@ export async function releaseAggregate<Kind extends PlanKindName>(
 }
 
 /**
- * Prepares repeated releases of the same data under the same plan: whatever depends on these alone is computed once.
+ * Prepares repeated releases of the same data under the same plan. Computations that depend only on these run once.
  * @throws RangeError if the data was read for another kind of plan.
  */
 export function prepareRelease<Kind extends PlanKindName>(
   plan: PlanOf<Kind>,
   exact: ExactOf<Kind>,
 ): DrawRelease<Kind> {
-  if (plan.kind !== exact.kind) throw new RangeError('what was read is not what the plan asks for')
+  if (plan.kind !== exact.kind) throw new RangeError('the data was read for another kind of plan')
   return releaseSteps[plan.kind].prepare(plan, exact)
 }
 
@@ -170,11 +171,11 @@ async function readCells(
   const integers = await engine.aggregate(dataset, aggregate)
   const cells = cellCount(aggregate)
   if (integers.length !== aggregate.statistics.length || integers.some(({ length }) => length !== cells))
-    throw new RangeError('the engine left cells out')
+    throw new RangeError('the engine omitted cells')
   return integers
 }
 
 function expectDefined<Value>(value: Value | undefined): Value {
-  if (value === undefined) throw new RangeError('a part of what was read is missing')
+  if (value === undefined) throw new RangeError('a part of the data is missing')
   return value
 }

@@ -202,12 +202,12 @@ async function countRows(engine: Engine, dataset: Dataset, where: Predicate): Pr
     bounding: { kind: 'one-row-each' },
   })
   if (value === undefined || cells.length > 0 || statistics.length > 0)
-    throw new RangeError('the engine gave other cells than asked for')
+    throw new RangeError('the engine returned other cells than requested')
   return value
 }
 
 function requireWaiting({ givenUp }: Caller): void {
-  if (givenUp?.()) throw new Refusal('unavailable', 'The client disconnected before the request began.')
+  if (givenUp?.()) throw new Refusal('unavailable', 'The client disconnected before processing began.')
 }
 
 /**
@@ -232,10 +232,10 @@ function requireOpen(
     case 'used-up':
       throw new Refusal(
         'session-used-up',
-        'The session has given all of its positives. Earlier questions are replayed. Open another session to ask more.',
+        'The session has used all of its positives. Earlier questions are replayed. Open another session to ask more.',
       )
     case 'no-session':
-      throw new Error('a session of the ledger is gone')
+      throw new Error('a session is missing from the ledger')
   }
 }
 

@@ -88,6 +88,6 @@ export function columnNamed(dataset: Dataset, name: string): Column | undefined 
  */
 export function requireSynthetic({ id, synthetic }: Dataset): void {
   if (synthetic) return
-  const detail = `The dataset ${id} is not synthetic: answers about it leave only as releases that are paid for.`
+  const detail = `The dataset ${id} is not synthetic. Answers about it are only available as paid releases.`
   throw new Refusal('not-synthetic', detail)
 }

@@ -10,7 +10,7 @@ import { type DatasetDeclaration, declareDataset } from './declaration.ts'
 export const ENTRY_FILE = 'dataset.json'
 
 /**
- * Stored form of an entry: the declaration as it was made and the facts that do not follow from it, or a note of its
+ * Stored form of an entry: the original declaration and the facts that cannot be derived from it, or a note of its
  * removal.
  */
 type StoredEntry =

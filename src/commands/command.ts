@@ -21,7 +21,7 @@ export const SUCCESS = 0
 export const UNSOUND = 1
 export const UNUSABLE = 2
 
-/** A command that cannot be carried out as it was given; the message says why. */
+/** A command that cannot be carried out. The message states the reason. */
 export class Misuse extends Error {}
 
 /**

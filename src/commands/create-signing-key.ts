@@ -5,7 +5,7 @@ import { type Command, hasCode, Misuse, SUCCESS } from './command.ts'
 const HELP = `usage: npx sotto ledger create-signing-key <file>
 
 Writes a new Ed25519 key to <file>, readable by its owner alone, and the public key to <file>.pub. Prints the public
-key. Existing files are left as they are.
+key. Existing files are not changed.
 `
 
 /** `npx sotto ledger create-signing-key` */

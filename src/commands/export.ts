@@ -10,7 +10,7 @@ export const exportEvents: Command = {
 
 Writes the events of one dataset as JSON Lines.
 
-  --dataset <id>    the dataset; may be left out where the ledger has one only
+  --dataset <id>    the dataset; optional if the ledger has only one
   --output <file>   write to this file instead of standard output
 
 ${LEDGER_HELP}

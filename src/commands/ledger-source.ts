@@ -77,7 +77,7 @@ export async function withLedger<Result>(
 ): Promise<Result> {
   if (path.isAbsolute(ledgerUrl) && !existsSync(ledgerUrl))
     throw new Misuse(
-      `there is no ledger at ${ledgerUrl}: SOTTO_DATA_DIR and SOTTO_LEDGER_URL say where it is`,
+      `no ledger found at ${ledgerUrl}: set SOTTO_DATA_DIR or SOTTO_LEDGER_URL to its location`,
     )
   // Loaded here because a command that reads an export needs no database.
   const { openLedger } = await import('../ledger/open.ts')
@@ -93,7 +93,7 @@ export async function withLedger<Result>(
 export function printFindings({ datasets, badLine }: ExportFindings): void {
   for (const { dataset, verification } of datasets) {
     if (verification.kind === 'sound') console.log(describeSound(dataset, verification))
-    else console.error(`${dataset}: event ${verification.sequence} does not fit: ${verification.reason}`)
+    else console.error(`${dataset}: event ${verification.sequence} is not valid: ${verification.reason}`)
   }
   if (badLine !== undefined) console.error(`line ${badLine.line}: ${badLine.reason}`)
 }
@@ -103,7 +103,7 @@ function describeSound(
   { events, headHash, budget }: Extract<Verification, { kind: 'sound' }>,
 ): string {
   const balances = `spent ${describeAmount(budget.spent)} of ${describeAmount(budget.cap)}`
-  return `${dataset}: ${events} events fit, ${balances}, head ${headHash}`
+  return `${dataset}: ${events} events verified, ${balances}, head ${headHash}`
 }
 
 function describeAmount(amount: Amount): string {

@@ -4,7 +4,7 @@ import { sha256 } from '../ledger/canonical.ts'
 import type { NotedAnswer, NotedEvent } from '../ledger/exported.ts'
 import { Misuse } from './command.ts'
 
-/** A published head, or the receipt of an answer, as it was read from a file. */
+/** A published head, or the receipt of an answer, read from a file. */
 export interface EventNote {
   readonly file: string
   readonly noted: NotedEvent

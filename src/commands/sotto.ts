@@ -50,7 +50,7 @@ async function run(args: readonly string[]): Promise<number> {
 function explain(error: unknown): string {
   if (error instanceof LedgerFault && error.kind === 'in-use') {
     return `${error.message}
-While the service runs, ask it: GET /v1/datasets/{dataset}/ledger/export gives an export to use with --export, and
+While the service runs, use its API: GET /v1/datasets/{dataset}/ledger/export returns an export to use with --export, and
 GET /v1/datasets/{dataset}/ledger/verification verifies.`
   }
   return error instanceof Error ? error.message : String(error)

@@ -19,7 +19,7 @@ in it. Prints one line for each dataset, head and receipt.
   --public-key <file>   check the signatures of heads and receipts with this key
 
 ${LEDGER_HELP}
-Exit code: 0 sound, 1 something does not fit, 2 nothing could be verified.
+Exit code: 0 sound, 1 a check failed, 2 nothing could be verified.
 `,
   run: async (args) => {
     const { values } = parseArgs({
@@ -67,5 +67,5 @@ function printNote({ file, noted }: EventNote, fault: string | undefined, isSign
 function signatureFault({ noted, signature }: EventNote, publicKey: string | undefined): string | undefined {
   if (publicKey === undefined) return undefined
   if (signature === undefined) return 'it is not signed'
-  return isSignatureOf(noted, signature, publicKey) ? undefined : 'the signature is not that of the key'
+  return isSignatureOf(noted, signature, publicKey) ? undefined : 'the signature does not match the key'
 }

@@ -15,7 +15,7 @@ export interface Limiter {
   idle(): Promise<void>
 }
 
-/** How many tasks a limiter accepts. */
+/** Numbers of tasks that a limiter accepts. */
 export interface LimiterOptions {
   readonly concurrency: number
   /** The largest number of tasks that wait; unlimited if absent. */

@@ -127,8 +127,7 @@ function columnOf<Type extends Column['type']>(
   const isOfType = (column: Column): column is Extract<Column, { type: Type }> =>
     types.some((type) => type === column.type)
   const column = columnNamed(dataset, name)
-  if (column === undefined)
-    throw new RangeError('the aggregate names a column that the dataset does not have')
+  if (column === undefined) throw new RangeError('the aggregate uses a column that the dataset does not have')
   if (!isOfType(column)) throw new RangeError('the aggregate does not fit the type of a column')
   return column
 }
@@ -226,7 +225,7 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
     lower < -OUTERMOST_INDEX ||
     upper > OUTERMOST_INDEX
   ) {
-    throw new RangeError('a group key has no bins within reach')
+    throw new RangeError('a group key has no bins, or bins that are too far from 0')
   }
   const first = printValue(printer, lower, 'bigint')
   const within = `${column} >= ${first} AND ${column} < ${printValue(printer, upper, 'bigint')}`
@@ -252,7 +251,7 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
  */
 function regularWidth(edges: readonly bigint[]): bigint | undefined {
   const widths = new Set(edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge)))
-  for (const width of widths) if (width <= 0n) throw new RangeError('the edges of bins increase')
+  for (const width of widths) if (width <= 0n) throw new RangeError('the edges of bins must increase')
   const [width] = widths
   return widths.size === 1 ? width : undefined
 }
@@ -326,6 +325,6 @@ function printMembership(column: string, values: readonly string[]): string {
 
 function categoryIndex(index: number): bigint {
   if (!Number.isInteger(index) || index < 0 || index >= 2 ** 31)
-    throw new RangeError('a category has an index')
+    throw new RangeError('a category must have an index')
   return BigInt(index)
 }

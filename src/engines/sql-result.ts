@@ -25,7 +25,7 @@ export function readAggregate(
     const values = row.map(readInteger)
     const grouped = aggregate.groupBy.length > 0
     const cell = grouped ? Number(values[0]) : 0
-    if (!(cell >= 0 && cell < cells)) throw new RangeError('a cell outside the aggregate')
+    if (!(cell >= 0 && cell < cells)) throw new RangeError('the result has a cell outside the aggregate')
     let position = grouped ? 1 : 0
     for (const [index, statistic] of aggregate.statistics.entries()) {
       const value = combine(statistic, values, position)

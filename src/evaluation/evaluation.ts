@@ -26,7 +26,7 @@ export interface EvaluationOptions extends EvaluationSize {
  * worker thread.
  *
  * @param exact the data that was read for the plan
- * @throws Refusal as {@link requireEvaluationLimits} does, for the data as well; and whatever the source of randomness throws.
+ * @throws Refusal as {@link requireEvaluationLimits} does, for the data as well; and any error of the source of randomness.
  */
 export async function evaluate(
   plan: Plan,
@@ -34,7 +34,7 @@ export async function evaluate(
   options: EvaluationOptions,
 ): Promise<Evaluation> {
   const [evaluation] = await evaluateTogether([{ plan, exact }], options, 'query')
-  if (evaluation === undefined) throw new RangeError('one plan has one evaluation')
+  if (evaluation === undefined) throw new RangeError('the evaluation of the plan is missing')
   return evaluation
 }
 

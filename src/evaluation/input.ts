@@ -11,7 +11,7 @@ import type { BatchToEvaluate } from './evaluation.ts'
 import { costOf, type ReadPlan } from './kinds.ts'
 import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
 
-/** Dependencies of evaluations. There is no ledger among them: nothing is charged. */
+/** Dependencies of evaluations. They have no ledger, because nothing is charged. */
 export interface EvaluationDependencies {
   readonly engine: Engine
   readonly limits: PlanLimits
@@ -51,7 +51,7 @@ export async function readEvaluationInput(
   const planned = withinField('query', () => plan(query, dataset, limits))
   const size = { runs, shown }
   const [read] = await readWithinLimits([planned], size, 'query', engine)
-  if (read === undefined) throw new RangeError('one plan is read once')
+  if (read === undefined) throw new RangeError('the data of the plan is missing')
   return { ...read, ...size }
 }
 

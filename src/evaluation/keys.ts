@@ -52,7 +52,7 @@ export function accumulateKeys(
   return {
     add(released, run) {
       const { result } = reportOf(released)
-      if (!('keys' in result)) throw new RangeError('an answer of keys has keys')
+      if (!('keys' in result)) throw new RangeError('the answer has no keys')
       for (const { key, count } of result.keys) {
         const place = places.get(key)
         if (place === undefined) continue

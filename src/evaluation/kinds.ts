@@ -12,7 +12,7 @@ export interface ReadPlan {
   readonly exact: ExactAggregate
 }
 
-/** How plans of one kind are evaluated, alone or with other queries. */
+/** Evaluates plans of one kind, alone or with other queries. */
 interface KindEvaluation<Kind extends PlanKindName> {
   readonly cost: (plan: PlanOf<Kind>, exact: ExactOf<Kind> | undefined, queries: number) => EvaluationCost
   readonly accumulate: (
@@ -65,6 +65,6 @@ export function accumulatorOf<Kind extends PlanKindName>(
   size: EvaluationSize,
   queries: number,
 ): Accumulator<Kind> {
-  if (plan.kind !== exact.kind) throw new RangeError('what was read is not what the plan asks for')
+  if (plan.kind !== exact.kind) throw new RangeError('the data was read for another kind of plan')
   return kindEvaluations[plan.kind].accumulate(plan, exact, size, queries)
 }

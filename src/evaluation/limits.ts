@@ -16,11 +16,11 @@ export const MAX_CHARACTERS = 20_000_000
 export interface EvaluationSize {
   /** A whole number from 1 to {@link MAX_RUNS}. */
   readonly runs: number
-  /** How many of the first runs are shown in full: a whole number from 0 to {@link MAX_SHOWN}. */
+  /** Number of runs that are shown in full, from the first: a whole number from 0 to {@link MAX_SHOWN}. */
   readonly shown: number
 }
 
-/** What the evaluation of one plan costs. Every number is an upper bound. */
+/** Upper bounds on the work and size of the evaluation of one plan. */
 export interface EvaluationCost {
   /** Work of one run, as a part of {@link MAX_WORK}. */
   readonly work: number

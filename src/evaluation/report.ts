@@ -47,7 +47,7 @@ export interface EvaluatedNumber extends NumberName {
 /** One number of one answer. */
 export interface ShownNumber extends NumberName {
   readonly noisy: number | null
-  /** As the answer states it, null if unknown. For a quantile it is that of its rank. */
+  /** Half-width that the answer states; null if unknown. For a quantile, the half-width of its rank. */
   readonly halfWidth: number | null
   readonly absoluteError: number | null
   /** Relative to the truth; null if that is 0. */
@@ -106,7 +106,7 @@ export interface EvaluatedCandidates {
   readonly shortfallRows: Figure
   /** Share of the runs in which the shortfall is within the stated half-width. */
   readonly withinHalfWidth: number
-  /** Only if gaps were asked for. */
+  /** Present only if gaps were requested. */
   readonly gaps?: EvaluatedGaps
   /** Results of the first runs. */
   readonly shown: readonly Result[]
@@ -173,7 +173,7 @@ export type EvaluatedQuery = Evaluation &
 export interface EvaluatedBatch {
   readonly dataset: string
   readonly datasetVersion: string
-  /** In the order of the queries; `price` is that of the query asked by itself. */
+  /** In the order of the queries. `price` is the price of the query on its own. */
   readonly evaluations: readonly (Evaluation & EvaluatedFacts & { readonly price: AmountNumbers })[]
   /** Groups of queries that share a price, by position. */
   readonly disjoint: readonly (readonly number[])[]

@@ -50,7 +50,7 @@ export function answerNumbers({ result, accuracy: { halfWidth } }: Report): read
   if ('cells' in result) return result.cells.map(({ value }) => ({ value, halfWidth }))
   if ('groups' in result) return result.groups.flatMap(({ values }) => Object.values(values))
   if ('percentiles' in result) return result.percentiles.map(({ value }) => ({ value, halfWidth }))
-  throw new RangeError('a selection is not made of numbers')
+  throw new RangeError('the result is a selection, which has no numbers')
 }
 
 /** The names of an answer's numbers, which are public. */
@@ -89,7 +89,8 @@ export function exactEstimates(
     const place = position % plan.estimates.length
     const estimate = plan.estimates[place]
     const name = names[position]
-    if (estimate === undefined || name === undefined) throw new RangeError('a number has an estimate')
+    if (estimate === undefined || name === undefined)
+      throw new RangeError('a number has no estimate or no name')
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
     if (rows === 0) return { ...UNKNOWN, name }
     const accuracy = accuracyAt(rows)
@@ -215,7 +216,7 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
     })),
     rankErrorRows: (position, value) => {
       const score = scores[position]
-      if (score === undefined) throw new RangeError('no such quantile was asked for')
+      if (score === undefined) throw new RangeError('the plan has no quantile at this position')
       const place = firstPosition(values.length, (at) => (values[at] ?? Number.POSITIVE_INFINITY) >= value)
       const distance = rankDistance(score, ...rowsAround(place, values[place] === value))
       return Number(distance) / Number(score.below - score.above)

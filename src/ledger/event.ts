@@ -16,7 +16,7 @@ export interface EventLoss {
 /** An amount in an event, in the units of the dataset's accounting. */
 export type EventAmount = EventLoss | { readonly rhoPico: string }
 
-/** One event, as it is hashed. The events alone suffice to recompute a budget. */
+/** One event in its hashed form. A budget can be recomputed from the events alone. */
 export interface LedgerEvent {
   /** Version of this layout. */
   readonly version: 1

@@ -309,7 +309,7 @@ export interface Ledger {
   sessionQuestion(question: SessionQuestion): Promise<SessionQuestionOutcome>
   /**
    * Records the next answer of a session that has positives left, under a new key.
-   * @returns false if it is not the next answer any more; it must then be discarded
+   * @returns false if it is no longer the next answer; it must then be discarded
    */
   recordSessionAnswer(answer: SessionAnswer): Promise<boolean>
   /** Lists the answers of a session, newest first: at most `limit`, before `beforeQuestion` if given. */

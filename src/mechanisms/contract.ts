@@ -27,8 +27,8 @@ export interface Mechanism<
   readonly zeroConcentratedMap: ((measurement: Measurement, sensitivity: Sensitivity) => RhoPico) | undefined
   /**
    * Draws one release, exactly from the stated distribution.
-   * @throws RangeError for an invalid input, without saying anything about it; and whatever the source throws. A failure
-   * of randomness is fatal, and nothing is released.
+   * @throws RangeError for an invalid input, with a message that does not describe it; and any error of the source. A
+   * failure of randomness is fatal, and nothing is released.
    */
   readonly release: (measurement: Measurement, input: Input, source: UniformSource) => Output
   /**

@@ -74,7 +74,7 @@ export function calibrateGaussian(
   calibration: GaussianCalibration,
 ): Measurement {
   const [measurement] = calibrateGaussianJointly([sensitivity], epsilonNano, delta, calibration)
-  if (measurement === undefined) throw new RangeError('one sensitivity, one measurement')
+  if (measurement === undefined) throw new RangeError('the measurement is missing')
   return measurement
 }
 
@@ -99,7 +99,7 @@ export function calibrateGaussianJointly(
       'delta',
       'must be greater than 0 for the gaussian mechanism',
     )
-  if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
+  if (delta === ONE_DELTA_ATTO) throw new RangeError('delta must be below 1')
   requireCalibrationHolds(calibration, epsilonNano)
   const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)
   const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target) * Math.sqrt(sensitivities.length)

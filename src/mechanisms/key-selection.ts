@@ -192,7 +192,7 @@ export function keyPresencePrivacyMap(
 /**
  * Releases keys with noisy counts, exactly. A key with a count of 0 does not occur and is never kept.
  * @param counts the rows of each key.
- * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
+ * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
  */
 export function releaseKeyCounts(
   { scale, threshold }: KeyCountMeasurement,
@@ -215,7 +215,7 @@ export function releaseKeyCounts(
  * Releases keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
  * @param counts the rows of each key.
  * @returns the positions of the keys kept.
- * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and whatever the source throws.
+ * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
  */
 export function releaseKeys(
   measurement: KeyPresenceMeasurement,
@@ -473,14 +473,14 @@ function reciprocal({ numerator, denominator }: Rational): Rational {
  */
 function requireKeySensitivity({ l0, l1, l2Squared, lInfinity }: Stability): void {
   const covered = (l0 === 1n || l0 === 2n) && l1 === l0 && l2Squared === l0 && lInfinity === 1n
-  if (!covered) throw new RangeError('a selection of keys is for one row added, removed or replaced')
+  if (!covered) throw new RangeError('a selection of keys supports only one row added, removed or replaced')
 }
 
 function requireLoss(epsilonNano: EpsilonNano, delta: DeltaAtto): void {
   requireEpsilon(epsilonNano)
   if (delta === 0n)
     throw refuseField('mechanism-not-applicable', 'delta', 'must be greater than 0 for a selection of keys')
-  if (delta === ONE_DELTA_ATTO) throw new RangeError('a delta of 1 protects nothing')
+  if (delta === ONE_DELTA_ATTO) throw new RangeError('delta must be below 1')
 }
 
 function requireCounts(counts: ArrayLike<number>): void {
@@ -489,7 +489,7 @@ function requireCounts(counts: ArrayLike<number>): void {
     const count = counts[key]
     sound &&= Number.isSafeInteger(count) && (count ?? -1) >= 0
   }
-  if (!sound) throw new RangeError('the rows of a key are a whole number')
+  if (!sound) throw new RangeError('the number of rows of a key must be a whole number')
 }
 
 type KeyParameters = { readonly sensitivity: Stability }

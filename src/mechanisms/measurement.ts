@@ -75,7 +75,7 @@ export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits:
  *
  * @param values the aggregate, in grid units.
  * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.
- * @throws whatever the source throws: a failure of randomness is fatal, and nothing is released.
+ * @throws any error of the source: a failure of randomness is fatal, and nothing is released.
  */
 export function addNoise(
   { fractionBits, noise }: Measurement,

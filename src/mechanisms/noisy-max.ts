@@ -113,16 +113,19 @@ export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: Epsilon
 
 function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSetting): void {
   requireScoreSensitivity(sensitivity)
-  if (!Number.isInteger(k) || k < 1) throw new RangeError('a selection takes a whole number of candidates')
+  if (!Number.isInteger(k) || k < 1)
+    throw new RangeError('the number of selected candidates must be a whole number')
   if (gap && noise !== 'laplace')
     throw refuseField(
       'mechanism-not-applicable',
       'gap',
-      `needs noise "laplace": with noise "${noise}" no noisy counts are drawn, so there is no gap`,
+      `needs noise "laplace": with noise "${noise}" no noisy counts are drawn, so gaps are not available`,
     )
   const largest = gap ? candidates - 1 : candidates
   if (k <= largest) return
-  const reason = gap ? 'the last gap is measured to a candidate that is not selected' : 'there are no more'
+  const reason = gap
+    ? 'the last gap is measured to a candidate that is not selected'
+    : 'no other candidates exist'
   throw refuseField(
     'query-does-not-fit',
     'k',
@@ -169,7 +172,7 @@ export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: Score
  *
  * @param scores one for each candidate, in score units.
  * @returns `k` candidates, the best first.
- * @throws RangeError for another number of scores than of candidates; and whatever the source throws: a failure of
+ * @throws RangeError for another number of scores than of candidates; and any error of the source: a failure of
  * randomness is fatal, and nothing is released.
  */
 export function selectNoisyMax(
@@ -259,7 +262,7 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
  */
 export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
   const { k, noise, scale, fractionBits } = measurement
-  if (k !== 1) throw new RangeError('the probabilities are those of one selected candidate')
+  if (k !== 1) throw new RangeError('probabilities are available for one selected candidate only')
   const exponent = rational(scale.denominator, scale.numerator)
   switch (noise) {
     case 'exponential':

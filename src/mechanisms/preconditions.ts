@@ -10,7 +10,7 @@ import type { Sensitivity } from '../privacy/sensitivity.ts'
 export function requireSensitivity({ l1, l2Squared, lInfinity }: Sensitivity): void {
   if (lInfinity < 1n) throw new RangeError('a mechanism needs a sensitivity of at least one grid unit')
   if (lInfinity > l1 || l1 > l2Squared || lInfinity * lInfinity > l2Squared)
-    throw new RangeError('the figures of a sensitivity contradict each other')
+    throw new RangeError('the norms of a sensitivity are inconsistent')
 }
 
 /** @throws RangeError for an epsilon of 0. */
@@ -20,7 +20,8 @@ export function requireEpsilon(epsilonNano: EpsilonNano): void {
 
 /** @throws RangeError for a confidence that is not strictly between 0 and 1. */
 export function requireConfidence(confidence: number): void {
-  if (!(confidence > 0 && confidence < 1)) throw new RangeError('a confidence lies strictly between 0 and 1')
+  if (!(confidence > 0 && confidence < 1))
+    throw new RangeError('a confidence must lie strictly between 0 and 1')
 }
 
 /**

@@ -34,8 +34,8 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * Score of a grid point: minus its {@link rankDistance}. Every row has a weight, `below` if it lies below the point and
- * `above` if above, and the weights should add up to `target`. A row at the point may count as either or partly as each,
- * whichever brings the sum closest to the target.
+ * `above` if above, and the weights should add up to `target`. A row at the point may count as either or partly as
+ * each, so as to bring the sum closest to the target.
  */
 export interface RankScore {
   /** Greater than `above`. */
@@ -79,7 +79,7 @@ const LARGEST_DISTANCE = 2 ** 53
  */
 export function percentileScore(numerator: bigint, denominator: bigint): RankScore {
   if (numerator < 0n || denominator < 1n || numerator > denominator)
-    throw new RangeError('a share lies within 0 and 1')
+    throw new RangeError('a share must lie between 0 and 1')
   const share = rational(numerator, denominator)
   return { below: share.denominator - share.numerator, above: -share.numerator, target: 0n }
 }
@@ -162,7 +162,7 @@ export function quantileRho(
  * Draws a grid point, each with its exact probability. Without rows, all points are equally likely.
  * @returns a grid index.
  * @throws RangeError, with a message that is independent of the data, for values that are not increasing grid indexes with a
- * whole number of rows at each; and whatever the source throws.
+ * whole number of rows at each; and any error of the source.
  */
 export function selectQuantile(
   measurement: QuantileMeasurement,
@@ -172,7 +172,7 @@ export function selectQuantile(
   const { offsets, points, distances } = intervals(measurement, values)
   const chosen = chooseExponentially(distances, points, measurement.exponent, source)
   const [offset, length] = [offsets[chosen], points[chosen]]
-  if (offset === undefined || length === undefined) throw new RangeError('no such interval was offered')
+  if (offset === undefined || length === undefined) throw new RangeError('the chosen interval does not exist')
   return measurement.lowerIndex + BigInt(offset) + BigInt(source.below(length))
 }
 
@@ -309,13 +309,13 @@ function requireValues(indexes: Float64Array, counts: Float64Array, lower: numbe
 
 function requireGrid(lowerIndex: bigint, upperIndex: bigint): void {
   if (lowerIndex < -LARGEST_INDEX || upperIndex > LARGEST_INDEX)
-    throw new RangeError('a grid for quantiles ends within 2^53 of zero')
+    throw new RangeError('a grid for quantiles must lie within 2^53 of zero')
   const points = upperIndex - lowerIndex + 1n
-  if (points < 1n || points > MAX_QUANTILE_POINTS) throw new RangeError('a grid has 1 to 2^53 points')
+  if (points < 1n || points > MAX_QUANTILE_POINTS) throw new RangeError('a grid must have 1 to 2^53 points')
 }
 
 function requireRank(rank: bigint): void {
-  if (rank < 1n) throw new RangeError('a rank is at least 1')
+  if (rank < 1n) throw new RangeError('a rank must be at least 1')
 }
 
 function magnitude(value: bigint): bigint {

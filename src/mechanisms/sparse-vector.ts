@@ -143,7 +143,7 @@ export function sparseVectorPrivacyMap(
   const { thresholdScale, questionScale, fractionBits, positives } = measurement
   const shape = { positives, sensitivity, monotonic }
   requireShape(shape)
-  if (thresholdScale < 1n || questionScale < 1n) throw new RangeError('the scale of noise is above 0')
+  if (thresholdScale < 1n || questionScale < 1n) throw new RangeError('the scale of noise must be above 0')
   const dividend = sensitivity * questionScale + questionDistance(shape) * thresholdScale
   return {
     ...NO_LOSS,
@@ -175,7 +175,7 @@ export function sparseVectorShares({
 /**
  * Draws the noise of the threshold, in output units: once for each sequence. It is stored with the sequence and never
  * shown.
- * @throws whatever the source throws.
+ * @throws any error of the source.
  */
 export function drawThresholdNoise(measurement: SparseVectorMeasurement, source: UniformSource): bigint {
   return discreteLaplaceSampler(rational(measurement.thresholdScale, 1n), source)()
@@ -185,7 +185,7 @@ export function drawThresholdNoise(measurement: SparseVectorMeasurement, source:
  * Answers one question of a sequence: "above", with the gap, if the value plus fresh noise is at least the threshold plus
  * the sequence's noise. The answer must be counted before the next question is answered.
  *
- * @throws RangeError if the sequence has no positive left; and whatever the source throws.
+ * @throws RangeError if the sequence has no positive left; and any error of the source.
  */
 export function compareWithThreshold(
   measurement: SparseVectorMeasurement,
@@ -234,7 +234,7 @@ export function sparseVectorMargin(
   questions: number,
 ): number {
   requireConfidence(confidence)
-  if (!(questions >= 1)) throw new RangeError('a margin is that of at least one question')
+  if (!(questions >= 1)) throw new RangeError('a margin needs at least one question')
   // A value is on one side of the threshold, so only one of the two tails can make the answer wrong.
   return differenceQuantile(measurement, (2 * (1 - confidence)) / questions) * 2 ** -measurement.fractionBits
 }

@@ -100,7 +100,7 @@ export function planAtOffer<P>(
   planning: Planning<P>,
 ): P {
   if (epsilonNano !== undefined) return planning.planAt({ epsilonNano, deltaAtto })
-  if (target === undefined) throw new RangeError('a query gives an epsilon or an accuracy')
+  if (target === undefined) throw new RangeError('a query must have an epsilon or an accuracy')
   const least = leastLoss(planning, range, deltaAtto, target)
   if (least === undefined) throw refuseTarget(range)
   return least

@@ -25,7 +25,7 @@ import type {
 /** The noise of a plan's statistics; public before the query is paid for. */
 export function noiseOfAdditive(plan: AdditivePlan): NoiseReport {
   const [first, ...others] = plan.measurements
-  if (first === undefined) throw new RangeError('a plan has a measurement')
+  if (first === undefined) throw new RangeError('a plan must have a measurement')
   const facts = {
     mechanism: first.mechanism,
     ...(first.calibration === undefined ? {} : { calibration: first.calibration }),
@@ -37,7 +37,7 @@ export function noiseOfAdditive(plan: AdditivePlan): NoiseReport {
     statistics: plan.measurements.map(({ loss }, place) => ({
       ...nameOf(statisticAt(plan, place)),
       ...statisticNoise(plan, place),
-      // The Gaussian mechanism releases them as one vector: none has a share of its own.
+      // The Gaussian mechanism releases them as one vector: none has a separate share.
       ...(first.mechanism === 'gaussian' ? {} : { epsilon: epsilonNumber(loss.epsilonNano) }),
     })),
   }
@@ -162,7 +162,7 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   const { groupings, estimates, query } = plan
   const releasers = estimates.map((estimate) => releaser(plan, estimate))
   const [only] = releasers
-  if (only === undefined) throw new RangeError('a plan has an estimate')
+  if (only === undefined) throw new RangeError('a plan must have an estimate')
   if (groupings.length === 0) {
     const parts = partsOf(plan)
     return (noisy) => {
@@ -192,7 +192,7 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   }
 }
 
-/** The accuracy beside groups: whatever depends on the number of rows is stated with each value. */
+/** Accuracy stated once for all groups. Bounds that depend on the number of rows are stated with each value. */
 function accuracyOfGroups(plan: AdditivePlan): AccuracyReport {
   return accuracyOfEach(
     plan,

@@ -8,7 +8,7 @@ export interface Aggregate {
   /** Cells are the cross product of the keys' domains in row-major order (last key fastest); no keys: one cell. */
   readonly groupBy: readonly GroupKey[]
   readonly statistics: readonly Statistic[]
-  /** How the rows of each privacy unit are bounded before they are counted. */
+  /** Bounding of the rows of each privacy unit, applied before they are counted. */
   readonly bounding: { readonly kind: 'one-row-each' }
 }
 

@@ -43,7 +43,7 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   const dataset = plans[0]?.dataset
   if (dataset === undefined) return { plans, groups: [], price: sumOfPrices, sumOfPrices }
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
-    throw new RangeError('the plans of a batch are all of one dataset')
+    throw new RangeError('the plans of a batch must all use one dataset')
   const disjoint = disjointness(plans.map(rowsThatCount), dataset)
   const moved = disjointQueriesMoved(dataset)
   const priceOfGroup = (group: readonly number[]): Amount =>
@@ -184,5 +184,5 @@ function unitsOf(amount: Amount): readonly bigint[] {
 }
 
 function missing(): never {
-  throw new RangeError('every plan has a price')
+  throw new RangeError('a plan has no price')
 }

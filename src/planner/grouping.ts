@@ -30,7 +30,7 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
   )
   const refuse = (rule: string) => refuseField('query-does-not-fit', field, rule)
   if (binned && !isNumeric(column))
-    throw refuse(`edges are for numeric columns; ${column.name} is not numeric`)
+    throw refuse(`edges require a numeric column; ${column.name} is not numeric`)
   const nullCell = column.nullable
   const withNull = (labels: readonly CellLabel[]) => (nullCell ? [...labels, null] : labels)
   switch (column.type) {

@@ -83,7 +83,7 @@ export interface ErrorReport {
   readonly expectedAbsoluteError: number
 }
 
-/** Error bounds of one value, as far as they are known before the release. */
+/** Error bounds of one value that are known before the release. */
 export interface PredictedError {
   readonly halfWidth: number | null
   readonly expectedAbsoluteError: number | null

@@ -35,7 +35,7 @@ export function reporter<Kind extends PlanKindName>(
 ): (release: ReleaseOf<Kind>) => Report {
   const reportOf = planKinds[plan.kind].reporter(plan)
   return (release) => {
-    if (plan.kind !== release.kind) throw new RangeError('a plan reports releases of its own kind only')
+    if (plan.kind !== release.kind) throw new RangeError('the release is of another kind than the plan')
     return reportOf(release)
   }
 }

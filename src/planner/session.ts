@@ -60,7 +60,7 @@ export function planSession(
   }
 }
 
-/** Price of the whole session, whatever is asked: the loss of the threshold and of all answers together. */
+/** Price of the whole session, for any questions: the loss of the threshold and of all answers together. */
 export function priceOfSession({ dataset, measurement }: SessionPlan): Amount {
   const rho = sparseVectorMechanism.zeroConcentratedMap(measurement, measurement)
   return priceOf({ loss: measurement.loss, rho }, dataset.accounting)
@@ -94,9 +94,9 @@ export function termsOfSession({ threshold, measurement }: SessionPlan): Session
 }
 
 /**
- * Restores the plan of an open session from its terms. The threshold's noise was drawn under these terms, so they hold
- * whatever a later release of the software would calibrate.
- * @throws Error where the terms would cost more than what was charged.
+ * Restores the plan of an open session from its terms. The threshold's noise was drawn under these terms, so they
+ * remain in force even if a later release of the software would calibrate differently.
+ * @throws Error if the terms would cost more than the charge.
  */
 export function sessionUnderTerms(
   terms: SessionTerms,

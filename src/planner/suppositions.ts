@@ -35,9 +35,9 @@ export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: Addi
   const [column, ...others] = columns.values()
   const field = mean === undefined ? 'supposed.standardDeviation' : 'supposed.mean'
   if (column === undefined)
-    throw refuseField('query-does-not-fit', field, 'is about a numeric column, and this query has none')
+    throw refuseField('query-does-not-fit', field, 'requires a query over a numeric column')
   if (others.length > 0) {
-    const rule = `is about one column, and the statistics are about ${columns.size}: leave it out`
+    const rule = `applies to one column, but the statistics use ${columns.size}; omit it`
     throw refuseField('query-does-not-fit', field, rule)
   }
   requireMomentsFit(column, mean, standardDeviation)

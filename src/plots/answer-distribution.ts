@@ -141,7 +141,7 @@ function axesOf({ points, discrete }: AnswerDistributionPlot, { from, to }: Reac
   return { x, y, y2: { field: 'none' } }
 }
 
-/** Bars if there is room for them, otherwise an area below a line. */
+/** Bars if they fit, otherwise an area below a line. */
 function distributionLayers(plot: AnswerDistributionPlot, reach: Reach, palette: Palette): readonly Layer[] {
   const { x, y, y2 } = axesOf(plot, reach)
   const [color] = palette.series

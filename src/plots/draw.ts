@@ -33,7 +33,7 @@ export async function drawPlot(plot: Plot, theme: Theme): Promise<string> {
   }
 }
 
-const refuse = () => Promise.reject(new Error('a plot loads nothing'))
+const refuse = () => Promise.reject(new Error('a plot must not load external resources'))
 
 const NOTHING_TO_LOAD: Loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse }
 

@@ -264,7 +264,7 @@ function labelLayers({ labels, names }: Layout, { text }: Palette): readonly Lay
   ]
 }
 
-/** Different names never give the same category, whatever they contain. */
+/** Different names never give the same category, even if they contain special characters. */
 function categoryOf({ key }: Cell): string {
   return JSON.stringify(key.slice(1))
 }

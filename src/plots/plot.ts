@@ -6,7 +6,7 @@ export type Theme = 'light' | 'dark'
 /** A plot: figures and the texts that name them, without colours or positions. */
 export type Plot = RiskPlot | NoiseComparisonPlot | AnswerDistributionPlot | NoisyTablePlot
 
-/** What one column reveals to an adversary, by epsilon. */
+/** Disclosure risk of one column, by epsilon. */
 export interface RiskPanel {
   /** Name of the column. */
   readonly name: string

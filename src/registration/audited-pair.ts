@@ -97,7 +97,7 @@ function declarationOf(id: string, { columns, neighbours }: AuditedPair): Datase
 }
 
 /**
- * Checks that two lists of rows are neighbours, whatever their order: one has exactly one row that the other lacks
+ * Checks that two lists of rows are neighbours, in any order: one has exactly one row that the other lacks
  * (`add-remove`), or each has exactly one row that the other lacks (`change-one`).
  * @throws Refusal `invalid-request`
  */

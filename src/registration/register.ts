@@ -32,7 +32,7 @@ import type { Neighbours } from '../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { copySource, type SourceCopy, sourceKind } from './sources/source.ts'
 
-/** What registrations work on. */
+/** Dependencies of registrations. */
 export interface RegistryDependencies {
   readonly catalog: Catalog
   readonly engine: DuckDbEngine
@@ -82,7 +82,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   const oneAtATime = <Result>(task: () => Promise<Result>): Promise<Result> =>
     limiter.run(task).catch((error: unknown) => {
       if (!(error instanceof LimiterFull)) throw error
-      const detail = 'Too many registrations are waiting. Ask again later.'
+      const detail = 'Too many registrations are waiting. Retry later.'
       throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
     })
   /** Excludes other replicas, and knows what they have registered and withdrawn, so that no version is given twice. */

@@ -176,7 +176,7 @@ const PRIOR_TOLERANCE = 1e-9
 
 /**
  * Returns the divisor that makes a prior sum to 1. It is 1 if the prior sums to 1 up to the rounding of its numbers to
- * doubles, so that such a prior is used, and reported, exactly as it was given.
+ * doubles, so that such a prior is used and reported unchanged.
  */
 function divisorOf(prior: readonly number[] | undefined): number {
   if (prior === undefined) return 1
@@ -191,7 +191,8 @@ function chooseWays(
 ): RiskAnalysis['ways'] {
   const { columns, enumeratedWorlds, enumeratedValues, enumeratedValuesByChoice } = limits
   const structured = hasStructure(query)
-  if (way === 'structure' && !structured) throw new RangeError('squares have no structure by order')
+  if (way === 'structure' && !structured)
+    throw new RangeError('a query over squares has no structure by order')
   const fewWorlds = worlds <= BigInt(enumeratedWorlds)
   const mustListWorlds = !structured || prior !== undefined || way === 'enumeration'
   if (mustListWorlds && !fewWorlds)

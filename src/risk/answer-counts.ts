@@ -36,7 +36,7 @@ export function prepareStructuredAnswers(
       if (placeAt(query.share, released).above !== 0n) requireFewPairs(query.values.length - released, limits)
       return () => answersOfOrderStatistic(query, query.share, released)
     default:
-      throw new RangeError('squares have no structure by order')
+      throw new RangeError('a query over squares has no structure by order')
   }
 }
 

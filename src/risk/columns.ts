@@ -94,7 +94,7 @@ function requireCurveFits(
   const asked = columns.reduce((sum, { analysis }) => sum + analysis.answers.length, 0) * points
   if (asked <= MOST_CURVE_STEPS) return
   const excess = { counted: 'steps of the curve', asked: BigInt(asked), limit: MOST_CURVE_STEPS }
-  throw tooManyWorlds('the curve has too many points for so many different answers', excess)
+  throw tooManyWorlds('the curve has too many points for this number of different answers', excess)
 }
 
 type Bounds = ReturnType<typeof epsilonForRisk>

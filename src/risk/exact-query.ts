@@ -202,7 +202,7 @@ export function compare(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** An answer as a number, to within a rounding or two. */
+/** Converts an answer to a number, to within two roundings. */
 export function answerNumber(query: ExactQuery, answer: bigint, size: number): number {
   const number = scaled(query, answer, denominatorAt(query, size))
   return query.kind === 'standardDeviation' ? Math.sqrt(number) : number

@@ -26,7 +26,7 @@ export function structuredSensitivities(query: ExactQuery, released: number, cha
     case 'orderStatistic':
       return sensitivitiesOfOrderStatistic({ ...setting, share: query.share })
     default:
-      throw new RangeError('squares have no structure by order')
+      throw new RangeError('a query over squares has no structure by order')
   }
 }
 

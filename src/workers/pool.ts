@@ -164,12 +164,15 @@ function waitedTooLong(waitMs: number): Refusal {
 }
 
 function tookTooLong(timeoutMs: number): Refusal {
-  const detail = `The computation took longer than ${timeoutMs / 1_000} s and was stopped. Reduce it.`
+  const detail = `The computation took longer than ${timeoutMs / 1_000} s and was stopped. Send a smaller request.`
   return new Refusal('unavailable', detail)
 }
 
 function neededTooMuchMemory(): Refusal {
-  return new Refusal('unavailable', 'The computation needed too much memory and was stopped. Reduce it.')
+  return new Refusal(
+    'unavailable',
+    'The computation needed too much memory and was stopped. Send a smaller request.',
+  )
 }
 
 function stopping(): Refusal {

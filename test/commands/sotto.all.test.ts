@@ -12,20 +12,20 @@ useCommandFolder()
 
 describe('verify', () => {
   test.each([
-    ['--export forged.jsonl', 'census: event 8 does not fit: the event has sequence 9'],
+    ['--export forged.jsonl', 'census: event 8 is not valid: the event has sequence 9'],
     [
       '--export census.jsonl --dataset survey',
-      'survey: event 1 does not fit: the event belongs to another dataset',
+      'survey: event 1 is not valid: the event belongs to another dataset',
     ],
     ['--export answer.json', 'line 1: the line is not {"event":…,"hash":"…"}'],
     ['--export cut.jsonl --head head.json', 'head.json: event 18 of census: event 18 is missing'],
     [
       '--export census.jsonl --head wrong-signature.json --public-key signing.key.pub',
-      'event 18 of census: the signature is not that of the key',
+      'event 18 of census: the signature does not match the key',
     ],
     [
       '--export census.jsonl --head head.json --public-key other.key.pub',
-      'the signature is not that of the key',
+      'the signature does not match the key',
     ],
     ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
     ['--export census.jsonl --receipt altered.json', 'event 3 records another answer'],
@@ -67,7 +67,7 @@ test.each([
   ['ledger verify --export census.jsonl --receipt session-answer.json', 'name it with --dataset'],
   ['ledger verify --export census.jsonl --head head.json --public-key head.json', 'must be the PEM'],
   ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],
-  ['ledger verify', 'there is no ledger at'],
+  ['ledger verify', 'no ledger found at'],
   ['ledger sign --export census.jsonl', 'SOTTO_LEDGER_SIGNING_KEY: must name the key'],
   ['ledger create-signing-key', 'usage: npx sotto ledger create-signing-key'],
   ['ledger create-signing-key signing.key', 'nothing was written'],
@@ -80,7 +80,7 @@ test.each([
   ['population --rows 10 --seed s --columns 3', "Unknown option '--columns'"],
   ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
   ['key analyst', 'usage: npx sotto key'],
-  ['key analyst Ada', 'a name is 1 to 63 lower-case letters'],
+  ['key analyst Ada', 'a name must be 1 to 63 lower-case letters'],
 ])('what cannot be done ends with exit code 2 and says why: %s', async (line, message) => {
   const { code, output, errors } = await sotto(line === '' ? [] : line.split(' '))
   expect(errors).toContain(message)
@@ -165,7 +165,7 @@ describe('the live store', () => {
     const verified = await ledger('verify', { environment })
     expect(verified.errors).toBe('')
     expect(verified.output).toMatch(
-      /^census: 3 events fit, spent epsilon 0.1 and delta 0 of epsilon 1 and delta 0.5, head \w{64}\nsurvey: 1 events fit, .*\n$/,
+      /^census: 3 events verified, spent epsilon 0.1 and delta 0 of epsilon 1 and delta 0.5, head \w{64}\nsurvey: 1 events verified, .*\n$/,
     )
     const printed = await ledger('export --dataset census', { environment })
     expect(printed).toMatchObject({ code: 0, errors: '' })

@@ -260,7 +260,7 @@ describe('a release', () => {
   const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
 
   it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses counts that cannot be: %j', (wrong) => {
-    const message = 'the rows of a key are a whole number'
+    const message = 'the number of rows of a key must be a whole number'
     expect(() => releaseKeyCounts(counts, wrong, scriptedSource([]))).toThrow(new RangeError(message))
     expect(() => releaseKeys(presence, wrong, scriptedSource([]))).toThrow(new RangeError(message))
   })

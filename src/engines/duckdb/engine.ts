@@ -12,7 +12,7 @@ import { BYTES_PER_INDEX, BYTES_PER_TEXT, readIndexCounts, readTextCounts } from
 /** A dataset's id and version, which name one ingested file. */
 export type DatasetVersion = Pick<Dataset, 'id' | 'version'>
 
-/** Where the engine finds its files, and how much of the machine it may use. */
+/** Location of the engine's files, and its share of the machine. */
 export interface DuckDbEngineOptions {
   /** Returns the file into which a dataset was ingested. */
   readonly files: (dataset: DatasetVersion) => string
@@ -44,7 +44,7 @@ export interface DuckDbEngine extends Engine {
   closeDataset(dataset: DatasetVersion): Promise<void>
 }
 
-/** An engine over files that `ingest` made, none of which is open yet. */
+/** An engine over files that `ingest` wrote. None of them is open at first. */
 export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   const pools = new Map<string, Promise<ConnectionPool>>()
   const maxBytes = options.maxValueCountsBytes ?? 2 ** 28

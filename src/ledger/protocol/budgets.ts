@@ -101,7 +101,7 @@ function lossOf({ epsilonNano, deltaAtto }: PrivacyLoss): PrivacyLoss {
   return { epsilonNano, deltaAtto }
 }
 
-/** The `limit` field of an event: what a grant buys, unless the grant is counted as it is. */
+/** The `limit` field of an event: the amount that a grant buys, unless it equals the grant. */
 function limitField(amount: Amount): Pick<LedgerEvent, 'limit'> {
   return amount.accounting === 'basic' ? {} : { limit: eventAmount(amount) }
 }

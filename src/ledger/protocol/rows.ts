@@ -65,7 +65,7 @@ export interface SessionAnswerRow {
 }
 
 /**
- * Reads the rows of a store as they are before a batch. Every method returns `undefined` for a row that does not exist.
+ * Reads the rows of a store before a batch. Every method returns `undefined` for a row that does not exist.
  */
 export interface Rows {
   account(dataset: string): Account | undefined

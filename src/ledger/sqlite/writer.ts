@@ -5,7 +5,8 @@ import type { Account, AnalystAccount, Changes, StoredCharge } from '../protocol
 import { columnsOf } from '../stored-row.ts'
 
 /**
- * Prepares the writes of a batch. Each requires the row as it was read, so that a row changed since then stops the batch.
+ * Prepares the writes of a batch. Each write requires that the row still has the values that were read; a row changed
+ * since then stops the batch.
  */
 export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
   const accounts = accountWriter(database)

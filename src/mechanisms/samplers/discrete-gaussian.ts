@@ -24,7 +24,7 @@ import { type UniformSource, untilAccepted } from './uniform-source.ts'
  * @throws RangeError for a sigma below 1.
  */
 export function discreteGaussianSampler(sigma: bigint, source: UniformSource): () => bigint {
-  if (sigma < 1n) throw new RangeError('the sigma of noise is at least 1')
+  if (sigma < 1n) throw new RangeError('the sigma of noise must be at least 1')
   if (sigma > Number.MAX_SAFE_INTEGER)
     return discreteGaussianSamplerOfSquare({ numerator: sigma * sigma, denominator: 1n }, source)
   const exactSigma = Number(sigma)
@@ -63,7 +63,7 @@ export function gaussianAttemptInDoubles(sigma: number, source: UniformSource): 
  * @throws RangeError for a sigma^2 of 0.
  */
 export function discreteGaussianSamplerOfSquare(sigmaSquared: Rational, source: UniformSource): () => bigint {
-  if (sigmaSquared.numerator < 1n) throw new RangeError('the sigma of noise is above 0')
+  if (sigmaSquared.numerator < 1n) throw new RangeError('the sigma of noise must be above 0')
   const t = integerSquareRoot(sigmaSquared.numerator / sigmaSquared.denominator) + 1n
   return untilAccepted(() => gaussianAttemptInBigInts(sigmaSquared, t, source))
 }

@@ -20,7 +20,7 @@ import { type UniformSource, untilAccepted } from './uniform-source.ts'
  * @throws RangeError for a scale of 0.
  */
 export function discreteLaplaceSampler(scale: Rational, source: UniformSource): () => bigint {
-  if (scale.numerator < 1n) throw new RangeError('the scale of noise is above 0')
+  if (scale.numerator < 1n) throw new RangeError('the scale of noise must be above 0')
   const { numerator: t, denominator: s } = scale
   if (t > Number.MAX_SAFE_INTEGER || s > Number.MAX_SAFE_INTEGER)
     return untilAccepted(() => laplaceAttemptInBigInts(t, s, source))

@@ -17,7 +17,7 @@ const LARGEST_BOUND = 2 ** 53
  */
 export function uniformFromWords(words: Words, wordBits = 32): UniformSource {
   if (!Number.isInteger(wordBits) || wordBits < 4 || wordBits > 32)
-    throw new RangeError('a word has 4 to 32 bits')
+    throw new RangeError('a word must have 4 to 32 bits')
   return new MaskedWords(words, wordBits)
 }
 
@@ -82,7 +82,7 @@ class MaskedWords implements UniformSource {
     const mask = 0xffff_ffff >>> Math.clz32(largestHigh)
     for (;;) {
       const high = (this.#words.next() & mask) >>> 0
-      // Rejected whatever the low word is, so no low word is drawn.
+      // Rejected for every low word, so no low word is drawn.
       if (high > largestHigh) continue
       const candidate = high * this.#wordCount + this.#words.next()
       if (candidate < bound) return candidate
@@ -108,5 +108,5 @@ class MaskedWords implements UniformSource {
 }
 
 function boundError(): RangeError {
-  return new RangeError('the bound of a uniform integer is a whole number from 1 to 2^53')
+  return new RangeError('the bound of a uniform integer must be a whole number from 1 to 2^53')
 }

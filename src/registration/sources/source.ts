@@ -13,7 +13,7 @@ export interface SourceCopy {
   readonly digest: string
 }
 
-/** Where a source is copied from and to; both paths are absolute. */
+/** Origin and destination of a copied source; both paths are absolute. */
 export interface CopyPaths {
   /** The folder that holds source files. */
   readonly dataDirectory: string
@@ -21,7 +21,7 @@ export interface CopyPaths {
   readonly copy: string
 }
 
-/** How sources of one kind are read. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
+/** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
 export interface SourceKind<Kind extends Source['kind']> {
   /** Declarations that hold for every source of this kind, and may be left out of a registration. */
   readonly fixed: {
@@ -41,7 +41,7 @@ const SOURCE_KINDS: { readonly [Kind in Source['kind']]: SourceKind<Kind> } = {
   population: populationSource,
 }
 
-/** How sources of a kind are read. */
+/** Reader of sources of a kind. */
 export function sourceKind<Kind extends Source['kind']>(kind: Kind): SourceKind<Kind> {
   return SOURCE_KINDS[kind]
 }

@@ -6,7 +6,7 @@ export const csvFormat: FileFormatReader = {
   relation: async (_connection, file) => {
     const shape = await readCsvShape(file)
     if (shape === undefined) throw new Error('the file is not CSV')
-    // The relation has names of its own, because the file's may be the same, or differ in case only.
+    // The relation uses generated names, because names in the file may be equal or differ only in case.
     const relationNames = shape.header.map((_, index) => `field${index}`)
     const options = [
       `columns = {${relationNames.map((name) => `'${name}': 'VARCHAR'`).join(', ')}}`,

@@ -14,7 +14,7 @@ export interface FileRelation {
   readonly expectedRows?: number
 }
 
-/** How files of one format are read. Each format is one file, and one entry in {@link FILE_FORMATS}. */
+/** Reader of files of one format. Each format is one file, and one entry in {@link FILE_FORMATS}. */
 export interface FileFormatReader {
   /**
    * Examines a file.
