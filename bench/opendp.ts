@@ -216,7 +216,7 @@ function noisyMaxComparisons({
   invocations,
   peerInvocations,
 }: (typeof CANDIDATES)[number]): Comparison[] {
-  // In no order; one in a thousand is the best.
+  // Not sorted; one candidate in a thousand has the largest score.
   const scores = Array.from({ length: candidates }, (_, candidate) => (candidate * 7_919) % 1_000)
   const counts = scores.map(BigInt)
   return (['exponential', 'gumbel', 'laplace'] as const).map((noise) => {

@@ -22,7 +22,7 @@ export interface DatasetsOptions {
   readonly registry: Registry
 }
 
-/** Time limit for a registration: to ingest a large file takes longer than a query may. */
+/** Time limit for a registration. Ingesting a large file takes longer than a query may. */
 export const REGISTRATION_TIMEOUT_MS = 600_000
 
 /** Public facts of datasets, registration and withdrawal. */

@@ -115,7 +115,7 @@ async function openDatasets(engine: DuckDbEngine, catalog: Catalog): Promise<voi
   }
 }
 
-/** Registers the demo dataset, unless it is registered or was withdrawn. An existing budget stays as it is. */
+/** Registers the demo dataset, unless it is registered or was withdrawn. An existing budget is not changed. */
 async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger): Promise<void> {
   const { id } = censusRegistration
   if (catalog.get(id) !== undefined || catalog.wasRemoved(id)) return

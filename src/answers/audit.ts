@@ -17,7 +17,7 @@ import { createSparseVectorSessions, type SparseVectorSessions } from './session
 
 type Query = Parameters<typeof plan>[0]
 
-/** A sparse vector session to audit: opened afresh for each release, and asked the same questions in order. */
+/** A sparse vector session to audit: opened anew for each release, with the same questions in order. */
 export interface AuditedSession extends SessionRequest {
   readonly questions: readonly { readonly where: Parameters<SparseVectorSessions['ask']>[0]['where'] }[]
 }
@@ -28,7 +28,7 @@ export type AuditedRequest =
   | { readonly kind: 'batch'; readonly queries: readonly Query[] }
   | { readonly kind: 'session'; readonly session: AuditedSession }
 
-/** Two open neighbouring datasets, and what reads them. */
+/** Two open neighbouring datasets, and the engine that reads them. */
 export interface OpenedPair {
   readonly engine: Engine
   readonly datasets: readonly [Dataset, Dataset]

@@ -30,7 +30,10 @@ export interface Purchase {
   /** The request as JSON; its top-level key names the kind of request. */
   readonly request: Readonly<Record<string, unknown>>
   readonly price: Amount
-  /** True if, on a dataset that shares releases, this release may be shared with other analysts and may be another's. */
+  /**
+   * True if, on a dataset that shares releases, this request may be answered with another analyst's release and its own
+   * release may be shared.
+   */
   readonly sharing: boolean
   /** Default: derived from the request, so that a repeat finds the stored answer. */
   readonly idempotencyKey?: string
@@ -152,7 +155,7 @@ export function describeDebit(
 }
 
 /**
- * Returns the document of a replay: the stored one, with a cost of zero, and what was paid for it as `paid`. The stored
+ * Returns the document of a replay: the stored one, with a cost of zero, and the original cost as `paid`. The stored
  * bytes are not changed, because the ledger holds their hash.
  */
 export function describeReplay(stored: string): string {

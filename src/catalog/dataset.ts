@@ -61,7 +61,7 @@ export type Source =
 export interface Dataset {
   readonly id: string
   readonly title: string
-  /** Number of the id's registration, so that a question about another file is another question. */
+  /** Number of the registration of this id. It distinguishes equal questions about different files. */
   readonly version: string
   readonly source: Source
   readonly columns: readonly Column[]

@@ -38,7 +38,7 @@ export interface EvaluatedNumber extends NumberName {
     readonly theoretical: 0 | null
   }
   readonly standardDeviation: number | null
-  /** Share of the runs whose error is within the stated half-width. For a quantile both are about its rank. */
+  /** Share of the runs whose error is within the stated half-width. For a quantile, both refer to its rank. */
   readonly withinHalfWidth: number | null
   /** Error of a quantile's rank, in rows. */
   readonly rankErrorRows?: Figure
@@ -99,7 +99,7 @@ export interface EvaluatedCandidates {
     readonly won: number
     /** Number of runs in which it was among those selected. */
     readonly selected: number
-    /** Probability to come first; null if several are selected, or there are many candidates. */
+    /** Probability of coming first; null if several are selected, or there are many candidates. */
     readonly probabilityToWin: number | null
   }[]
   /** Rows by which a selected candidate falls short of the best one left: the maximum over those selected in a run. */
@@ -139,7 +139,7 @@ export interface EvaluatedKeys {
     readonly truth: number
     /** Number of runs in which it appeared. */
     readonly appeared: number
-    /** Probability to appear in one run, before an answer with too many keys is truncated. */
+    /** Probability of appearing in one run, before an answer with too many keys is truncated. */
     readonly probabilityToAppear: number
     /** Errors of noisy counts, over the runs in which the key appeared. */
     readonly meanAbsoluteError?: Figure

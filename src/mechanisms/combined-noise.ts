@@ -44,7 +44,7 @@ export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number):
 }
 
 /**
- * An upper bound of the probability that a combination exceeds a threshold. Exact, but for rounding, where it has one term
+ * An upper bound of the probability that a combination exceeds a threshold. Exact, up to rounding, for a single term
  * with Laplace noise.
  * @throws RangeError for noises of different kinds.
  */
@@ -161,7 +161,7 @@ function latticeTail(term: WeightedNoise, threshold: number): number {
   if (threshold < 0) return 1
   const { noise, weight } = term
   const scaleUnits = scaleUnitsOf(term)
-  // Rounded down by a trace: a threshold that is a whole number of units but for rounding counts as not yet reached.
+  // Rounded down slightly: a threshold that is a whole number of units up to rounding counts as not yet exceeded.
   const units = Math.floor((threshold / (Math.abs(weight) * noise.unit)) * (1 - 1e-12)) + 1
   return Math.exp(-units / scaleUnits) / (1 + Math.exp(-1 / scaleUnits))
 }
@@ -229,7 +229,7 @@ function laplaceTail(sum: readonly Pole[], threshold: number) {
 const NEWTON_STEPS = 20
 
 /**
- * The h with P(|sum| > h) = alpha, a trace above. The logarithm of the tail is concave, because the density is: Newton's
+ * The h with P(|sum| > h) = alpha, rounded up. The logarithm of the tail is concave, because the density is: Newton's
  * method comes from above after its first step, so that every later step holds.
  */
 function laplaceHalfWidth(sum: readonly Pole[], alpha: number): number {

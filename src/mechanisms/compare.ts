@@ -39,7 +39,7 @@ export interface ComparedNoise extends Readonly<Record<Criterion, number>> {
 export interface ComparisonRow {
   readonly statistics: number
   readonly noise: Readonly<Partial<Record<ComparedMechanism, ComparedNoise>>>
-  /** Mechanism with the smallest error; of equals the first in {@link ComparedMechanism}. */
+  /** Mechanism with the smallest error; on a tie, the first in {@link ComparedMechanism}. */
   readonly best: Readonly<Record<Criterion, ComparedMechanism>>
 }
 

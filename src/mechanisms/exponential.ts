@@ -79,7 +79,7 @@ export function calibrateExponential(
   return { mechanism: 'exponential', sensitivity, monotonic, outcomes, exponent, loss }
 }
 
-/** @throws RangeError for a sensitivity of 0: there would be nothing to hide, and no noise. */
+/** @throws RangeError for a sensitivity of 0, for which there would be no noise. */
 export function requireScoreSensitivity(sensitivity: bigint): void {
   if (sensitivity < 1n) throw new RangeError('a selection needs scores with a sensitivity of at least one')
 }

@@ -53,7 +53,7 @@ import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
 const SMALLEST_SIGMA = 2 ** 40
 
 /**
- * Calibration aims below the delta asked for by the grid's share of it ({@link gridDelta}) and by these margins, which
+ * Calibration aims below the requested delta by the grid's share of it ({@link gridDelta}) and by these margins, which
  * cover what the privacy map adds for floating point: 1e-9 of delta and 1e-26.
  */
 const RELATIVE_MARGIN = 1e-8
@@ -113,7 +113,7 @@ export function calibrateGaussianJointly(
   })
   const allowed = { epsilonNano, deltaAtto: delta }
   requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
-  // A single vector costs what was asked for. What the rounding of sigma saves is not passed on.
+  // A single vector costs the requested loss. Savings from the rounding of sigma are not passed on.
   return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
 }
 
@@ -251,7 +251,7 @@ export function gaussianAccuracy(measurement: Measurement, confidence: number): 
   }
 }
 
-/** The z with P(|N| > z) = alpha, N standard normal, by bisection; a trace above rather than below. */
+/** The z with P(|N| > z) = alpha, N standard normal, by bisection; rounded up. */
 export function normalHalfWidth(alpha: number): number {
   let below = 0
   // exp(-z^2 / 2) at 39 is below the smallest double, hence below any alpha.

@@ -26,7 +26,7 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
  * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace
- * noise it also releases, at no further cost, by how much each was ahead of the next.
+ * noise it also releases the lead of each over the next, at no further cost.
  *
  * | what             | valid                                                                | unit               |
  * |------------------|----------------------------------------------------------------------|--------------------|

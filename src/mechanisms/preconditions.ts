@@ -25,8 +25,8 @@ export function requireConfidence(confidence: number): void {
 }
 
 /**
- * Verifies a calibration: its loss by the privacy map, which is computed independently of the calibration, is at most the
- * loss that was asked for.
+ * Verifies a calibration: its loss by the privacy map, which is computed independently of the calibration, is at most
+ * the requested loss.
  * @throws Error
  */
 export function requireWithin(

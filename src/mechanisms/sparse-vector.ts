@@ -253,7 +253,7 @@ export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, co
   return {
     confidence,
     halfWidth: differenceQuantile(measurement, 1 - confidence) * outputUnit,
-    // That of continuous noise; the grid changes it by less than two output units.
+    // Expected error of continuous noise; the grid changes it by less than two output units.
     expectedAbsoluteError: ((a * a + a * b + b * b) / (a + b)) * outputUnit,
     standardDeviation: Math.sqrt(variance) * outputUnit,
   }

@@ -10,8 +10,8 @@ export function suppositionsOf(query: Query): Suppositions {
 }
 
 /**
- * The query without suppositions that have no effect on its answer: where it gives an epsilon, they change previews only, so
- * that the same question with other suppositions is the same question.
+ * Removes the suppositions from a query that gives an epsilon. They affect only its previews, so requests that differ
+ * in them alone are the same question.
  */
 export function withoutIdleSuppositions(query: Query): Query {
   if (query.epsilon === undefined || !('supposed' in query)) return query

@@ -33,7 +33,7 @@ export const ONE_RHO_PICO = 1_000_000_000_000n
 /** Largest epsilon of one query. Beyond it there is no meaningful privacy. */
 export const MAX_QUERY_EPSILON = 1_000
 
-/** Confidence of a stated half-width by default. */
+/** Default confidence of a stated half-width. */
 export const DEFAULT_CONFIDENCE = 0.95
 
 /** Largest epsilon of a budget. Its number of nano-epsilons is still an exact double. */

@@ -41,7 +41,7 @@ export interface RegistryDependencies {
   readonly dataDirectory: string
 }
 
-/** A registration as a custodian sends it; what its kind of source fixes may be left out. */
+/** A registration as a custodian sends it. Declarations that its kind of source determines are optional. */
 export type RegistrationRequest = Omit<DatasetDeclaration, 'columns' | 'synthetic'> & {
   readonly columns?: readonly ColumnDeclaration[] | undefined
   readonly synthetic?: boolean | undefined
@@ -85,7 +85,9 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
       const detail = 'Too many registrations are waiting. Retry later.'
       throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
     })
-  /** Excludes other replicas, and knows what they have registered and withdrawn, so that no version is given twice. */
+  /**
+   * Excludes other replicas and first reads their registrations and withdrawals, so that no version is assigned twice.
+   */
   const alone = <Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result> =>
     dependencies.ledger.exclusively(async (requireAlone) => {
       await dependencies.catalog.refresh(dependencies.engine)
@@ -160,7 +162,7 @@ async function checkRegistration(
   const columns = declareColumns(declaration)
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
-    // The first releases did not record the neighbours in the event; then the last withdrawal did.
+    // The first releases did not record the neighbours in the event; in that case the last withdrawal recorded them.
     const before = (await openedForNeighbours(ledger, id)) ?? catalog.lastNeighbours(id)
     requireSameNeighbours(before, declaration)
   }
@@ -214,7 +216,7 @@ async function publish(
 }
 
 /**
- * Fills in what the kind of source fixes.
+ * Fills in the declarations that the kind of source determines.
  * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
  */
 function completeDeclaration({ budget: _, ...request }: RegistrationRequest): DatasetDeclaration {

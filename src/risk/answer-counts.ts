@@ -114,7 +114,7 @@ function prepareCountsOfSums(
 
 /**
  * Number of ways to choose a given number of the values, by their sum.
- * @param sums number of sums of no values, of one, and so on, including those of no values
+ * @param sums for 0, 1, ... chosen values, the length of the table of their sums
  */
 function countsOfSums(values: readonly number[], sums: readonly number[]): Float64Array {
   const chosen = sums.length - 1

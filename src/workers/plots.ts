@@ -61,7 +61,7 @@ export async function plotOf(picture: Picture, noiseSource: UniformSource): Prom
 const ONE_RUN = { runs: 1, shown: 1 }
 const CURVE = { from: 0, points: 201 }
 
-/** Plots both bounds of the disclosure risk against epsilon, with the accepted risk and the epsilons that keep to it. */
+/** Plots both bounds of the disclosure risk against epsilon, with the accepted risk and the epsilons that keep it. */
 function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & AcceptedRisk): RiskPlot {
   const { query, risk } = question
   const panels = epsilonOfColumns({ ...question, curve: range }).map(

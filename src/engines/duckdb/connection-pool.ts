@@ -36,7 +36,7 @@ export interface ConnectionPool {
 /** The limits of a pool. */
 export interface ConnectionPoolOptions extends InstanceLimits {
   readonly connections: number
-  /** Time limit for a statement, in which the wait for a connection is included. */
+  /** Time limit for a statement, including the wait for a connection. */
   readonly queryTimeoutMs: number
 }
 

@@ -10,7 +10,7 @@ import type { PrintedStatement } from '../sql-printer.ts'
 
 /**
  * The number of statements that a connection keeps prepared. That saves parsing; DuckDB plans a statement anew for each
- * set of values, which lets its filters into the scan.
+ * set of values, so that filters can be applied during the scan.
  */
 const MAX_PREPARED_STATEMENTS = 64
 

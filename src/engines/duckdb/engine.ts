@@ -24,7 +24,7 @@ export interface DuckDbEngineOptions {
   /** Threads and memory of each dataset's instance; memory in DuckDB's notation, such as `512MB`. */
   readonly threads: number
   readonly memoryLimit: string
-  /** Time limit for an aggregate, in which the wait for a connection is included. */
+  /** Time limit for an aggregate, including the wait for a connection. */
   readonly queryTimeoutMs: number
   /** A folder of the engine's own, to which queries spill what exceeds the memory limit. */
   readonly temporaryDirectory: string
@@ -86,7 +86,7 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     }
   }
 
-  /** One value more than fits into memory, by which the reader learns that there are too many. */
+  /** One more value than fits into memory, so that the reader can detect the excess. */
   const limit = (bytesPerValue: number): number => Math.floor(maxBytes / bytesPerValue) + 1
 
   return {

@@ -26,7 +26,7 @@ export interface IngestStatements {
   readonly store: string
 }
 
-/** The fractional digits of a tick, to which literals are cut: enough to tell both sides of every half step apart. */
+/** The fractional digits of a tick, to which literals are cut: enough to distinguish both sides of every half step. */
 const TICK_FRACTION_DIGITS = 10
 const TICKS_PER_NANO = 10n
 

@@ -83,7 +83,7 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<nu
   await readableOrRefused(async () => {
     if (!(await stat(ingestion.sourcePath)).isFile()) throw unreadable()
   })
-  // DuckDB takes a path for a pattern, so it gets a link whose name is not the custodian's.
+  // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
   const linkPath = `${partialPath}.source`
   await symlink(ingestion.sourcePath, linkPath)
   const instance = await openLockedInstance(

@@ -54,7 +54,7 @@ export const populationSource: SourceKind<'population'> = {
   }),
 }
 
-/** The rows that are generated before other work of the process gets its turn. */
+/** Number of rows that are generated before the process yields to other work. */
 const ROWS_PER_CHUNK = 1_000
 
 /** The rows of a population as a CSV file, in chunks, with a header. */
@@ -72,9 +72,9 @@ export function* populationCsv(population: Population): Generator<string> {
 /**
  * Generates the people of a population; a size and a seed always give the same people.
  *
- * The random numbers and the square roots are the same on every machine. JavaScript leaves the last bit of logarithms
- * and powers open; rounding to whole years and whole units of earnings hides it except with negligible probability, and
- * a test compares a digest of 100,000 rows.
+ * The random numbers and the square roots are the same on every machine. JavaScript does not specify the last bit of
+ * logarithms and powers; rounding to whole years and whole units of earnings hides it except with negligible
+ * probability, and a test compares a digest of 100,000 rows.
  */
 export function* generatePopulation({ rows, seed }: Population): Generator<Person> {
   const uniform = seedrandom(seed)

@@ -9,7 +9,7 @@ export type SourceOfKind<Kind extends Source['kind']> = Extract<Source, { readon
 /** A copy of a source that only the service writes. */
 export interface SourceCopy {
   readonly format: FileFormat
-  /** The SHA-256 of the bytes, hexadecimal. It confirms a guess at the whole file, so it stays private. */
+  /** The SHA-256 of the bytes, hexadecimal. It could confirm a guess of the whole file, so it stays private. */
   readonly digest: string
 }
 
@@ -23,7 +23,7 @@ export interface CopyPaths {
 
 /** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
 export interface SourceKind<Kind extends Source['kind']> {
-  /** Declarations that hold for every source of this kind, and may be left out of a registration. */
+  /** Declarations that hold for every source of this kind. A registration may omit them. */
   readonly fixed: {
     readonly columns?: readonly ColumnDeclaration[]
     readonly synthetic?: true

@@ -30,8 +30,8 @@ interface Scan {
 
 /**
  * Reads a file once and checks that it is CSV as RFC 4180 defines it, with LF or CRLF line ends and an optional byte
- * order mark. DuckDB's reader accepts more (it silently drops an unterminated last record), so that the meaning of a file
- * would be a guess.
+ * order mark. DuckDB's reader accepts more (it silently drops an unterminated last record), so the meaning of such a
+ * file would be ambiguous.
  *
  * @returns `undefined` for a file that is no such CSV, or whose records differ from its header in length.
  */
