@@ -76,7 +76,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 /** May import everything. */
 const COMPOSITION = ['src/app.ts', 'src/server.ts']
 
-/** What lies directly in `src/`: the composition, and the configuration that commands and it read. */
+/** Files directly in `src/`: the composition, and the configuration. */
 const TOP_LEVEL = [...COMPOSITION, 'src/config.ts']
 
 const MAY_IMPORT_FASTIFY = ['routes', 'src/http', ...COMPOSITION]
@@ -120,7 +120,7 @@ function importsOf(file: string): readonly Import[] {
 
 const imports = files.flatMap(importsOf)
 
-/** The project's file an import leads to; `undefined` for a package. */
+/** The project file that an import resolves to; `undefined` for a package. */
 function targetOf({ from, specifier }: Import): string | undefined {
   if (!specifier.startsWith('.')) return undefined
   return path.relative(root, path.resolve(root, path.dirname(from), specifier))
@@ -147,14 +147,14 @@ test('every folder imports only what it may', () => {
   expect(breaches).toEqual([])
 })
 
-test('Fastify appears only where HTTP is spoken', () => {
+test('only the HTTP layer imports Fastify', () => {
   const breaches = imports.filter(
     ({ from, specifier }) => /^@?fastify/.test(specifier) && !MAY_IMPORT_FASTIFY.includes(folderOf(from)),
   )
   expect(breaches).toEqual([])
 })
 
-test('no folder or file has a name that says nothing', () => {
+test('no folder or file has a meaningless name', () => {
   const breaches = files.filter(
     (file) =>
       file.split('/').some((part) => FORBIDDEN_FOLDERS.includes(part.replace(/\.ts$/, ''))) ||

@@ -8,7 +8,7 @@ export function untouched(granted: PrivacyLoss = NO_LOSS): PreviewBalances {
   return balancesOf({ granted, cap: amountBoughtBy('basic', granted), spent: noAmount('basic') })
 }
 
-/** The balances of a budget, of an analyst without an allotment who has spent nothing of it. */
+/** The balances of a budget and of an analyst who has no allotment and has spent nothing. */
 export function balancesOf(budget: Budget): PreviewBalances {
   const nothing = noAmount(budget.cap.accounting)
   return { budget, analyst: { principal: 'analyst', spent: nothing, spentOnShared: nothing } }

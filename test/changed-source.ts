@@ -3,7 +3,7 @@ import { registerHooks } from 'node:module'
 
 const SOURCE = new URL('../src/', import.meta.url).href
 
-/** The address of a file of the source that runs as a thread; a thread knows nothing of its parent's loader hooks. */
+/** The address of a source file that runs as a thread. A thread does not inherit the loader hooks of its parent. */
 const THREAD = /new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g
 
 /** One textual change to a source file below src/; `find` must occur exactly once. */
@@ -17,7 +17,7 @@ export interface SourceChange {
 /** Imports a module of the changed source, by its path below src/. */
 export type Load = <Module>(file: string) => Promise<Module>
 
-/** The source with changes: the texts that differ, and the modules that are instantiated anew because of them. */
+/** A changed source: the changed texts, and the modules that are instantiated again because of them. */
 interface Variant {
   readonly changes: readonly SourceChange[]
   /** By path below src/. */
@@ -34,7 +34,7 @@ const variants: Variant[] = []
  * those that import them are instantiated anew, all others are shared with the test.
  *
  * @param standIns texts of files that take the place of others, by path; the original is beside it as `<name>-as-it-is.ts`
- * @throws Error where the text to change does not occur exactly once
+ * @throws Error unless the text to change occurs exactly once
  */
 export async function withChangedSource<Result>(
   changes: readonly SourceChange[],
@@ -67,7 +67,7 @@ function moduleUrl(file: string, variant: number): string {
   return `${SOURCE}${file}${query}`
 }
 
-/** The file and the variant that a URL of {@link moduleUrl} names; nothing where it names no variant. */
+/** The file and the variant in a URL of {@link moduleUrl}; `undefined` if it has no variant. */
 function partsOf(url: string | undefined) {
   if (url === undefined || !url.startsWith(SOURCE)) return undefined
   const [, file = '', variant, original] =
@@ -106,7 +106,7 @@ registerHooks({
   },
 })
 
-/** The path below src/ of what a file names relative to itself. */
+/** Resolves a relative import of a file to a path below src/. */
 function below(file: string, specifier: string): string {
   return new URL(specifier, SOURCE + file).href.slice(SOURCE.length)
 }
@@ -136,7 +136,7 @@ function importersOf(files: readonly string[]): ReadonlySet<string> {
   return found
 }
 
-/** An import of a file of ours by its relative path; imports of types alone do not exist at run time. */
+/** An import of a project file by its relative path. Type-only imports do not exist at run time. */
 const IMPORT = /(?:^(?:import|export)\s(?!type\s)(?:[^'"]*?\sfrom\s)?|\bimport\()'(\.[^']+)'/gm
 
 let cachedImporters: ReadonlyMap<string, readonly string[]> | undefined

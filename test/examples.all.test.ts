@@ -64,7 +64,7 @@ describe.skipIf(!installed('python3'))('an audit', () => {
 
   test('of epsilon', async () => {
     const { epsilon, delta } = await audit()
-    // Not above the price, and far enough above 0 to show that the two datasets were told apart.
+    // At most the price, and far enough above 0 to show that the two datasets were distinguished.
     expect(epsilon).toBeLessThanOrEqual(1)
     expect(epsilon).toBeGreaterThan(0.5)
     expect(delta).toBe(0)

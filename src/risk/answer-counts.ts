@@ -119,7 +119,7 @@ function prepareCountsOfSums(
 function countsOfSums(values: readonly number[], sums: readonly number[]): Float64Array {
   const chosen = sums.length - 1
   /** Counts by the number of chosen values and by their sum. */
-  const ways = sums.map((ofSoMany) => new Float64Array(ofSoMany))
+  const ways = sums.map((length) => new Float64Array(length))
   ways[0]?.fill(1)
   for (const [place, value] of values.entries()) {
     const largestSums = [0]
@@ -149,7 +149,7 @@ function requireFewSums(
   size: number,
   { columns, answers: mostAnswers, sumAdditions }: ColumnLimits,
 ): void {
-  const [answers = 0n, entries] = [sums.at(-1), sums.reduce((total, ofSoMany) => total + ofSoMany)]
+  const [answers = 0n, entries] = [sums.at(-1), sums.reduce((total, length) => total + length)]
   const limit = Math.floor(Math.min(LARGEST_SUM_TABLE, sumAdditions / size))
   if (answers > BigInt(mostAnswers))
     throw tooManyWorlds(COARSER, { counted: 'different sums', asked: answers, limit: mostAnswers, columns })

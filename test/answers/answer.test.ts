@@ -69,7 +69,7 @@ const spent = async () => {
 const kinds = async () =>
   (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
 
-test('the debit is durable before the engine is asked, and the answer before it is handed out', async () => {
+test('the debit is durable before the engine runs, and the answer before it is returned', async () => {
   const order: string[] = []
   const deps = dependencies(
     async () => {
@@ -90,8 +90,8 @@ test('the debit is durable before the engine is asked, and the answer before it 
   expect((await ledger.release(JSON.parse(body).id))?.answer).toBe(body)
 })
 
-describe('every number that leaves carries its own noise', () => {
-  /** The same uniform integers each time it is made. */
+describe('every released number has its own noise', () => {
+  /** Creates a source that gives the same uniform integers every time. */
   const taped = () => {
     const random = seedrandom('tape')
     const words = { next: () => random.int32() >>> 0 }
@@ -143,7 +143,7 @@ describe('every number that leaves carries its own noise', () => {
     expect(JSON.parse(body).result).toEqual(
       JSON.parse(JSON.stringify(report(planned, { kind: 'additive', noisy }).result)),
     )
-    // The tape has noise to give: no entry is left as it was, and no two get the same.
+    // The tape gives nonzero noise: every entry changes, and no two entries get the same noise.
     const noise = noisy.flatMap((vector, statistic) => {
       const bits = BigInt(planned.measurements[statistic]?.fractionBits ?? 0)
       return vector.map((value, cell) => value - ((integers[statistic]?.[cell] ?? 0n) << bits))
@@ -154,7 +154,7 @@ describe('every number that leaves carries its own noise', () => {
 })
 
 describe('an engine that fails', () => {
-  test('gives one constant failure, stays charged, and the same question is answered under the same charge', async () => {
+  test('causes one constant failure, stays charged, and a repeat is answered under the same charge', async () => {
     let calls = 0
     const deps = dependencies(async () => {
       calls += 1
@@ -169,7 +169,7 @@ describe('an engine that fails', () => {
   })
 
   test.each([new EngineFailure(), new TypeError('the secret 42 is no integer'), new RangeError('Mr X')])(
-    'tells nothing of what went wrong (%#)',
+    'reveals nothing about the cause (%#)',
     async (error) => {
       const failure = await answer(
         dependencies(async () => {
@@ -183,7 +183,7 @@ describe('an engine that fails', () => {
   )
 })
 
-test('an answer that cannot be stored never leaves, and the retry is answered under the same charge', async () => {
+test('an answer that cannot be stored is never sent, and the retry is answered under the same charge', async () => {
   let bodies = 0
   const aggregate = async () => [[100n]]
   const refuseToStore = dependencies(aggregate, {
@@ -199,12 +199,12 @@ test('an answer that cannot be stored never leaves, and the retry is answered un
   expect(await spent()).toBe(1)
 })
 
-test('the answer of an attempt that was overtaken is dropped', async () => {
+test('the answer of an overtaken attempt is discarded', async () => {
   const overtaken = dependencies(async () => [[100n]], { recordAnswer: async () => false })
   await expect(answer(overtaken, question)).rejects.toMatchObject({ code: 'query-in-flight' })
 })
 
-test('while a question is being answered its repeat waits, and then gets the same bytes', async () => {
+test('a repeat is refused while a question is being answered, and replayed afterwards', async () => {
   let release = () => {}
   const gate = new Promise<void>((resolve) => {
     release = resolve
@@ -232,7 +232,7 @@ test('while a question is being answered its repeat waits, and then gets the sam
   expect(await spent()).toBe(1)
 })
 
-test('a question that was given up before the debit costs nothing', async () => {
+test('a question whose client disconnects before the debit costs nothing', async () => {
   const given = answer(
     dependencies(async () => [[100n]]),
     { ...question, givenUp: () => true },
@@ -267,7 +267,7 @@ test('cost and refusal do not depend on data: every data gives the same debit', 
 })
 
 test.each([[[]], [[[]]], [[[1n, 2n]]]])(
-  'an engine that gives other cells than asked for releases nothing: %#',
+  'an engine that returns other cells than requested releases nothing: %#',
   async (integers) => {
     await expect(
       answer(
@@ -301,13 +301,13 @@ describe('a batch', () => {
     )
     const { body } = await answerBatch(deps, batch)
     expect(order).toEqual(['begin after 6', 'end', 'begin after 6', 'end', 'begin after 6', 'end'])
-    // Each has its own time limit, and nobody takes the charge over before all of them are up.
+    // Each query has its own time limit, and the lease covers all of them.
     expect(leases).toEqual([3 * 60_000])
     expect(JSON.parse(body).answers).toHaveLength(3)
     expect(await kinds()).toEqual(['opened', 'charged', 'answered'])
   })
 
-  test('of which one query fails keeps nothing, and is answered afresh under the same charge', async () => {
+  test('with a failing query stores no answer, and is answered anew under the same charge', async () => {
     let calls = 0
     const deps = dependencies(async () => {
       calls += 1

@@ -10,8 +10,8 @@ const loss = (epsilon: number) => ({
 const changeOne = { ...people('change-one'), rows: 1_000 }
 const addRemove = people('add-remove')
 
-describe('what is said of the disclosure risk', () => {
-  test('of a release: the risk beside the accuracy, in a sentence', () => {
+describe('the description of the disclosure risk', () => {
+  test('of a release states the risk and the accuracy in a sentence', () => {
     const release = {
       loss: loss(0.5),
       replacementLoss: loss(0.5),
@@ -28,7 +28,7 @@ describe('what is said of the disclosure risk', () => {
     )
   })
 
-  test('a half-width that nobody can state is left out, and one in rows says so', () => {
+  test('an unknown half-width is omitted, and one in rows states its unit', () => {
     const release = { loss: loss(0.5), replacementLoss: loss(1) }
     const said = (accuracy: object) =>
       describeReleaseRisk(
@@ -42,7 +42,7 @@ describe('what is said of the disclosure risk', () => {
     expect(said({ halfWidth: 0 })).toContain('half-width is 0.')
   })
 
-  test('candidates: those supposed, else the public number of rows, else two', () => {
+  test('the number of candidates is the supposed one, else the public number of rows, else two', () => {
     const candidates = (disclosed: Parameters<typeof describeBudgetRisk>[0]) =>
       describeBudgetRisk(disclosed).candidates
     expect(candidates({ dataset: addRemove, granted: loss(1) })).toBe(2)
@@ -50,7 +50,7 @@ describe('what is said of the disclosure risk', () => {
     expect(candidates({ dataset: changeOne, granted: loss(1), candidates: 7 })).toBe(7)
   })
 
-  test('the blind guess is not rounded up: it is no bound', () => {
+  test('the blind guess is rounded to nearest, because it is not a bound', () => {
     const { statement } = describeBudgetRisk({ dataset: addRemove, granted: loss(1), candidates: 3 })
     expect(statement).toContain('(blind guess: 33.3 %)')
   })

@@ -62,7 +62,7 @@ const dataset = people('add-remove')
 const request: SessionRequest = { threshold: 100, positives: 2, epsilon: 1_000 }
 const opening = { principal: 'ada', dataset, request }
 
-/** An engine that counts what the predicate says: `Age >= n` gives n rows. */
+/** An engine whose count is the value in the predicate: `Age >= n` gives n rows. */
 const countOfAge: Engine['aggregate'] = async (_, { where }) => [[ageOf(where)]]
 const ageOf = (where: Aggregate['where']) => (where?.kind === 'index-between' ? where.lower : undefined) ?? 0n
 const age = (value: number): Asking['where'] => ({ column: 'Age', op: '>=', value })
@@ -104,7 +104,7 @@ const kinds = async () =>
   (await ledger.entries('people', { limit: 100 })).map((entry) => entry.kind).reverse()
 
 describe('opening', () => {
-  test('is charged once, reads no data, and says what the session is', async () => {
+  test('is charged once, reads no data, and describes the session', async () => {
     const sessions = createSparseVectorSessions(
       dependencies(async () => {
         throw new Error('no data is read')
@@ -169,7 +169,7 @@ describe('opening', () => {
     expect(await spent()).toBe(3_000)
   })
 
-  test.each([0, -1, 1e-9, 1_001, 1e-10])('with an epsilon of %d is refused, free', async (epsilon) => {
+  test.each([0, -1, 1e-9, 1_001, 1e-10])('with an epsilon of %d is refused at no cost', async (epsilon) => {
     const sessions = createSparseVectorSessions(dependencies())
     await expect(sessions.open({ ...opening, request: { ...request, epsilon } })).rejects.toMatchObject({
       code: 'invalid-request',
@@ -205,12 +205,12 @@ describe('opening', () => {
     expect(await kinds()).toEqual(['opened', 'charged', 'failed', 'retried', 'answered'])
   })
 
-  test('of an attempt that was overtaken hands nothing out', async () => {
+  test('by an overtaken attempt returns nothing', async () => {
     const overtaken = createSparseVectorSessions(dependencies(countOfAge, { openSession: async () => false }))
     await expect(overtaken.open(opening)).rejects.toMatchObject({ code: 'query-in-flight' })
   })
 
-  test('that was given up before the debit costs nothing', async () => {
+  test('whose client disconnects before the debit costs nothing', async () => {
     const sessions = createSparseVectorSessions(dependencies())
     await expect(sessions.open({ ...opening, givenUp: () => true })).rejects.toMatchObject({
       code: 'unavailable',
@@ -220,7 +220,7 @@ describe('opening', () => {
 })
 
 describe('asking', () => {
-  test('says which counts reach the threshold, by how much, and ends with the last positive', async () => {
+  test('reports which counts reach the threshold, and by how much, and ends with the last positive', async () => {
     const session = await openSession()
     const sessions = createSparseVectorSessions(dependencies())
     const ask = async (value: number) =>
@@ -281,7 +281,7 @@ describe('asking', () => {
     expect((await ledger.session(session))?.positivesLeft).toBe(1)
   })
 
-  test('the engine is asked for one count, after the ledger said that the session is open', async () => {
+  test('the engine computes one count, after the ledger has confirmed that the session is open', async () => {
     const session = await openSession({ positives: 1 })
     const order: string[] = []
     const sessions = createSparseVectorSessions(
@@ -383,7 +383,7 @@ describe('asking', () => {
     await waiting
   })
 
-  test('only the owner may ask, and look', async () => {
+  test('only the owner may ask questions and read the session', async () => {
     const session = await openSession()
     const sessions = createSparseVectorSessions(dependencies())
     const foreign = { code: 'unknown-session' }
@@ -397,7 +397,7 @@ describe('asking', () => {
   test.each([
     ['was withdrawn', () => undefined],
     ['was registered anew', () => ({ ...dataset, version: 'v2' })],
-  ])('of a dataset that %s is refused; what was asked before is replayed', async (_, registered) => {
+  ])('about a dataset that %s is refused; earlier questions are replayed', async (_, registered) => {
     const session = await openSession()
     const first = await createSparseVectorSessions(dependencies()).ask({
       principal: 'ada',
@@ -422,7 +422,7 @@ describe('asking', () => {
     })
   })
 
-  test('a predicate that does not fit, or a question that was given up, reads nothing', async () => {
+  test('a predicate that does not fit, or a disconnected client, causes no read', async () => {
     const session = await openSession()
     const sessions = createSparseVectorSessions(
       dependencies(async () => {
@@ -440,7 +440,7 @@ describe('asking', () => {
   })
 
   test.each([new EngineFailure(), new TypeError('the secret 42 is no integer'), new RangeError('Mr X')])(
-    'a failure tells nothing, uses nothing up, and does not hold up the next question (%#)',
+    'a failure reveals nothing, uses up nothing, and does not block the next question (%#)',
     async (error) => {
       const session = await openSession()
       let calls = 0
@@ -482,7 +482,7 @@ describe('asking', () => {
   })
 
   test.each([[[]], [[[]]], [[[1n, 2n]]], [[[1n], [2n]]]])(
-    'an engine that gives other cells than asked for is not compared: %#',
+    'a result with other cells than requested is not compared: %#',
     async (integers) => {
       const session = await openSession()
       const sessions = createSparseVectorSessions(dependencies(async () => integers))
@@ -492,8 +492,8 @@ describe('asking', () => {
     },
   )
 
-  test('after a restart the threshold has the noise that it had', async () => {
-    // A noise of -1000 rows, where the questions' is below 1: every gap tells it.
+  test('the noise of the threshold survives a restart', async () => {
+    // A threshold noise of -1000 rows, while the questions' noise is below 1: every gap shows it.
     const sessions = createSparseVectorSessions(
       dependencies(countOfAge, {
         openSession: (id, attempt, answer, session) => {
@@ -516,8 +516,8 @@ describe('asking', () => {
   })
 })
 
-test('the noises are the drawn ones: the threshold keeps its own, each question has another', async () => {
-  /** The same uniform integers each time it is made. */
+test('the noise is the drawn noise: one value for the threshold, a new one for each question', async () => {
+  /** Creates a source that gives the same uniform integers every time. */
   const taped = (seed: string) => {
     const random = seedrandom(seed)
     return uniformFromWords({ next: () => random.int32() >>> 0 })
@@ -550,7 +550,7 @@ test('the noises are the drawn ones: the threshold keeps its own, each question 
   expect(positivesFound).toBeLessThan(12)
 })
 
-test('terms that would cost more than was charged are not answered under', async () => {
+test('a session whose terms would cost more than its charge is not answered', async () => {
   const session = await openSession()
   const cheaper = createSparseVectorSessions(
     dependencies(countOfAge, {
@@ -565,7 +565,7 @@ test('terms that would cost more than was charged are not answered under', async
   await expect(cheaper.ask({ principal: 'ada', session, where: age(1) })).rejects.toThrow('terms')
 })
 
-test('a session is shown with its answers, newest first, page by page', async () => {
+test('a session is returned with its answers, newest first, in pages', async () => {
   const session = await openSession()
   const sessions = createSparseVectorSessions(dependencies())
   for (const value of [1, 110, 2]) await sessions.ask({ principal: 'ada', session, where: age(value) })
@@ -588,7 +588,7 @@ test('a session is shown with its answers, newest first, page by page', async ()
   expect(rest).not.toHaveProperty('next')
 })
 
-test('a preview says what the session would be, and charges nothing', async () => {
+test('a preview describes the session, and charges nothing', async () => {
   const budget = (await ledger.budget('people')) ?? never()
   const previewed = sessionPreview.parse(previewSession(request, dataset, balancesOf(budget)))
   const { body } = await createSparseVectorSessions(dependencies()).open(opening)

@@ -52,7 +52,7 @@ test('an entry of an earlier release is read: files alone, one accounting, no sh
   expect((await openCatalog(directory)).get('earlier')).toEqual(catalog.get('earlier'))
 })
 
-test('the private number of rows is not even written down', async () => {
+test('the private number of rows is not stored', async () => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('alpha', 'add-remove'))
   expect((await openCatalog(directory)).get('alpha')?.dataset).not.toHaveProperty('rows')
@@ -79,7 +79,7 @@ test('a removed dataset stays removed, with its rows, and its version is not use
   expect(catalog.wasRemoved('alpha')).toBe(false)
 })
 
-test('what was left of another version, or of a copy of the source, is removed at the next start', async () => {
+test('files of other versions, and copies of the source, are removed at the next start', async () => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('alpha', 'add-remove', '2'))
   const folder = path.join(directory, 'alpha')
@@ -99,7 +99,7 @@ test('a damaged entry stops the start', async () => {
   await expect(openCatalog(directory)).rejects.toThrow('damaged')
 })
 
-test('a registration that was cut off before it was published is not there, and its rows are removed', async () => {
+test('a registration that was interrupted before publication is not visible, and its rows are removed', async () => {
   await mkdir(path.join(directory, 'half'))
   await writeFile(path.join(directory, 'half', '1.duckdb'), 'rows')
   await writeFile(path.join(directory, 'half', 'dataset.json.partial'), '{')
@@ -107,7 +107,7 @@ test('a registration that was cut off before it was published is not there, and 
   expect(await readdir(directory)).toEqual([])
 })
 
-test('what another process adds, replaces and removes is taken over, once its rows are open', async () => {
+test('datasets that another process adds, replaces or removes are followed, once their rows are open', async () => {
   const ours = await openCatalog(directory, { shared: true })
   const theirs = await openCatalog(directory, { shared: true })
   const calls: string[] = []
@@ -142,11 +142,12 @@ test('what another process adds, replaces and removes is taken over, once its ro
   await ours.add(entryOf('beta', 'change-one'))
   await ours.refresh(rows)
   expect(ours.get('alpha')?.dataset.version).toBe('3')
-  // Open comes before anybody can ask, closed after nobody can; our own additions are open already.
+  // Rows are opened before queries can reach them, and closed afterwards. Datasets added by this process are open
+  // already.
   expect(calls).toEqual(['open alpha 1 undefined', 'close alpha 1 undefined', 'open alpha 3 undefined'])
 })
 
-test('where other processes may be at work nothing of theirs is tidied up', async () => {
+test('in a shared folder, files of other processes are not removed', async () => {
   const half = path.join(directory, 'alpha')
   await mkdir(half)
   await writeFile(path.join(half, '1.duckdb'), 'rows that are being ingested')

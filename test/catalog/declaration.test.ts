@@ -94,7 +94,7 @@ test('an integer column has a whole step', () => {
   })
 })
 
-test('two columns that differ in case only are one to the engine', () => {
+test('two columns that differ only in case are refused', () => {
   const errors = errorsOf(declaration(price, { name: 'price', type: 'string', nullable: true }))
   expect(errors).toContainEqual({ field: 'columns.1.name', rule: expect.stringContaining('differ') })
 })
@@ -114,7 +114,7 @@ test('a category is named once, and a replacement is one of them', () => {
   expect(column?.invalidValue).toEqual({ kind: 'replace', value: 1 })
 })
 
-test('a text may be replaced by any text, one that reads like a rule included', () => {
+test('a text may be replaced by any text, including one that looks like a rule', () => {
   const note: ColumnDeclaration = {
     name: 'Note',
     type: 'string',
@@ -127,7 +127,7 @@ test('a text may be replaced by any text, one that reads like a rule included', 
   })
 })
 
-test('several rows per person are refused with what to do instead', () => {
+test('several rows per person are refused, with an alternative', () => {
   const declared = {
     ...declaration(price),
     privacyUnit: { kind: 'person', column: 'Price', maxRows: 3 } as const,

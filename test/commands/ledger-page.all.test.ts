@@ -28,7 +28,7 @@ function commandsOf(section: string): string {
 const tools = ['bash', 'jq', 'sha256sum'].every(installed) && spawnSync('openssl', ['version']).status === 0
 test.skipIf(!tools)('the commands of docs/ledger.md do what it says', async () => {
   const shell = async (script: string) => {
-    // As npx would run it, from another folder than the project's.
+    // Runs it as npx does, from outside the project's folder.
     const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
     const environment = { SOTTO_DATA_DIR: folder }
     return run('bash', ['--norc', '-euc', `${npx}\n${script}`], { environment })

@@ -30,7 +30,7 @@ describe('verify', () => {
     ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
     ['--export census.jsonl --receipt altered.json', 'event 3 records another answer'],
     ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 2 of census'],
-  ])('what does not fit is named, with exit code 1: %s', async (args, message) => {
+  ])('a failed check is reported with exit code 1: %s', async (args, message) => {
     const { code, errors } = await ledger(`verify ${args}`)
     expect(errors).toContain(message)
     expect(code).toBe(1)
@@ -81,13 +81,16 @@ test.each([
   ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
   ['key analyst', 'usage: npx sotto key'],
   ['key analyst Ada', 'a name must be 1 to 63 lower-case letters'],
-])('what cannot be done ends with exit code 2 and says why: %s', async (line, message) => {
-  const { code, output, errors } = await sotto(line === '' ? [] : line.split(' '))
-  expect(errors).toContain(message)
-  expect(output).toBe('')
-  expect(errors).not.toMatch(/\n\s+at /)
-  expect(code).toBe(2)
-})
+])(
+  'a command that cannot be carried out ends with exit code 2 and states the reason: %s',
+  async (line, message) => {
+    const { code, output, errors } = await sotto(line === '' ? [] : line.split(' '))
+    expect(errors).toContain(message)
+    expect(output).toBe('')
+    expect(errors).not.toMatch(/\n\s+at /)
+    expect(code).toBe(2)
+  },
+)
 
 test.each([
   ['--help', 'usage: npx sotto <command>'],
@@ -204,7 +207,7 @@ describe('the live store', () => {
     })
   })
 
-  test('in use by a service is left alone, and the way round it is named', async () => {
+  test('in use by a service is not opened, and the message names the alternative', async () => {
     const store = await openSqliteLedger({ path: path.join(data, 'ledger.sqlite') })
     try {
       const { code, errors } = await ledger('verify', { environment })

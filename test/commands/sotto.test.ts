@@ -26,7 +26,7 @@ test('the package names the command, which runs by itself', async () => {
   expect(await run(command, ['--help'], { environment })).toMatchObject({ code: 0, errors: '' })
 })
 
-test('the event that docs/ledger.md shows is one, and so is every kind of its table', async () => {
+test('docs/ledger.md shows a valid event, and its table lists every kind', async () => {
   const page = readFileSync(path.join(root, 'docs/ledger.md'), 'utf8')
   const shown = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
   const [opened] = chain('census', sampleHistory('basic'))

@@ -39,7 +39,7 @@ test('as many tasks run as there are slots; the others begin in order, as slots 
   expect(limiter.running()).toBe(0)
 })
 
-test('a slot passes to the task that waits, not to one that comes at that moment', async () => {
+test('a slot passes to the waiting task, not to one that arrives at that moment', async () => {
   const limiter = createLimiter({ concurrency: 1 })
   const { begun, task, end } = controlledTasks()
   const first = limiter.run(task('first'))
@@ -93,7 +93,7 @@ test('a signal ends the wait, and the task never begins', async () => {
   expect(begun).toEqual(['first', 'after'])
 })
 
-test('a task that has begun keeps its slot until it settles, whatever its signal does', async () => {
+test('a task that has begun keeps its slot until it settles, even if its signal aborts', async () => {
   const limiter = createLimiter({ concurrency: 1 })
   const { begun, task, end } = controlledTasks()
   const leaving = new AbortController()

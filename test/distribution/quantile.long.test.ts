@@ -32,7 +32,7 @@ test.each([
   ['the minimum', minimumScore(3n), 1n, 500_000_000n],
   ['the maximum', maximumScore(6n), 1n, 1_500_000_000n],
 ])(
-  '%s follows its distribution, and would not pass for that of another epsilon',
+  '%s follows its distribution, and differs from that of another epsilon',
   (_, score, sensitivity, epsilon) => {
     const measure = (asked: EpsilonNano) =>
       calibrateQuantile({ score, sensitivity, lowerIndex: LOWER, upperIndex: UPPER }, asked)

@@ -56,7 +56,7 @@ describe('with audits enabled', () => {
   test.each([
     ['a table', { kind: 'histogram', column: 'Sex', epsilon: 1 }],
     ['a median', { kind: 'median', column: 'Age', epsilon: 1 }],
-    // The city of three people is kept with a probability of 0.46: all 40 alike come once in 1e10 runs.
+    // The city of three people is kept with a probability of 0.46: 40 equal results occur once in 1e10 runs.
     ['keys', { kind: 'keySelection', column: 'City', epsilon: 4.4, delta: 0.01 }],
     ['a variance', { kind: 'variance', column: 'Income', epsilon: 1, delta: 1e-4, mechanism: 'gaussian' }],
   ])('%s, too', async (_name, query) => {
@@ -114,7 +114,7 @@ describe('batches and sessions', () => {
     }
   })
 
-  test('a session is opened afresh for each release, and asked until it is used up', async () => {
+  test('a session is opened anew for each release, and answers until it is used up', async () => {
     const everybody = { where: { column: 'Age', op: '>=', value: 0 } }
     const session = { threshold: 6, positives: 1, epsilon: 1, questions: [everybody, everybody, everybody] }
     type Answers = readonly { readonly above: boolean; readonly gap?: number }[]

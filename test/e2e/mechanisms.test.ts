@@ -12,7 +12,7 @@ const compare = (body: object, role: Role = 'analyst') =>
   service.as(role).post('/v1/mechanisms/compare').send(body)
 
 describe('POST /v1/mechanisms/compare', () => {
-  it('shows each mechanism for 1 to 10 statistics, where nothing else is said', async () => {
+  it('compares each mechanism for 1 to 10 statistics by default', async () => {
     const { body } = await compare({ epsilon: 1, delta: 1e-5 }).expect(200)
     const { rows, crossings, ...echo } = body
     expect(echo).toEqual({
@@ -33,7 +33,7 @@ describe('POST /v1/mechanisms/compare', () => {
     )
   })
 
-  it('is for every role, and for none without a key', async () => {
+  it('is available to every role, and requires a key', async () => {
     for (const role of ['analyst', 'custodian', 'auditor'] as const)
       await compare({ epsilon: 1, statistics: 1 }, role).expect(200)
     const { body } = await compare({ epsilon: 1 }).unset('authorization').expect(401)
@@ -56,7 +56,7 @@ describe('POST /v1/mechanisms/compare', () => {
     expect(body.rows[1].noise.laplace.scale).toBeCloseTo(6, 9)
   })
 
-  it('answers the largest request, in bounds', async () => {
+  it('answers the largest request', async () => {
     const response = await compare({ epsilon: 1, delta: 1e-5, statistics: 1000 }).expect(200)
     expect(response.body.rows).toHaveLength(1000)
     expect(response.text.length).toBeLessThan(1_000_000)
@@ -101,12 +101,12 @@ describe('POST /v1/mechanisms/compare', () => {
     expect(body.errors[0].rule.length).toBeGreaterThan(8)
   })
 
-  it('refuses in plain words', async () => {
+  it('states the rule in a refusal', async () => {
     const { body } = await compare({ epsilon: 1, confidence: 1 }).expect(400)
     expect(body.errors).toEqual([{ field: 'confidence', rule: 'must be strictly between 0 and 1' }])
   })
 
-  it('stands in the OpenAPI document with an example that runs as it stands', async () => {
+  it('is in the OpenAPI document with a working example', async () => {
     const document = (await service.as('analyst').get('/docs/json').expect(200)).body
     const { requestBody, security } = document.paths['/v1/mechanisms/compare'].post
     const name = requestBody.content['application/json'].schema.$ref.split('/').at(-1)

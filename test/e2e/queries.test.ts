@@ -312,7 +312,7 @@ describe('the ledger', () => {
     const { analysts } = (await auditor.get('/v1/datasets/census/analysts').expect(200)).body
     const balances = { granted, cap, spent, analysts }
     expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, ...balances })
-    // From the bytes of the line alone, as anybody can check.
+    // Computed from the bytes of the line alone, as any reader can.
     for (const [index, line] of lines.entries()) {
       const [, event = '', hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/.exec(line) ?? []
       expect(createHash('sha256').update(event).digest('hex')).toBe(hash)

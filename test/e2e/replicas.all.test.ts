@@ -88,7 +88,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
       expect((await ask(replica, 'again').expect(200)).body.result).toEqual({ value: 50 })
   })
 
-  test('of concurrent registrations of one id one succeeds, with the rows of its declaration', async () => {
+  test('one of several concurrent registrations of an id succeeds, with the rows of its declaration', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = `race-${round}`
       const outcomes = await Promise.all([

@@ -18,7 +18,7 @@ const facts = (name: string, { nullable = true, invalidValue = { kind: 'null' } 
   invalidValue,
 })
 
-/** Columns for tests: nullable, and NULL for what does not fit, unless told otherwise. */
+/** Columns for tests. By default nullable, with NULL for invalid values. */
 export const column = {
   integer: (name: string, lowerIndex: bigint, upperIndex: bigint, given: Facts = {}): Column => ({
     ...facts(name, given),
@@ -65,13 +65,13 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
   }
 }
 
-/** A folder of the test's own, gone after it. */
+/** A temporary folder that is removed after the test. */
 export async function temporaryFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'sotto-engines-'))
   return { path, remove: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Run statements in a DuckDB of the test's own, over a file or none, and return the rows of the last. */
+/** Runs statements in a separate DuckDB, over a file or none, and returns the rows of the last one. */
 export async function withDuckDb(
   path: string,
   ...statements: readonly string[]
@@ -88,7 +88,7 @@ export async function withDuckDb(
   }
 }
 
-/** The rows of an ingested file, as they are stored, in the source's order. */
+/** The stored rows of an ingested file, in the order of the source. */
 export async function storedRows(path: string, columns: readonly Column[]): Promise<readonly StoredRow[]> {
   const names = columns.map(({ name }) => `"${name}"`).join(', ')
   const rows = await withDuckDb(path, `SELECT ${names} FROM rows ORDER BY rowid`)

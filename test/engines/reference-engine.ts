@@ -9,13 +9,13 @@ import {
   type ValueCounting,
 } from '../../src/planner/aggregate.ts'
 
-/** A value as it is stored: a grid index, a category's index, a boolean, a text or NULL. */
+/** A stored value: a grid index, a category's index, a boolean, a text or NULL. */
 export type StoredValue = bigint | number | boolean | string | null
 
-/** A row as it is stored. */
+/** A stored row. */
 export type StoredRow = Readonly<Record<string, StoredValue>>
 
-/** What an aggregate means, in the plainest words: one row after the other, no cleverness, no floating point. */
+/** Computes an aggregate by its definition: one row after the other, without optimisation or floating point. */
 export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]): bigint[][] {
   const cells = aggregate.groupBy.reduce((product, key) => product * groupKeySize(key), 1)
   const rowsOfCells = Array.from({ length: cells }, (): StoredRow[] => [])
@@ -29,7 +29,7 @@ export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]):
   )
 }
 
-/** What counting the values of a numeric column means. */
+/** Counts the values of a numeric column by definition. */
 export function countIndexesOf(counting: ValueCounting, rows: readonly StoredRow[]): IndexCounts {
   const counts = new Map<number, number>()
   for (const value of countedValues(counting, rows)) {
@@ -43,7 +43,7 @@ export function countIndexesOf(counting: ValueCounting, rows: readonly StoredRow
   }
 }
 
-/** What counting the texts of a free-text column means; they come in the order in which they are met. */
+/** Counts the texts of a free-text column by definition, in the order in which they first appear. */
 export function countTextsOf(counting: ValueCounting, rows: readonly StoredRow[]): TextCounts {
   const counts = new Map<string, number>()
   for (const value of countedValues(counting, rows)) {

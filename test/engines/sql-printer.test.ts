@@ -291,7 +291,7 @@ describe('the text of an aggregate', () => {
       { statistics: [{ kind: 'count', where: { kind: 'is-null', column: 'Other' } }] },
     ],
     [
-      'cells to tell apart of another size',
+      'a distinct count with another number of cells',
       { statistics: [{ kind: 'count-distinct', of: { ...sex, size: 1 } }] },
     ],
     [
@@ -311,7 +311,7 @@ describe('the text of an aggregate', () => {
     ['bins of one edge', { groupBy: [binsOf([1n])] }],
     ['bins whose edges do not increase', { groupBy: [binsOf([0n, 2n, 2n])] }],
     ['bins of equal width, downwards', { groupBy: [binsOf([2n, 1n, 0n])] }],
-    ['bins out of reach', { groupBy: [binsOf([0n, 2n ** 62n])] }],
+    ['bins too far from 0', { groupBy: [binsOf([0n, 2n ** 62n])] }],
     ['too many cells', { groupBy: Array.from({ length: 31 }, () => sex) }],
   ])('is refused for %s', (_, given) => {
     expect(() => print(given)).toThrow(RangeError)

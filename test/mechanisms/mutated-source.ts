@@ -8,7 +8,7 @@ export type Mutation = Omit<SourceChange, 'file'>
  *
  * @param standIns texts of files of the folder that replace others, by their names; what they replace is beside
  * them as `<name>-as-it-is.ts`.
- * @throws Error where the text to change does not occur exactly once.
+ * @throws Error unless the text to change occurs exactly once.
  */
 export function importMechanism<Module>(
   name: string,

@@ -1,9 +1,9 @@
 import { withChangedSource } from '../changed-source.ts'
 
-/** The modules that the exact tests look at. */
+/** The modules that the exact tests examine. */
 export interface Samplers {
   readonly uniform: typeof import('../../src/mechanisms/samplers/uniform-integers.ts')
-  /** The coins as they are. */
+  /** The unchanged coins. */
   readonly coins: typeof import('../../src/mechanisms/samplers/bernoulli.ts')
   /** These flip their coins through {@link EnumeratedTape.flip}: they need an enumerated tape as their source. */
   readonly laplace: typeof import('../../src/mechanisms/samplers/discrete-laplace.ts')
@@ -42,7 +42,7 @@ export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
 
 /**
  * Import a copy of the samplers' actual source files, with one mutation or none.
- * @throws Error where the mutation's text does not occur exactly once.
+ * @throws Error unless the mutation's text occurs exactly once.
  */
 export async function importSamplers(mutation?: Mutation): Promise<Samplers> {
   const changes = mutation === undefined ? [] : [{ ...mutation, file: `mechanisms/${mutation.file}` }]

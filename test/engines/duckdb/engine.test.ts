@@ -60,7 +60,7 @@ function engineWith(given: Partial<DuckDbEngineOptions> = {}): DuckDbEngine {
 
 const count: Aggregate = { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } }
 
-/** Work that has to fail with an error that says nothing else. */
+/** Work that must fail with the constant error. */
 async function expectFailure(work: Promise<unknown>): Promise<void> {
   const error = await work.then(
     () => undefined,
@@ -102,7 +102,7 @@ describe('aggregates over DuckDB', () => {
     const engine = engineWith()
     const datasets = await oddDatasets('aggregates')
     for (const { dataset } of datasets) await engine.open(dataset)
-    // The data suffice to tell: every column holds NULL and more than one other value.
+    // The data distinguish the cases: every column holds NULL and more than one other value.
     for (const { name } of columns) {
       const values = new Set(datasets[0]?.rows.map((row) => row[name]))
       expect(values.has(null)).toBe(true)
@@ -179,7 +179,7 @@ describe('aggregates over DuckDB', () => {
     expect(await engine.aggregate(dataset, grouped)).toEqual(aggregateRows(grouped, rows))
   })
 
-  it('take bins by the thousand', async () => {
+  it('support thousands of bins', async () => {
     const { dataset, rows } = await ingestCsv('bins', randomRows(500, 5))
     const engine = engineWith()
     await engine.open(dataset)
@@ -329,7 +329,7 @@ async function distinct(id: string, rows: number): Promise<{ dataset: Dataset }>
 }
 
 /**
- * A dataset with a few rows that are quick to count, and others that no machine reads to the end: `rows` is a view over
+ * A dataset with a few rows that are quick to count, and others that are never read to the end: `rows` is a view over
  * 10^15 generated rows. A filter on `endless` chooses.
  */
 async function endless(id: string): Promise<{
@@ -356,13 +356,13 @@ async function endless(id: string): Promise<{
 
 const isEndless = (value: boolean): Predicate => ({ kind: 'boolean-is', column: 'endless', value })
 
-/** Work that has to fail because its time has passed. */
+/** Work that must fail because its time limit has passed. */
 async function expectTimeout(work: Promise<unknown>): Promise<void> {
   await expectFailure(work)
   await expect(work).rejects.toMatchObject({ name: 'EngineTimeout' })
 }
 
-/** Waits for an answer, however often the machine is too busy to give it within the engine's time limit. */
+/** Repeats a query until it is answered. On a busy machine it may exceed the engine's time limit. */
 async function eventually<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await ask().catch((error: unknown) => {
@@ -422,7 +422,7 @@ describe('the pool of connections', () => {
     }
   })
 
-  it('stops statements whose time has passed, and goes on', async () => {
+  it('stops statements that exceed their time limit, and continues', async () => {
     const { dataset, quick, slow } = await endless('slow')
     // More connections than the process has threads for them: some statements are interrupted before they begin.
     const connectionsPerDataset = 8
@@ -438,7 +438,7 @@ describe('the pool of connections', () => {
     await engine.close()
   })
 
-  it('stops counting values whose time has passed, too', async () => {
+  it('stops a count of values that exceeds its time limit', async () => {
     const { dataset } = await endless('slow-values')
     const engine = engineWith({ connectionsPerDataset: 2, queryTimeoutMs: 1_000 })
     await engine.open(dataset)
@@ -455,7 +455,7 @@ describe('the pool of connections', () => {
     expect(await engine.healthy()).toBe(true)
   })
 
-  it('stops reading a result once its time has passed, too', async () => {
+  it('stops reading a result that exceeds its time limit', async () => {
     const { dataset } = await distinct('reading', 20_000)
     const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 10_000 })
     await engine.open(dataset)
@@ -534,7 +534,7 @@ describe('the pool of connections', () => {
     await running
   })
 
-  it('goes on after a failure', async () => {
+  it('continues after a failure', async () => {
     const { dataset } = await ingestCsv('failing', randomRows(10, 9))
     const engine = engineWith({ connectionsPerDataset: 1 })
     await engine.open(dataset)
@@ -576,7 +576,7 @@ describe('datasets', () => {
     expect(await engine.aggregate(dataset, count)).toEqual([[7n]])
   })
 
-  it('finish what was asked before they close, and accept nothing more', async () => {
+  it('finish accepted queries before they close, and accept no more', async () => {
     const { dataset, quick } = await endless('closing')
     const engine = engineWith({ connectionsPerDataset: 1 })
     await engine.open(dataset)

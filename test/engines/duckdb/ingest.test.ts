@@ -21,14 +21,14 @@ function nextPath(extension: string): string {
   return join(folder.path, `file-${files}.${extension}`)
 }
 
-/** One column's values, CSV-quoted where they are given so, through ingestion and back. */
+/** Ingests the values of one column and reads them back. Values may be given CSV-quoted. */
 async function ingestValues(declared: Column, values: readonly string[]): Promise<readonly StoredValue[]> {
   // The second field keeps a blank value from being a blank line.
   const content = `${declared.name},line\n${values.map((value, i) => `${value},${i}\n`).join('')}`
   return (await ingestCsv([declared], content)).map((row) => row[declared.name] ?? null)
 }
 
-/** A test for each text and the value it is stored as; one file holds them all. */
+/** Registers a test for each text and its stored value. One file holds all texts. */
 function eachText<Value extends StoredValue>(
   name: string,
   declared: Column,
@@ -95,7 +95,7 @@ describe('numbers', () => {
     ['-0.25', 0n],
     ['0.75', 2n],
     ['-0.75', -1n],
-    // The last digit decides, however many there are; DuckDB's DECIMAL would have rounded first.
+    // The last of many digits decides; DuckDB's DECIMAL would have rounded first.
     ['0.2499999999', 0n],
     [`0.24${'9'.repeat(60)}`, 0n],
     [`0.25${'0'.repeat(60)}1`, 1n],
@@ -425,7 +425,7 @@ describe('invalid values', () => {
     ['category', column.category('x', ['a'], { nullable: false, invalidValue: refuse }), 'a', ''],
     ['string', column.string('x', { nullable: false, invalidValue: refuse }), 'a', ''],
   ])(
-    'have a %s file refused where that is declared, naming the column alone',
+    'cause a refusal of a %s file if declared so, naming only the column',
     async (_, declared, good, bad) => {
       expect(await ingestValues(declared, [good])).toHaveLength(1)
       if (declared.nullable) expect(await ingestValues(declared, [''])).toEqual([null])
@@ -561,7 +561,7 @@ describe('files', () => {
     expect(left).toEqual([])
   })
 
-  it('that cannot be stored fail without a reason', async () => {
+  it('that cannot be stored fail with a constant message', async () => {
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, 'x\n1\n')
     const targetPath = join(folder.path, 'no', 'such', 'folder', 'rows.duckdb')

@@ -113,7 +113,7 @@ describe('the counts of values', () => {
   it.each([
     ['indexes', readIndexCounts, `SELECT range::DOUBLE, 1::DOUBLE ${MANY}`],
     ['texts', readTextCounts, `SELECT range::VARCHAR, 1::DOUBLE ${MANY}`],
-  ])('are read no further once the signal is aborted: %s', async (_, read, sql) => {
+  ])('are not read further once the signal is aborted: %s', async (_, read, sql) => {
     const result = await connection.run(sql)
     const stopped = new AbortController()
     const chunks = vi.spyOn(result, 'getChunk').mockImplementation((index) => {

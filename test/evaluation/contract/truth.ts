@@ -139,7 +139,7 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
     },
   },
   {
-    name: 'a value between the two middle rows has no rank error, whatever its distance from them',
+    name: 'a value between the two middle rows has no rank error, at any distance from them',
     async check(module) {
       const planned = planFor('quantile', planOf({ kind: 'median', column: 'Age', epsilon: 20 }))
       const exact: ExactAggregate = {
