@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** Starts one PostgreSQL server for a whole run of the tests, where it is installed; see {@link file://./postgres.ts}. */
+/** Starts one PostgreSQL server for a whole run of the tests, if it is installed; see {@link file://./postgres.ts}. */
 export default async function startPostgresForRun(project: TestProject): Promise<() => Promise<void>> {
   if (postgresBinaries() === undefined) return async () => undefined
   const server = await startPostgresServer()

@@ -51,7 +51,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     })
   })
 
-  test('gives each caller a database of its own, and takes connections on its socket', async () => {
+  test('gives each caller a separate database, and accepts connections on its socket', async () => {
     const [first, second] = [await server.createDatabase(), await server.createDatabase()]
     expect(first).not.toBe(second)
     await query(first, 'CREATE TABLE kept (number integer)')
@@ -107,7 +107,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     ])
   })
 
-  test('takes other settings, and leaves nothing when removed', async () => {
+  test('accepts other settings, and leaves nothing behind when removed', async () => {
     const careless = await startPostgresServer({ settings: { fsync: 'off' } })
     const url = careless.url('postgres')
     expect(await query(url, 'SHOW fsync')).toEqual([{ fsync: 'off' }])
@@ -120,7 +120,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     expect(existsSync(careless.folder)).toBe(false)
   })
 
-  test('says why it does not start, and leaves nothing', async () => {
+  test('reports why it does not start, and leaves nothing behind', async () => {
     const empty = mkdtempSync(path.join(tmpdir(), 'sotto-'))
     onTestFinished(() => {
       vi.unstubAllEnvs()
@@ -134,7 +134,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     expect(readdirSync(empty)).toEqual([])
   })
 
-  test.for(['SIGKILL', 'SIGINT'] as const)('is gone once its user is ended by %s', async (signal) => {
+  test.for(['SIGKILL', 'SIGINT'] as const)('is removed once its owner is ended by %s', async (signal) => {
     const script = `
       const { startPostgresServer } = await import(${JSON.stringify(path.resolve(import.meta.dirname, './postgres-server.ts'))})
       const server = await startPostgresServer()
@@ -149,7 +149,7 @@ describe.skipIf(postgresBinaries() === undefined)('a PostgreSQL server for tests
     expect(ids.length).toBeGreaterThan(3)
     expect(ids.filter(isRunning)).toEqual(ids)
     user.kill(signal)
-    // Otherwise the test runs into its time limit.
+    // Otherwise the test exceeds its time limit.
     while (existsSync(folder) || ids.some(isRunning)) await sleep(20)
   })
 })

@@ -16,7 +16,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 
-/** A PostgreSQL server of its own, in a temporary folder. It is gone, and the folder with it, once this process is. */
+/** A separate PostgreSQL server in a temporary folder. Both are removed when this process ends. */
 export interface PostgresServer {
   /** Holds the data (`data/`), the log (`log`) and the socket. */
   readonly folder: string
@@ -24,23 +24,23 @@ export interface PostgresServer {
   readonly port: number
   /** A connection string for its superuser, over TCP and without a password. */
   url(database: string): string
-  /** Makes an empty database and resolves to its connection string. */
+  /** Creates an empty database and resolves to its connection string. */
   createDatabase(): Promise<string>
-  /** Starts it again after a stop or a kill, which it recovers from first. Does nothing where it runs. */
+  /** Starts it again after a stop or a kill, including recovery. Does nothing if it is running. */
   start(): Promise<void>
   /**
-   * `fast`: clients are cut off, then a checkpoint. `immediate`: all processes quit at once, and the next start recovers
-   * from the log. Does nothing where it does not run.
+   * `fast`: clients are cut off, then a checkpoint. `immediate`: all processes quit at once, and the next start
+   * recovers from the log. Does nothing if it is not running.
    */
   stop(mode: 'fast' | 'immediate'): Promise<void>
   restart(mode?: 'fast' | 'immediate'): Promise<void>
   /** SIGKILL for the server and each of its processes. */
   kill(): Promise<void>
-  /** The server's own process and then its children's; none where it does not run. */
+  /** The server's own process, then its children; empty if it is not running. */
   processIds(): readonly number[]
-  /** All that it has logged so far. */
+  /** Everything that it has logged so far. */
   log(): string
-  /** Ends it and removes its folder. */
+  /** Stops it and removes its folder. */
   remove(): Promise<void>
 }
 
@@ -56,13 +56,13 @@ const SUPERUSER = 'postgres'
 const PROGRAMS = ['initdb', 'postgres', 'pg_basebackup']
 
 /**
- * Below what operating systems give to outgoing connections, and for each of the test runner's processes its own, so that the
- * port is still free for a restart.
+ * Below the range of outgoing connections, and different for each process of the test runner, so that the port is still
+ * free for a restart.
  */
 const PORTS = { first: 20_000 + 1_000 * (Number(process.env.VITEST_POOL_ID ?? 0) % 12), count: 1_000 }
 
 /**
- * `fsync` and the rest of durability stay as a careful operator has them: it is what the tests are about. Shared memory
+ * `fsync` and the other durability settings keep their safe values, because the tests depend on them. Shared memory
  * lies in the folder, where a killed server leaves nothing behind.
  */
 const SETTINGS = {
@@ -75,8 +75,8 @@ const SETTINGS = {
 }
 
 /**
- * Reads from its input which server process runs, until the input ends, as it does however the writer ends. Then it ends
- * the server, frees the one segment of shared memory that a killed server leaves, and removes the folder.
+ * Reads the id of the server process from its input until the input ends, which it does however the writer ends. It
+ * then stops the server, frees the one segment of shared memory that a killed server leaves, and removes the folder.
  */
 const REAPER = `
   trap '' HUP INT TERM
@@ -92,7 +92,7 @@ const REAPER = `
   until rm -rf "$1"; do sleep 0.2; done
 `
 
-/** The folder of PostgreSQL's server programs, or `undefined` where it is not installed. */
+/** The folder of PostgreSQL's server programs; `undefined` if it is not installed. */
 export function postgresBinaries(): string | undefined {
   const onPath = (process.env.PATH ?? '').split(path.delimiter).filter(path.isAbsolute)
   const debian = versions('/usr/lib/postgresql', /^(\d+)$/).map((folder) => path.join(folder, 'bin'))
@@ -115,12 +115,12 @@ function versions(folder: string, name: RegExp): readonly string[] {
 }
 
 /**
- * Makes a cluster (UTF-8, C collation) and starts it, in about a second. `cluster_name` is `primary`.
- * @throws Error where PostgreSQL is not installed, or does not start; it then says what was logged.
+ * Creates a cluster (UTF-8, C collation) and starts it, in about a second. `cluster_name` is `primary`.
+ * @throws Error if PostgreSQL is not installed, or does not start; the message then contains the log.
  */
 export async function startPostgresServer(options: PostgresOptions = {}): Promise<PostgresServer> {
   return startServer({ cluster_name: 'primary', ...options.settings }, (data, run) =>
-    // Unflushed: what a test does to its server never includes a loss of power.
+    // Unflushed, because no test simulates a loss of power for the server.
     run('initdb', [...['-D', data, '-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']]),
   )
 }
@@ -164,10 +164,10 @@ async function startServer(
     try {
       return spawn(path.join(binaries ?? '', program), args, {
         cwd: folder,
-        // A time zone and no locale: otherwise initdb tries out all that the machine has.
+        // A time zone and no locale; otherwise initdb tries all that the machine has.
         env: { PATH: process.env.PATH ?? '', TZ: 'UTC', LC_ALL: 'C' },
         stdio: ['ignore', log, log],
-        // Out of reach of a terminal's Ctrl-C, so that the reaper ends it in order.
+        // In its own process group, so that Ctrl-C in a terminal does not end it and the reaper can stop it in order.
         detached: true,
         ...owner,
       })
@@ -215,12 +215,12 @@ async function startServer(
   }
 
   async function kill(): Promise<void> {
-    // Stopped first, so that it starts no more processes while they are counted.
+    // Stopped first, so that it starts no further processes while they are listed.
     postmaster?.kill('SIGSTOP')
     const children = processIds().slice(1)
     for (const pid of children) signalIfThere(pid, 'SIGKILL')
     await end('SIGKILL')
-    // A start would find the shared memory in use while one of them is left.
+    // While one of them is running, a start would find the shared memory in use.
     while (children.some(isRunning)) await sleep(LOOK_EVERY_MS)
   }
 
@@ -248,7 +248,7 @@ async function startServer(
       try {
         await start()
       } catch (error) {
-        // Another program may have taken the port meanwhile.
+        // Another program may have taken the port in the meantime.
         if (attempt === START_ATTEMPTS || !String(error).includes('could not bind')) throw error
       }
     }
@@ -286,14 +286,14 @@ async function startServer(
   }
 }
 
-/** Lines for the end of `postgresql.conf`, where the last one of a name counts. */
+/** Lines to append to `postgresql.conf`, where the last line of a name takes effect. */
 function configuration(settings: Readonly<Record<string, string>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`)
     .join('')
 }
 
-/** Whom to run it as: PostgreSQL refuses root. `undefined` where this process may run it as it is. */
+/** User to run it as, because PostgreSQL refuses root; `undefined` if this process may run it itself. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   for (const user of ['postgres', 'nobody']) {
@@ -311,12 +311,12 @@ function startReaper(folder: string) {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })
-  // Neither keeps this process alive: its end is what the reaper waits for.
+  // Neither keeps this process alive, because the reaper waits for its end.
   child.unref()
   const input = child.stdin as Socket
   input.unref()
   return {
-    /** Says which process to end: the last one said counts. */
+    /** Tells the reaper which process to end; the last message takes effect. */
     watch: (pid: number | undefined) => input.write(`${pid ?? ''}\n`),
     async end(): Promise<void> {
       if (child.exitCode !== null) return
@@ -341,7 +341,7 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** Whether the server says, in its lock file, that it takes connections. A killed one's file is still there. */
+/** True if the server's lock file says that it accepts connections. The file of a killed server still exists. */
 function isReady(data: string, pid: number | undefined): boolean {
   const file = path.join(data, 'postmaster.pid')
   if (!existsSync(file)) return false
@@ -352,7 +352,7 @@ function isReady(data: string, pid: number | undefined): boolean {
 interface Process {
   readonly pid: number
   readonly parent: number
-  /** One letter, `Z` for a process that has ended and was not asked about yet. */
+  /** One letter; `Z` for a process that has ended and was not waited for yet. */
   readonly state: string
 }
 
@@ -372,7 +372,7 @@ function processes(): readonly Process[] {
           .split(' ')
         return [{ pid: Number(entry), parent: Number(parent), state }]
       } catch {
-        return [] // it ended meanwhile
+        return [] // it ended in the meantime
       }
     })
 }
@@ -383,7 +383,7 @@ function childrenOf(pid: number): readonly number[] {
     .map((child) => child.pid)
 }
 
-/** Whether there is such a process, and it has not ended. */
+/** True if the process exists and has not ended. */
 export function isRunning(pid: number): boolean {
   return processes().some((each) => each.pid === pid && !each.state.startsWith('Z'))
 }

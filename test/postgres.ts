@@ -11,13 +11,13 @@ import {
 /** The databases of the server that the test run has started. Other test files use the same server. */
 export type Databases = Pick<PostgresServer, 'url' | 'createDatabase'>
 
-/** Describes tests that need databases of their own. They are skipped where PostgreSQL is not installed. */
+/** Describes tests that need separate databases. They are skipped if PostgreSQL is not installed. */
 export function describePostgres(title: string, tests: (databases: Databases) => void): void {
   describeWherePossible(title, undefined, () => tests({ url, createDatabase }))
 }
 
 /**
- * Describes tests with a server of their own, which they may stop, kill or configure. It is started before them.
+ * Describes tests with a separate server, which they may stop, kill or configure. It is started before them.
  *
  * @param obstacle a further reason to skip them
  */

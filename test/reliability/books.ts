@@ -8,21 +8,21 @@ import { verifyLedger } from '../../src/ledger/verification.ts'
 import type { Heard } from './children.ts'
 import { costOf, questionOf } from './questions.ts'
 
-/** What a check of the books counted. */
+/** Counts of a check of the books. */
 export interface Counts {
   readonly asked: number
-  /** Debits that are in the ledger once every question is settled. */
+  /** Debits in the ledger once every question is settled. */
   readonly charges: number
   /** Debits and stored answers that had been acknowledged. */
   readonly acknowledged: number
-  /** Questions that were asked and neither answered nor denied. */
+  /** Questions that were neither answered nor denied. */
   readonly interrupted: number
   readonly denied: number
 }
 
 /**
- * That nothing acknowledged is lost and nothing is half there; then every question is asked again, and has to be settled
- * under one charge each, within the cap; what was answered before replays byte for byte.
+ * Checks that nothing acknowledged is lost and nothing is stored in part. Then asks every question again: each must be
+ * settled under one charge, within the cap, and earlier answers must be replayed byte for byte.
  */
 export async function expectNothingLost(
   ledger: Ledger,
@@ -60,7 +60,7 @@ export async function expectNothingLost(
   if ((await ledger.budget(dataset)) === undefined) {
     expect(charges).toBe(0)
   } else {
-    // Everything once more: it costs nothing and changes nothing.
+    // A further repeat of everything costs nothing and changes nothing.
     const head = await ledger.head(dataset)
     for (const { key, answer } of settled) expect(await settle(ledger, dataset, key), key).toBe(answer)
     expect(await ledger.head(dataset)).toEqual(head)
@@ -77,7 +77,10 @@ export async function expectNothingLost(
   }
 }
 
-/** Ask until there is an answer, storing one where none is; `undefined` where it is denied, or nobody opened the budget. */
+/**
+ * Asks until there is an answer, and stores one if there is none; `undefined` if the question is denied or the budget
+ * was never opened.
+ */
 async function settle(ledger: Ledger, dataset: string, key: string): Promise<string | undefined> {
   for (;;) {
     const outcome = await ledger.charge(questionOf(dataset, key, 60_000))
@@ -102,11 +105,14 @@ async function settle(ledger: Ledger, dataset: string, key: string): Promise<str
 interface KeyEvents {
   charged: number
   denied: number
-  /** The hashes of the answers that were recorded. */
+  /** Hashes of the recorded answers. */
   readonly answered: string[]
 }
 
-/** What the events say of each key, once they are found to be sound, to match the balances, and to be of these keys alone. */
+/**
+ * Facts about each key from the events, after checking that they are sound, match the balances, and concern these keys
+ * only.
+ */
 async function eventsByKey(
   ledger: Ledger,
   dataset: string,

@@ -7,8 +7,8 @@ import { describePostgres } from '../postgres.ts'
 import { askPupils, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
 
 /**
- * What somebody who can write to the store, past its triggers, could do after three questions were answered, and the
- * first event that does not fit.
+ * Changes that an attacker with write access to the store could make past its triggers after three answered questions,
+ * with the first invalid event.
  */
 const TAMPERING = [
   {
@@ -45,7 +45,7 @@ const TAMPERING = [
   { what: 'the end is cut off', sql: 'DELETE FROM events WHERE sequence > 5', event: 6 },
 ]
 
-/** A superuser's way past triggers, foreign keys and checks of PostgreSQL. */
+/** Disables triggers, foreign keys and checks of PostgreSQL, as a superuser can. */
 const PAST_EVERY_CHECK = `
   SET session_replication_role = replica; SET search_path = sotto;
   DO $$ DECLARE found record; BEGIN
@@ -65,14 +65,14 @@ async function folderWithThreeAnswers(environment: Environment): Promise<Service
   return folder
 }
 
-/** That a start ends with code 1, and says which dataset and which of its events. */
+/** Expects a start to end with code 1 and to name the dataset and the event. */
 async function expectRefused(folder: ServiceFolder, environment: Environment, what: string, event: number) {
   await expect(folder.start(environment), what).rejects.toThrow(
     new RegExp(`ended with code 1.*the ledger of the dataset pupils is damaged at event ${event}: `, 's'),
   )
 }
 
-test('SQLite: a service does not start on a ledger that somebody changed, and names dataset and event', async () => {
+test('SQLite: a service does not start on a ledger that was tampered with, and names dataset and event', async () => {
   const folder = await folderWithThreeAnswers({})
   const ledger = path.join(folder.directory, 'ledger.sqlite')
   const asItWas = path.join(folder.directory, 'as-it-was')
@@ -92,7 +92,7 @@ test('SQLite: a service does not start on a ledger that somebody changed, and na
 })
 
 describePostgres('PostgreSQL', (databases) => {
-  test('a service does not start on a ledger that somebody changed, and names dataset and event', async () => {
+  test('a service does not start on a ledger that was tampered with, and names dataset and event', async () => {
     const asItWas = await databases.createDatabase()
     const folder = await folderWithThreeAnswers({ SOTTO_LEDGER_URL: asItWas })
     for (const [place, { what, sql, event }] of TAMPERING.entries()) {

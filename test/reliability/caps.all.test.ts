@@ -3,12 +3,12 @@ import { describePostgres } from '../postgres.ts'
 import { roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
 
-/** 1,000 thousandths of epsilon, and each question asks for 10 of them. */
+/** A cap of 1,000 thousandths of epsilon; each question costs 10 of them. */
 const CAP = 1
 const PRICE = 0.01
 const QUESTIONS = 400
 
-/** Ask all at once, spread over services, and look at what is left. */
+/** Asks all questions at once, spread over the services, and checks the remaining budget. */
 async function askAll(folder: ServiceFolder, urls: readonly string[]) {
   const answers = await Promise.all(
     Array.from({ length: QUESTIONS }, (_, index) =>
@@ -32,7 +32,7 @@ async function askAll(folder: ServiceFolder, urls: readonly string[]) {
   return { rounds: 1, charges: answered.length, denied: denied.length }
 }
 
-test('SQLite: of 400 charges of 10 at once on a cap of 1,000 exactly 100 succeed', async () => {
+test('SQLite: of 400 concurrent charges of 10 under a cap of 1,000, exactly 100 succeed', async () => {
   const counted = roundCounter('400 charges at once, one process on SQLite')
   for (let round = 0; round < Math.min(10, roundCount(1)); round += 1) {
     const folder = await makeServiceFolder()
@@ -44,14 +44,14 @@ test('SQLite: of 400 charges of 10 at once on a cap of 1,000 exactly 100 succeed
 })
 
 describePostgres('PostgreSQL', (databases) => {
-  test('of 400 charges of 10 at once on a cap of 1,000, over three processes, exactly 100 succeed', async () => {
+  test('of 400 concurrent charges of 10 under a cap of 1,000, over three processes, exactly 100 succeed', async () => {
     const counted = roundCounter('400 charges at once, three processes on PostgreSQL')
     for (let round = 0; round < Math.min(10, roundCount(1)); round += 1) {
       const folder = await makeServiceFolder()
       const SOTTO_LEDGER_URL = await databases.createDatabase()
       const first = await folder.start({ SOTTO_LEDGER_URL })
       await registerPupils(folder, first.url, CAP)
-      // The others find in the folder what the first has registered.
+      // The others read the first one's registration from the folder.
       const others = await Promise.all([1, 2].map(() => folder.start({ SOTTO_LEDGER_URL })))
       const services = [first, ...others]
       counted.add(

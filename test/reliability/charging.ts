@@ -1,6 +1,6 @@
 /**
- * A process that asks questions of a ledger, one after the other in several lanes, and says on standard output what it is
- * about to do and what was acknowledged, one line each, written before it goes on:
+ * A process that asks questions of a ledger, one after the other in several lanes. It writes to standard output what it
+ * is about to do and what was acknowledged, one line each, before it continues:
  *
  *     open                       the budget is there
  *     asks KEY                   a charge is asked for
@@ -26,7 +26,7 @@ const options: ChargingOptions = JSON.parse(json)
 const { dataset, run, questions, capacity, lanes, leaseMs, persistent, answerLength } = options
 const RETRY_MS = 20
 
-/** Whole lines, however much of one the pipe takes at a time. */
+/** Writes whole lines, even if the pipe accepts only part of one at a time. */
 function say(line: string): void {
   let rest = Buffer.from(`${line}\n`)
   while (rest.length > 0) {
@@ -39,14 +39,17 @@ function say(line: string): void {
   }
 }
 
-/** A fault of the ledger: from a changed copy of the source it is of another class than ours. */
+/**
+ * Reads a fault of the ledger, and rethrows any other error. A fault is recognised by its name, because its class differs in
+ * a changed copy of the source.
+ */
 function faultOf(error: unknown): { readonly kind: string; readonly message: string } {
   if (error instanceof Error && error.name === 'LedgerFault' && 'kind' in error)
     return { kind: String(error.kind), message: error.message.replaceAll('\n', ' ') }
   throw error
 }
 
-/** Does not come back from a fault, unless the questions are asked on. */
+/** Runs a task. Repeats it after a fault if the process is persistent; otherwise throws the fault. */
 async function persisting<Result>(task: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -60,7 +63,7 @@ async function persisting<Result>(task: () => Promise<Result>): Promise<Result> 
   }
 }
 
-/** Whether the question is settled: answered, or denied. */
+/** True once the question is settled: answered or denied. */
 async function attempt(ledger: Ledger, key: string): Promise<boolean> {
   const outcome = await ledger.charge(questionOf(dataset, key, leaseMs))
   switch (outcome.kind) {

@@ -9,13 +9,13 @@ const SCRIPT = new URL('./charging.ts', import.meta.url).pathname
 /** A charging process. */
 export interface Charging {
   readonly child: ChildProcess
-  /** What it has said so far. */
+  /** Its output so far. */
   readonly lines: readonly string[]
-  /** Resolves as soon as it has said so many lines, or has ended. */
+  /** Resolves once it has written this many lines, or has ended. */
   said(count: number): Promise<void>
-  /** Resolves as soon as it says a line like that, or has ended. */
+  /** Resolves once it writes a matching line, or has ended. */
   saidLike(pattern: RegExp): Promise<void>
-  /** Resolves once it has ended and everything it said was read. */
+  /** Resolves once it has ended and all its output was read. */
   readonly ended: Promise<void>
 }
 
@@ -24,11 +24,11 @@ export interface ChargingStart extends Partial<ChargingOptions> {
   readonly url: string
   readonly dataset: string
   readonly run: string
-  /** Commands that the process is started with, such as a tracer's. */
+  /** Command that starts the process, such as a tracer. */
   readonly under?: readonly string[]
 }
 
-/** Start `charging.ts` as a process of its own, gone with the test at the latest. */
+/** Starts `charging.ts` as a separate process, which ends with the test at the latest. */
 export function startCharging({ url, under = [], ...options }: ChargingStart): Charging {
   const all: ChargingOptions = {
     questions: 1_000_000,
@@ -65,7 +65,7 @@ export function startCharging({ url, under = [], ...options }: ChargingStart): C
     if (child.exitCode !== 0 && child.signalCode === null && under.length === 0)
       throw new Error(`a charging process ended with ${child.exitCode}: ${complaint}`)
   })
-  // Whoever waits for it hears of a failure; nobody has to.
+  // A caller that waits gets the rejection; nothing has to wait.
   ended.catch(() => undefined)
   const until = (met: () => boolean) =>
     new Promise<void>((resolve) => {
@@ -92,19 +92,19 @@ export function startCharging({ url, under = [], ...options }: ChargingStart): C
   }
 }
 
-/** What one key's owner was told. */
+/** Messages that the owner of one key received. */
 export interface Heard {
   charged: boolean
   denied: boolean
-  /** Every answer that was ever about to be stored. */
+  /** Every answer that was about to be stored. */
   readonly computed: Set<string>
   /** The answer that was acknowledged, or replayed. */
   answer?: string
 }
 
 /**
- * What charging processes have said, by key.
- * @throws Error where one key was answered in two ways, or answered and denied.
+ * Collects the output of charging processes by key. @throws Error if one key was answered in two ways, or answered and
+ * denied.
  */
 export function whatWasHeard(lines: Iterable<string>): Map<string, Heard> {
   const heard = new Map<string, Heard>()
@@ -129,7 +129,7 @@ export function whatWasHeard(lines: Iterable<string>): Map<string, Heard> {
   return heard
 }
 
-/** The faults that charging processes met. */
+/** The faults that charging processes reported. */
 export function faultsOf(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => line.startsWith('fault '))
 }

@@ -7,8 +7,8 @@ import { budgetFor, costOf, keyOf, questionOf } from './questions.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 
 /*
- * The clock that leases go by may be set to anything at any time. On SQLite it is the process's, on PostgreSQL the server's,
- * for all replicas; here both are told what it says.
+ * The clock of the leases may be set to any time at any moment. On SQLite it is the clock of the process, on PostgreSQL
+ * that of the server, for all replicas. The tests replace both.
  */
 
 const LEASE_MS = 1_000
@@ -17,7 +17,7 @@ const LEASE_MS = 1_000
 const JUMPS_MS = [1, LEASE_MS - 1, LEASE_MS, LEASE_MS + 1, 3_600_000, 86_400_000, 5 * 365 * 86_400_000]
 
 describeEachStore('a clock', (store) => {
-  test('that is set back while a question is under way: its retry goes ahead under the same charge, and fences it out', async () => {
+  test('that is set back while a question is under way: the retry continues under the same charge, and the first attempt is fenced', async () => {
     const { clock, ledger } = await store.openFixture()
     await ledger.openBudget('census', budgetFor(10), 'carol')
     const first = await ledger.charge(questionOf('census', 'a', LEASE_MS))
@@ -33,7 +33,7 @@ describeEachStore('a clock', (store) => {
     expect((await ledger.budget('census'))?.spent).toEqual(costOf(1))
   })
 
-  test('that is set ahead ends every lease, and no charge is made twice', async () => {
+  test('that is set ahead ends every lease, and nothing is charged twice', async () => {
     const { clock, ledger } = await store.openFixture()
     await ledger.openBudget('census', budgetFor(10), 'carol')
     await ledger.charge(questionOf('census', 'a', 86_400_000))
@@ -45,7 +45,7 @@ describeEachStore('a clock', (store) => {
   })
 
   test.for([Number.NaN, -1, 1.5, 8_640_000_000_000_001])(
-    'that tells no time (%d) refuses, and changes nothing',
+    'that returns no valid time (%d) causes a refusal, and nothing changes',
     async (ms) => {
       const { clock, ledger } = await store.openFixture()
       const before = clock.ms
@@ -60,7 +60,7 @@ describeEachStore('a clock', (store) => {
     },
   )
 
-  test('that jumps at every step loses nothing and charges nothing twice', async () => {
+  test('that jumps at every step causes no loss and no double charge', async () => {
     const random = chance('clock')
     const counted = roundCounter(`a clock that jumps at every step, ${store.name}`)
     for (let round = 1; round <= roundCount(store.name === 'SQLite' ? 10 : 2); round += 1) {
@@ -95,7 +95,7 @@ describeEachStore('a clock', (store) => {
         if (outcome.kind === 'denied') of.denied = true
         if (outcome.kind === 'answered') expect(outcome.answer).toBe(of.answer)
       }
-      // The check waits leases out by asking again.
+      // The check repeats questions until their leases expire.
       const ticking = setInterval(() => jump(clock, random), 1)
       counted.add({ rounds: 1, ...(await expectNothingLost(place.ledger, 'census', heard, 20)) })
       clearInterval(ticking)

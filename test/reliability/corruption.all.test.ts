@@ -10,13 +10,13 @@ import { temporaryFolder } from './folders.ts'
 import { costOf, questionOf } from './questions.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 
-/** What a start finds: that it refuses, or what it goes on with. */
+/** Result of a start: a refusal, or the state that it continues with. */
 type Start =
   | { readonly kind: 'refused' }
   | {
       readonly kind: 'started'
       readonly events: readonly StoredEvent[]
-      /** Whether some answer is not replayed as it was. */
+      /** True if some answer is not replayed unchanged. */
       readonly altered: boolean
     }
 
@@ -41,14 +41,14 @@ async function start(url: string, heard: ReadonlyMap<string, Heard>): Promise<St
     return { kind: 'started', events, altered: await isAltered(ledger, heard) }
   } catch (error) {
     if (!(error instanceof Error) || error.name === 'AssertionError') throw error
-    // The service ends with whatever it met.
+    // The service ends with the error.
     return { kind: 'refused' }
   } finally {
     await ledger.close().catch(() => undefined)
   }
 }
 
-/** What fails when it is asked for is not passed over. */
+/** Errors of a request are not ignored. */
 async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Heard>): Promise<boolean> {
   for (const [key, { answer }] of heard) {
     if (answer === undefined) continue
@@ -62,7 +62,7 @@ async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Heard>): Pro
   return false
 }
 
-/** A ledger as it was left, by an end in order or by kill -9, with all events that it had. */
+/** A ledger after an orderly end or after kill -9, with all its events. */
 async function leave(how: 'in order' | 'killed') {
   const folder = temporaryFolder()
   const left = path.join(folder, 'left')
@@ -80,7 +80,7 @@ async function leave(how: 'in order' | 'killed') {
   await charging.ended
   const log = existsSync(`${left}-wal`) ? readFileSync(`${left}-wal`) : Buffer.alloc(0)
   const url = path.join(folder, 'ledger.sqlite')
-  /** Lays the ledger as it was left, with other bytes for the file or the log. */
+  /** Writes the ledger to a folder, with changed bytes in the file or the log. */
   function lay({ file, wal = log }: { readonly file?: Buffer; readonly wal?: Buffer }): string {
     for (const each of [url, `${url}-wal`]) rmSync(each, { force: true })
     if (file === undefined) copyFileSync(left, url)
@@ -94,7 +94,7 @@ async function leave(how: 'in order' | 'killed') {
   return { file: readFileSync(left), log, lay, heard, events: whole.events }
 }
 
-/** One bit is another; not in a byte that is 0, of which most are unused. */
+/** One flipped bit, but not in a byte that is 0, because most of these are unused. */
 function flipped(bytes: Buffer, random: Chance): Buffer {
   const after = Buffer.from(bytes)
   for (;;) {
@@ -114,7 +114,7 @@ test.for([
   { how: 'a bit is flipped', damage: flipped, rounds: 16 },
   { how: 'the end is cut off', damage: cut, rounds: 8 },
 ])(
-  'SQLite: a file of which $how is refused at the start, or every debit is still in it',
+  'SQLite: a file of which $how is refused at the start, or still contains every debit',
   async ({ how, damage, rounds }) => {
     const random = chance(how)
     const counted = roundCounter(`files of SQLite of which ${how}`)
@@ -127,7 +127,7 @@ test.for([
       counted.add({ rounds: 1, refused: Number(found.kind === 'refused'), altered: Number(altered) })
     }
     expect(counted.of('refused')).toBeGreaterThan(0)
-    // What answers a question again is held against the events at the start.
+    // Replayed answers are compared with the events at the start.
     expect(counted.of('altered')).toBe(0)
   },
 )
@@ -136,7 +136,7 @@ test.for([
   { how: 'a bit is flipped', damage: flipped },
   { how: 'the end is cut off', damage: cut },
 ])(
-  'SQLite: a log of which $how leaves a beginning of the history, and nothing half',
+  'SQLite: a log of which $how leaves a prefix of the history, and no partial transaction',
   async ({ how, damage }) => {
     const random = chance(`log, ${how}`)
     const counted = roundCounter(`logs of SQLite of which ${how}`)
@@ -152,7 +152,7 @@ test.for([
   },
 )
 
-test('SQLite: what is no ledger is refused, and left as it is', async () => {
+test('SQLite: a file that is not a ledger is refused, and not changed', async () => {
   const folder = temporaryFolder()
   const url = path.join(folder, 'ledger.sqlite')
   const random = chance('no ledger')

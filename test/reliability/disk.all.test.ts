@@ -9,7 +9,7 @@ import { makeFolder, temporaryFolder, temporaryLedger } from './folders.ts'
 import { chance, roundCount, roundCounter } from './rounds.ts'
 import { titled } from './tracing.ts'
 
-test('a limit on the size of files: writing stops loudly, and what was acknowledged is there', async () => {
+test('a limit on the size of files: writing fails with an error, and everything acknowledged is kept', async () => {
   const url = temporaryLedger()
   // In blocks of 512 bytes. The signal is ignored, so that a write beyond it fails instead.
   const under = ['sh', '-c', `trap '' XFSZ; ulimit -f 2000; exec "$@"`, 'sh']
@@ -23,7 +23,7 @@ test('a limit on the size of files: writing stops loudly, and what was acknowled
   await ledger.close()
 })
 
-/** Why no file system can be made for a test; nothing where it can. */
+/** The reason why a test cannot create a file system; `undefined` if it can. */
 function whyNotMounted(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root mounts'
   const folder = makeFolder()
@@ -46,7 +46,7 @@ describe.skipIf(unmounted !== undefined)(titled('a disk of its own', unmounted),
     return { folder, again: (options: string) => run('-o', `remount,${options}`, folder) }
   }
 
-  test('a full disk: nothing is acknowledged that is not there, and once there is room the same process goes on', async () => {
+  test('a full disk: everything acknowledged is kept, and the process continues once there is space', async () => {
     const counted = roundCounter('a disk that fills up')
     const random = chance('full disk')
     for (let round = 1; round <= roundCount(3); round += 1) {
@@ -75,7 +75,7 @@ describe.skipIf(unmounted !== undefined)(titled('a disk of its own', unmounted),
     }
   }, 1_200_000)
 
-  test('a disk that is full at the start, or read-only, is refused clearly, and changes nothing', async () => {
+  test('a disk that is full at the start, or read-only, is refused with a clear error, and nothing changes', async () => {
     const disk = mount('8m')
     const url = path.join(disk.folder, 'ledger.sqlite')
     const charging = startCharging({ url, dataset: 'census', run: 'before', questions: 20 })

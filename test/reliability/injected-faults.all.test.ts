@@ -15,20 +15,20 @@ import { straceArguments, titled, tracedUnder, whyNotTraced } from './tracing.ts
 
 const untraced = whyNotTraced()
 
-/** What SQLite does to the ledger's files. */
+/** System calls of SQLite on the ledger's files. */
 const CALLS = ['openat', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'unlink']
 
-/** The call is not made and fails, once or from then on (`+`), or it is not made and the process is killed. */
+/** The call fails without being made, once or from then on (`+`), or the process is killed instead of making it. */
 const FATES = ['error=EIO', 'error=EIO+', 'error=ENOSPC', 'error=ENOSPC+', 'error=EROFS+', 'signal=KILL']
 
-/** How often `npm test` tries each fate: at the first write, without which there is nothing, and at places of its own. */
+/** Number of times that `npm test` tries each fault: at the first write, and at other random places. */
 const SAMPLES_PER_FATE = 3
 
 describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of its calls', untraced), () => {
-  /** Few questions, so that each call can be made to fail once; three at a time, so that commits have company. */
+  /** Few questions, so that each call can fail once; three at a time, so that commits are grouped. */
   const questions = { questions: 6, capacity: 5, lanes: 3 }
 
-  /** A ledger that ended in order, with what its process said. */
+  /** A ledger after an orderly end, with the output of its process. */
   async function makeHistory() {
     const url = temporaryLedger()
     const charging = startCharging({ url, dataset: 'history', run: 'history', ...questions })
@@ -49,7 +49,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
   }
 
   test.for(['new', 'old'] as const)(
-    'nothing acknowledged is lost and every fault is loud: a ledger that is %s',
+    'nothing acknowledged is lost and every fault is reported: a ledger that is %s',
     async (age) => {
       const random = chance(`faults ${age}`)
       const counted = roundCounter(`a fault at each call of SQLite, in a ledger that is ${age}`)
@@ -88,7 +88,8 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
     const refused = faultsOf(lines).length > 0
     if (!killed) expect(lines.at(-1), inject).toBe('ended')
     const passedOver = trace().filter((line) => line.includes('INJECTED') && !refused)
-    // An empty log may stay. A flush of the folder that failed once is made up for; from then on it must be told.
+    // An empty log may remain. If the flush of the folder fails once, it is repeated; if it keeps failing, an error
+    // must be reported.
     const harmless = (line: string) =>
       line.includes(' unlink(') || (!inject.endsWith('+') && new RegExp(`[<"]${folder}[>"]`).test(line))
     expect(
@@ -110,7 +111,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
 })
 
 describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacle: untraced }, (own) => {
-  /** What a backend does to make a commit durable. */
+  /** System calls with which a backend makes a commit durable. */
   const WAL_FAULTS = [
     'fdatasync:error=EIO',
     'fdatasync:signal=KILL',
@@ -119,11 +120,11 @@ describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacl
     'pwrite64:signal=KILL',
   ]
 
-  test('a commit that nobody knows of counts as charged: asked again, it is found, or made once', async () => {
+  test('an unknown commit counts as charged: a repeat finds it, or makes it once', async () => {
     const random = chance('faults postgres')
     const counted = roundCounter('a fault in the write-ahead log of PostgreSQL')
     const url = await own.server.createDatabase()
-    // The schema is there before anything is made to fail.
+    // The schema exists before any fault is injected.
     await (await openLedger({ url })).close()
     for (let round = 1; round <= roundCount(4); round += 1) {
       const fault = WAL_FAULTS[round % WAL_FAULTS.length] ?? ''
@@ -158,12 +159,12 @@ describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacl
     expect(counted.of('faults')).toBeGreaterThan(0)
   })
 
-  /** Follow the server, so that what it starts from now on meets a fault. */
+  /** Traces the server, so that processes that it starts from now on get a fault. */
   async function attach(inject: string) {
     const trace = path.join(temporaryFolder(), 'trace')
     const calls = ['fdatasync', 'pwrite64']
     const args = [...straceArguments({ trace, calls, inject }), '-p', String(own.server.processIds()[0])]
-    // Not quiet: it says when it has attached.
+    // Not quiet, because its output shows when it has attached.
     const child = spawn(
       'strace',
       args.filter((each) => each !== '-qq'),
@@ -190,7 +191,9 @@ describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacl
     }
   }
 
-  /** A backend that the tracer left stopped holds up its server for good: then that is killed, as in other rounds. */
+  /**
+   * A backend that the tracer left stopped blocks its server forever. The server is then killed, as in other rounds.
+   */
   async function untilEnded(ended: Promise<unknown>): Promise<void> {
     const waited = new AbortController()
     const late = sleep(20_000, 'late', { signal: waited.signal }).catch(() => undefined)
@@ -202,10 +205,12 @@ describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacl
     await ended
   }
 
-  /** Waits until the server takes connections. One whose recovery met the fault, too, gives up and is started again. */
+  /**
+   * Waits until the server accepts connections. A server whose recovery also gets the fault ends and is started again.
+   */
   async function untilItRuns(): Promise<void> {
     for (let look = 1; !(await takesConnections()); look += 1) {
-      // A backend that the tracer left stopped can hold up a recovery for good.
+      // A backend that the tracer left stopped can block a recovery forever.
       if (look % 200 === 0) await own.server.kill()
       if (own.server.processIds().length === 0) await own.server.start()
       await sleep(50)

@@ -13,10 +13,10 @@ import { type Charging, faultsOf, startCharging, whatWasHeard } from './children
 import { temporaryLedger } from './folders.ts'
 import { type Chance, chance, goesOn, roundCount, roundCounter } from './rounds.ts'
 
-/** On PostgreSQL a lease is waited out. */
+/** On PostgreSQL the test waits for a lease to expire. */
 const LEASE_MS = 250
 
-/** Kill it from anywhere in its start to long after its budget is used up. */
+/** Kills it at any time from its start to long after its budget is used up. */
 async function killSometime({ child, said, ended }: Charging, random: Chance): Promise<void> {
   if (random.below(3) === 0) await sleep(random.below(300))
   else await said(random.below(500))
@@ -53,12 +53,12 @@ test('SQLite: kill -9 at any moment loses nothing, and each question is charged 
   const database = openSqliteDatabase(url)
   expect(database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
   database.close()
-  // Rounds in which nothing was cut off would have tested nothing.
+  // Rounds in which nothing was interrupted would test nothing.
   expect(counted.of('interrupted')).toBeGreaterThan(0)
   expect(counted.of('acknowledged')).toBeGreaterThan(0)
 }, 1_200_000)
 
-test('SQLite: a second process fails loudly, until the first is gone', async () => {
+test('SQLite: a second process fails with an error until the first has ended', async () => {
   const url = temporaryLedger()
   const { child, said } = startCharging({ url, dataset: 'census', run: 'holder' })
   await said(1)
@@ -82,7 +82,7 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
     for (let round = 1; goesOn(round, roundCount(4), counted); round += 1) {
       const dataset = `dataset-${round}`
       const capacity = random.oneOf([20, 200])
-      // The same questions from both: whoever is left takes over what the other was at, once its lease is over.
+      // Both ask the same questions: the surviving process takes over the other's attempts once their leases expire.
       const options = { url, dataset, run: `round-${round}`, capacity, leaseMs: LEASE_MS }
       const killed = startCharging({ ...options, lanes: 1 + random.below(8), questions: 300 })
       const left = startCharging({ ...options, lanes: 1 + random.below(8), questions: 60 })
@@ -102,7 +102,7 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
   }, 1_200_000)
 
   test.for(['kill', 'immediate', 'lost connection'] as const)(
-    'its server, or the way to it, gone at any moment (%s): processes go on once it is back, and nothing is lost',
+    'loss of its server or of the connection at any moment (%s): processes continue once it is back, and nothing is lost',
     async (how) => {
       const random = chance(`server ${how}`)
       const counted = roundCounter(`the server of PostgreSQL: ${how}`)
@@ -136,7 +136,7 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
           await ledger.close()
         }
       }
-      // Processes that are done by then would have tested nothing; a loss before the commit they need not even notice.
+      // Processes that have finished by then would test nothing. A loss before the commit may go unnoticed.
       expect(counted.of('underWay')).toBeGreaterThan(0)
       const ledger = await openLedger({ url })
       for (const dataset of await ledger.datasets())
@@ -146,7 +146,7 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
   )
 })
 
-/** End every other connection to a database. */
+/** Ends every other connection to a database. */
 async function cutConnections(url: string): Promise<void> {
   const client = new Client(new URL(`/postgres`, url).href)
   await client.connect()

@@ -12,11 +12,11 @@ import { titled, tracedUnder, whyNotTraced } from './tracing.ts'
 
 const untraced = whyNotTraced()
 
-/** How often power is lost in one life of a ledger, the next life beginning with what is left. */
+/** Number of losses of power in one life of a ledger. The next life begins with the remaining files. */
 const LIVES = 4
 
 describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', untraced), () => {
-  test('whatever a disk keeps of what was not flushed, nothing acknowledged is lost', async () => {
+  test('nothing acknowledged is lost, for any part of the unflushed data that a disk keeps', async () => {
     const random = chance('power loss')
     const counted = roundCounter('losses of power on SQLite')
     await livesAndDeaths([], random, roundCount(2), (counts) => counted.add(counts))
@@ -24,7 +24,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
     expect(counted.of('interrupted')).toBeGreaterThan(0)
   })
 
-  test('nor where the log is written back to the file all the time', async () => {
+  test('nothing acknowledged is lost if the log is written back to the file all the time', async () => {
     const random = chance('power loss while written back')
     const counted = roundCounter('losses of power on SQLite, the log being written back all the time')
     const often = {
@@ -51,7 +51,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
       "'synchronous', 2n",
       "'synchronous', 1n",
     ],
-  ] as const)('it would find a ledger that %s', async ([, find, replace, findCheck, replaceCheck]) => {
+  ] as const)('the check finds a ledger that %s', async ([, find, replace, findCheck, replaceCheck]) => {
     const file = 'ledger/sqlite/schema.ts'
     const changes = [
       { file, find, replace },
@@ -63,7 +63,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, after a loss of power', 
   })
 })
 
-/** Let a ledger live, losing power again and again, and look after each loss what is left. */
+/** Runs a ledger that loses power repeatedly, and checks the remaining files after each loss. */
 async function livesAndDeaths(
   changes: readonly SourceChange[],
   random: Chance,
@@ -89,7 +89,7 @@ async function livesAndDeaths(
       await charging.ended
       expect(charging.lines.at(-1)).toBe('ended')
       const steps = stepsOf(readFileSync(trace, 'utf8'), directory)
-      // What is left and looked at here is not what the next life begins with, as looking settles what was interrupted.
+      // The check uses a copy, because it settles interrupted questions. The next life begins with the original files.
       const looks = life === LIVES ? 1 : 3
       for (let look = 0; look < looks; look += 1) {
         const end = random.below(steps.length + 1)
@@ -112,7 +112,7 @@ async function livesAndDeaths(
   }
 }
 
-/** Make a folder hold just these files. */
+/** Makes a folder contain exactly these files. */
 function lay(directory: string, files: Files): void {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory)

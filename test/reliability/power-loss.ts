@@ -1,26 +1,26 @@
 import type { Chance } from './rounds.ts'
 
 /*
- * A disk that loses power: what was written to a file since its last flush is there, is not there, or is there in part, in
- * any order, and so is whether a file exists since the last flush of its folder. From the trace of a process on an honest
- * disk this makes what a loss of power could have left at any moment.
+ * A model of a disk that loses power. Data written to a file since its last flush may be present, absent or present in
+ * part, in any order; so may files created or removed since the last flush of their folder. From the trace of a process
+ * on an honest disk it computes the files that a loss of power could have left at any moment.
  */
 
-/** What a process did in one folder, in the order in which it became possible to see it. */
+/** A step of a process in one folder, in the order in which its effect could become visible. */
 export type Step =
   | { readonly kind: 'opened'; readonly file: string }
   | { readonly kind: 'removed'; readonly file: string }
   | { readonly kind: 'written'; readonly file: string; readonly offset: number; readonly bytes: Buffer }
   | { readonly kind: 'truncated'; readonly file: string; readonly length: number }
-  /** All that was written to the file before is durable; of the folder: which files there are. */
+  /** Everything written to the file before is durable; for the folder, the list of its files. */
   | { readonly kind: 'flushed'; readonly file: string }
-  /** Lines that were said: whoever heard them counts on them. */
+  /** Lines of output: a reader relies on them. */
   | { readonly kind: 'said'; readonly lines: readonly string[] }
 
-/** The system calls that {@link stepsOf} needs to see, on any file. */
+/** The system calls that {@link stepsOf} needs, on any file. */
 export const STEP_CALLS = ['openat', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'unlink', 'write']
 
-/** Calls that would write where {@link stepsOf} does not look. */
+/** Calls that could write without being seen by {@link stepsOf}. */
 const UNKNOWN_CALLS = /^(pwritev2?|writev|mmap|rename|renameat2?|fallocate|copy_file_range)\(/
 
 /** The files of a folder, by their paths. */
@@ -76,8 +76,8 @@ export function stepsOf(trace: string, folder: string): readonly Step[] {
     const [, thread = '', rest = ''] = /^(\d+)\s+(.*)$/.exec(line) ?? []
     const saying = /^write\(1<[^>]*>, "([^"]*)"/.exec(rest)?.[1]
     if (saying !== undefined) {
-      // Heard from its beginning on. Whatever else has only begun by then is seen once it has ended: a flush counts no
-      // sooner, and a write that may be there already is one of those that may be lost.
+      // Output counts from the beginning of its call. Any other call counts from its end: a flush takes effect no
+      // sooner, and a write that may already be present is one of those that may be lost.
       const lines = (said + bytesOf(saying).toString()).split('\n')
       said = lines.pop() ?? ''
       steps.push({ kind: 'said', lines })
@@ -91,15 +91,15 @@ export function stepsOf(trace: string, folder: string): readonly Step[] {
   return steps
 }
 
-/** One file, whatever its name is by now. */
+/** One file, even if it was renamed. */
 interface Content {
   durable: Buffer
   pending: Extract<Step, { kind: 'written' | 'truncated' }>[]
 }
 
 /**
- * Files that a loss of power after so many steps could leave, and the lines that had been said by then.
- * @param before the files that were there, durable, before the first step
+ * Files that a loss of power after this many steps could leave, and the lines written by then. @param before the
+ * durable files before the first step
  */
 export function afterPowerLoss(
   folder: string,
@@ -181,7 +181,7 @@ function applied(bytes: Buffer, write: Content['pending'][number]): Buffer {
   return after
 }
 
-/** A write of which some sectors are there. */
+/** A write of which only some sectors are present. */
 function torn(
   bytes: Buffer,
   { file, offset, bytes: all }: Extract<Step, { kind: 'written' }>,

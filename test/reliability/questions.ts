@@ -2,30 +2,30 @@ import type { ChargeRequest, NewBudget } from '../../src/ledger/ledger.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import type { SourceChange } from '../changed-source.ts'
 
-/** What a charging process does. */
+/** Options of a charging process. */
 export interface ChargingOptions {
   readonly dataset: string
-  /** Begins the name of each of its questions. */
+  /** Prefix of the names of its questions. */
   readonly run: string
-  /** How many it asks. */
+  /** Number of questions. */
   readonly questions: number
-  /** For how many questions the dataset's budget suffices. */
+  /** Number of questions that the dataset's budget covers. */
   readonly capacity: number
-  /** How many it asks at the same time. */
+  /** Number of concurrent questions. */
   readonly lanes: number
   readonly leaseMs: number
-  /** Whether it asks again what met a fault, rather than end. */
+  /** True if it repeats questions that failed with a fault, instead of ending. */
   readonly persistent: boolean
-  /** In hexadecimal digits, an even number. */
+  /** Length in hexadecimal digits; an even number. */
   readonly answerLength: number
   /** Changes to the source of the ledger. */
   readonly changes: readonly SourceChange[]
 }
 
-/** Two units of loss, so that a mistake in either shows. */
+/** Both epsilon and delta, so that a mistake in either is detected. */
 const PRICE = { epsilonNano: 3n, deltaAtto: 7n }
 
-/** What so many questions cost. */
+/** Cost of this number of questions. */
 export function costOf(questions: number) {
   return {
     accounting: 'basic',
@@ -34,7 +34,7 @@ export function costOf(questions: number) {
   } as const
 }
 
-/** A budget that suffices for so many questions. */
+/** A budget that covers this number of questions. */
 export function budgetFor(questions: number): NewBudget {
   const { accounting, ...granted } = costOf(questions)
   return { accounting, neighbours: 'add-remove', granted }

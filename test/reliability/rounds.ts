@@ -2,21 +2,21 @@ import seedrandom from 'seedrandom'
 import { onTestFinished } from 'vitest'
 import type { Counts } from './books.ts'
 
-/** Set by whoever wants a long run: how many rounds each test of rounds makes, and every step of what is swept. */
+/** Set for a long run: the number of rounds of each test that runs in rounds. Sweeps then take every step. */
 const wanted = process.env.SOTTO_TEST_ROUNDS
 
-/** After so many rounds that tested nothing, something is wrong. */
+/** Number of rounds without effect after which a test fails. */
 const MOST_ROUNDS = 40
 
-/** Whether every step is taken of what `npm test` takes samples of. */
+/** True if sweeps take every step, of which `npm test` takes samples. */
 export const isLongRun = wanted !== undefined
 
-/** How many rounds to make, where `npm test` makes `usual`. */
+/** Number of rounds, where `npm test` makes `usual`. */
 export function roundCount(usual: number): number {
   return wanted === undefined ? usual : Number(wanted)
 }
 
-/** Random numbers of a test. What fails says the seed, and `SOTTO_TEST_SEED` sets it. */
+/** Random numbers of a test. A failure prints the seed, and `SOTTO_TEST_SEED` sets it. */
 export interface Chance {
   /** From 0, included, to `end`, excluded. */
   below(end: number): number
@@ -42,8 +42,8 @@ export function chance(test: string): Chance {
 }
 
 /**
- * Whether there is another round: as many as wanted, and then until something was cut off and something was acknowledged
- * before it, without which the rounds would have tested nothing.
+ * True if another round is needed: until the requested number is reached, something was interrupted, and something was
+ * acknowledged before. Otherwise the rounds would test nothing.
  */
 export function goesOn(
   round: number,

@@ -7,7 +7,7 @@ import { temporaryLedger } from './folders.ts'
 import { budgetFor, keyOf, questionOf } from './questions.ts'
 import { chance } from './rounds.ts'
 
-/** Ledgers with one mistake each, and what the check after a kill has to say of it. */
+/** Ledgers with one mistake each, and the message that the check after a kill must report. */
 const MISTAKES: readonly { readonly what: string; readonly change: SourceChange; readonly found: RegExp }[] =
   [
     {
@@ -132,7 +132,7 @@ test.for([
   })
 })
 
-test('the check finds nothing where the ledger recovers as it is', async () => {
+test('the check accepts the unchanged ledger', async () => {
   const url = temporaryLedger()
   const heard = await interruptedCharges(url)
   const ledger = await openLedger({ url })
@@ -143,7 +143,7 @@ test('the check finds nothing where the ledger recovers as it is', async () => {
   }
 })
 
-/** A ledger with a budget for 50 of 60 questions, of which 20 were answered and 10 were charged for and left. */
+/** A ledger with a budget for 50 of 60 questions, of which 20 were answered and 10 were charged but not answered. */
 async function interruptedCharges(url: string): Promise<ReadonlyMap<string, Heard>> {
   const ledger = await openLedger({ url })
   try {

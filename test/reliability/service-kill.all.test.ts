@@ -7,10 +7,10 @@ import { askPupils, getJson, makeServiceFolder, registerPupils } from './service
 const EPSILON = 0.01
 const QUESTIONS_PER_ROUND = 24
 
-/** The lease is 10 s longer than this; a question whose attempt was killed may have to wait for its end. */
+/** The lease is 10 s longer than this. A question whose attempt was killed may have to wait until it expires. */
 const QUERY_TIMEOUT_MS = '3000'
 
-/** Kill the service under load, round after round; then ask every question again until it is answered. */
+/** Kills the service under load in each round, then asks every question again until it is answered. */
 async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Record<string, string>>) {
   const random = chance(name)
   const counted = roundCounter(name)
@@ -40,7 +40,7 @@ async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Reco
   for (let round = 1; goesOn(round, rounds, counted); round += 1) {
     const keys = Array.from({ length: QUESTIONS_PER_ROUND }, (_, index) => `question-${asked + index}`)
     asked += QUESTIONS_PER_ROUND
-    // Killed once so many are answered; without any, at some moment before.
+    // Killed once this number of questions is answered; if 0, at some moment before.
     const wanted = random.below(QUESTIONS_PER_ROUND)
     const answered = Promise.withResolvers<void>()
     let arrived = 0
@@ -70,7 +70,7 @@ async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Reco
       interrupted: keys.length - acknowledged,
     })
   }
-  // All that was ever answered, once more, and each for one charge.
+  // Repeats every question that was answered; each must have one charge.
   for (let index = 0; index < asked; index += 1) await check(`question-${index}`)
   expect(await getJson(folder.auditorKey, `${service.url}/v1/datasets/pupils/budget`)).toMatchObject({
     spent: { epsilon: Number((asked * EPSILON).toFixed(9)) },
@@ -79,7 +79,7 @@ async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Reco
     await getJson(folder.auditorKey, `${service.url}/v1/datasets/pupils/ledger/verification`),
   ).toMatchObject({ sound: true })
   expect(await service.stop('SIGTERM')).toBe(0)
-  // A run in which no request was ever cut off, or none answered before, would have tested nothing.
+  // A run in which no request was interrupted, or none was answered before, would test nothing.
   expect(counted.of('interrupted')).toBeGreaterThan(0)
   expect(counted.of('acknowledged')).toBeGreaterThan(0)
 }

@@ -11,7 +11,7 @@ export interface ServiceFolder {
   readonly analystKey: string
   readonly auditorKey: string
   readonly custodianKey: string
-  /** Starts a service process on the folder; it is gone with the test at the latest. */
+  /** Starts a service process on the folder, which ends with the test at the latest. */
   start(environment?: Readonly<Record<string, string>>): Promise<ServiceProcess>
 }
 
@@ -46,7 +46,7 @@ export async function makeServiceFolder(): Promise<ServiceFolder> {
   }
 }
 
-/** Register the folder's dataset `pupils` with a budget. */
+/** Registers the folder's dataset `pupils` with a budget. */
 export async function registerPupils(folder: ServiceFolder, url: string, epsilon: number): Promise<void> {
   const registration = {
     id: 'pupils',
@@ -61,7 +61,7 @@ export async function registerPupils(folder: ServiceFolder, url: string, epsilon
   expect(status, text).toBe(201)
 }
 
-/** Ask for a noisy count of pupils. */
+/** Asks for a noisy count of pupils. */
 export function askPupils(
   folder: ServiceFolder,
   url: string,

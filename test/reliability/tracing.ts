@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Why system calls cannot be followed and made to fail here; nothing where they can. */
+/** The reason why system calls cannot be traced and made to fail here; `undefined` if they can. */
 export function whyNotTraced(): string | undefined {
   if (process.platform !== 'linux') return 'strace is for Linux'
   if (spawnSync('strace', ['-V']).status !== 0) return 'strace is not installed'
@@ -9,28 +9,28 @@ export function whyNotTraced(): string | undefined {
     : 'processes may not be traced'
 }
 
-/** The title of tests that are skipped where there is a reason to. */
+/** The title of tests that are skipped for a reason. */
 export function titled(title: string, reason: string | undefined): string {
   return reason === undefined ? title : `${title} (skipped: ${reason})`
 }
 
-/** What to follow of a process. */
+/** System calls of a process to trace. */
 export interface Tracing {
   /** The file that the calls are written to. */
   readonly trace: string
   /** System calls, by name. */
   readonly calls: readonly string[]
-  /** Left out: calls on any file. */
+  /** Default: calls on any file. */
   readonly paths?: readonly string[]
   /** A fault, as strace spells it, such as `fsync:error=EIO:when=3`: each thread counts its own calls. */
   readonly inject?: string
-  /** Whether to write down all bytes that are written. */
+  /** True to record all bytes that are written. */
   readonly withBytes?: boolean
 }
 
-/** The command that a process is started with, so that its system calls are followed. */
+/** The command that starts a process so that its system calls are traced. */
 export function tracedUnder(tracing: Tracing): readonly string[] {
-  // Far quicker; but calls that are let through otherwise never get their signal.
+  // Much faster, but calls that are let through then never get their signal.
   const quick = tracing.inject?.includes('signal=') ? [] : ['--seccomp-bpf']
   return ['strace', ...quick, ...straceArguments(tracing)]
 }
