@@ -96,9 +96,9 @@ const SEVERAL_STATISTICS = 'differs from statistic to statistic; see estimates'
 const STATED_BY_VALUE = 'differs from group to group; each value has its own half-width'
 
 /**
- * The accuracy of a plan's answer, computed without data. It is about noise alone: it does not include the effect of clamping to
- * the declared bounds and of rounding to the grid. Expected errors are those before post-processing.
- * @param supposed what the caller supposes about the data. What is left out is taken to be hardest to estimate.
+ * The accuracy of a plan's answer, computed without data. It covers the noise alone: it does not include the effect of
+ * clamping to the declared bounds and of rounding to the grid. Expected errors are those before post-processing.
+ * @param supposed what the caller supposes about the data. Omitted values are taken to be the hardest to estimate.
  */
 export function accuracyOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): AccuracyReport {
   return accuracyOfEach(
@@ -138,7 +138,7 @@ function byName<Value>({ query }: AdditivePlan, each: readonly Value[]): Readonl
   return Object.fromEntries(each.map((value, place) => [names[place] ?? '', value]))
 }
 
-/** The half-widths of the statistics that estimates are made from, which hold together, where there are several. */
+/** Half-widths of the statistics that estimates are made from, if there are several. They hold jointly. */
 function partsOf(plan: AdditivePlan): Pick<AccuracyReport, 'statistics'> {
   const { measurements, confidence } = plan
   if (measurements.length === 1) return {}
@@ -156,7 +156,7 @@ type Noisy = readonly (readonly bigint[])[]
 
 /**
  * Prepares the computation of an answer's numbers from noisy integers. It is post-processing, so it may use anything public and
- * costs nothing. What depends on the plan alone is computed once.
+ * costs nothing. Computations that depend on the plan alone run once.
  */
 export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   const { groupings, estimates, query } = plan
@@ -218,7 +218,8 @@ function releaser(plan: AdditivePlan, estimate: Estimate): (noisy: Noisy, cell: 
 
 function roundedHalfWidth(plan: AdditivePlan, estimate: Estimate, halfWidth: number): number {
   if (!plan.query.postprocess.round) return halfWidth
-  // A whole truth within h of x is within floor(h + 1/2) of x rounded; any other truth may be half a unit further.
+  // If the true value is a whole number within h of x, it is within floor(h + 1/2) of the rounded x. Any other true
+  // value may be half a unit further away.
   return isWhole(estimate) ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5
 }
 

@@ -46,8 +46,8 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
   readonly accuracy: (plan: Plan, supposed: Suppositions) => AccuracyReport
   /**
-   * Prepares the computation of the answer's numbers from releases: post-processing, which costs nothing. What depends on
-   * the plan alone is computed once.
+   * Prepares the computation of the answer's numbers from releases: post-processing, which costs nothing. Computations
+   * that depend on the plan alone run once.
    */
   readonly reporter: (plan: Plan) => (release: Release) => Report
 }

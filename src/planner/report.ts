@@ -29,7 +29,9 @@ export function report<Kind extends PlanKindName>(plan: PlanOf<Kind>, release: R
   return reporter(plan)(release)
 }
 
-/** Prepares {@link report} for many releases under the same plan: what depends on the plan alone is computed once. */
+/**
+ * Prepares {@link report} for many releases under the same plan: computations that depend on the plan alone run once.
+ */
 export function reporter<Kind extends PlanKindName>(
   plan: PlanOf<Kind>,
 ): (release: ReleaseOf<Kind>) => Report {

@@ -103,8 +103,8 @@ export interface Heard {
 }
 
 /**
- * Collects the output of charging processes by key. @throws Error if one key was answered in two ways, or answered and
- * denied.
+ * Collects the output of charging processes by key.
+ * @throws Error if one key was answered in two ways, or answered and denied.
  */
 export function whatWasHeard(lines: Iterable<string>): Map<string, Heard> {
   const heard = new Map<string, Heard>()

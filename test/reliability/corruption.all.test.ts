@@ -48,7 +48,7 @@ async function start(url: string, heard: ReadonlyMap<string, Heard>): Promise<St
   }
 }
 
-/** Errors of a request are not ignored. */
+/** Returns true if some answer is replayed with other bytes. A request that fails does not count, because its failure is visible. */
 async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Heard>): Promise<boolean> {
   for (const [key, { answer }] of heard) {
     if (answer === undefined) continue
@@ -94,7 +94,7 @@ async function leave(how: 'in order' | 'killed') {
   return { file: readFileSync(left), log, lay, heard, events: whole.events }
 }
 
-/** One flipped bit, but not in a byte that is 0, because most of these are unused. */
+/** Flips one bit, but not in a byte that is 0, because most of these are unused. */
 function flipped(bytes: Buffer, random: Chance): Buffer {
   const after = Buffer.from(bytes)
   for (;;) {

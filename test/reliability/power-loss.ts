@@ -98,8 +98,8 @@ interface Content {
 }
 
 /**
- * Files that a loss of power after this many steps could leave, and the lines written by then. @param before the
- * durable files before the first step
+ * Files that a loss of power after this many steps could leave, and the lines written by then.
+ * @param before the durable files before the first step
  */
 export function afterPowerLoss(
   folder: string,

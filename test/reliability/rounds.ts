@@ -2,7 +2,7 @@ import seedrandom from 'seedrandom'
 import { onTestFinished } from 'vitest'
 import type { Counts } from './books.ts'
 
-/** Set for a long run: the number of rounds of each test that runs in rounds. Sweeps then take every step. */
+/** Number of rounds of each test that runs in rounds. It is set for a long run, in which sweeps take every step. */
 const wanted = process.env.SOTTO_TEST_ROUNDS
 
 /** Number of rounds without effect after which a test fails. */

@@ -6,7 +6,7 @@ import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts
 import { measuredEstimator, sumFromMiddleEstimator } from './sum.ts'
 import { standardDeviationEstimator, varianceEstimator } from './variance.ts'
 
-/** How an estimate of a plan comes from its noisy statistics, and how far off it is. */
+/** Returns the estimator of an estimate of a plan. */
 export function estimatorOf(plan: AdditivePlan, estimate: Estimate): Estimator {
   switch (estimate.kind) {
     case 'count':

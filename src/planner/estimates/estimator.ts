@@ -8,26 +8,26 @@ import type { ErrorReport } from '../report-kinds.ts'
 import { noiseAt } from './noisy-statistic.ts'
 
 /*
- * An estimate is made from one to three noisy statistics. How far off it is follows from the noise of the linear combination of
- * them that its error is to first order; docs/proofs/accuracy.md derives every formula.
+ * An estimate is made from one to three noisy statistics. To first order, its error is a linear combination of their
+ * noises, from which its half-width follows. docs/proofs/accuracy.md derives every formula.
  */
 
-/** A released number, in the unit that people read, and how far off it can be. */
+/** A released number in the unit that people read, and bounds on its error. */
 export interface Released extends ErrorReport {
   readonly value: number
 }
 
-/** The released number of a statistic: in the cell that is estimated, or in another one. */
+/** Returns the released number of a statistic, in the estimated cell or in another one. */
 export type NumberAt = (place: number, cell?: number) => number
 
-/** How one estimate of a plan comes from its noisy statistics, and how far off it is. */
+/** Computes one estimate of a plan from its noisy statistics, and the error of the estimate. */
 export interface Estimator {
   /**
-   * The error before the release, for data that are as supposed; where nothing is supposed, for the data that are hardest to
-   * estimate. `undefined` where it depends on a private number of rows that is not supposed.
+   * Error before the release, for data that match the suppositions; without suppositions, for the data that are hardest
+   * to estimate. `undefined` if it depends on a private number of rows that was not supposed.
    */
   readonly foreseen: (supposed: Suppositions) => ErrorReport | undefined
-  /** The estimate in one cell. Its error is that of data which could have led to these numbers. */
+  /** The estimate in one cell. Its error bound covers all data that could have led to these numbers. */
   readonly released: (numberAt: NumberAt) => Released
 }
 
@@ -49,28 +49,29 @@ export function columnRange({ lowerIndex, upperIndex, stepNano }: NumericColumn)
   }
 }
 
-/** The number of rows that an estimate is over: public, supposed, or unknown. */
+/** The number of rows that an estimate covers: public, supposed, or unknown. */
 export function rowsForeseen(rows: RowCount, supposed: Suppositions): number | undefined {
   return rows.kind === 'public' ? rows.rows : supposed.rows
 }
 
-/** The number of rows that an estimate is over, or the noisy count of them. */
+/** The number of rows that an estimate covers, or the noisy count of them. */
 export function rowsReleased(rows: RowCount, numberAt: NumberAt): number {
   return rows.kind === 'public' ? rows.rows : numberAt(rows.statistic)
 }
 
-/** The noise of the number of rows; `undefined` where the number is public. */
+/** The noise of the number of rows; `undefined` if the number is public. */
 export function rowsNoise(plan: AdditivePlan, rows: RowCount): Noise | undefined {
   return rows.kind === 'public' ? undefined : noiseAt(plan, rows.statistic)
 }
 
-/** More halvings than any half-width needs: beyond, it is 0 for every purpose. */
+/** Maximum number of halvings. A half-width that needs more is 0 for every purpose. */
 const MOST_HALVINGS = 64
 
 /**
- * The least half-width, to the last digit, whose probability of failure is at most alpha; `widest` where there is none below.
- * @param widest the estimate is never further off than this.
- * @param failure an upper bound of the probability that the estimate is further off than a half-width.
+ * The least half-width, to the last digit, whose probability of failure is at most alpha; `widest` if no smaller one
+ * suffices.
+ * @param widest largest possible error of the estimate.
+ * @param failure returns an upper bound of the probability that the error exceeds a half-width.
  */
 export function leastHalfWidth(
   widest: number,
@@ -93,8 +94,9 @@ export function leastHalfWidth(
 }
 
 /**
- * True where an error can exceed a half-width: where the half-width lies below the largest error that the bounds allow. Values that
- * are equal but for rounding count as below, because a released value at its bound has just that error.
+ * True if an error can exceed a half-width, that is, if the half-width is below the largest error that the bounds
+ * allow. Values that are equal up to rounding count as below, because a released value at its bound has exactly that
+ * error.
  */
 export function isBelow(halfWidth: number, largestError: number): boolean {
   return halfWidth < largestError * (1 + 1e-12)

@@ -19,8 +19,8 @@ import {
 import { noiseAt } from './noisy-statistic.ts'
 
 /**
- * The mean from a noisy sum S' about the middle of the range and the number of rows, which is public or a noisy count N'.
- * With m the true mean about the middle, and e_S and e_N the errors of S' and N',
+ * Estimates the mean from a noisy sum S' about the middle of the range and the number of rows, which is public or a
+ * noisy count N'. With m the true mean about the middle, and e_S and e_N the errors of S' and N',
  *
  *   (m' - m) N' = e_S - m e_N
  *

@@ -25,7 +25,7 @@ export function noiseAt(plan: AdditivePlan, place: number): Noise {
   return noiseOf(measurementAt(plan, place), unitOf(plan, place))
 }
 
-/** How far off the statistic at this place is by itself, in the unit that people read. */
+/** Error bounds of the statistic at this place by itself, in the unit that people read. */
 export function errorAt(plan: AdditivePlan, place: number, confidence: number): ErrorReport {
   const stated = accuracy(measurementAt(plan, place), confidence)
   const unit = unitOf(plan, place)
@@ -33,8 +33,8 @@ export function errorAt(plan: AdditivePlan, place: number, confidence: number): 
 }
 
 /**
- * A noisy integer, in output units, as a number that people read.
- * @throws RangeError where there is none.
+ * Converts a noisy integer from output units to the unit that people read.
+ * @throws RangeError if the statistic was not released.
  */
 export function numberAt(plan: AdditivePlan, place: number, integer: bigint | undefined): number {
   if (integer === undefined) throw new RangeError('a statistic was not released')

@@ -9,7 +9,7 @@ import type { ErrorReport } from '../report-kinds.ts'
 import { type Estimator, leastHalfWidth, within } from './estimator.ts'
 import { errorAt, noiseAt } from './noisy-statistic.ts'
 
-/** The share of a public number of rows N: a noisy count divided by N, which is off by e / N. */
+/** Estimates the share of a public number of rows N: a noisy count divided by N. Its error is e / N. */
 export function proportionEstimator(
   plan: AdditivePlan,
   { statistic, rows }: { readonly statistic: number; readonly rows: number },
@@ -26,8 +26,8 @@ export function proportionEstimator(
 }
 
 /**
- * The share p = A / N of a private number of rows N = A + B, from the noisy counts A' of the rows that the predicate holds
- * for and B' of the others. With e and f their errors,
+ * Estimates the share p = A / N of a private number of rows N = A + B, from the noisy counts A' of the rows that
+ * satisfy the predicate and B' of the others. With e and f their errors,
  *
  *   (p' - p) N' = (1 - p) e - p f        N' = A' + B'
  *

@@ -4,7 +4,7 @@ import type { AdditivePlan } from '../kinds/additive.ts'
 import { columnRange, type Estimator, rowsNoise, rowsReleased } from './estimator.ts'
 import { errorAt, noiseAt } from './noisy-statistic.ts'
 
-/** A count or a sum that is measured itself: its error is that of one noise. */
+/** Estimates a count or a sum that is measured directly. Its error is one noise. */
 export function measuredEstimator(
   plan: AdditivePlan,
   { statistic }: { readonly statistic: number },
@@ -17,7 +17,8 @@ export function measuredEstimator(
 }
 
 /**
- * A sum from that about the middle c of the column's range: S + c N. Its error is e_S + c e_N exactly, whatever the data are.
+ * Estimates a sum as S + c N, from the sum S about the middle c of the column's range and the count N. Its error is
+ * exactly e_S + c e_N for any data.
  */
 export function sumFromMiddleEstimator(
   plan: AdditivePlan,

@@ -40,13 +40,13 @@ const SECOND_ORDER_SHARE = 1 / 16
 /** A bound on rounding, in parts of the largest variance; it matters only for the root of a variance near 0. */
 const ROUNDING = 32 * Number.EPSILON
 
-/** An interval that holds the number it is about. */
+/** An interval that contains the number it bounds. */
 interface Interval {
   readonly lowest: number
   readonly highest: number
 }
 
-/** What the error of a variance comes from. */
+/** Inputs of the error of a variance. */
 interface VarianceNoise {
   readonly squares: Noise
   readonly sum: Noise
@@ -56,7 +56,7 @@ interface VarianceNoise {
   readonly largest: number
 }
 
-/** The variance. */
+/** Estimates the variance. */
 export function varianceEstimator(plan: AdditivePlan, estimate: VarianceEstimate): Estimator {
   const noise = varianceNoise(plan, estimate)
   const { middle } = columnRange(estimate.column)
@@ -80,8 +80,9 @@ export function varianceEstimator(plan: AdditivePlan, estimate: VarianceEstimate
 }
 
 /**
- * The standard deviation, the root of the variance. It is too large by more than h where the variance is by more than
- * h (2 s + h), and too small by more than h where the variance is by more than h (2 s - h), s being the true one.
+ * Estimates the standard deviation, the root of the variance. With s the true one, it is too large by more than h if the variance
+ * is too large by more than h (2 s + h), and too small by more than h if the variance is too small by more than h (2 s
+ * - h).
  */
 export function standardDeviationEstimator(plan: AdditivePlan, estimate: VarianceEstimate): Estimator {
   const noise = varianceNoise(plan, estimate)
@@ -94,7 +95,7 @@ export function standardDeviationEstimator(plan: AdditivePlan, estimate: Varianc
       if (count === undefined) return undefined
       const { standardDeviation: s } = supposed
       const failure = foreseenFailure(noise, momentsSupposed(supposed, middle, largest), count)
-      // Where nothing is supposed, h (2 s + h) is least at s = 0, and h (2 s - h) at s = h: h^2 both.
+      // Without suppositions, h (2 s + h) is least at s = 0, and h (2 s - h) at s = h: h^2 both.
       const halfWidth = leastHalfWidth(halfRange, alpha, (h) =>
         s === undefined
           ? failure(h * h, h * h)
@@ -157,7 +158,10 @@ function meanPart({ sum, count }: VarianceNoise, mean: number): readonly Weighte
   return [{ noise: sum, weight: 1 }, ...(count === undefined ? [] : [{ noise: count, weight: mean }])]
 }
 
-/** What is supposed of the mean about the middle and of the variance: all that matters for the weights in L. */
+/**
+ * Bounds from the suppositions on the mean about the middle and on the variance. The weights in L depend on nothing
+ * else.
+ */
 interface SupposedMoments {
   readonly variance: number | undefined
   readonly largestMean: number
@@ -165,7 +169,7 @@ interface SupposedMoments {
   readonly difference: Interval
 }
 
-/** m^2 + v is at most the square of half the range: so one that is supposed bounds the other. */
+/** m^2 + v is at most the square of half the range, so a supposition about one bounds the other. */
 function momentsSupposed(
   { mean, standardDeviation }: Suppositions,
   middle: number,
@@ -185,8 +189,9 @@ function momentsSupposed(
 
 /**
  * A bound on the probability that the released variance, over `count` rows, is too large by more than `above` or too small by more
- * than `below` (`undefined`: it cannot be by so much). Dividing by N' = N + e_N is no approximation: w - v > h means L - h e_N > h N. The
- * weight of e_N stays within the largest variance, because neither the true variance nor the released one lies beyond it.
+ * than `below` (`undefined`: an error of this size is impossible). Dividing by N' = N + e_N is no approximation: w - v
+ * > h means L - h e_N > h N. The weight of e_N stays within the largest variance, because neither the true variance nor
+ * the released one lies beyond it.
  */
 function foreseenFailure(
   noise: VarianceNoise,
@@ -207,7 +212,10 @@ function foreseenFailure(
   }
 }
 
-/** The second-order term E^2 / N', at most, but for a small share of alpha: half for E, and half for N' far below N. */
+/**
+ * Upper bound of the second-order term E^2 / N', except for a small share of alpha: half of it for E, and half for N'
+ * far below N.
+ */
 function foreseenSecondOrder(noise: VarianceNoise, largestMean: number, count: number) {
   const share = noise.alpha * SECOND_ORDER_SHARE
   const halfWidthAt = halfWidthBound(noise.count === undefined ? share : share / 2)
@@ -228,16 +236,17 @@ function foreseenExpectedError(
   return Math.min(noise.largest, expectedAbsoluteBound(linearPart(noise, 2 * largestMean, weight)) / count)
 }
 
-/** A released variance, and how far below and above it the true one can lie. */
+/** A released variance, and bounds on the distance to the true one, below and above. */
 interface ReleasedVariance extends Released {
   readonly below: number
   readonly above: number
 }
 
 /**
- * The released variance. With a confidence of alpha's complement both |E| and |L| are within their half-widths at the true m and v:
- * then |m - m'| is at most that of E divided by N', and v lies from w less L / N' to w plus L / N' plus (E / N')^2. Each
- * half-width is taken at the largest weights in the interval so far, which holds m and v, so that the next interval does too.
+ * Bounds a released variance. With confidence 1 - alpha, both |E| and |L| are within their half-widths at the true m
+ * and v: then |m - m'| is at most that of E divided by N', and v lies from w less L / N' to w plus L / N' plus (E /
+ * N')^2. Each half-width is taken at the largest weights in the interval so far, which holds m and v, so that the next
+ * interval does too.
  */
 function releasedVariance(
   noise: VarianceNoise,
@@ -281,7 +290,7 @@ function unknownVariance(value: number, largest: number): ReleasedVariance {
   return releasedWithin(value, largest, { below: largest, above: largest, expectedAbsoluteError: largest })
 }
 
-/** No variance lies below 0 or above the largest one. */
+/** Clamps a variance to the range from 0 to the largest one. */
 function releasedWithin(
   value: number,
   largest: number,
