@@ -173,6 +173,6 @@ function expectAsStated({ errors, covered, stated }: ReturnType<typeof draw>) {
   // The same draws would reveal a scale that is 30 % too small or too large.
   for (const wrong of [expected * 0.7, expected * 1.3]) expect(deviation(sizes, wrong)).toBeGreaterThan(LIMIT)
   expect(covered).toBeGreaterThan(0.95 - SLACK)
-  // Integers cannot be hit exactly; otherwise a half-width that covers much more is too wide.
+  // Whole numbers cannot meet the confidence exactly; otherwise a half-width that covers much more is too wide.
   expect(covered).toBeLessThan(0.98 + SLACK)
 }

@@ -7,11 +7,11 @@ import { chain } from './sample-history.ts'
 import { loss, question, rho } from './support.ts'
 import type { VerificationSource } from './tampering.ts'
 
-/** What (1, 1e-6) buys: what was granted before. */
+/** The rho that (1, 1e-6) buys, which was granted before. */
 const CAP = rho('0.024355970359')
 const LEAST = rho('0.000000000001')
 
-/** As another release may convert: all grants together buy less than the first did. */
+/** Conversion of another release, under which all grants together buy less than the first did. */
 const BLUNTER: SourceChange = {
   file: 'privacy/accounting.ts',
   find: 'rhoPico: rhoBoughtBy(granted) }',
@@ -35,7 +35,7 @@ async function expectCapStays(load: Load): Promise<void> {
   expect(await verifyLedger(ledger, 'census')).toMatchObject({ kind: 'sound', budget: { granted, cap: CAP } })
 }
 
-/** That a grant left the cap as it was is believed; that it raised it, is not. */
+/** Verification accepts a grant that left the cap unchanged, but not one that raised it. */
 async function expectCapBelieved(load: Load): Promise<void> {
   const { createVerifier } = await load<VerificationSource>('ledger/verification.ts')
   const found = (rhoPico: bigint) => {
@@ -55,12 +55,12 @@ async function expectCapBelieved(load: Load): Promise<void> {
   expect(found(5n)).toMatchObject({ kind: 'broken', sequence: 2 })
 }
 
-describe('where the grants together are converted into less than the cap that was granted before', () => {
+describe('if the grants together convert to less than the cap that was granted before', () => {
   it('the cap stays', () => withChangedSource([BLUNTER], {}, expectCapStays))
-  it('verification believes that it stayed, and no more', () =>
+  it('verification accepts an unchanged cap, and no larger one', () =>
     withChangedSource([BLUNTER], {}, expectCapBelieved))
 
-  it('(and (1, 0.000001) buys just that, by the conversion there is)', () => {
+  it('(and (1, 0.000001) buys exactly this amount by the current conversion)', () => {
     expect(amountBoughtBy('zcdp', loss('1', '0.000001'))).toEqual(CAP)
   })
 

@@ -24,7 +24,7 @@ test.each(['basic', 'zcdp'] as const)(
           const differences = [
             census?.kind === 'broken' ? census.sequence : Infinity,
             findings.badLine?.line ?? Infinity,
-            // A last event that says it is of another dataset is missing in its own.
+            // If the last event names another dataset, it is missing from its own.
             findings.noted[0]?.reason?.endsWith('missing') ? events.length : Infinity,
           ]
           expect(Math.min(...differences)).toBe(place + 1)

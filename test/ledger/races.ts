@@ -151,7 +151,7 @@ export const RACES: readonly Race[] = [
     outcomes: ['false, true', 'true, false'],
   },
   {
-    name: 'a grant comes while a question is asked that takes it',
+    name: 'a grant is made while a question that needs it is asked',
     prepare: open('0.05'),
     sides: [
       async ({ ledger, dataset }) =>
@@ -174,7 +174,7 @@ export const RACES: readonly Race[] = [
     outcomes: ['allotted, denied', 'below-spent, charged'],
   },
   {
-    name: 'two questions of a session go for its last positive',
+    name: 'two questions of a session compete for its last positive',
     async prepare(setting) {
       await open('1')(setting)
       await charge('ada')(setting)

@@ -63,9 +63,9 @@ interface Tampering {
 const one = (accounting: Accounting): EventAmount =>
   accounting === 'zcdp' ? { rhoPico: '1' } : { epsilonNano: '1', deltaAtto: '0' }
 
-/** What a history with every kind of event amounts to: the cap, and what is spent before its last event. */
+/** Balances of a history with every kind of event: the cap, and the amount spent before its last event. */
 function capOf(accounting: Accounting): Amount {
-  // In rho the grant of the history says that it buys less than it could: that is no forgery.
+  // In rho, the grant of the history records less than it could buy. This is not a forgery.
   return accounting === 'zcdp'
     ? amountBoughtBy('zcdp', loss('5', '0.002'))
     : amountBoughtBy('basic', addLoss(loss('4', '0.001'), loss('5', '0.002')))
@@ -254,7 +254,8 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
 }
 
 /**
- * What is left in the first unit after a history in which the dataset was debited by `charged`, and some units more.
+ * The remaining amount in the first unit after a history in which the dataset was debited by `charged`, plus some
+ * units.
  */
 function beyond(accounting: Accounting, history: readonly EventFacts[], more: bigint): EventAmount {
   const debits = BigInt(history.filter(({ kind }) => kind === 'charged').length)
@@ -296,14 +297,14 @@ function recordsOf(events: readonly StoredEvent[]): ReadonlyMap<string, ChargeRe
   return records
 }
 
-/** What the questions of the history's session were answered. */
+/** Answers to the questions of the history's session. */
 const SESSION_ANSWERS = [SESSION_ANSWER, 'below'].map((answer, place) => ({
   question: place + 1,
   request: '{}',
   answer,
 }))
 
-/** A live ledger as verification sees it, whose head and charges a test may alter. */
+/** A live ledger for verification, whose head and charges a test may alter. */
 function live(
   source: VerificationSource,
   events: readonly StoredEvent[],
@@ -333,7 +334,7 @@ function live(
 
 const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting) => [
   {
-    name: `balances that are not what the events amount to are found, in ${accounting}`,
+    name: `balances that differ from the events are found, in ${accounting}`,
     async run(source) {
       const events = chain('census', sampleHistory(accounting))
       const { head } = live(source, events)
@@ -371,7 +372,7 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
     },
   },
   {
-    name: `charges and answers that are stored otherwise than the events tell are found, in ${accounting}`,
+    name: `stored charges and answers that differ from the events are found, in ${accounting}`,
     async run(source) {
       const events = chain('census', sampleHistory(accounting))
       const records = recordsOf(events)
@@ -441,19 +442,19 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
     },
   },
   {
-    name: `changes of charges during verification are accepted, and no other changes, in ${accounting}`,
+    name: `changes of charges during verification are accepted, other changes are not, in ${accounting}`,
     async run(source) {
       const told = sampleHistory(accounting)
       const denied = told.find(({ kind }) => kind === 'denied')
       if (denied === undefined) throw new Error('something is denied')
       const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
-      // What was denied is paid in the end, at another price.
+      // A denied charge is paid later, at another price.
       const history: readonly EventFacts[] = [
         ...told,
         { ...denied, kind: 'charged', attempt: 1, loss: nothing },
       ]
       const events = chain('census', history)
-      /** The head is read before an event, and the records after so many more. */
+      /** The head is read before an event, and the records after this number of further events. */
       const between = (
         head: number,
         recorded: number,
@@ -503,13 +504,13 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
         sequence: 10,
         reason: 'the stored charge cannot be read',
       })
-      // A failure of the store says nothing about the charge.
+      // A failure of the store does not show anything about the charge.
       const fault = new LedgerFault('stopped', 'the ledger has stopped')
       await expect(source.verifyLedger(reading(fault), 'census')).rejects.toThrow('has stopped')
     },
   },
   {
-    name: `of many charges that differ the earliest is reported, in ${accounting}`,
+    name: `the earliest of several differing charges is reported, in ${accounting}`,
     async run(source) {
       const nothing = accounting === 'zcdp' ? { rhoPico: '0' } : { epsilonNano: '0', deltaAtto: '0' }
       const history = sampleHistory(accounting)
@@ -595,7 +596,7 @@ const ALTERED_TESTS: readonly VerificationTest[] = ACCOUNTINGS.map((accounting) 
       broken(events.toSpliced(place, 0, event), place + 2)
       for (const canonical of ['', '{}', 'null', canonicalJson({ version: 2 })])
         broken(events.toSpliced(place, 0, { canonical, hash: sha256(canonical) }), place + 1)
-      // The same event with its fields in another order is another text.
+      // The same event with its fields in another order has another text.
       const reordered = JSON.stringify({ version: 1, ...JSON.parse(text) })
       broken(events.with(place, { canonical: reordered, hash: sha256(reordered) }), place + 1)
       // Removing the last events leaves a sound chain. The head that was recorded before shows it.
@@ -644,8 +645,8 @@ export const VERIFICATION_TESTS: readonly VerificationTest[] = [
         })
         const last = history.at(-1)
         if (last === undefined) throw new Error('there is a last event')
-        // The rest of the budget to the unit, by who has spent nothing yet; and then still a share, and a charge of
-        // nothing.
+        // An analyst who has spent nothing uses the rest of the budget to the last unit. A share and a charge of 0 are
+        // still possible.
         const rest: EventFacts = {
           ...last,
           chargeId: 'rest',

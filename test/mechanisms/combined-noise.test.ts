@@ -10,13 +10,13 @@ import {
 import { discreteGaussianMass } from '../../src/mechanisms/samplers/discrete-gaussian.ts'
 
 const laplace = (scaleUnits: number, unit = 1): Noise => ({ kind: 'laplace', unit, scaleUnits })
-/** Laplace noise on a grid so fine that it is as good as continuous. */
+/** Laplace noise on a grid so fine that it is practically continuous. */
 const fine = (scale: number): Noise => laplace(scale * 2 ** 40, 2 ** -40)
 const normal = (sigma: number): Noise => ({ kind: 'normal', unit: sigma * 2 ** -40, sigma })
 const weighted = (...terms: readonly (readonly [Noise, number])[]): readonly WeightedNoise[] =>
   terms.map(([noise, weight]) => ({ noise, weight }))
 
-/** All values of a noise with their probabilities; what is left out has a probability of less than 1e-13. */
+/** All values of a noise with their probabilities. The omitted values have a total probability below 1e-13. */
 function lawOf(noise: Noise): ReadonlyMap<number, number> {
   if (noise.kind === 'normal') {
     const sigma = Math.round(noise.sigma / noise.unit)
@@ -45,7 +45,7 @@ function combinedDistribution(combination: readonly WeightedNoise[]): readonly (
     const next = new Map<number, number>()
     for (const [value, mass] of lawOf(noise))
       for (const [sum, before] of sums) {
-        // Sums that are equal but for rounding are one value.
+        // Sums that are equal up to rounding are one value.
         const total = Math.round((sum + weight * value) * 1e9) / 1e9
         next.set(total, (next.get(total) ?? 0) + mass * before)
       }
@@ -80,7 +80,9 @@ const COMBINATIONS: readonly (readonly [string, readonly WeightedNoise[]])[] = [
   ],
 ]
 
-/** Coarse noise has no close continuous bound, and that of normal noise is close for a sigma of very many units. */
+/**
+ * Coarse noise has no close continuous bound. The bound of normal noise is close only for a sigma of very many units.
+ */
 const isClose = (name: string) => !/coarse|normal/.test(name)
 
 describe.each(COMBINATIONS)('%s', (name, combination) => {
@@ -92,7 +94,7 @@ describe.each(COMBINATIONS)('%s', (name, combination) => {
       if (value < 0 || exact < 1e-6) continue
       expect(tailBound(combination, value), `${value}`).toBeGreaterThanOrEqual(exact * (1 - 1e-6))
       if (value <= slack) continue
-      // A unit nearer to 0 the exact tail is larger again, but for noise that is wider than any on its grid.
+      // One unit nearer to 0, the exact tail exceeds the bound, except for noise that is very wide on its grid.
       const nearer = tails.find(([other]) => other <= value - slack)?.[1] ?? 1
       if (isClose(name)) expect(tailBound(combination, value)).toBeLessThan(1.1 * nearer)
     }
@@ -125,7 +127,7 @@ describe('on a fine grid', () => {
         tailBound(weighted([fine(3), 1], [fine(1), 2]), t) /
           ((9 * Math.exp(-t / 3) - 4 * Math.exp(-t / 2)) / 10),
       ).toBeCloseTo(1, 6)
-    // The limit of equal scales, exp(-t) (1 + t / 2) / 2, is exceeded by what moves them apart.
+    // The bound exceeds the limit of equal scales, exp(-t) (1 + t / 2) / 2, because it moves the scales apart.
     for (const t of [0.5, 2, 10]) {
       const quotient = tailBound(weighted([fine(1), 1], [fine(1), -1]), t) / (Math.exp(-t) * (0.5 + t / 4))
       expect(quotient).toBeGreaterThanOrEqual(1)

@@ -146,7 +146,7 @@ it('on a grid of 1e-9 the figures stay in the unit of the statistics', () => {
 })
 
 describe('mechanisms that do not apply are left out with a reason', () => {
-  it('no delta, no Gaussian', () => {
+  it('no Gaussian without a delta', () => {
     const { rows, crossings, notApplicable } = compareMechanisms(counts({ loss: loss(1, 0) }))
     expect(Object.keys(rows[0]?.noise ?? {})).toEqual(['geometric', 'laplace'])
     expect(crossings).toEqual([])

@@ -18,12 +18,12 @@ import { ROW_OF_ONE_VALUE, scalarSensitivity } from './support.ts'
 const PURE: PrivacyLoss = { ...NO_LOSS, epsilonNano: epsilonNano(1_000_000_000n) }
 const APPROXIMATE: PrivacyLoss = { ...PURE, deltaAtto: deltaAtto(10n ** 12n) }
 
-/** Everything that the contract says about one mechanism, on one example. */
+/** An example of a mechanism with everything that the contract requires. */
 interface Checks {
   readonly name: string
   readonly spent: PrivacyLoss
   readonly asked: PrivacyLoss
-  /** For a privacy unit that moves the input twice as far, where the mechanism has such inputs. */
+  /** Sensitivity of a privacy unit that moves the input twice as far, if the mechanism supports it. */
   readonly spentTwice: PrivacyLoss
   readonly rho: bigint | undefined
   readonly accuracy: (confidence: number) => object
@@ -128,13 +128,13 @@ it('covers every file that declares a mechanism', () => {
 })
 
 describe.each(MECHANISMS)('$name', ({ spent, asked, spentTwice, rho, accuracy, release }) => {
-  it('costs what was asked for, and more where the input moves further', () => {
+  it('costs the requested loss, and more if the input moves further', () => {
     expect(spent.epsilonNano).toBe(asked.epsilonNano)
     expect(coversLoss(asked, spent)).toBe(true)
     expect(coversLoss(asked, spentTwice)).toBe(false)
   })
 
-  it('costs at most the rho of its epsilon where it is pure, and has none where it selects keys', () => {
+  it('costs at most the rho of its epsilon if it is pure, and has no rho if it selects keys', () => {
     if (asked.deltaAtto === 0n) {
       expect(rho).toBeGreaterThan(0n)
       // Any mechanism of epsilon 1 costs tanh(1 / 2) at most, rounded up.

@@ -4,20 +4,20 @@ import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source
 export interface Enumeration<T> {
   /** For each outcome, the probability of the tapes seen to lead to it: a lower bound of its probability. */
   readonly masses: ReadonlyMap<T, number>
-  /** The probability of the tapes that were not walked to their end: no mass is too low by more than this. */
+  /** The probability of the tapes that were not explored to their end: no mass is too low by more than this. */
   readonly unexplored: number
 }
 
-/** A source whose every draw is a branch. */
+/** A source in which every draw is a branch. */
 export interface EnumeratedTape extends UniformSource {
   /**
-   * Replace an experiment with two outcomes, made of draws of its own that nothing else depends on, by one branch with
-   * the probabilities that enumerating it finds (once for each name). It keeps the number of tapes small.
+   * Replaces an experiment with two outcomes, whose draws nothing else depends on, by one branch with its enumerated
+   * probabilities (computed once for each name). This keeps the number of tapes small.
    */
   flip(name: string, coin: (source: UniformSource) => boolean): boolean
 }
 
-/** One branch on the tape at hand. */
+/** One branch on the current tape. */
 interface Branch {
   choice: number
   readonly choices: number
@@ -27,12 +27,12 @@ interface Branch {
 
 const TOO_UNLIKELY = Symbol('too unlikely')
 
-/** A coin is enumerated once, so it can be enumerated far down. */
+/** A coin is enumerated only once, so a deep enumeration is affordable. */
 const SMALLEST_COIN_WEIGHT = 1e-11
 
 /**
- * Run an experiment once for every tape of uniform draws that it can ask for, depth first, so that each outcome's
- * probability is known instead of estimated. A tape whose probability falls below `smallestWeight` is given up and
+ * Runs an experiment once for every tape of uniform draws that it can request, depth first, so that the probability of
+ * each outcome is known instead of estimated. A tape whose probability falls below `smallestWeight` is abandoned and
  * counted as unexplored.
  */
 export function enumerateTapes<T>(

@@ -8,17 +8,17 @@ import type { Samplers } from './sampler-copy.ts'
 /** A distribution that a sampler must follow exactly. */
 export interface ExactDistribution {
   readonly name: string
-  /** A sentence about the first departure from the distribution; `undefined` where there is none. */
+  /** Describes the first departure from the distribution; `undefined` if there is none. */
   readonly violation: (samplers: Samplers) => string | undefined
 }
 
 /** Probabilities are sums of doubles, each a product of divisions by small integers; they are off by less than this. */
 const ROUNDING = 1e-12
 
-/** Power: a departure hides only below this. Every mutant's is far above. */
+/** Power of the test: a departure below this is not detected. That of every mutant is far above. */
 const MOST_UNEXPLORED = 1e-6
 
-/** Ends the one violation that is no departure: too little was walked to tell. */
+/** Ends the message of an inconclusive walk, which is not a departure. */
 export const UNEXPLORED = 'left unexplored'
 
 const INTEGERS_AROUND_ZERO = Array.from({ length: 61 }, (_, index) => BigInt(index - 30))
@@ -67,7 +67,7 @@ export const EXACT_DISTRIBUTIONS: readonly ExactDistribution[] = [
   ).map(([n, d, t]) => gaussianOfSquareDistribution(n, d, t)),
 ]
 
-/** Words of 4 bits, so that all of them can be tried: a bound takes a part of a word, a word, or two. */
+/** Words of 4 bits, so that all can be enumerated. A bound takes part of a word, one word or two. */
 function uniformDistribution(bound: number): ExactDistribution {
   return {
     name: `below(${bound}) from words of 4 bits`,
@@ -112,7 +112,7 @@ function sharedWordDistribution(
   }
 }
 
-/** With whole words of 32 bits, where a sign bit could creep in: the largest words give the largest integers. */
+/** With whole words of 32 bits, where a sign bit could matter: the largest words give the largest integers. */
 function unsignedWordDistribution(): ExactDistribution {
   return {
     name: 'words of 32 bits are unsigned',
@@ -140,8 +140,8 @@ function unsignedWordDistribution(): ExactDistribution {
 }
 
 /**
- * Rejection leaves too many tapes to walk them all, but it treats all integers alike: at whatever depth the walk ends,
- * they must have *equal* probabilities.
+ * With rejection there are too many tapes to explore all, but it treats all integers alike: at any depth at which the
+ * walk ends, they must have *equal* probabilities.
  */
 function nonUniformity(
   bound: number,
@@ -253,7 +253,10 @@ export function acceptedOf<T>({ masses, unexplored }: Enumeration<T | undefined>
   return { masses: conditional, unexplored: unexplored / accepted }
 }
 
-/** No outcome has more than its probability, and none lacks more than what is unexplored, which is little. */
+/**
+ * Checks that no outcome exceeds its probability, that none falls short by more than the unexplored mass, and that this
+ * mass is small.
+ */
 export function departure<T>(
   { masses, unexplored }: Enumeration<T>,
   probability: (outcome: T) => number,

@@ -48,7 +48,7 @@ describe('calibration', () => {
     ).toEqual(rational(1n, 10n))
   })
 
-  it('costs what was asked for, neither more nor less, over the whole domain', () => {
+  it('costs exactly the requested loss, over the whole domain', () => {
     const sensitivities = fc.bigInt(1n, 1n << 60n)
     fc.assert(
       fc.property(sensitivities, fc.boolean(), anyEpsilon, (sensitivity, monotonic, epsilon) => {
@@ -121,7 +121,7 @@ describe('the privacy maps', () => {
 })
 
 describe('accuracy', () => {
-  /** The worst there can be: one best outcome, and all others just too far away. */
+  /** The worst case: one best outcome, and all others just too far away. */
   const miss = (outcomes: number, distance: number, exponent: number) => {
     const weight = (outcomes - 1) * Math.exp(-exponent * distance)
     return weight / (1 + weight)
@@ -144,7 +144,7 @@ describe('accuracy', () => {
         }
   })
 
-  it('is 0 where there is one outcome, and refuses a confidence of 1', () => {
+  it('is 0 for a single outcome, and refuses a confidence of 1', () => {
     expect(exponentialAccuracy({ exponent: ONE, outcomes: 1n }, 0.95)).toEqual({
       confidence: 0.95,
       halfWidth: 0,
@@ -154,13 +154,13 @@ describe('accuracy', () => {
 })
 
 describe('masses', () => {
-  it('know the answer for scores 1 and -1 (computed by hand: 1 / (1 + exp(-2)))', () => {
+  it('equal the known answer for scores 1 and -1 (computed by hand: 1 / (1 + exp(-2)))', () => {
     const [best, other] = exponentialMasses([0, 2], [1, 1], ONE)
     expect(best).toBeCloseTo(0.8807970779778823, 14)
     expect(other).toBeCloseTo(1 - 0.8807970779778823, 14)
   })
 
-  it('count multiplicities, and look past the entries that have none', () => {
+  it('count multiplicities, and skip entries without any', () => {
     const masses = exponentialMasses([0, 900, 901], [0, 1, 3], ONE)
     expect(masses[0]).toBe(0)
     expect(masses[1]).toBeCloseTo(1 / (1 + 3 * Math.exp(-1)), 14)
@@ -187,7 +187,7 @@ describe('the choice', () => {
     }
   })
 
-  it('takes exponents so small that all distances are of one level', () => {
+  it('supports exponents so small that all distances are in one level', () => {
     const exponent = rational(1n, 2n ** 60n)
     const attempt = (coin: bigint) =>
       exponentialAttempt([0, 2 ** 53], [1, 1], exponent, bigSource([7n, 1n, coin, 1n]), 4)()
@@ -196,7 +196,7 @@ describe('the choice', () => {
     expect(attempt(2n ** 53n - 1n)).toBeUndefined()
   })
 
-  it('takes exponents so large that only the best counts', () => {
+  it('supports exponents so large that only the best counts', () => {
     expect(chooseExponentially([1, 0, 2], [1, 1, 1], rational(10n ** 30n, 1n), bigSource([2n ** 127n]))).toBe(
       1,
     )
@@ -230,7 +230,7 @@ describe('the choice', () => {
 })
 
 describe('a coin of any exponent', () => {
-  it('takes fractions beyond 2^53 in big integers', () => {
+  it('supports fractions beyond 2^53 in big integers', () => {
     const denominator = 2n ** 70n
     const coin = (draws: readonly bigint[]) => bernoulliExpUnbounded(5n, denominator, bigSource(draws))
     expect(coin([5n])).toBe(true)

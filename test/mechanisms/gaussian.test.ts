@@ -36,7 +36,7 @@ describe('calibration', () => {
     expect(gridUnits / (2 * Math.sqrt(2 * Math.log(1.25e5)))).toBeLessThan(1 + 1e-7)
   })
 
-  it('never adds too little noise, and hardly too much, over the whole domain', () => {
+  it('never adds too little noise, and hardly more than necessary, over the whole domain', () => {
     fc.assert(
       fc.property(anySensitivity, anyEpsilon, anyDelta, (sensitivity, epsilon, delta) => {
         const measurement = calibrateGaussian(sensitivity, epsilon, delta, 'analytic')
@@ -204,7 +204,7 @@ describe('accuracy', () => {
     [0.95, 1.959963984540054],
     [0.99, 2.575829303548901],
     [1 - 2 ** -20, 4.900964207963193],
-  ])('at confidence %d is %d sigma, a trace above', (confidence, z) => {
+  ])('at confidence %d is %d sigma, rounded up', (confidence, z) => {
     const { halfWidth, ...rest } = gaussianAccuracy(measurement, confidence)
     expect(halfWidth / sigma).toBeGreaterThanOrEqual(z)
     expect(halfWidth / sigma).toBeLessThan(z * (1 + 1e-10))
@@ -239,7 +239,7 @@ describe('vectors that are released together', () => {
     )
   })
 
-  it('are calibrated within the delta asked for, down to the least delta', () => {
+  it('are calibrated within the requested delta, down to the least delta', () => {
     const vectors = fc.array(fc.oneof(anySensitivity, wideSensitivity), { minLength: 1, maxLength: 24 })
     const leastDelta = fc.bigInt(1n, 100n).map(deltaAtto)
     fc.assert(
@@ -270,7 +270,7 @@ describe('vectors that are released together', () => {
     }
   })
 
-  it('cost as the continuous distribution says at the length of what changes, each in its own sigma', () => {
+  it('cost the delta of the continuous distribution at the length of the change, each entry in its own sigma', () => {
     const together = [1n, 30n, 7n].map((distance, index) =>
       calibrateGaussian(
         scalarSensitivity(distance),
@@ -306,7 +306,7 @@ describe('vectors that are released together', () => {
     }
   })
 
-  /** Any of many entries may move, as where a vector has large sums: the grid then has its largest share of delta. */
+  /** Any of many entries may move, as in a vector of large sums. The grid then has its largest share of delta. */
   const wideSensitivity = fc
     .tuple(fc.integer({ min: 1, max: 54 }), fc.integer({ min: 1, max: 2048 }))
     .map(([bits, entries]) => ({

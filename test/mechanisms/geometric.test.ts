@@ -23,7 +23,7 @@ describe('calibration', () => {
     })
   })
 
-  it('costs what was asked for, neither more nor less, over the whole domain', () => {
+  it('costs exactly the requested loss, over the whole domain', () => {
     fc.assert(
       fc.property(anySensitivity, anyEpsilon, (sensitivity, epsilon) => {
         const measurement = calibrateGeometric(sensitivity, epsilon)
@@ -34,7 +34,7 @@ describe('calibration', () => {
     )
   })
 
-  it('refuses a sensitivity or an epsilon of 0, and figures that contradict each other', () => {
+  it('refuses a sensitivity or an epsilon of 0, and inconsistent norms', () => {
     const epsilon = epsilonNano(1n)
     expect(() => calibrateGeometric(scalarSensitivity(0n), epsilon)).toThrow(RangeError)
     expect(() => calibrateGeometric(scalarSensitivity(1n), epsilonNano(0n))).toThrow(RangeError)

@@ -77,7 +77,7 @@ describe.each([
   ['counts', calibrateKeyCounts, keyCountsPrivacyMap],
   ['presence', calibrateKeyPresence, keyPresencePrivacyMap],
 ] as const)('calibration of %s', (_, calibrate, privacyMap) => {
-  it('stays within what was asked for, over the whole domain', () => {
+  it('stays within the requested loss, over the whole domain', () => {
     fc.assert(
       fc.property(fc.constantFrom(...NEIGHBOURS), anyEpsilon, anyDelta, (neighbours, asked, allowed) => {
         const measurement = calibrate(ROW_OF_ONE_VALUE[neighbours], asked, allowed)
@@ -85,7 +85,7 @@ describe.each([
         const spent = privacyMap(measurement as never)
         expect(spent.epsilonNano).toBe(asked)
         expect(spent.deltaAtto).toBeLessThanOrEqual(allowed)
-        // A key that one person has is kept with a probability of delta at most.
+        // A key that one person has is kept with a probability of at most delta.
         expect(keepProbability(measurement, 1)).toBeLessThanOrEqual(deltaNumber(allowed) * (1 + 1e-12))
         expect(keepProbability(measurement, 0)).toBe(0)
       }),
@@ -127,15 +127,15 @@ describe.each([
     }
   })
 
-  it('costs twice the epsilon where a row is replaced but it was made for one more or fewer', () => {
+  it('costs twice the epsilon for a replaced row if it was calibrated for one row more or fewer', () => {
     const measurement = calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.1))
     const { epsilonNano: spent } = privacyMap(measurement as never, ROW_OF_ONE_VALUE['change-one'])
     expect(spent).toBe(2_000_000_000n)
   })
 })
 
-describe('what each key gets', () => {
-  it('is exact, however odd the sum: a replaced row halves epsilon, and delta where keys come alone', () => {
+describe('the share of each key', () => {
+  it('is exact for any amount: a replaced row halves epsilon, and for keys without counts delta too', () => {
     const odd = { epsilon: epsilonNano(3n), delta: deltaAtto(5n) }
     const counts = calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], odd.epsilon, odd.delta)
     expect(counts.scale).toEqual({ numerator: 2_000_000_000n, denominator: 3n })
@@ -181,7 +181,7 @@ describe('the probability of keeping', () => {
     )
   })
 
-  it('is known to many digits where doubles would not tell', () => {
+  it('is known to many digits beyond the resolution of doubles', () => {
     // epsilon 1e-9, delta 1e-18: a(n) = n delta (1 + (n - 1) epsilon / 2 + ...), hardly more than n delta.
     const smallest = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilonNano(1n), deltaAtto(1n))
     expect(keepProbability(smallest, 1)).toBe(1e-18)
@@ -191,7 +191,7 @@ describe('the probability of keeping', () => {
     const [before, here, after] = [at - 1, at, at + 1].map((count) => keepProbability(smallest, count))
     expect(here).toBeCloseTo(0.5, 8)
     expect((after ?? 0) - (here ?? 0)).toBeCloseTo((here ?? 0) - (before ?? 0), 14)
-    // epsilon 1000: everybody but a single row is as good as certain.
+    // epsilon 1000: every key with more than one row is practically certain.
     const largest = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1000), deltaAtto(1n))
     expect([1, 2, 3].map((count) => keepProbability(largest, count))).toEqual([1e-18, 1, 1])
   })
@@ -208,7 +208,7 @@ describe('the probability of keeping', () => {
     expect(releaseKeys(half, [2], scriptedSource([12_345]))).toEqual([0])
   })
 
-  it('decides a coin by as many bits as it takes', () => {
+  it('draws as many bits of a coin as necessary', () => {
     const measurement = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(0.5), delta(0.02))
     const scaled = ((0.02 * (Math.exp(3) - 1)) / (Math.exp(0.5) - 1)) * 2 ** 32
     const first = Math.floor(scaled)
@@ -259,20 +259,20 @@ describe('a release', () => {
   const counts = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
   const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
 
-  it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses counts that cannot be: %j', (wrong) => {
+  it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses invalid counts: %j', (wrong) => {
     const message = 'the number of rows of a key must be a whole number'
     expect(() => releaseKeyCounts(counts, wrong, scriptedSource([]))).toThrow(new RangeError(message))
     expect(() => releaseKeys(presence, wrong, scriptedSource([]))).toThrow(new RangeError(message))
   })
 
-  it('of no keys has none', () => {
+  it('without keys releases none', () => {
     expect(releaseKeyCounts(counts, [], scriptedSource([]))).toEqual([])
     expect(releaseKeys(presence, [], scriptedSource([]))).toEqual([])
   })
 })
 
 describe('accuracy', () => {
-  it.each(NEIGHBOURS)('says from how many rows on a key is kept, under %s', (neighbours) => {
+  it.each(NEIGHBOURS)('states the number of rows from which a key is kept, under %s', (neighbours) => {
     for (const confidence of [0.001, 0.5, 0.95, 0.999999])
       for (const measurement of [
         calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], epsilon(0.7), delta(0.0001)),
@@ -308,8 +308,9 @@ describe('accuracy', () => {
 })
 
 /*
- * From here on: the exact distribution of what is released, from copies of the actual source. Noise is a branch with the
- * probability that its distribution gives it (which other tests prove of the sampler), and coins are drawn two bits at a time.
+ * From here on: the exact distribution of what is released, from copies of the actual source. Noise is a branch with
+ * the probability of its distribution (other tests prove that the sampler has it), and coins are drawn two bits at a
+ * time.
  */
 
 interface NoiseSource extends UniformSource {
@@ -321,7 +322,7 @@ export * from './discrete-laplace-as-it-is.ts'
 export const discreteLaplaceSampler = (scale, source) => () => source.noise(scale)
 `
 const FEW_BITS = { find: 'const BITS_AT_A_TIME = 32', replace: 'const BITS_AT_A_TIME = 2' }
-/** The calibration's verification, which is removed so that a mutant has to be caught by its distribution. */
+/** The verification of the calibration, which is removed so that a mutant must be caught by its distribution. */
 const UNVERIFIED = ['keyCounts', 'keyPresence'].map((kind) => ({
   find: `requireWithin(${kind}PrivacyMap(measurement), measurement.loss)`,
   replace: '',
@@ -337,7 +338,7 @@ type Distribution = ReadonlyMap<string, number>
 /** Beyond it lies less than 1e-8 of the noise of scale 2, the largest used here. */
 const REACH = 40
 
-/** The joint distribution of what the keys of these counts become; a count of 0 is a key that does not occur. */
+/** The joint distribution of the outcomes of keys with these counts; a count of 0 is a key that does not occur. */
 function countDistribution(
   module: KeySelection,
   measurement: keySelection.KeyCountMeasurement,
@@ -404,14 +405,14 @@ function hockeyStick(first: Distribution, second: Distribution, lost: number): n
   return excess
 }
 
-/** The first delta is hardly more than what its threshold costs, the second hardly less than what a smaller one would. */
+/** The first delta is slightly above the cost of its threshold, the second slightly below the cost of a smaller one. */
 const SETTINGS = [
   { asked: epsilon(1), allowed: delta(0.0364) },
   { asked: epsilon(1.5), allowed: delta(0.18) },
   { asked: epsilon(2), allowed: delta(0.001) },
 ] as const
 
-/** Counts of two keys, before and after one row came or went, or went from the second key to the first. */
+/** Counts of two keys, before and after one row is added, removed, or moved from the second key to the first. */
 function* neighbouringCounts(neighbours: Neighbours, most: number): Generator<readonly [number[], number[]]> {
   for (let first = 0; first <= most; first += 1) {
     if (neighbours === 'add-remove') yield [[first], [first + 1]]
@@ -424,7 +425,7 @@ function* neighbouringCounts(neighbours: Neighbours, most: number): Generator<re
   }
 }
 
-/** The largest smallest delta over all neighbours, over the delta allowed: at most 1 where the promise holds. */
+/** The largest smallest delta over all neighbours, divided by the allowed delta: at most 1 if the guarantee holds. */
 function largestExcess(
   neighbours: Neighbours,
   most: number,
@@ -448,7 +449,7 @@ function product(a: Distribution, b: Distribution): Distribution {
   return distribution
 }
 
-/** From the distribution of each key: that keys do not depend on each other is tested apart. */
+/** From the distribution of each key; another test shows that keys are independent. */
 function excessOver(
   neighbours: Neighbours,
   most: number,
@@ -552,7 +553,7 @@ function sumOver(distribution: Distribution, holds: (outcome: string) => boolean
   return [...distribution].reduce((sum, [outcome, mass]) => (holds(outcome) ? sum + mass : sum), 0)
 }
 
-/** By how much the distribution of which keys are kept departs from the recursion, beyond what was not walked. */
+/** Departure of the distribution of kept keys from the recursion, beyond the unexplored mass. */
 function presenceDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)
@@ -614,7 +615,7 @@ describe('the exact distribution', () => {
     for (const setting of SETTINGS) {
       const excess = countsExcess(copy, neighbours, [setting])
       expect(excess).toBeLessThanOrEqual(1 + 1e-5)
-      // And the privacy map says no more than what some neighbours cost.
+      // The privacy map states no more than some neighbours actually cost.
       const { deltaAtto: spent } = keyCountsPrivacyMap(
         calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], setting.asked, setting.allowed),
       )
@@ -649,7 +650,7 @@ describe('the exact distribution', () => {
   })
 })
 
-describe('every mutant breaks the distribution or the promise', () => {
+describe('every mutant breaks the distribution or the guarantee', () => {
   const mutant = (find: string, replace: string) => importKeySelection(...UNVERIFIED, { find, replace })
 
   it.each([
@@ -717,12 +718,12 @@ describe('every mutant breaks the distribution or the promise', () => {
       'powers(exponent, count, precision)',
     ],
     [
-      'what was reached not counted',
+      'the probability at the crossover not counted',
       'sum(growth(measurement, crossover, precision), growth(measurement, beyond, precision))',
       'growth(measurement, beyond, precision)',
     ],
     ['at most instead of below, in the coin', 'if (drawn + 1n <= lower)', 'if (drawn <= lower)'],
-    ['the coin tossed afresh where it was undecided', 'drawn = drawn * word + source', 'drawn = source'],
+    ['the coin tossed anew when undecided', 'drawn = drawn * word + source', 'drawn = source'],
     ['the coin decided by its first word', 'if (drawn >= upper) return false', 'return false'],
     [
       'the other side of the coin',
@@ -761,7 +762,7 @@ describe('every mutant breaks the distribution or the promise', () => {
       'const scale = rational(sensitivity.l1 * ONE_EPSILON_NANO, epsilonNano)',
       'const scale = rational(ONE_EPSILON_NANO, epsilonNano)',
     ],
-  ])('%s, with noisy counts, costs more than was paid', async (_, find, replace) => {
+  ])('%s, with noisy counts, costs more than its price', async (_, find, replace) => {
     const copy = await mutant(find, replace)
     expect(Math.max(...NEIGHBOURS.map((neighbours) => countsExcess(copy, neighbours)))).toBeGreaterThan(1.05)
   })
@@ -784,7 +785,7 @@ describe('every mutant breaks the distribution or the promise', () => {
       'const delta = rational(deltaAtto, keys * ',
       'const delta = rational(deltaAtto, ',
     ],
-  ])('%s, with keys alone, costs more than was paid', async (_, find, replace) => {
+  ])('%s, with keys alone, costs more than its price', async (_, find, replace) => {
     const copy = await mutant(find, replace)
     expect(Math.max(...NEIGHBOURS.map((neighbours) => presenceExcess(copy, neighbours)))).toBeGreaterThan(
       1.01,
@@ -795,7 +796,7 @@ describe('every mutant breaks the distribution or the promise', () => {
     ['powers(exponent, threshold - 1n, bits)', 'powers(exponent, threshold, bits)'],
     ['const exponent = rational(epsilonNano, keys * ', 'const exponent = rational(epsilonNano, '],
     ['const delta = rational(deltaAtto, keys * ', 'const delta = rational(deltaAtto, '],
-  ])('and the calibration sees what it costs: %s', async (find, replace) => {
+  ])('the verification of the calibration fails: %s', async (find, replace) => {
     const copy = await importKeySelection({ find, replace })
     expect(() => {
       copy.calibrateKeyCounts(ROW_OF_ONE_VALUE['change-one'], epsilon(1), delta(0.02))

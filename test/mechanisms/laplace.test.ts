@@ -16,7 +16,7 @@ describe('calibration', () => {
     })
   })
 
-  it('never adds too little noise, and hardly too much, over the whole domain', () => {
+  it('never adds too little noise, and hardly more than necessary, over the whole domain', () => {
     fc.assert(
       fc.property(anySensitivity, anyEpsilon, (sensitivity, epsilon) => {
         const measurement = calibrateLaplace(sensitivity, epsilon)
@@ -55,7 +55,7 @@ describe('accuracy', () => {
     [7n, 30_000_000n],
     [1n << 50n, 1n],
   ])(
-    'of L1 %d and epsilon %d e-9 is the closed form of the continuous distribution, a trace above',
+    'of L1 %d and epsilon %d e-9 is the closed form of the continuous distribution, rounded up',
     (l1, epsilon) => {
       const scale = (Number(l1) * 1e9) / Number(epsilon)
       const measurement = calibrateLaplace(scalarSensitivity(l1), epsilonNano(epsilon))
@@ -63,7 +63,7 @@ describe('accuracy', () => {
       for (const confidence of [0.5, 0.9, 0.95, 0.999]) {
         const accuracy = laplaceAccuracy(measurement, confidence)
         const halfWidth = scale * Math.log(1 / (1 - confidence))
-        // Up to half an output unit is the difference between the two distributions.
+        // The two distributions differ by up to half an output unit.
         expect(accuracy.halfWidth / halfWidth).toBeGreaterThan(1 - 2e-12)
         expect(accuracy.halfWidth / halfWidth).toBeLessThan(1 + 4e-12)
         expect(accuracy.expectedAbsoluteError / scale).toBeCloseTo(1, 11)

@@ -25,14 +25,14 @@ const MEASUREMENTS = [
 
 describe('the proof pages', () => {
   const folder = new URL('../../src/mechanisms/', import.meta.url)
-  /** A file that binds a mechanism to its parameters is that mechanism's. */
+  /** A mechanism's file is one that binds it to its parameters. */
   const files = readdirSync(folder).filter(
     (name) =>
       name.endsWith('.ts') &&
       /^export (async )?(function|const) calibrate/m.test(readFileSync(new URL(name, folder), 'utf8')),
   )
 
-  it('are looked for by the files that calibrate a mechanism, and every additive one is among those', () => {
+  it('are required for every file that calibrates a mechanism, and every additive one is among those', () => {
     expect(files).toEqual(expect.arrayContaining(MECHANISM_NAMES.map((name) => `${name}.ts`)))
   })
 
@@ -80,7 +80,7 @@ describe.each(MEASUREMENTS)('$mechanism', (measurement) => {
       expect(Math.abs(error)).toBeLessThan((10 * standardDeviation) / Math.sqrt(rounds))
   })
 
-  it('costs what it was calibrated to', () => {
+  it('costs the loss that it was calibrated to', () => {
     const loss = privacyMap(measurement, sensitivity)
     expect(loss.epsilonNano).toBe(measurement.loss.epsilonNano)
     expect(loss.deltaAtto <= measurement.loss.deltaAtto).toBe(true)

@@ -4,7 +4,9 @@ import { EXACT_DISTRIBUTIONS, type ExactDistribution, UNEXPLORED } from './exact
 import { importSamplers, type Mutation, type Samplers } from './sampler-copy.ts'
 import { SELECTION_DISTRIBUTIONS } from './selection-distributions.ts'
 
-/** Bugs that were made before, here or in other libraries, and their like. Each must be caught by an exact distribution. */
+/**
+ * Bugs that have occurred in this or other libraries, and similar ones. Each must be caught by an exact distribution.
+ */
 const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'modulo bias instead of rejection',
@@ -221,7 +223,7 @@ const MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   },
 ]
 
-/** The same for the selection mechanisms, whose distributions include what their calibrations claim. */
+/** Mutants of the selection mechanisms, whose distributions include the claims of their calibrations. */
 const SELECTION_MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
   {
     bug: 'whole units of the exponent dropped',

@@ -16,7 +16,7 @@ const measured = (mechanism: Parameters<typeof measurementOf>[0], epsilon: numbe
     confidence: 0.95,
   })
 
-describe('the distribution of noise, to draw it', () => {
+describe('the distribution of noise, for a plot', () => {
   test('geometric noise: every whole number, with (1 - q) / (1 + q) q^|noise|', () => {
     const { discrete, points } = noiseDistribution(measured('geometric', 0.5))
     const q = Math.exp(-0.5)

@@ -63,7 +63,7 @@ describe('calibration', () => {
     expect(scale).toEqual(rational((20n * 2n ** 38n + 2n) / 3n, 1n))
   })
 
-  it('costs what was asked for, neither more nor less, over the whole domain', () => {
+  it('costs exactly the requested loss, over the whole domain', () => {
     fc.assert(
       fc.property(
         fc.bigInt(1n, 1n << 55n),
@@ -257,7 +257,7 @@ describe('accuracy', () => {
     }
   })
 
-  it('grows with k and with the candidates, and is 0 where there is no choice', () => {
+  it('grows with k and with the candidates, and is 0 without a choice', () => {
     for (const noise of NOISES) {
       const of = (candidates: number, k: number) =>
         noisyMaxAccuracy(calibrateNoisyMax({ ...COUNTS, noise, candidates, k }, ONE_EPSILON), 0.95).halfWidth
@@ -275,7 +275,7 @@ describe('the selection', () => {
   const source = systemEntropy()
   const MOST = epsilonNano(1_000_000_000_000n)
 
-  it('is in the true order where noise is small, scores beyond 2^53 included', () => {
+  it('is in the true order if noise is small, including scores beyond 2^53', () => {
     const scores = [20n, -(10n ** 30n), 10n ** 30n, 0n, 40n]
     for (const noise of NOISES) {
       const measurement = calibrateNoisyMax({ ...COUNTS, noise, k: 5 }, MOST)
@@ -285,7 +285,7 @@ describe('the selection', () => {
     }
   })
 
-  it('tells gaps in output units', () => {
+  it('returns gaps in output units', () => {
     const measurement = calibrateNoisyMax({ ...COUNTS, k: 2, gap: true, candidates: 4 }, MOST)
     const selected = selectNoisyMax(measurement, [5n, 1000n, 400n, 0n], source)
     expect(selected.map(({ candidate }) => candidate)).toEqual([1, 2])
@@ -315,7 +315,7 @@ describe('the selection', () => {
       if (error > halfWidth) missed += 1
       if (error > halfWidth / 2) nearly += 1
     }
-    // At most 5 % miss; 8 % would be nine standard deviations off.
+    // At most 5 % of errors exceed it; 8 % would be nine standard deviations off.
     expect(missed / draws).toBeLessThan(0.08)
     expect(nearly / draws).toBeGreaterThan(0.01)
     const without = calibrateNoisyMax({ ...COUNTS, k: 2, gap: false, candidates: 6 }, ONE_EPSILON)
@@ -328,7 +328,7 @@ describe('the selection', () => {
     expect(() => selectNoisyMax(measurement, [1n, 2n, 3n, 4n, 5n, 6n], source)).toThrow(RangeError)
   })
 
-  it('releases nothing where randomness fails', () => {
+  it('releases nothing if randomness fails', () => {
     const broken = systemEntropy(() => {
       throw new Error('no entropy')
     })
@@ -338,7 +338,7 @@ describe('the selection', () => {
       ).toThrow('randomness')
   })
 
-  it('takes a hundred thousand candidates', () => {
+  it('supports a hundred thousand candidates', () => {
     const scores = Array.from({ length: 100_000 }, (_, index) => BigInt(index % 1000))
     for (const noise of NOISES) {
       const measurement = calibrateNoisyMax({ ...COUNTS, noise, k: 3, candidates: 100_000 }, ONE_EPSILON)
@@ -363,7 +363,7 @@ describe('the probabilities of the candidates', () => {
     }
   })
 
-  it.each(NOISES)('are how often they are selected, with %s noise', (noise) => {
+  it.each(NOISES)('equal the observed frequencies, with %s noise', (noise) => {
     const scores = [3n, 4n, 1n, 4n, 0n]
     const measurement = calibrateNoisyMax({ ...COUNTS, noise, candidates: 5 }, ONE_EPSILON)
     const masses = noisyMaxMasses(measurement, scores)
@@ -379,7 +379,7 @@ describe('the probabilities of the candidates', () => {
       const spread = Math.sqrt((mass * (1 - mass)) / draws)
       expect(Math.abs((counts[candidate] ?? 0) / draws - mass) / spread).toBeLessThan(9.5)
     }
-    // The distribution of twice the noise would be seen.
+    // The distribution of twice the noise would be detected.
     const wider = noisyMaxMasses(calibrateNoisyMax({ ...COUNTS, noise, candidates: 5 }, HALF_EPSILON), scores)
     const distances = wider.map((mass, candidate) => {
       const spread = Math.sqrt((mass * (1 - mass)) / draws)

@@ -33,7 +33,7 @@ function noisyMaxMass(scores: readonly bigint[], candidate: number): number {
 }
 
 describe('masses', () => {
-  it('know the answers (scores 1 and -1; 0, 1 and 2), which the exponential mechanism does not reach', () => {
+  it('equal the known answers (scores 1 and -1; 0, 1 and 2), which the exponential mechanism does not reach', () => {
     const two = permuteAndFlipMasses([1n, -1n], ONE)
     expect(two[0]).toBeCloseTo(0.9323323583816936, 14)
     expect(two[0]).toBeGreaterThan(exponentialMasses([0, 2], [1, 1], ONE)[0] ?? 1)
@@ -104,19 +104,19 @@ describe('accuracy', () => {
         }
   })
 
-  it('is 0 where there is one candidate, and refuses a confidence of 1', () => {
+  it('is 0 for a single candidate, and refuses a confidence of 1', () => {
     expect(permuteAndFlipAccuracy({ exponent: ONE, outcomes: 1n }, 0.95).halfWidth).toBe(0)
     expect(() => permuteAndFlipAccuracy({ exponent: ONE, outcomes: 2n }, 1)).toThrow(RangeError)
   })
 })
 
 describe('the choice', () => {
-  it('is among single candidates, and needs one', () => {
+  it('works for a single candidate, and requires at least one', () => {
     expect(permuteAndFlip([-5n], ONE, systemEntropy())).toBe(0)
     expect(() => permuteAndFlip([], ONE, systemEntropy())).toThrow(RangeError)
   })
 
-  it('finds the best of many where the others have no chance', () => {
+  it('finds the best of many if the others have negligible probability', () => {
     const scores = Array.from({ length: 100_000 }, (_, index) =>
       index === 77_777 ? 10n ** 30n : BigInt(index),
     )

@@ -63,7 +63,7 @@ const values = (indexes: readonly number[], counts: readonly number[]): ValueCou
 
 describe('scores', () => {
   it('have the published distances', () => {
-    // OpenDP, quantile_score_candidates/test.rs: data 0..99, median. It weighs rows at a candidate 0; we let them count
+    // OpenDP, quantile_score_candidates/test.rs: data 0..99, median. It weighs rows at a candidate 0; here they count
     // as suits the candidate, so its figure is ours for the other rows.
     const published = [
       [20, 59],
@@ -82,7 +82,7 @@ describe('scores', () => {
     }
   })
 
-  it('are in lowest terms, and say what they want', () => {
+  it('are in lowest terms, with the wanted rank', () => {
     expect(median).toEqual({ below: 1n, above: -1n, target: 0n })
     expect(percentileScore(95n, 100n)).toEqual({ below: 1n, above: -19n, target: 0n })
     expect(percentileScore(0n, 4n)).toEqual({ below: 1n, above: 0n, target: 0n })
@@ -142,7 +142,7 @@ describe('calibration', () => {
     })
   })
 
-  it('costs what was asked for, over the whole domain', () => {
+  it('costs the requested loss, over the whole domain', () => {
     const shares = fc.tuple(fc.bigInt(0n, 1_000_000n), fc.constantFrom(...NEIGHBOURS), anyEpsilon)
     fc.assert(
       fc.property(shares, ([part, neighbours, epsilon]) => {
@@ -153,7 +153,7 @@ describe('calibration', () => {
     )
   })
 
-  it('costs more where rows are replaced but it was made for one more or fewer', () => {
+  it('costs more for replaced rows if it was calibrated for one row more or fewer', () => {
     const measurement = measure(median, 0n, 9n)
     const replaced = { sensitivity: 2n, monotonic: false }
     expect(quantilePrivacyMap(measurement, replaced).epsilonNano).toBe(2_000_000_000n)
@@ -165,7 +165,7 @@ describe('calibration', () => {
     expect(quantileRho(expensive)).toBe(pureRho(epsilonNano(10_000_000_000n)))
   })
 
-  it('refuses no epsilon, a score that does not rise, and a grid that doubles cannot hold', () => {
+  it('refuses an epsilon of 0, a score that does not rise, and a grid beyond the range of doubles', () => {
     expect(() => measure(median, 0n, 1n, { epsilon: epsilonNano(0n) })).toThrow(RangeError)
     expect(() => measure({ below: 1n, above: 1n, target: 0n }, 0n, 1n)).toThrow(RangeError)
     const grid = { lowerIndex: 0n, upperIndex: 1n }
@@ -195,7 +195,7 @@ describe('a selection', () => {
     ['more rows than a double counts', [3, 4], [2 ** 53 - 1, 1]],
     ['rows without an index', [3], [1, 1]],
     ['an index without rows', [3, 4], [1]],
-  ])('refuses values that cannot be: %s, and says nothing about them', (_, indexes, counts) => {
+  ])('refuses invalid values without describing them: %s', (_, indexes, counts) => {
     const message = 'a quantile needs increasing grid indexes and the rows at each'
     expect(() => selectQuantile(measurement, values(indexes, counts), scriptedSource([]))).toThrow(
       new RangeError(message),
@@ -246,7 +246,7 @@ export const chooseExponentially = (distances, multiplicities, exponent, source)
 const importQuantile = (...changes: readonly Mutation[]) =>
   importMechanism<Quantile>('quantile', changes, { exponential: BRANCH_INSTEAD_OF_CHOICE })
 
-/** Has small numbers take the path of large ones. */
+/** Sends small numbers through the path of large ones. */
 const ALWAYS_BIG = { find: '> BigInt(LARGEST_DISTANCE))\n', replace: '> -1n)\n' }
 
 /** The probability of each grid point drawn. */
@@ -284,7 +284,7 @@ function distributionOf(
   return distribution
 }
 
-/** A wanted quantile, with its distance written out without weights. */
+/** A quantile, with its distance written without weights. */
 interface Wanted {
   readonly name: string
   readonly score: (module: Quantile) => RankScore
@@ -343,7 +343,7 @@ function naiveDistribution(
   return new Map([...weights].map(([point, weight]) => [point, weight / total]))
 }
 
-/** The largest difference between two distributions on the grid; what is drawn outside it counts as well. */
+/** The largest difference between two distributions on the grid; draws outside the grid count as well. */
 function departure(a: ReadonlyMap<bigint, number>, b: ReadonlyMap<bigint, number>): number {
   const points = new Set([...a.keys(), ...b.keys()])
   return Math.max(...[...points].map((point) => Math.abs((a.get(point) ?? 0) - (b.get(point) ?? 0))))
@@ -408,8 +408,8 @@ function largestLoss(module: Quantile, neighbours: Neighbours): number {
 }
 
 /**
- * Neighbours between which nearly all of epsilon is lost: nearly all mass is on points that lose as much as they can, and
- * the point looked at gains as much as it can.
+ * Neighbours between which nearly all of epsilon is lost: nearly all mass is on points that lose as much as possible,
+ * and the examined point gains as much as possible.
  */
 function tightLoss(module: Quantile, neighbours: Neighbours): number {
   const [score, before, after, point]: [RankScore, ValueCounts, ValueCounts, bigint] =
@@ -565,7 +565,7 @@ describe('accuracy', () => {
         }
   })
 
-  it('is in rows: the same for a share however it is written', () => {
+  it('is in rows, and independent of the notation of the share', () => {
     const halves = measure(percentileScore(50n, 100n), 0n, 999_999n)
     expect(quantileAccuracy(halves, 0.95)).toEqual(quantileAccuracy(measure(median, 0n, 999_999n), 0.95))
     // By hand: exp(-d / 2) 999999 * 19 <= 1 from d = 34 on; 33 units are 16.5 rows where a row below weighs 2 more.
@@ -615,7 +615,7 @@ describe('an extreme', () => {
   })
 })
 
-describe('every mutant breaks the distribution or the promise', () => {
+describe('every mutant breaks the distribution or the guarantee', () => {
   it.each([
     [
       'a row at the point weighs as one above, in doubles',

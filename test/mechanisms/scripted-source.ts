@@ -1,6 +1,6 @@
 import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
 
-/** A source that returns the given draws in order, and nothing more; a bound of 1 leaves no choice and takes none. */
+/** A source that returns the given draws in order, and no more. A bound of 1 consumes no draw. */
 export function scriptedSource(draws: readonly number[]): UniformSource {
   const left = [...draws]
   const below = (bound: number): number => {

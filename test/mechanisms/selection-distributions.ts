@@ -248,7 +248,7 @@ function noisyOrderDistribution(k: number, gap: boolean): ExactDistribution {
   }
 }
 
-/** A gap is how much less a candidate could have had, to be ahead of the next all the same. */
+/** A gap is the amount by which a candidate could be lower and still be ahead of the next. */
 function bestByDefinition(noisy: readonly bigint[], k: number, gap: boolean): Selected[] {
   const ahead = (a: number, b: number, less = 0n) => {
     const difference = (noisy[a] ?? 0n) - less - (noisy[b] ?? 0n)
@@ -410,7 +410,7 @@ function gumbelRoundsDistribution(): ExactDistribution {
 
 /**
  * Checks the claim of a calibration on the distributions themselves: between neighbours, ties among their scores, no outcome's probability
- * changes by more than exp(epsilon), and some outcome's does by nearly that.
+ * changes by more than exp(epsilon), and that of some outcome changes by nearly that factor.
  */
 function privacyDistribution(
   setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'>,
@@ -469,7 +469,7 @@ function distributionOfScores(
   switch (setting.noise) {
     case 'laplace':
       return (scores) => {
-        // The calibrated noise, on the scores' own grid: the coarsest there is, where every other outcome is a tie.
+        // The calibrated noise, on the scores' own grid: the coarsest grid, on which every other outcome is a tie.
         const coarse = rational(scale.numerator, scale.denominator << BigInt(fractionBits))
         const masses = new Map<string, number>()
         let explored = 0

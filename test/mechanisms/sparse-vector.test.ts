@@ -78,7 +78,7 @@ describe('calibration', () => {
     ['no positives', { ...counts(1, true), positives: 0 }, ONE],
     ['a fraction of positives', { ...counts(1, true), positives: 1.5 }, ONE],
     ['a sensitivity of 0', { ...counts(1, true), sensitivity: 0n }, ONE],
-    ['an epsilon that has no two shares', counts(1, true), epsilonNano(1n)],
+    ['an epsilon that cannot be divided in two', counts(1, true), epsilonNano(1n)],
   ])('refuses %s', (_, shape, epsilon) => {
     expect(() => calibrateSparseVector(shape, epsilon)).toThrow(RangeError)
   })
@@ -118,7 +118,7 @@ it('answers nothing once the positives are used up', () => {
   for (const positivesFound of [2, 3, Number.NaN]) expect(() => ask(positivesFound)).toThrow(RangeError)
 })
 
-it('tells the gap to the noisy threshold, in output units, and nothing of a value below', () => {
+it('returns the gap to the noisy threshold, in output units, and nothing about a value below', () => {
   const measurement = calibrateSparseVector(counts(1, true), epsilonNano(1_000_000_000_000n))
   const source = systemEntropy()
   const thresholdNoise = drawThresholdNoise(measurement, source)
@@ -171,7 +171,7 @@ describe.each([
   })
 
   it.each([0.5, 0.95, 0.999])(
-    'half-width and margin hold at confidence %d and are no more than three units wide of the mark',
+    'half-width and margin hold at confidence %d and are at most three units too wide',
     (confidence) => {
       const alpha = 1 - confidence
       const halfWidth = sparseVectorGapAccuracy(measurement, confidence).halfWidth * 4
@@ -209,7 +209,7 @@ it('on the grid that is used, the half-width is that of continuous noise', () =>
   expect(() => sparseVectorMargin(measurement, 0, 1)).toThrow(RangeError)
 })
 
-it('the margin grows with the logarithm of the number of questions, as Dwork and Roth have it, and stays below theirs', () => {
+it('the margin grows with the logarithm of the number of questions, as in Dwork and Roth, and stays below theirs', () => {
   // Theorem 3.26 with c positives: 8 c (ln k + ln(2 c / beta)) / epsilon.
   for (const positives of [1, 5]) {
     const measurement = calibrateSparseVector(counts(positives, false), ONE)
@@ -228,14 +228,14 @@ it('the margin grows with the logarithm of the number of questions, as Dwork and
 })
 
 /*
- * From here on: the distribution of whole sequences of answers, from copies of the actual source. Their sampler is replaced by its
- * proven distribution (test/mechanisms/exact-distributions.ts proves it), each draw a branch; and their grid is so coarse that all
- * outcomes can be walked.
+ * From here on: the distribution of whole sequences of answers, from copies of the actual source. Their sampler is
+ * replaced by its distribution, which test/mechanisms/exact-distributions.ts proves, with a branch for each draw. Their
+ * grid is so coarse that all outcomes can be explored.
  */
 
 type Mechanism = typeof import('../../src/mechanisms/sparse-vector.ts')
 
-/** A source that the copies' sampler draws whole noises from. */
+/** A source from which the copies' sampler draws whole noise values. */
 interface NoiseTape extends UniformSource {
   noise(scale: bigint): bigint
 }
@@ -251,7 +251,7 @@ const COARSE = { find: '1n << 40n', replace: '2n' }
 const importCopy = (mutations: readonly Mutation[]): Promise<Mechanism> =>
   importMechanism('sparse-vector', mutations, { 'samplers/discrete-laplace': MASSES_INSTEAD_OF_SAMPLER })
 
-/** So many scales away a noise is given up: less than 1e-9 of it. */
+/** Number of scales beyond which noise is ignored: less than 1e-9 of its mass. */
 const REACH = 22
 
 const masses = new Map<bigint, readonly (readonly [noise: bigint, mass: number])[]>()
@@ -267,7 +267,9 @@ function noiseDistribution(scale: bigint) {
   return distribution
 }
 
-/** The probability of each outcome of an experiment that draws noises. What it lacks of 1 was given up. */
+/**
+ * The probability of each outcome of an experiment that draws noise. The ignored mass is missing from the total of 1.
+ */
 function enumerateNoise(experiment: (tape: NoiseTape) => string): ReadonlyMap<string, number> {
   const outcomes = new Map<string, number>()
   const choices: number[] = []
@@ -357,10 +359,10 @@ interface Neighbours {
 
 /** Largest probability of a sequence that was left out. */
 const GIVEN_UP = 1e-8
-/** Rarer transcripts are not looked at: on both sides they are below this. */
+/** Rarer transcripts are not examined: on both sides they are below this. */
 const RARE = 1e-7
 
-/** Answers below, with or without a gap, and these gaps: what is followed of all the transcripts that there are. */
+/** The examined part of all transcripts: answers below, with or without a gap, and answers with these gaps. */
 const FOLLOWED = ['', -3, -1, 0, 1, 2, 5, 12].flatMap((gap) => [`true ${gap}`, `false ${gap}`])
 
 /**
@@ -442,7 +444,7 @@ const scenarios: readonly Scenario[] = [1, 2].flatMap((positives) =>
         // Answers below cost nothing, however many there are.
         pair(...repeat(7, 12n, 1n)),
         pair(...repeat(7, 12n, -1n), [9n, monotonic ? -1n : 1n]),
-        // Nor could the threshold's noise make up for these, if answers below told their gaps.
+        // The threshold's noise could not cover these if answers below revealed their gaps.
         pair(...[0n, 1n, 0n, 1n, 0n, 1n].map((move) => [10n, move] as const)),
         ...sequences.flatMap((values) =>
           movesOf(monotonic, values.length).map((moves) => ({
@@ -464,7 +466,7 @@ function bind(mechanism: Mechanism, { shape, epsilonNano: epsilon }: Scenario) {
   }
 }
 
-/** By how much the distribution of one answer is off what the formula says. */
+/** Difference between the distribution of one answer and the formula. */
 function departureOf(distribution: Distribution, measurement: SparseVectorMeasurement): number {
   let largest = 0
   for (const value of [7n, 10n, 11n]) {
@@ -520,7 +522,7 @@ describe('the distribution of whole sequences', () => {
     ],
     ['the gap released for answers below', ': { above: false }', ': { above: false, gap }'],
     [
-      'going on after the last positive',
+      'continuing after the last positive',
       'positivesFound < measurement.positives',
       'positivesFound <= measurement.positives',
     ],

@@ -19,7 +19,7 @@ export function integersOfEverySize(mostBits: number): fc.Arbitrary<bigint> {
   return fc.integer({ min: 0, max: mostBits }).chain((bits) => fc.bigInt(1n, 1n << BigInt(bits)))
 }
 
-/** Every epsilon a query may have: 1e-9 to 1000. */
+/** Every epsilon that a query may have: 1e-9 to 1000. */
 export const anyEpsilon: fc.Arbitrary<EpsilonNano> = integersOfEverySize(40)
   .filter((count) => count <= 1_000_000_000_000n)
   .map(epsilonNano)

@@ -140,7 +140,7 @@ export const ALLOTMENTS: readonly ContractTest[] = [
         const free = question('free', { price: noAmount(accounting) })
         expect((await ledger.charge(free)).kind).toBe('charged')
         expect((await ledger.charge({ ...least, principal: 'bob' })).kind).toBe('charged')
-        // What is under way was paid for.
+        // An attempt under way was paid for.
         expect(await ledger.recordAnswer(chargeId('ada', 'a'), 1, 'x')).toBe(true)
         await fixture.reopen()
         expect(await fixture.ledger.charge(least)).toMatchObject({ kind: 'denied', by: 'allotment', analyst })

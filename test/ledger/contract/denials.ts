@@ -42,7 +42,7 @@ export const DENIALS: readonly ContractTest[] = [
       await ledger.grant('census', loss('0.3'), 'carol', 'asked for')
       expect((await ledger.charge(costly)).kind).toBe('denied')
       clock.ms += 5_000
-      // By then its price is another one, and that is what is debited.
+      // Its price has changed by then, and the new price is debited.
       const cheaper = { ...costly, price: basic('1.3') }
       const charge = chargeOf(await ledger.charge(cheaper))
       expect(charge).toMatchObject({

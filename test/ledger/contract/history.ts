@@ -97,7 +97,7 @@ export const HISTORY: readonly ContractTest[] = [
     },
   },
   {
-    // All else in an event is public or soon guessed: a hash would tell who guesses that they are right.
+    // All other fields of an event are public or easy to guess, so without a salt a hash would confirm a guess.
     name: 'each event has a random salt that the history does not show',
     async run(fixture) {
       const ledger = await withCensus(fixture)

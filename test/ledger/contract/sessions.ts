@@ -166,7 +166,7 @@ export const SESSIONS: readonly ContractTest[] = [
     },
   },
   {
-    name: 'each session counts its own questions and positives, whatever the keys',
+    name: 'each session counts its own questions and positives, for any keys',
     async run(fixture) {
       const ledger = await withSession(fixture)
       const session = chargeId('ada', 'another opening')

@@ -40,7 +40,7 @@ export const SHARING: readonly ContractTest[] = [
           kind: 'answered',
           answer: 'hers, for bob',
         })
-        // A third gets the release itself, and not what was made of it.
+        // A third analyst gets the original release, not the second one's document.
         expect(await ledger.charge(shared('eve', { price: parts(4n) }))).toMatchObject({
           kind: 'shared',
           shared: { id, principal: 'ada', answer: 'hers' },
@@ -93,7 +93,7 @@ export const SHARING: readonly ContractTest[] = [
         await ledger.recordFailure(fresh.id, 1)
         expect(chargeOf(await ledger.charge(shared('ada', { price }))).attempt).toBe(2)
         expect(await ledger.recordAnswer(fresh.id, 2, 'fresh')).toBe(true)
-        // To others it is the first release all the same.
+        // Other analysts still get the first release.
         expect(await ledger.charge(shared('bob', { price }))).toMatchObject({
           kind: 'shared',
           shared: { id, principal: 'ada', answer: 'drawn' },
@@ -157,7 +157,7 @@ export const SHARING: readonly ContractTest[] = [
     },
   },
   {
-    name: 'the release recorded first is shared, whichever was requested first',
+    name: 'the release recorded first is shared, even if another was requested first',
     async run(fixture) {
       const ledger = await withCensus(fixture)
       const [ada, bob] = ['ada', 'bob'].map((name) => chargeId(name, 'the question'))

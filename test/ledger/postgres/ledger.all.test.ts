@@ -116,7 +116,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     expect(again.retryAfterMs).toBeGreaterThan(50_000)
   })
 
-  test('commits durably and reads committed rows, whatever the settings of its database', async () => {
+  test('commits durably and reads committed rows under any settings of its database', async () => {
     const { url, ledger } = await withCensus()
     await ledger.close()
     const client = await prompt(url)
@@ -288,7 +288,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['a fault', new LedgerFault('closed', 'the ledger is closed')],
       ['an error of a statement', new StatementError('lost', 'of another connection')],
       ['no error at all', 'a text'],
-    ])('hands on %s as it is, and lets the next one in', async (_, thrown) => {
+    ])('passes on %s unchanged, and admits the next task', async (_, thrown) => {
       const { url, ledger } = await withCensus()
       const other = await opened(url)
       const failing = ledger.exclusively(async (requireAlone) => {

@@ -31,7 +31,7 @@ const mutant = (bug: string, fails: string, ...changes: readonly SourceChange[])
   changes,
 })
 
-/** Mistakes of what each replica does by itself. */
+/** Mistakes in the work of a single replica. */
 const MUTANTS: readonly Mutant[] = [
   mutant(
     'a debit of epsilon is not written',
@@ -187,7 +187,7 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'the questions of all sessions are counted together',
-    'each session counts its own questions and positives, whatever the keys',
+    'each session counts its own questions and positives, for any keys',
     rows(
       '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),',
       '(SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers),',
@@ -312,7 +312,10 @@ const MUTANTS: readonly Mutant[] = [
   ),
 ]
 
-/** Mistakes in what keeps two replicas apart. Where one guard makes up for another, both are missing. */
+/**
+ * Mistakes in the mechanisms that keep two replicas apart. If one guard compensates for another, the mutant removes
+ * both.
+ */
 const RACE_MUTANTS: readonly Mutant[] = [
   mutant(
     'no lock and no second attempt',

@@ -117,7 +117,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         'a replaced budget',
         `${newBudget({ dataset: "'rho'" })} ON CONFLICT (dataset) DO UPDATE SET cap_rho_pico = 0`,
       ],
-      ['a budget that is born overspent', newBudget({ spent: '6' })],
+      ['a budget that is overspent when it is opened', newBudget({ spent: '6' })],
       ['a budget without a name', newBudget({ dataset: "''" })],
       ['an unknown accounting', newBudget({ accounting: "'renyi'" })],
       [
@@ -125,7 +125,10 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         `UPDATE sotto.analysts SET spent_epsilon_nano = 200000001
         WHERE principal = 'ben'`,
       ],
-      ['an analyst who unspends', `UPDATE sotto.analysts SET spent_epsilon_nano = 0 WHERE principal = 'ada'`],
+      [
+        'an analyst whose spending decreases',
+        `UPDATE sotto.analysts SET spent_epsilon_nano = 0 WHERE principal = 'ada'`,
+      ],
       ['more shared than spent', 'UPDATE sotto.analysts SET shared_epsilon_nano = spent_epsilon_nano + 1'],
       ['half an allotment', 'UPDATE sotto.analysts SET granted_delta_atto = 0, limit_rho_pico = NULL'],
       ['a deleted analyst', 'DELETE FROM sotto.analysts'],
@@ -147,7 +150,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ],
       ['an attempt before', `UPDATE sotto.charges SET attempt = 0 WHERE state = 'charged'`],
       [
-        'an answered charge that is no longer',
+        'an answered charge that loses its state',
         `UPDATE sotto.charges SET state = 'failed' WHERE state = 'answered'`,
       ],
       ['an unknown state', `UPDATE sotto.charges SET state = 'paid' WHERE state = 'charged'`],
@@ -191,7 +194,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['another shared release', 'UPDATE sotto.shared_releases SET charge = charge'],
       ['a deleted shared release', 'DELETE FROM sotto.shared_releases'],
       [
-        'a session nobody paid for',
+        'a session without a paid charge',
         `INSERT INTO sotto.sparse_vector_sessions
         SELECT id, 1, 'terms', 0 FROM sotto.charges WHERE state = 'charged'`,
       ],
@@ -354,7 +357,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
 
     test.each(MIGRATIONS.keys().drop(1).toArray())(
-      'of version %d is brought up, with what it holds',
+      'of version %d is migrated and keeps its rows',
       async (version) => {
         const url = await server.createDatabase()
         const calls: readonly Command[] = [

@@ -114,7 +114,7 @@ describe('the tables refuse', () => {
     ['a deleted budget', 'DELETE FROM budgets'],
     ['a replaced budget', "INSERT OR REPLACE INTO budgets SELECT * FROM budgets WHERE dataset = 'census'"],
     [
-      'a budget that is born overspent',
+      'a budget that is overspent when it is opened',
       "INSERT INTO budgets SELECT 'other', 5, 0, 6, 0, 0, head_hash, 'basic', 0, 0 FROM budgets LIMIT 1",
     ],
     [

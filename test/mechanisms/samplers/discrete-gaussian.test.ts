@@ -8,7 +8,7 @@ import {
 import type { Rational } from '../../../src/privacy/rational.ts'
 import { scriptedSource } from '../scripted-source.ts'
 
-// That every outcome has its probability: exact-distributions.test.ts.
+// exact-distributions.test.ts shows that every outcome has its probability.
 
 describe('the discrete Gaussian mass', () => {
   const variance = (square: Rational) => {

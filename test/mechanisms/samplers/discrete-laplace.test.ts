@@ -7,7 +7,7 @@ import {
 } from '../../../src/mechanisms/samplers/discrete-laplace.ts'
 import { scriptedSource } from '../scripted-source.ts'
 
-// That every outcome has its probability: exact-distributions.test.ts.
+// exact-distributions.test.ts shows that every outcome has its probability.
 
 describe('the discrete Laplace mass', () => {
   const of = (numerator: bigint, denominator: bigint) => ({ numerator, denominator })

@@ -27,7 +27,7 @@ describe('the system entropy source', () => {
     }
   })
 
-  it('hands out every word once, in order, and fills again only when all are consumed', () => {
+  it('returns every word once, in order, and refills only when all are consumed', () => {
     const { seen, fill } = numberedFills()
     const source = systemEntropy(fill)
     for (let draw = 0; draw < 2.5 * POOL_WORDS; draw += 1) {
@@ -43,7 +43,7 @@ describe('the system entropy source', () => {
     expect(fill).not.toHaveBeenCalled()
   })
 
-  it('fails for good when the operating system fails, and leaves nothing of the pool', () => {
+  it('fails permanently if the operating system fails, and clears the pool', () => {
     const { seen, fill } = numberedFills()
     let failing = false
     const source = systemEntropy((pool) => {
@@ -60,7 +60,7 @@ describe('the system entropy source', () => {
     expect(seen.fills).toBe(2)
   })
 
-  it('fails when the pool comes back as it was sent', () => {
+  it('fails if the pool is returned unchanged', () => {
     expect(() => systemEntropy(() => undefined).below(2)).toThrow('the source of randomness failed')
   })
 

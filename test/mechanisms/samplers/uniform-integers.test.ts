@@ -19,7 +19,7 @@ describe('uniform integers (their distribution: exact-distributions.test.ts)', (
     expect(() => uniformFromWords({ next: () => 0 }, bits)).toThrow(RangeError)
   })
 
-  it('spends no word where there is no choice', () => {
+  it('consumes no word for a bound of 1', () => {
     const silent = uniformFromWords({
       next: () => {
         throw new Error('a word was drawn')
