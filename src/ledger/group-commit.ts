@@ -51,6 +51,8 @@ export function createGroupCommit<Name extends OperationName>({
   let queue: QueuedCall<Name>[] = []
   let working: Promise<void> | undefined
   let refusal: LedgerFault | undefined
+  /** The fault with which the store stopped. Nothing is committed after it. */
+  let stopped: LedgerFault | undefined
   let calls = 0
   let commits = 0
 
@@ -83,6 +85,8 @@ export function createGroupCommit<Name extends OperationName>({
   async function carryOut(batch: readonly QueuedCall<Name>[]): Promise<void> {
     let settled: readonly Settled[]
     try {
+      // The store may have stopped during an earlier part of a divided batch. It would never answer.
+      if (stopped !== undefined) throw stopped
       settled = await commit(batch.map(({ call }) => call))
       commits += 1
     } catch (failure) {
@@ -107,6 +111,7 @@ export function createGroupCommit<Name extends OperationName>({
     submit,
     stop(fault) {
       refusal ??= fault
+      stopped ??= fault
       for (const { reject } of queue) reject(fault)
       queue = []
     },

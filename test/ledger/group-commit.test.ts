@@ -109,6 +109,20 @@ describe('a group commit', () => {
     await batches.close()
   })
 
+  it('commits no further part of a divided batch once it is stopped', async () => {
+    const { submit, next, started, batches } = openBatches()
+    const calls = ['a', 'b', 'c', 'd'].map(submit)
+    ;(await next()).fail(new Error('refused'))
+    const part = await next()
+    expect(part.ids).toEqual(['a', 'b'])
+    const fault = new LedgerFault('stopped', 'the ledger has stopped')
+    batches.stop(fault)
+    part.fail(fault)
+    expect(await outcomesOf(calls)).toEqual(calls.map(() => 'the ledger has stopped'))
+    await batches.close()
+    expect(started).toEqual([])
+  })
+
   it('completes queued calls before it closes, and rejects later ones', async () => {
     const { submit, next, batches } = openBatches(1)
     const calls = [submit('a'), submit('b')]
