@@ -94,7 +94,7 @@ describe.each(COMBINATIONS)('%s', (name, combination) => {
       if (value < 0 || exact < 1e-6) continue
       expect(tailBound(combination, value), `${value}`).toBeGreaterThanOrEqual(exact * (1 - 1e-6))
       if (value <= slack) continue
-      // One unit nearer to 0, the exact tail exceeds the bound, except for noise that is very wide on its grid.
+      // It is at most 1.1 times the exact tail one unit of each term nearer to 0.
       const nearer = tails.find(([other]) => other <= value - slack)?.[1] ?? 1
       if (isClose(name)) expect(tailBound(combination, value)).toBeLessThan(1.1 * nearer)
     }

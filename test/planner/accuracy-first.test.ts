@@ -22,7 +22,9 @@ const supposed = { rows: SUPPOSED_ROWS }
 const spread = { ...supposed, mean: 40, standardDeviation: 18 }
 const groups = { kind: 'groupBy', keys: ['Sex', 'Region'] }
 
-/** Queries of every kind that has one half-width, and the half-width wanted; over 500 rows where that matters. */
+/**
+ * Queries of every kind with one half-width, and the wanted half-width; over 500 supposed rows if it depends on them.
+ */
 const ASKED: readonly (readonly [string, object, number])[] = [
   ['a count', { kind: 'count' }, 20],
   ['a Laplace count', { kind: 'count', mechanism: 'laplace' }, 20],
@@ -78,18 +80,18 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
   const atEpsilon = (wire: object, nano: bigint) =>
     planOf({ ...wire, epsilon: epsilonNumber(epsilonNano(nano)) }, neighbours, SUPPOSED_ROWS)
 
-  test.each(ASKED)('%s is as accurate as asked for, at the least epsilon', (_name, wire, halfWidth) => {
+  test.each(ASKED)('%s has the requested accuracy, at the least epsilon', (_name, wire, halfWidth) => {
     const planned = planOf(askFor(wire, halfWidth), neighbours, SUPPOSED_ROWS)
     const { epsilonNano, deltaAtto } = planned.loss
     expect(halfWidthOf(planned)).toBeLessThanOrEqual(halfWidth)
     expect(halfWidthOf(atEpsilon(wire, epsilonNano - 1n))).toBeGreaterThan(halfWidth)
-    // It is the plan of that epsilon, and costs what that does: no more, no less, and delta only where it is used.
+    // It is the plan at that epsilon and has its exact cost, with delta only if it is used.
     expect(atEpsilon(wire, epsilonNano)).toEqual({ ...planned, query: expect.anything() })
     const usesDelta = 'mechanism' in wire && wire.mechanism === 'gaussian'
     expect(deltaAtto).toBe(usesDelta ? 10n ** 12n : planned.kind === 'key-selection' ? 10n ** 10n : 0n)
   })
 
-  test('whatever is wanted, at whatever confidence: every epsilon from the least on does, and none below', () => {
+  test('for any half-width and confidence, every epsilon from the least one on meets the target, and none below', () => {
     let [met, refused] = [0, 0]
     fc.assert(
       fc.property(
@@ -118,7 +120,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
           expect(at(above)).toBeLessThanOrEqual(halfWidth)
           const below = BigInt(Math.floor(Number(least) * (1 - between ** 8)))
           if (below >= 3n && below < least) expect(at(below)).toBeGreaterThan(halfWidth)
-          // The least epsilon is the least rho, too.
+          // The least epsilon also has the least rho.
           if (planned.rho !== undefined)
             expect(atEpsilon(wire, above).rho).toBeGreaterThanOrEqual(Number(planned.rho))
         },
@@ -138,7 +140,7 @@ describe('the mechanism', () => {
     delta: 0.01,
   }
 
-  test('left out, is the one of those offered that gets by with the least epsilon', () => {
+  test('is by default the one that needs the least epsilon', () => {
     for (const halfWidth of [10, 100, 500]) {
       const epsilons = ['geometric', 'gaussian'].map((mechanism) => {
         const { loss } = planOf(askFor({ ...free, mechanism }, halfWidth))
@@ -150,7 +152,7 @@ describe('the mechanism', () => {
     }
   })
 
-  test('is the one that costs the least rho, where that is what the budget is counted in', () => {
+  test('is the one that costs the least rho if the budget is counted in rho', () => {
     const inRho = { ...people('add-remove', SUPPOSED_ROWS), accounting: 'zcdp' as const }
     const counted = (wire: object, halfWidth: number) =>
       plan(querySchema.parse(askFor(wire, halfWidth)), inRho, LIMITS)
@@ -171,22 +173,22 @@ describe('the mechanism', () => {
         if (taken.kind === 'additive') chosen.add(taken.measurements[0]?.mechanism ?? 'none')
       }
     expect([...chosen].sort()).toEqual(['gaussian', 'geometric'])
-    // The figures of a count to within 50: less than half the rho, at more than twice the epsilon.
+    // For a count to within 50: less than half the rho, at more than twice the epsilon.
     expect(counted(wholes, 50)).toMatchObject({ rho: 768_291_767n, loss: { epsilonNano: 145_871_739n } })
     expect(planOf(askFor(wholes, 50))).toMatchObject({
       rho: 1_758_484_175n,
       loss: { epsilonNano: 59_312_725n },
     })
-    // Of two that cost the same the one that spends no delta.
+    // Of two with the same cost, the one without delta.
     const tiny = { kind: 'count', delta: 1e-9 }
     expect(counted({ ...tiny, mechanism: 'gaussian' }, 1e300).rho).toBe(1n)
     expect(counted(tiny, 1e300)).toMatchObject({ rho: 1n, loss: { epsilonNano: 1n, deltaAtto: 0n } })
-    // Where the epsilon is given, it is spent on the one that errs least, however the budget is counted.
+    // With a given epsilon, the mechanism with the smallest error is used, in either accounting.
     const given = querySchema.parse({ ...wholes, epsilon: 0.1 })
     expect(plan(given, inRho, LIMITS).rho).toBe(plan(given, { ...inRho, accounting: 'basic' }, LIMITS).rho)
   })
 
-  test('is another one where the first does not reach what is wanted', () => {
+  test('is another one if the first cannot meet the target', () => {
     const wire = { kind: 'count', delta: 1e-6 }
     // Whole noise is 0 often enough at some epsilon; Gaussian noise never is.
     expect(refusalOf(askFor({ ...wire, mechanism: 'gaussian' }, 0.001)).errors[0]?.field).toBe(
@@ -196,19 +198,19 @@ describe('the mechanism', () => {
   })
 })
 
-test('what meets the target at any price costs the least there is', () => {
+test('a target that every price meets costs the least possible price', () => {
   const least = (wire: object) => planOf(askFor(wire, 1e300)).loss.epsilonNano
   expect(least({ kind: 'count' })).toBe(1n)
-  // Epsilon is divided: a share each.
+  // The epsilon is divided into shares.
   expect(least({ kind: 'variance', column: 'Age', supposed })).toBe(3n)
   expect(least({ kind: 'percentile', column: 'Age', p: [25, 75] })).toBe(2n)
   expect(least({ kind: 'noisyMax', candidates: { column: 'Region' }, k: 2 })).toBe(2n)
-  // One vector, or one threshold: nothing is divided.
+  // Nothing is divided for one vector or one threshold.
   expect(least({ kind: 'variance', column: 'Age', supposed, ...gaussian })).toBe(1n)
   expect(least({ kind: 'keySelection', column: 'Note', counts: true, delta: 1e-8 })).toBe(1n)
 })
 
-test('a confidence asked for is the one stated, and dearer the higher it is', () => {
+test('a requested confidence is stated, and a higher one costs more', () => {
   const planned = [0.5, 0.95, 0.999].map((confidence) => planOf(askFor({ kind: 'count' }, 20, confidence)))
   expect(planned.map((plan) => accuracyReport(plan).confidence)).toEqual([0.5, 0.95, 0.999])
   const epsilons = planned.map(({ loss }) => loss.epsilonNano)
@@ -216,7 +218,7 @@ test('a confidence asked for is the one stated, and dearer the higher it is', ()
   expect(new Set(epsilons).size).toBe(3)
 })
 
-test('left out, the confidence is 0.95', () => {
+test('the default confidence is 0.95', () => {
   const { loss, confidence } = planOf({ kind: 'median', column: 'Age', accuracy: { halfWidth: 12 } })
   expect(confidence).toBe(0.95)
   expect(loss).toEqual(planOf(askFor({ kind: 'median', column: 'Age' }, 12, 0.95)).loss)
@@ -291,9 +293,9 @@ describe('refusals', () => {
       'query-does-not-fit',
       'accuracy',
     ],
-    // What does not fit at any epsilon is refused for what it is.
+    // A query that does not fit at any epsilon is refused with its actual error.
     [
-      'more of the best than there are',
+      'more selected candidates than there are',
       { kind: 'noisyMax', candidates: { column: 'Sex' }, k: 3, accuracy: { halfWidth } },
       'query-does-not-fit',
       'k',
@@ -311,11 +313,11 @@ describe('refusals', () => {
     expect(refusal.errors[0]?.rule.length).toBeGreaterThan(5)
   })
 
-  // JSON has no such numbers; whoever calls the planner might.
+  // JSON has no such numbers, but callers of the planner could pass them.
   test.each([
     ['accuracy.halfWidth', { halfWidth: Number.NaN, confidence: 0.95 }],
     ['accuracy.confidence', { halfWidth, confidence: Number.NaN }],
-  ])('an %s that is no number', (field, accuracy) => {
+  ])('an %s that is not a number', (field, accuracy) => {
     const { query, dataset } = planOf({ kind: 'count' })
     const asked = { ...query, epsilon: undefined, accuracy }
     expect(() => plan(asked, dataset, LIMITS)).toThrow(`${field}: must be`)

@@ -4,7 +4,7 @@ import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { accuracyReport, noiseReport, report } from '../../src/planner/report.ts'
 import { estimatesOf } from './planned.ts'
 
-/** What is shown for these noisy integers, in output units. */
+/** Report for these noisy integers, in output units. */
 const reportOf = (planned: AdditivePlan, noisy: readonly (readonly bigint[])[]) =>
   report(planned, { kind: 'additive', noisy })
 
@@ -14,14 +14,14 @@ const noiseless = (planned: AdditivePlan, integers: readonly (readonly bigint[])
     cells.map((value) => value << BigInt(planned.measurements[statistic]?.fractionBits ?? 0)),
   )
 
-/** The two parts of a mean, as they are stated. */
+/** The stated noise of the two parts of a mean. */
 function partsOf(stated: ReturnType<typeof accuracyReport>) {
   const [sum, count] = stated.statistics ?? []
   if (sum === undefined || count === undefined) throw new Error('a mean has two parts')
   return { sum, count }
 }
 
-describe('what an answer shows', () => {
+describe('the contents of an answer', () => {
   test('every cell of the cross product, NULL last, in row-major order', () => {
     const planned = estimatesOf({
       kind: 'contingency',
@@ -49,7 +49,7 @@ describe('what an answer shows', () => {
     expect(reportOf(planned, noiseless(planned, [[7n]])).result).toEqual({ value: 0.35 })
   })
 
-  test('round and nonNegative are applied to the noisy value, and the half-width says so', () => {
+  test('round and nonNegative are applied to the noisy value, and the half-width reflects them', () => {
     const wire = {
       kind: 'count',
       mechanism: 'laplace',
@@ -87,7 +87,7 @@ describe('what an answer shows', () => {
   ])('the %s comes from squares and sum about the middle, and the number of rows', (kind, value) => {
     const planned = estimatesOf({ kind, column: 'Age', mechanism: 'geometric' })
     expect(reportOf(planned, [[squares], [-160n], [4n]]).result).toEqual({ value })
-    // Whatever noise makes of it, it lies within 0 and a quarter of the range's square.
+    // With any noise, it lies between 0 and a quarter of the squared range.
     expect(reportOf(planned, [[-squares], [-160n], [4n]]).result).toEqual({ value: 0 })
     const largest = kind === 'variance' ? 3600 : 60
     expect(reportOf(planned, [[100n * squares], [0n], [-4n]]).result).toEqual({ value: largest })
@@ -110,7 +110,7 @@ describe('what an answer shows', () => {
     expect(reportOf(estimatesOf(wire, 'change-one', 40), [[41n]]).result).toEqual({ value: 1 })
   })
 
-  test('each group has a value and a half-width for each statistic, in the order asked for', () => {
+  test('each group has a value and a half-width for each statistic, in the requested order', () => {
     const statistics = [{ kind: 'mean', column: 'Age' }, { kind: 'count' }, { kind: 'sum', column: 'Age' }]
     const planned = estimatesOf({ kind: 'groupBy', keys: ['Member'], statistics, mechanism: 'geometric' })
     expect(planned.aggregate.statistics.map(({ kind }) => kind)).toEqual(['affine-sum', 'count'])
@@ -135,7 +135,8 @@ describe('what an answer shows', () => {
       Object.values(values).map(({ halfWidth }) => halfWidth),
     )
     const [few = [], many = []] = halfWidths
-    // A mean over more rows is better known; counts and sums err alike everywhere, as was foreseen.
+    // A mean over more rows has a smaller error. The errors of counts and sums do not depend on the rows, and equal
+    // those stated before.
     expect(many[0]).toBeLessThan(few[0] ?? 0)
     expect(many.slice(1)).toEqual(few.slice(1))
     expect(accuracy).toMatchObject({ halfWidth: null, expectedAbsoluteError: null })
@@ -148,7 +149,7 @@ describe('what an answer shows', () => {
     ])
   })
 
-  test('a release of another plan, or with a statistic missing, is not shown', () => {
+  test('a release of another plan, or without a statistic, is refused', () => {
     const planned = estimatesOf({ kind: 'mean', column: 'Age' })
     expect(() => report(planned, { kind: 'quantile', indexes: [1n] })).toThrow(RangeError)
     expect(() => reportOf(planned, [[1n]])).toThrow(RangeError)
@@ -156,7 +157,7 @@ describe('what an answer shows', () => {
   })
 })
 
-describe('how noise is described', () => {
+describe('the description of noise', () => {
   // A person moves the sum by 40 from the middle of -50 to 30, and the squares by 40^2.
   const sensitivities = [1600, 40, 1]
   const names = [
@@ -165,7 +166,7 @@ describe('how noise is described', () => {
     { statistic: 'count' },
   ]
 
-  test('of each statistic with its share of the price, in the units of what it is the noise of', () => {
+  test('of each statistic with its share of the price, in the unit of the statistic', () => {
     const planned = estimatesOf({ kind: 'variance', column: 'Balance', epsilon: 0.3 })
     const noise = noiseReport(planned)
     if (!('statistics' in noise)) throw new Error('a variance has three parts')
@@ -199,7 +200,7 @@ describe('how noise is described', () => {
   })
 })
 
-describe('how far off an answer can be', () => {
+describe('the stated accuracy of an answer', () => {
   test('before it is paid for, a mean over a private number of rows states the error of its parts', () => {
     expect(accuracyReport(estimatesOf({ kind: 'mean', column: 'Age' }))).toMatchObject({
       halfWidth: null,
@@ -211,7 +212,7 @@ describe('how far off an answer can be', () => {
     })
   })
 
-  test('an unknown half-width says why, and what to do about it', () => {
+  test('an unknown half-width has a reason, and advice', () => {
     const mean = { kind: 'mean', column: 'Age' }
     const { halfWidth, reason } = accuracyReport(estimatesOf(mean))
     expect(halfWidth).toBeNull()
@@ -226,7 +227,7 @@ describe('how far off an answer can be', () => {
     expect(before.reason).toContain('see estimates')
     expect(before.estimates?.count?.reason).toBeUndefined()
     expect(before.estimates?.mean_Age?.reason).toContain('supposed.rows')
-    // Beside the values themselves, nothing needs to be supposed.
+    // With the released values, no supposition is needed.
     const { accuracy: after } = reportOf(grouped, [
       [10n, 10n],
       [0n, 0n],
@@ -234,7 +235,7 @@ describe('how far off an answer can be', () => {
     expect(after.estimates?.mean_Age?.reason).toContain('each value has its own half-width')
   })
 
-  test('what is supposed changes the accuracy stated before the release, and nothing else at a given epsilon', () => {
+  test('suppositions change only the accuracy stated before the release, at a given epsilon', () => {
     for (const kind of ['mean', 'variance', 'standardDeviation']) {
       const wire = { kind, column: 'Age', epsilon: 0.5 }
       const halfWidths = [
@@ -252,13 +253,13 @@ describe('how far off an answer can be', () => {
         )
         return accuracyReport({ ...planned, query }).halfWidth ?? Number.NaN
       })
-      // The more is supposed, the less is left open.
+      // More suppositions give a smaller half-width.
       expect(halfWidths.toSorted((a, b) => b - a)).toEqual(halfWidths)
       expect(new Set(halfWidths).size).toBe(kind === 'mean' ? 2 : 3)
     }
   })
 
-  test('a supposed number of rows too small for its noise leaves everything open', () => {
+  test('with a supposed number of rows that is too small for its noise, no error is excluded', () => {
     const widest = { mean: 120, variance: 3600, standardDeviation: 60 }
     for (const [kind, most] of Object.entries(widest)) {
       const { halfWidth } = accuracyReport(estimatesOf({ kind, column: 'Age', supposed: { rows: 1 } }))
@@ -266,7 +267,7 @@ describe('how far off an answer can be', () => {
     }
   })
 
-  test('each part of a mean may miss by half of what the whole may', () => {
+  test('each part of a mean has half of the probability of failure', () => {
     const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'laplace' })
     const { sum, count } = partsOf(accuracyReport(planned))
     const [sumMeasurement, countMeasurement] = planned.measurements

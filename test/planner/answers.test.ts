@@ -58,7 +58,7 @@ const WIRES: readonly object[] = [
 
 const balances = untouched({ epsilonNano: epsilonNano(10n ** 15n), deltaAtto: deltaAtto(10n ** 17n) })
 
-/** A ledger that charges whatever it is asked to, and keeps nothing. */
+/** A ledger that accepts every charge, and stores nothing. */
 const generousLedger = {
   charge: async ({ price }: Parameters<Ledger['charge']>[0]) => ({
     kind: 'charged',
@@ -81,14 +81,14 @@ const dependenciesOver = (rows: readonly StoredRow[]) => ({
   leaseMs: 1000,
 })
 
-/** JSON has neither: they would leave as null, which some fields may be. */
+/** JSON has neither NaN nor infinity. They would become null, which some fields allow. */
 function requireFinite(value: unknown): void {
   if (typeof value === 'number') expect(Number.isFinite(value)).toBe(true)
   else if (typeof value === 'object' && value !== null)
     for (const part of Object.values(value)) requireFinite(part)
 }
 
-test('every kind of query is among those tried', () => {
+test('every kind of query is tested', () => {
   const kinds = new Set(WIRES.map((wire) => ('kind' in wire ? wire.kind : '')))
   expect([...kinds].sort()).toEqual([...QUERY_KINDS].sort())
 })
@@ -124,7 +124,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         expect(before.cost).toEqual(cost)
         expect(noise.neighbours).toBe(neighbours)
         expect(accuracy.confidence).toBe(planned.confidence)
-        // Several values say so each, and keys without counts have nothing to say it of.
+        // Several values have their own, and keys without counts have none.
         const unknown = 'groups' in result || ('keys' in result && !('counts' in wire))
         expect(accuracy.halfWidth === null).toBe(unknown)
         const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile'

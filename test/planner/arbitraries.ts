@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Column, Dataset } from '../../src/catalog/dataset.ts'
 import type { StoredRow, StoredValue } from '../engines/reference-engine.ts'
 
-/** Stored values of a column, its extremes often: that is where an aggregate moves most. */
+/** Stored values of a column, often its extremes, where an aggregate moves most. */
 function stored(column: Column): fc.Arbitrary<StoredValue> {
   const present = (): fc.Arbitrary<StoredValue> => {
     switch (column.type) {
@@ -23,7 +23,7 @@ function stored(column: Column): fc.Arbitrary<StoredValue> {
   return column.nullable ? fc.oneof({ weight: 4, arbitrary: present() }, fc.constant(null)) : present()
 }
 
-/** Rows of a dataset as they are stored. */
+/** Stored rows of a dataset. */
 export const rowOf = (dataset: Dataset): fc.Arbitrary<StoredRow> =>
   fc.record(Object.fromEntries(dataset.columns.map((column) => [column.name, stored(column)])))
 
@@ -49,7 +49,7 @@ const leaf: fc.Arbitrary<object> = fc.oneof(
   fc.record({ column: fc.constant('Note'), op: fc.constant('='), value: fc.constantFrom('', 'a') }),
 )
 
-/** Predicates over the columns of `people`, as they are sent. */
+/** Predicates over the columns of `people`, in their wire form. */
 export const where: fc.Arbitrary<object> = fc.oneof(
   leaf,
   fc.record({ op: fc.constantFrom('and', 'or'), predicates: fc.array(leaf, { minLength: 1, maxLength: 3 }) }),
@@ -59,7 +59,7 @@ export const where: fc.Arbitrary<object> = fc.oneof(
 /** The names of the numeric columns of `people`. */
 export const numeric = fc.constantFrom('Age', 'Balance', 'Income')
 
-/** Columns of `people` that can be grouped by, as they are sent. */
+/** Columns of `people` that can be grouped by, in their wire form. */
 export const grouping = fc.constantFrom(
   'Sex',
   'Region',
@@ -71,10 +71,10 @@ export const grouping = fc.constantFrom(
 export const nameOf = (column: string | { column: string }) =>
   typeof column === 'string' ? column : column.column
 
-/** Keys of a group-by, as they are sent: no column twice. */
+/** Keys of a group-by in their wire form, without a repeated column. */
 export const keys = fc.uniqueArray(grouping, { minLength: 1, maxLength: 2, selector: nameOf })
 
-/** One of the statistics of a group-by, as it is sent. */
+/** One of the statistics of a group-by, in its wire form. */
 export const groupStatistic: fc.Arbitrary<object> = fc.oneof(
   fc.constant({ kind: 'count' }),
   fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),

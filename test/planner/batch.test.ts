@@ -77,7 +77,7 @@ describe('the price of a batch', () => {
     expect(batchOf(wires, 'change-one').price).toEqual({ epsilon: 1.5, delta: 0 })
   })
 
-  test('the largest epsilon and the largest delta, whichever queries they are of', () => {
+  test('the largest epsilon and the largest delta, even of different queries', () => {
     const wires = [
       { kind: 'count', mechanism: 'gaussian', epsilon: 0.2, delta: 1e-9, where: is('Sex', 'M') },
       { kind: 'keySelection', column: 'Note', epsilon: 0.1, delta: 1e-6, where: is('Sex', 'F') },
@@ -264,7 +264,7 @@ function partitions(places: number): readonly (readonly (readonly number[])[])[]
   ])
 }
 
-test('a hundred queries have the same price every time', () => {
+test('a hundred queries always have the same price', () => {
   const wires = fc.sample(query, { numRuns: 100, seed: 100 })
   const plans = wires.map((wire) => planOf(wire))
   const batch = planBatch(plans, 'basic')

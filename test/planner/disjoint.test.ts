@@ -86,7 +86,7 @@ describe('as analysts ask', () => {
     ['negations meet where the value is missing', not(is('Member', true)), not(is('Member', false))],
     ['a negation and a missing value', not(is('Region', 'N')), missing('Region')],
     ['all texts but some', not(is('Note', 'a')), not(is('Note', 'b'))],
-    // Each of them is U+FFFD to the engine.
+    // The engine receives each of them as U+FFFD.
     ['halves of surrogate pairs', is('Note', '\ud800'), is('Note', '\udc00')],
     ['half a surrogate pair', is('Note', '\ud800'), is('Note', '\ufffd')],
     ['half a surrogate pair denied', not(is('Note', '\ud800')), is('Note', 'a')],
@@ -125,7 +125,7 @@ const sampled = (arbitrary: fc.Arbitrary<PredicatePair>, numRuns: number) =>
   fc.sample(arbitrary, { numRuns, seed: 20_090_629 }).map((pair) => ({ pair, overlap: overlapInTruth(pair) }))
 
 describe('among all rows there can be', () => {
-  test('small predicates are found disjoint just where no row satisfies both', () => {
+  test('small predicates are found disjoint if and only if no row satisfies both', () => {
     const pairs = sampled(SOME, 4_000)
     for (const { pair, overlap } of pairs)
       expect(areDisjoint(...pair, small), JSON.stringify(pair, printable)).toBe(!overlap)
@@ -133,13 +133,13 @@ describe('among all rows there can be', () => {
     expect(Math.min(overlapping, pairs.length - overlapping)).toBeGreaterThan(1_000)
   })
 
-  test('large predicates are found disjoint only where no row satisfies both', () => {
+  test('large predicates are found disjoint only if no row satisfies both', () => {
     const found = sampled(MANY, 2_000).filter(({ pair }) => areDisjoint(...pair, small))
     for (const { pair, overlap } of found) expect(overlap, JSON.stringify(pair, printable)).toBe(false)
     expect(found.length).toBeGreaterThan(500)
   })
 
-  test('several at once are found as two at a time are', () => {
+  test('several predicates at once give the same result as pairs', () => {
     const several = fc.sample(predicates(3, 2), { numRuns: 40, seed: 7 })
     const disjoint = disjointness(several, small)
     for (const [one, a] of several.entries())
@@ -266,7 +266,7 @@ describe('the work is bounded', () => {
 
   test.each(HARD)('%s', (_, hard) => {
     const disjoint = disjointness(hard, wide)
-    // And always the same.
+    // The result is always the same.
     const again = disjointness(hard, wide)
     for (const one of hard.keys())
       for (const other of hard.keys()) expect(again(one, other)).toBe(disjoint(one, other))
@@ -274,7 +274,7 @@ describe('the work is bounded', () => {
 })
 
 /*
- * The actual source with a mistake in it: each is found to call some predicates disjoint that are not.
+ * Mutants of the source. Each one reports some overlapping predicates as disjoint.
  */
 
 const change = (find: string, replace: string): SourceChange => ({

@@ -55,7 +55,7 @@ function person(place: number): StoredRow {
 }
 
 const crowd = Array.from({ length: 2000 }, () => person(random()))
-/** Data that are easy to estimate, and data that are hard. */
+/** Data that are easy to estimate, and data that are hard to estimate. */
 const DATA: readonly (readonly [string, readonly StoredRow[]])[] = [
   ['spread', crowd],
   ['at the lower bound', crowd.map(() => person(0))],
@@ -147,7 +147,9 @@ function numberIn({ result, accuracy }: ReturnType<ReturnType<typeof reporter>>)
   return { value: result.value, halfWidth: accuracy.halfWidth }
 }
 
-/** How often answers miss the truth by more than the half-width stated with them, and by more than each of some others. */
+/**
+ * Counts how often the error of answers exceeds the half-width stated with them, and each of some other half-widths.
+ */
 function failuresOf(
   planned: AdditivePlan,
   rows: readonly StoredRow[],
@@ -167,7 +169,7 @@ function failuresOf(
   return failures
 }
 
-/** Accuracy of a plan before the release, where rows alone are supposed, and where what is true is supposed. */
+/** Accuracy of a plan before the release, with suppositions about the rows alone, and with true suppositions. */
 function statedBefore(planned: AdditivePlan, rows: readonly StoredRow[], column: Asked['column']) {
   const count = { rows: rows.length }
   const halfWidthFor = (supposed: object) => accuracyReport(planned, supposed).halfWidth ?? Number.NaN
@@ -191,10 +193,10 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours: Ne
         const [failedLoose = 0, failedClose = 0, failedShortened = 0] = failures.before
         for (const count of [failures.after, failedLoose, failedClose])
           expect(count, name).toBeLessThanOrEqual(MOST_FAILURES)
-        // Data at a bound leave no room for errors on one side. Elsewhere shorter half-widths would not hold.
+        // Data at a bound exclude errors on one side. Otherwise shorter half-widths would not hold.
         if (name !== 'spread') continue
         expect(failures.afterShortened, name).toBeGreaterThan(MOST_FAILURES)
-        // A share has nothing to suppose but its rows.
+        // The only supposition about a share is its number of rows.
         if (column !== undefined) expect(failedShortened, name).toBeGreaterThan(MOST_FAILURES)
       }
     })
@@ -219,7 +221,7 @@ test('a sum from the sum about the middle lies within its half-width as often as
 })
 
 describe('exactly, over all noise', () => {
-  /** Noise of a measurement with its probability; what is left out has a probability of less than 1e-5. */
+  /** Noise of a measurement with its probability. The omitted values have a total probability below 1e-5. */
   function distributionOf({ noise }: Measurement): readonly (readonly [bigint, number])[] {
     if (noise.kind !== 'discrete-laplace') throw new Error('geometric noise is asked for')
     const scale = Number(noise.scale.numerator) / Number(noise.scale.denominator)
@@ -255,7 +257,7 @@ describe('exactly, over all noise', () => {
       if (error > stated) before += probability
       all += probability
     }
-    // What was left out counts as a failure.
+    // The omitted mass counts as a failure.
     return { after: after + 1 - all, before: before + 1 - all }
   }
 

@@ -19,7 +19,7 @@ const RELEASES = 2500
 /** A probability of 0.05 leads to more than 190 failures less than once in 1e8 runs. */
 const MOST_FAILURES = 190
 
-/** What is read for the moments of Age, in half steps about its middle of 60. */
+/** The integers read for the moments of Age, in half steps about its middle of 60. */
 const SUM = BigInt(2 * ROWS * (MEAN - 60))
 const SQUARES = BigInt(4 * ROWS * (DEVIATION ** 2 + (MEAN - 60) ** 2))
 

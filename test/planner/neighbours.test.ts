@@ -73,7 +73,7 @@ const quantileQuery = asked(
   ),
 )
 
-/** All neighbours of rows, but for the replacements under change-one, of which one is given. */
+/** All neighbours of rows. Under change-one, the given row is the only replacement. */
 function neighboursOf(
   rows: readonly StoredRow[],
   kind: Neighbours,
@@ -123,7 +123,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   const reached = new Map<string, Set<string>>()
   const reach = (name: string, norm: string) => reached.set(name, (reached.get(name) ?? new Set()).add(norm))
 
-  test('no person moves any statistic of any query by more than its stability, for which it is measured', () => {
+  test('no person moves any statistic of any query by more than its stability, to which its noise is calibrated', () => {
     forNeighbours(estimateQuery, dataset, 3000, (asked, here, there) => {
       const { aggregate, measurements } = planFor('additive', plan(asked, dataset, LIMITS))
       const [before, after] = [aggregateRows(aggregate, here), aggregateRows(aggregate, there)]
@@ -155,7 +155,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
     for (const name of expected) expect([...(reached.get(name) ?? [])].sort(), name).toEqual([...NORMS])
   })
 
-  test('no person moves a count by more than its stability, and all in one direction where they are monotonic', () => {
+  test('no person moves a count by more than its stability, and monotonic counts move in one direction', () => {
     const scores = (aggregate: Aggregate, rows: readonly StoredRow[]) => aggregateRows(aggregate, rows).flat()
     const found = { sensitivity: false, spread: false }
     forNeighbours(noisyMaxQuery, dataset, 2000, (asked, here, there) => {
@@ -167,18 +167,18 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       const { sensitivity, monotonic } = stabilityOfCounts(dataset)
       expect(measurement).toMatchObject({ sensitivity, monotonic })
       expect(magnitude(least) <= sensitivity && magnitude(most) <= sensitivity).toBe(true)
-      // `there` has one person fewer where people come and go: adding that person lowers no score.
+      // Under add-remove, `there` has one person fewer: adding that person lowers no score.
       if (monotonic) expect(least >= 0n).toBe(true)
       const spread = monotonic ? sensitivity : 2n * sensitivity
       expect(most - least <= spread).toBe(true)
       found.sensitivity ||= most === sensitivity
       found.spread ||= most - least === spread
     })
-    // Two scores that move apart by twice the sensitivity are what only monotonic scores are free of.
+    // Only monotonic scores never move apart by twice the sensitivity.
     expect(found).toEqual({ sensitivity: true, spread: true })
   })
 
-  test('counts are monotonic only where they move in one direction', () => {
+  test('counts are monotonic only if they move in one direction', () => {
     expect(stabilityOfCounts(dataset).monotonic).toBe(kind === 'add-remove')
   })
 
@@ -250,7 +250,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   test('no person has rows in more disjoint queries than that number, and some person reaches it', () => {
     let largest = 0
     forNeighbours(estimateQuery, dataset, 1000, ({ where: filter }, here, there) => {
-      // The cells of a table are pairwise disjoint: a row counts in one of them at most.
+      // The cells of a table are pairwise disjoint: a row counts in at most one of them.
       const table = { kind: 'histogram', column: 'Region', epsilon: 1 }
       const wire = filter === undefined ? table : { ...table, where: filter }
       const { aggregate } = planFor('additive', plan(querySchema.parse(wire), dataset, LIMITS))

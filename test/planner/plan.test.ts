@@ -93,7 +93,7 @@ describe('sensitivity, in grid units', () => {
     expect(planned.measurements.map(({ sensitivity }) => sensitivity.l1)).toEqual([l1, 1n])
   })
 
-  test('a count of distinct values is about declared ones: NULL is none of them', () => {
+  test('a count of distinct values counts declared ones, and NULL is not one of them', () => {
     const { aggregate } = estimatesOf({ kind: 'countDistinct', column: 'Region' })
     expect(aggregate).toMatchObject({
       groupBy: [],
@@ -121,13 +121,13 @@ describe('sensitivity, in grid units', () => {
       { kind: 'affine-square-sum', column: 'Age', factor: 2n },
       { kind: 'affine-sum', column: 'Balance', factor: 1n },
       { kind: 'affine-sum', column: 'Income', factor: 2n },
-      // The rows that have an income, of which the mean is.
+      // The number of rows with an income, which the mean covers.
       { kind: 'count', column: 'Income' },
     ])
   })
 
   test.each(['Age', 'Balance', 'Income'])(
-    'a sum beside a mean and a variance of %s adds nothing to what is measured',
+    'a sum beside a mean and a variance of %s needs no further measurement',
     (column) => {
       const groupBy = (...kinds: readonly string[]) =>
         estimatesOf({
@@ -147,7 +147,7 @@ describe('sensitivity, in grid units', () => {
       expect(together.measurements.map(({ loss }) => loss.epsilonNano)).toEqual(
         Array.from({ length: 3 }, () => 100_000_000n),
       )
-      // With the same share the sum by itself would err by as much or more.
+      // With the same share, the error of a separate sum would be as large or larger.
       const alone = accuracyReport(sum).expectedAbsoluteError ?? Number.NaN
       const shared =
         accuracyReport(together).estimates?.[`sum_${column}`]?.expectedAbsoluteError ?? Number.NaN
@@ -174,12 +174,12 @@ describe('price', () => {
     expect(planned.loss).toEqual({ epsilonNano: 5n, deltaAtto: 0n })
   })
 
-  test('the parts of a Gaussian mean are released as one vector: they cost what is asked for, and nothing is divided', () => {
+  test('the parts of a Gaussian mean are released as one vector, which costs the requested loss undivided', () => {
     const wire = { kind: 'mean', column: 'Age', epsilon: 1e-9, delta: 1e-18, mechanism: 'gaussian' }
     const planned = estimatesOf(wire)
     expect(planned.loss).toEqual({ epsilonNano: 1n, deltaAtto: 1n })
     expect(planned.measurements).toHaveLength(2)
-    // Noise of as many sigmas of its sensitivity on each, and more than one of them alone would have.
+    // Each has the same ratio of sigma to sensitivity, and more noise than it would have alone.
     const ratios = planned.measurements.map(({ noise, sensitivity, fractionBits }) =>
       noise.kind === 'discrete-gaussian'
         ? Number(noise.sigma) / 2 ** fractionBits / Math.sqrt(Number(sensitivity.l2Squared))
@@ -187,7 +187,8 @@ describe('price', () => {
     )
     const [alone] = estimatesOf({ ...wire, kind: 'sum' }).measurements
     const sigma = alone?.noise.kind === 'discrete-gaussian' ? Number(alone.noise.sigma) : Number.NaN
-    // Not to the last digit: the grid takes a larger share of so small a delta from two vectors than from one.
+    // Not to the last digit, because the grid takes a larger share of such a small delta from two vectors than from
+    // one.
     for (const ratio of ratios)
       expect((120 * ratio) / (sigma / 2 ** (alone?.fractionBits ?? 0))).toBeCloseTo(Math.SQRT2, 8)
   })
@@ -205,11 +206,11 @@ describe('price', () => {
     expect(planned.loss).toEqual({ epsilonNano: 1_243_000_000n, deltaAtto: 9n })
   })
 
-  test('a mean of one unit of epsilon has nothing to divide', () => {
+  test('an epsilon of one unit cannot be divided for a mean', () => {
     expect(refusalOf({ kind: 'mean', column: 'Age', epsilon: 1e-9 }).errors[0]?.field).toBe('epsilon')
   })
 
-  test('delta is charged where it is used only', () => {
+  test('delta is charged only if it is used', () => {
     expect(estimatesOf({ kind: 'count', mechanism: 'laplace', delta: 1e-6 }).loss.deltaAtto).toBe(0n)
     expect(estimatesOf({ kind: 'count', mechanism: 'gaussian', delta: 1e-6 }).loss.deltaAtto).toBe(
       1_000_000_000_000n,

@@ -8,18 +8,18 @@ import { people } from './people.ts'
 
 export const LIMITS = { maxCells: 1000 }
 
-/** The plan of a query as it is sent, over {@link people}; at an epsilon of 1 where it says nothing about its price. */
+/** Plans a query in its wire form over {@link people}, at an epsilon of 1 unless the query gives a price. */
 export function planOf(wire: object, neighbours: Neighbours = 'add-remove', rows = 100): Plan {
   const price = 'accuracy' in wire ? {} : { epsilon: 1 }
   return plan(querySchema.parse({ ...price, ...wire }), people(neighbours, rows), LIMITS)
 }
 
-/** As {@link planOf}, for queries that are answered by adding noise to sums and counts. */
+/** {@link planOf} for queries that are answered by adding noise to sums and counts. */
 export function estimatesOf(wire: object, neighbours?: Neighbours, rows?: number): AdditivePlan {
   return planFor('additive', planOf(wire, neighbours, rows))
 }
 
-/** A plan that is known to be of some kind. */
+/** Requires a plan to be of a given kind. */
 export function planFor<Kind extends Plan['kind']>(kind: Kind, planned: Plan): Extract<Plan, { kind: Kind }> {
   if (planned.kind !== kind) throw new Error(`a plan for ${planned.kind}, not for ${kind}`)
   return planned as Extract<Plan, { kind: Kind }>

@@ -22,14 +22,14 @@ export const SMALL_DOMAIN = {
   Note: ['', 'a', '\ufffd', 'unnamed', null],
 } as const satisfies Readonly<Record<string, readonly StoredValue[]>>
 
-/** Every row there can be. */
+/** Every possible row. */
 export const SMALL_ROWS: readonly StoredRow[] = Object.entries(SMALL_DOMAIN).reduce<readonly StoredRow[]>(
   (rows, [name, values]) => rows.flatMap((row) => values.map((value) => ({ ...row, [name]: value }))),
   [{}],
 )
 
 const index = fc.bigInt({ min: -2n, max: 4n })
-/** Seldom none: what is never true hides everything beside it. */
+/** Rarely empty, because a predicate that is never true hides the others. */
 const few = <T>(each: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<T[]> =>
   fc.oneof({ weight: 15, arbitrary: fc.array(each, { minLength: 1, maxLength }) }, fc.constant<T[]>([]))
 const leaf: fc.Arbitrary<Predicate> = fc.oneof(
@@ -64,7 +64,7 @@ const leaf: fc.Arbitrary<Predicate> = fc.oneof(
   }),
 )
 
-/** Predicates of every kind, with as many operands and as deep as given. */
+/** Predicates of every kind, with the given number of operands and depth. */
 export function predicates(maxLength: number, maxDepth: number): fc.Arbitrary<Predicate> {
   if (maxDepth === 0) return leaf
   const operand = predicates(maxLength, maxDepth - 1)
@@ -83,7 +83,7 @@ export function predicates(maxLength: number, maxDepth: number): fc.Arbitrary<Pr
 
 export type PredicatePair = readonly [one: Predicate, other: Predicate]
 
-/** Two predicates, of which the second often has the negation of the first in it. */
+/** Two predicates. The second often contains the negation of the first. */
 export function pairsOf(predicate: fc.Arbitrary<Predicate>): fc.Arbitrary<PredicatePair> {
   return fc.tuple(predicate, predicate, fc.nat(5)).map(([one, other, how]) => {
     const opposite: Predicate = { kind: 'not', predicate: one }

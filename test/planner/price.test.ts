@@ -48,7 +48,7 @@ test('purely private queries never cost more rho than epsilon', () => {
     }
 })
 
-test('Gaussian noise costs what it is worth in rho, however many statistics share it', () => {
+test('Gaussian noise has the price of its rho, for any number of statistics', () => {
   const priced = (wire: object) => {
     const amount = priceOf(planOf({ ...wire, mechanism: 'gaussian', delta: 1e-6 }), 'zcdp')
     return amount.accounting === 'zcdp' ? Number(amount.rhoPico) * 1e-12 : Number.NaN
@@ -58,7 +58,7 @@ test('Gaussian noise costs what it is worth in rho, however many statistics shar
   expect(priced({ kind: 'variance', column: 'Age' }) * 2 * 4.224678889326835 ** 2).toBeCloseTo(1, 6)
 })
 
-test('queries without a price in rho are refused where budgets are counted in rho', () => {
+test('queries without a price in rho are refused if budgets are counted in rho', () => {
   const keys = planOf({ kind: 'keySelection', column: 'Note', delta: 1e-6 })
   expect(priceOf(keys, 'basic')).toEqual({ accounting: 'basic', ...keys.loss })
   let refusal: unknown

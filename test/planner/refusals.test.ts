@@ -109,13 +109,13 @@ describe('refusals', () => {
       'column.edges.2',
     ],
     [
-      'a sum below 0 that is to be cut at 0',
+      'nonNegative for a sum that may be below 0',
       { kind: 'sum', column: 'Balance', postprocess: { nonNegative: true } },
       'query-does-not-fit',
       'postprocess.nonNegative',
     ],
     [
-      'a mean below 0 that is to be cut at 0',
+      'nonNegative for a mean that may be below 0',
       { kind: 'mean', column: 'Balance', postprocess: { nonNegative: true } },
       'query-does-not-fit',
       'postprocess.nonNegative',
@@ -228,7 +228,7 @@ describe('refusals', () => {
       'mechanism',
     ],
     [
-      'sums below 0 in groups that are to be cut at 0',
+      'nonNegative for sums in groups that may be below 0',
       {
         kind: 'groupBy',
         keys: ['Sex'],
@@ -300,7 +300,7 @@ describe('refusals', () => {
       'k',
     ],
     [
-      'more of the best than candidates',
+      'more selected candidates than candidates',
       { kind: 'noisyMax', candidates: { column: 'Region' }, k: 5 },
       'query-does-not-fit',
       'k',

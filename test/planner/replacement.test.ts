@@ -10,7 +10,7 @@ const epsilonOf = (wire: object, neighbours: 'add-remove' | 'change-one' = 'add-
 
 describe('the loss between datasets that differ by one row replaced', () => {
   test.each([
-    ['a count moves by one, as it does for a row more', { kind: 'count', where }, 1],
+    ['a count moves by one, as for an added row', { kind: 'count', where }, 1],
     ['a table moves in two cells', { kind: 'histogram', column: 'Region' }, 2],
     ['a best candidate costs two steps', { kind: 'noisyMax', candidates: { column: 'Region' } }, 2],
     ['a quantile costs two steps', { kind: 'median', column: 'Age' }, 2],
@@ -18,7 +18,7 @@ describe('the loss between datasets that differ by one row replaced', () => {
     expect(epsilonOf(wire)).toBeCloseTo(expected, 8)
   })
 
-  test('a sum moves by its range, in which 0 lies where a row may be left out', () => {
+  test('a sum moves by its range, which includes 0 if a row may be excluded', () => {
     const { columns } = people('add-remove')
     for (const column of columns) {
       if (column.type !== 'integer' && column.type !== 'number') continue
@@ -29,7 +29,7 @@ describe('the loss between datasets that differ by one row replaced', () => {
     }
   })
 
-  test('is the price where neighbours differ by a row replaced', () => {
+  test('is the price if neighbours differ by a replaced row', () => {
     expect(epsilonOf({ kind: 'histogram', column: 'Region' }, 'change-one')).toBe(1)
   })
 
@@ -55,7 +55,7 @@ describe('two steps', () => {
     expect(lossOfTwoSteps(NO_LOSS)).toEqual(NO_LOSS)
   })
 
-  test('know no delta beyond 1', () => {
+  test('limit delta to 1', () => {
     const plan = planOf({ kind: 'count', epsilon: 800, delta: 1e-6, mechanism: 'gaussian' })
     expect(lossOfTwoSteps(plan.loss).deltaAtto).toBe(10n ** 18n)
   })

@@ -27,7 +27,7 @@ describe('the best of several', () => {
   const selectionOf = (wire: object, neighbours?: Neighbours) =>
     planFor('noisy-max', planOf(wire, neighbours))
 
-  test('a column is counted in cells, predicates each by themselves', () => {
+  test('a column is counted in cells, and predicates separately', () => {
     const column = selectionOf({ ...regions, where: { column: 'Age', op: '>', value: 17 } })
     expect(column.candidates).toEqual(['N', 'E', 'S', null])
     expect(column.aggregate).toMatchObject({
@@ -43,7 +43,7 @@ describe('the best of several', () => {
     })
   })
 
-  test('the default noise has the smallest error, or gaps if they are asked for', () => {
+  test('the default noise has the smallest error, or releases gaps if they are requested', () => {
     expect(noiseReport(planOf(regions))).toMatchObject({ mechanism: 'noisy-max', noise: 'exponential' })
     expect(noiseReport(planOf({ ...regions, gap: true }))).toMatchObject({ noise: 'laplace' })
     const errors = ['laplace', 'gumbel', 'exponential'].map(
@@ -64,7 +64,7 @@ describe('the best of several', () => {
     const [described] = [noiseReport(planOf({ ...regions, k: 2, gap: true, epsilon: 0.1 }, 'change-one'))]
     expect(described).toMatchObject({ noise: 'laplace', neighbours: 'change-one', monotonic: false })
     if (!('noise' in described)) throw new Error('a noisy max has noise')
-    // Twice for two of the best, and twice for counts that move both ways.
+    // Twice for two candidates, and twice for counts that move in both directions.
     expect(described.scale).toBeCloseTo(40, 9)
     expect(described.scale / (described.granularity ?? Number.NaN)).toBeGreaterThanOrEqual(2 ** 40)
   })
@@ -125,7 +125,7 @@ describe('quantile', () => {
     expect(shown(one, { kind: 'quantile', indexes: [3n] })).toEqual({ value: 0.15 })
   })
 
-  test('several are put in order, and shown in the order asked for', () => {
+  test('several are sorted, and shown in the requested order', () => {
     // Drawn in the order asked for: 90 % came out lowest, and 10 % in the middle.
     expect(shown(planOf(several), { kind: 'quantile', indexes: [-20n, 0n, 40n] })).toEqual({
       percentiles: [
@@ -208,7 +208,7 @@ describe('undeclared keys', () => {
     keys: keys.map((key) => ({ key })),
   })
 
-  test('are shown by noisy count, then by name, whatever order they came in', () => {
+  test('are shown by noisy count, then by name, for any input order', () => {
     const entries = [
       ['b', 30n],
       ['a', 30n],
@@ -261,7 +261,7 @@ describe('undeclared keys', () => {
     ).toMatchObject({ truncated: false })
   })
 
-  test('are cut off where they are too long for one answer', () => {
+  test('are cut off if they are too long for one answer', () => {
     const long = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(1_000_000))
     const result = shown(keysOf(notes), bare(long))
     if (!('keys' in result)) throw new Error('keys are shown')
@@ -343,7 +343,7 @@ describe.each(['add-remove', 'change-one'] as const)('read and released under %s
     ).result
   }
 
-  // At an epsilon this large, noise is as good as none: what is shown is the truth, each at its own place.
+  // At an epsilon this large, noise is negligible: the answer shows the true values, each at its own place.
   test.each([
     [{ ...regions, k: 3 }, { selected: [{ candidate: 'S' }, { candidate: 'N' }, { candidate: null }] }],
     [

@@ -32,7 +32,7 @@ function small(neighbours: Neighbours, lower: number, upper: number, nullable: b
 const magnitude = (value: bigint) => (value < 0n ? -value : value)
 const larger = (a: bigint, b: bigint) => (a > b ? a : b)
 
-test('the stability of a sum is what the hardest pair of neighbours reaches, whatever is summed', () => {
+test('the stability of a sum is reached by the worst pair of neighbours, for any sum', () => {
   const statistic = fc.record({
     kind: fc.constantFrom('affine-sum' as const, 'affine-square-sum' as const),
     column: fc.constant('Value'),
@@ -58,7 +58,7 @@ test('the stability of a sum is what the hardest pair of neighbours reaches, wha
           statistics,
           bounding: { kind: 'one-row-each' },
         }
-        // Sums of one row more, or of another row, differ by the same whatever the other rows are.
+        // The difference made by one added or replaced row does not depend on the other rows.
         const sums = rows.map((row) => aggregateRows(aggregate, [row])[0] ?? [])
         const none = aggregateRows(aggregate, [])[0] ?? []
         let reached = { l0: 0n, l1: 0n, l2Squared: 0n, lInfinity: 0n }

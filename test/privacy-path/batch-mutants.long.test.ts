@@ -63,7 +63,7 @@ const MISTAKES: readonly {
 ]
 
 test.each(selectMutants(import.meta.dirname, MISTAKES, ({ change }) => [change.file]))(
-  '$mistake: seen by the joint distribution',
+  '$mistake: detected by the joint distribution',
   async ({ change, neighbours }) => {
     await withChangedSource([change], {}, async (load) => {
       const { planBatch } = await load<typeof asItIs>('planner/batch.ts')

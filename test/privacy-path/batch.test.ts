@@ -20,8 +20,8 @@ import { RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
 import { widePairs } from './tiny-datasets.ts'
 
 /*
- * The release of a batch as one: the joint distribution of all its answers on every pair of tiny neighbouring datasets, and
- * whether the one price that is charged covers what the two distributions make visible.
+ * The release of a batch as one: the joint distribution of all its answers on every pair of tiny neighbouring datasets,
+ * and a check that the single charged price covers the privacy loss between the two distributions.
  */
 
 describe.each(KINDS_OF_NEIGHBOURS)('counts under %s', (neighbours) => {
@@ -35,7 +35,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('counts under %s', (neighbours) => {
   test.each(COUNTS)('$what: exactly the price in rho is spent', ({ wires }) => {
     const { share, price, sumOfPrices } = examine(wires, neighbours, 'zcdp', largestRho)
     expect(share).toBeLessThan(1 + ROUNDING)
-    // At the least order looked at all but a thousandth is visible.
+    // At the least examined order, all but a thousandth of the price is spent.
     expect(share).toBeGreaterThan(1 - 2e-3)
     expect(price).toBeLessThanOrEqual(sumOfPrices)
   })
@@ -97,7 +97,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('other kinds under %s', (neighbours) => {
 })
 
 /*
- * The basis of the credit: rows that do not satisfy a query's predicate have no part in its answer.
+ * The basis of the credit: rows that do not satisfy a query's predicate do not affect its answer.
  */
 test.each(WIRES.map((wire) => [titleOf(wire), wire] as const))(
   'only the rows of its predicate: %s',

@@ -24,7 +24,7 @@ const count = (epsilon: number, where?: object): Wire => ({
   ...(where === undefined ? {} : { where }),
 })
 
-/** Batches of counts, and by which part of the sum of their prices each is charged. */
+/** Batches of counts, and the share of the sum of their prices that each is charged. */
 export const COUNTS: readonly {
   readonly what: string
   readonly wires: readonly Wire[]
@@ -126,7 +126,10 @@ function scaleOf(plan: Plan): Rational {
   return noise.scale
 }
 
-/** The largest log-ratio, either way, of the probabilities of all joint answers; they are beyond all counts too. */
+/**
+ * The largest log-ratio, in either direction, of the probabilities of all joint answers, including answers beyond all
+ * counts.
+ */
 export function largestLogRatio(
   plans: readonly Plan[],
   one: readonly (readonly bigint[])[],
@@ -145,7 +148,7 @@ export function largestLogRatio(
   return Math.max(...answers.map((each) => Math.abs(Math.log(joint(one, each) / joint(other, each)))))
 }
 
-/** The largest Rényi divergence over its order, either way, of the joint distribution at some orders. */
+/** The largest Rényi divergence divided by its order, in either direction, of the joint distribution at some orders. */
 export function largestRho(
   plans: readonly Plan[],
   one: readonly (readonly bigint[])[],
@@ -156,7 +159,7 @@ export function largestRho(
       .map((plan, place) => {
         const scale = scaleOf(plan)
         const [here, there] = [from[place]?.[0] ?? 0n, to[place]?.[0] ?? 0n]
-        // Up to a factor that is the same for both, and that the sum of the first distribution's masses tells.
+        // Up to a factor that is the same for both and follows from the sum of the first distribution's masses.
         const magnitude = (value: bigint) => Math.abs(Number(value)) / numberFromRational(scale)
         let [sum, whole] = [0, 0]
         for (let answer = -200n; answer <= 200n; answer += 1n) {

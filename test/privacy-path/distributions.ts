@@ -15,11 +15,11 @@ import { indexesOf } from './tiny-datasets.ts'
 
 /*
  * The distribution of what a plan releases, from what it reads of the data and from the noise that its measurements publish
- * (scale, sigma, threshold, exponent), and how much of a price two such distributions make visible. Claimed sensitivities and
- * the losses of single measurements have no part in it.
+ * (scale, sigma, threshold, exponent), and the share of a price that two such distributions spend. It uses neither the
+ * claimed sensitivities nor the losses of single measurements.
  */
 
-/** Data that a plan reads: its release depends on nothing else. */
+/** Data that a plan reads. Its release depends on nothing else. */
 export type Observed =
   | { readonly kind: 'integers'; readonly integers: readonly (readonly bigint[])[] }
   /** Number of rows with each grid index that occurs. */
@@ -27,7 +27,7 @@ export type Observed =
   /** Number of rows with each text that occurs. */
   | { readonly kind: 'texts'; readonly rowsWith: ReadonlyMap<string, number> }
 
-/** Reads what a plan asks of these rows, by the simplest definition. */
+/** Reads the data that a plan needs from these rows, by definition. */
 export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
   switch (plan.kind) {
     case 'additive':
@@ -45,13 +45,13 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
   }
 }
 
-/** The distribution of a release, as far as two of one plan are compared. */
+/** The distribution of a release, in a form in which two releases of one plan can be compared. */
 export type Distribution =
   /** The noise of the measurements around these integers. */
   | { readonly kind: 'noise'; readonly integers: readonly (readonly bigint[])[] }
   /**
-   * Independent parts, each with the logarithm of the probability of every outcome, and with how many outcomes are like
-   * it, where these are not one each.
+   * Independent parts, each with the logarithm of the probability of every outcome, and its number of equal outcomes,
+   * if not one each.
    */
   | {
       readonly kind: 'outcomes'
@@ -61,7 +61,7 @@ export type Distribution =
   /** Each key is kept or not, independently, by the number of its rows. */
   | { readonly kind: 'keys'; readonly rowsWith: ReadonlyMap<string, number> }
 
-/** The distribution of what a plan releases of what it observes. */
+/** The distribution of a plan's release for the observed data. */
 export function distributionOf(plan: Plan, observed: Observed): Distribution {
   if (plan.kind === 'additive' && observed.kind === 'integers')
     return { kind: 'noise', integers: observed.integers }
@@ -79,17 +79,17 @@ export function distributionOf(plan: Plan, observed: Observed): Distribution {
   throw new Error('a plan observes something else')
 }
 
-/** Share of a claimed price that two distributions make visible. */
+/** Share of a claimed price that two distributions spend. */
 export interface Spent {
   /** True if the claim holds in both directions. */
   readonly within: boolean
   /**
-   * The part of epsilon that is spent, or where a delta is claimed the part of delta that is spent at that epsilon.
+   * The share of epsilon that is spent; if a delta is claimed, the share of delta that is spent at that epsilon.
    */
   readonly share: number
 }
 
-/** A log-probability here is a sum of at most a few dozen doubles below 1e3, each off by a rounding or two. */
+/** A log-probability here is a sum of at most a few dozen doubles below 1e3, each with one or two roundings. */
 const LOGARITHM_ROUNDING = 1e-11
 
 /** Computes the share of a claim that two distributions of one plan's release spend. */
@@ -143,7 +143,7 @@ function spentByNoise(
     if (shifts.length === 0) continue
     if (noise.kind === 'discrete-laplace') {
       const { numerator, denominator } = noise.scale
-      // Without noise the two tell for certain.
+      // Without noise the two distributions are distinguished with certainty.
       if (numerator === 0n) return { within: false, share: Number.POSITIVE_INFINITY }
       const l1 = shifts.reduce((sum, shift) => sum + (shift < 0n ? -shift : shift), 0n)
       laplaceNano = plus(laplaceNano, l1 * denominator * ONE_EPSILON_NANO, numerator)
@@ -184,14 +184,15 @@ const hockeySticks = new Map<string, number>()
 /**
  * The smallest delta of Gaussian noise at an epsilon, from the distribution of the privacy loss: of two normal distributions of
  * variance 1 at a distance d, the loss is normal with mean d^2 / 2 and variance d^2, and delta is the mean of
- * max(0, 1 - exp(epsilon - loss)). No term is negative, so nothing cancels. By Simpson's rule, to within 1e-9 of it.
+ * max(0, 1 - exp(epsilon - loss)). No term is negative, so nothing cancels. Integrated by Simpson's rule, with a
+ * relative error of 1e-9.
  */
 export function gaussianHockeyStick(epsilon: number, distance: number): number {
   const name = `${epsilon} ${distance}`
   const known = hockeySticks.get(name)
   if (known !== undefined) return known
   const mean = distance ** 2 / 2
-  // Nine standard deviations further nothing is left.
+  // The mass beyond nine standard deviations is negligible.
   const end = Math.max(epsilon, mean) + 9 * distance
   const intervals = 4000
   const step = (end - epsilon) / intervals
@@ -232,8 +233,9 @@ function tuples<T>(values: readonly T[], length: number): T[][] {
 }
 
 /**
- * The gaps that are looked at, in output units: none and the next ones, where ties matter; whole score units, where
- * the distribution has its corners, and places between; multiples of the scale, far beyond. For several gaps fewer of each.
+ * The examined gaps, in output units: 0 and the next ones, where ties matter; whole score units, at which the
+ * distribution has its corners, and points between them; and multiples of the scale, far beyond. For several gaps,
+ * fewer of each.
  */
 function gapsOf({ fractionBits, scale, k }: NoisyMaxMeasurement): readonly bigint[] {
   const unit = 1n << BigInt(fractionBits)
@@ -280,9 +282,9 @@ function exponentialLogMass(exponents: readonly number[], place: number): number
 }
 
 /**
- * Let every candidate be visited at a uniform time of its own, from 0 to 1. Another one of success probability w
- * stops the visits before time t with probability t w. So a candidate is chosen with its own w times the integral
- * over t of the product of all 1 - t w, a polynomial.
+ * Every candidate is visited at an independent uniform time from 0 to 1. Another candidate of success probability w
+ * stops the visits before time t with probability t w. So a candidate is chosen with its own w times the integral over
+ * t of the product of all 1 - t w, a polynomial.
  */
 function permuteAndFlipLogMass(exponents: readonly number[], place: number): number {
   let polynomial = [1]
@@ -298,8 +300,7 @@ function permuteAndFlipLogMass(exponents: readonly number[], place: number): num
 }
 
 /**
- * Of two equal noisy scores the candidate of the lower index is ahead: how far the other one must be above it, at
- * least.
+ * The least lead that a candidate needs over another. On a tie, the candidate with the lower index is ahead.
  */
 function lead(candidate: number, rival: number): bigint {
   return rival < candidate ? 1n : 0n
@@ -319,7 +320,7 @@ function orderMass(centers: readonly bigint[], scale: Rational, order: readonly 
   )
 }
 
-/** The sum over who is next, and over the next one's noisy score v: those selected lie at given heights above it. */
+/** The sum over who is next, and over the next one's noisy score v: the selected ones lie at given heights above it. */
 function orderAndGapsMass(
   centers: readonly bigint[],
   scale: Rational,
@@ -350,13 +351,13 @@ function orderAndGapsMass(
  * Quantiles. Outcomes are the points of the column's grid; those between two values that occur are all alike.
  */
 
-/** A grid point and how many are like it. */
+/** A grid point and the number of equivalent points. */
 interface Place {
   readonly point: bigint
   readonly points: number
 }
 
-/** The points at some indexes, and one for all points between each two of them. */
+/** The points at some indexes, and one point for each range between them. */
 function placesOf(lowerIndex: bigint, upperIndex: bigint, indexes: readonly bigint[]): readonly Place[] {
   const places: Place[] = []
   let next = lowerIndex
@@ -368,7 +369,7 @@ function placesOf(lowerIndex: bigint, upperIndex: bigint, indexes: readonly bigi
   return places
 }
 
-/** The logarithm of the probability of a point of each place, from the meaning of the score. */
+/** The logarithm of the probability of a point at each place, from the definition of the score. */
 function quantileDistribution(
   { score, exponent }: QuantileMeasurement,
   places: readonly Place[],
@@ -391,12 +392,12 @@ function quantileDistribution(
 }
 
 /*
- * Key selection. Keys are independent, and one with as many rows in both datasets cancels out: what is left is the
- * product of the distributions of one key or two, each with few different ratios of probabilities.
+ * Key selection. Keys are independent, and one with as many rows in both datasets cancels out: the rest is the product
+ * of the distributions of one or two keys, each with few different ratios of probabilities.
  */
 
 /**
- * Outcomes that are as much likelier in one dataset than in the other, taken together: their probabilities in both.
+ * Outcomes with the same ratio of probabilities, taken together: their probabilities in both datasets.
  */
 interface Atom {
   readonly one: number
@@ -438,7 +439,7 @@ function keyAtoms(measurement: KeySelectionMeasurement, count: number, countOfOt
   const kept = (rows: number) => keepProbability(measurement, rows)
   const dropped = both((rows) => 1 - kept(rows))
   if (measurement.mechanism === 'near-truncated-geometric') return [dropped, both(kept)]
-  // From both counts on, all noisy counts have the same ratio: one is as good as their sum.
+  // Beyond both counts, all noisy counts have the same ratio, so they are added up.
   const beyond = Number(measurement.threshold) + Math.max(count, countOfOther)
   const q = Math.exp(-1 / numberFromRational(measurement.scale))
   const massOf = (noisyCount: number) => (rows: number) => keyCountMass(measurement, rows, BigInt(noisyCount))

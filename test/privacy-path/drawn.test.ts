@@ -18,8 +18,8 @@ import { type Pair, tallPairs, widePairs } from './tiny-datasets.ts'
 import { withSensitivitiesTooSmall } from './wrong-plans.ts'
 
 /*
- * What the service draws for a plan follows the distribution that the privacy of the path was worked out from; and where that
- * distribution has too many outcomes to look at them all, what it draws says how much more than the price it can spend.
+ * The draws of the service for a plan follow the distribution from which the privacy of the path was computed. If that
+ * distribution has too many outcomes to examine all, the draws bound the amount by which the price can be exceeded.
  */
 
 /** A test fails by chance less than once in this many runs, and a wrong distribution passes less often. */
@@ -43,8 +43,7 @@ const ROWS =
   })?.one ?? []
 
 /**
- * The probability that of so many draws an outcome of this probability makes up a share so far off, at most
- * (Chernoff).
+ * Upper bound of the probability that the share of an outcome among this number of draws deviates this far (Chernoff).
  */
 function shareTail(share: number, probability: number, draws: number): number {
   if (probability <= 0 || probability >= 1) return share === probability ? 1 : 0
@@ -62,7 +61,7 @@ function leastTail(outcomes: readonly string[], distribution: ReadonlyMap<string
   return Math.min(...tails)
 }
 
-describe('sums and counts come with the noise of their measurements', () => {
+describe('sums and counts have the noise of their measurements', () => {
   test.each(
     (
       [
@@ -129,14 +128,14 @@ function distributionsOf(plan: Plan, rows: readonly StoredRow[]): readonly Reado
   const names =
     plan.kind === 'noisy-max'
       ? selections(plan.measurement.candidates, plan.measurement.k).map((order) => order.join())
-      : // All four ages occur, so each is a place of its own.
+      : // All four ages occur, so each is a separate place.
         ['1', '2', '3', '4']
   return distribution.parts.map(
     (part) => new Map(part.map((logMass, place) => [names[place] ?? '', Math.exp(logMass)])),
   )
 }
 
-describe('choices are made by the probabilities of their distribution', () => {
+describe('choices follow the probabilities of their distribution', () => {
   test.each(
     (
       [
@@ -194,7 +193,7 @@ test('on a large grid, the distribution is the mechanism’s own', () => {
   }
 })
 
-describe('keys are kept by the probabilities of their rows', () => {
+describe('keys are kept with the probabilities for their rows', () => {
   test.each([
     { kind: 'keySelection', column: 'Note', epsilon: 0.5, delta: 0.05 },
     { kind: 'keySelection', column: 'Note', epsilon: 0.5, delta: 0.05, counts: true },
@@ -225,8 +224,8 @@ describe('keys are kept by the probabilities of their rows', () => {
 })
 
 /*
- * With gaps the outcomes are as many as there are integers. How the probability of a candidate changes with its gap
- * is bounded, which settles one gap; for two, outcomes are drawn.
+ * With gaps there are infinitely many outcomes. The change of a candidate's probability with its gap is bounded, which
+ * suffices for one gap. For two gaps, outcomes are drawn.
  */
 
 /**
@@ -235,7 +234,7 @@ describe('keys are kept by the probabilities of their rows', () => {
  * by 1 / 100. Gaps above 50 scales have a probability below 1e-18.
  */
 test.each(['add-remove', 'change-one'] as const)(
-  'under %s, no gap whatever spends more than the price, to within 0.01',
+  'under %s, no gap spends more than the price, to within 0.01',
   (neighbours) => {
     const epsilon = 1
     const wire = { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon }
@@ -295,7 +294,7 @@ test('the probabilities of all gaps add up to that of the selection', () => {
 })
 
 /**
- * How much likelier outcomes that production draws of one dataset are there than in a neighbour, in the logarithm.
+ * Log-ratio of the probabilities of outcomes drawn for one dataset, in that dataset and in a neighbour.
  */
 async function drawnLosses(plan: Plan, { one, other }: Pair): Promise<readonly number[]> {
   if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
@@ -315,7 +314,7 @@ async function drawnLosses(plan: Plan, { one, other }: Pair): Promise<readonly n
 describe.each(['add-remove', 'change-one'] as const)('two gaps under %s', (neighbours) => {
   const epsilon = 6
   const plan = planner({ kind: 'noisyMax', candidates: RIVALS, k: 2, gap: true, epsilon }, neighbours)(3)
-  // Three rows that the last two candidates count, and the neighbour that has one of them less.
+  // Three rows that the last two candidates count, and the neighbour without one of them.
   const pair = tallPairs[neighbours]
     .flatMap(({ pairs }) => pairs)
     .find(({ one, other }) => {
@@ -325,8 +324,8 @@ describe.each(['add-remove', 'change-one'] as const)('two gaps under %s', (neigh
   if (pair === undefined) throw new Error('there is such a pair')
   const bothWays = [pair, { one: pair.other, other: pair.one }]
 
-  test('none of many draws spends more than the price', async () => {
-    // So a delta of 1.2 % would have been seen: the chance that it was not is below 1e-20 (Clopper and Pearson).
+  test('no draw spends more than the price', async () => {
+    // A delta of 1.2 % would have been detected, except with a probability below 1e-20 (Clopper and Pearson).
     expect((1 - 0.012) ** DRAWS).toBeLessThan(SIGNIFICANCE)
     for (const each of bothWays)
       expect(Math.max(...(await drawnLosses(plan, each)))).toBeLessThanOrEqual(epsilon + 1e-9)

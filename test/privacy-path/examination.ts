@@ -24,7 +24,7 @@ export function planner(
   }
 }
 
-/** The pairs of neighbours that tell about a query. */
+/** The pairs of neighbours on which a query is examined. */
 export function pairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs[] {
   switch (kind) {
     case 'median':
@@ -41,15 +41,15 @@ export function pairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs
 
 /** Result of examining a plan on pairs of neighbours. */
 export interface Examination {
-  /** Number of examined pairs that the plan can tell apart. */
+  /** Number of examined pairs that the plan distinguishes. */
   readonly pairs: number
   /** The largest part of the price that is spent on a pair. */
   readonly share: number
-  /** The first pair on which more than the price is spent: what is observed of both. */
+  /** The data observed for the first pair on which more than the price is spent. */
   readonly violation?: string
 }
 
-/** Looks at every pair. */
+/** Examines every pair. */
 export function examine(
   planFor: (rows: number) => Plan,
   families: readonly Pairs[],
@@ -79,7 +79,7 @@ interface NamedDistribution {
   readonly distribution: Distribution
 }
 
-/** The distribution for each dataset, worked out once for all datasets of which the plan observes the same. */
+/** The distribution for each dataset, computed once for all datasets with the same observed data. */
 function remembered(plan: Plan): (rows: readonly StoredRow[]) => NamedDistribution {
   const byRows = new Map<readonly StoredRow[], NamedDistribution>()
   const byName = new Map<string, NamedDistribution>()

@@ -7,8 +7,8 @@ import { examine, pairsFor, planner } from './examination.ts'
 import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
 /*
- * The planner's and the mechanisms' actual source with a mistake in what a person can change: each plans queries
- * whose distribution spends more than their price.
+ * Mutants of the planner and the mechanisms with a mistake in the sensitivity. Each plans queries whose distribution
+ * spends more than their price.
  */
 
 const importPlanner = (changes: readonly SourceChange[]): Promise<typeof plan> =>
@@ -103,7 +103,7 @@ const MISTAKES: readonly {
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
   {
-    name: 'squares taken for what is squared',
+    name: 'squares taken for their bases',
     mutations: stability(
       "statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)",
       'values',
@@ -233,14 +233,14 @@ const MISTAKES: readonly {
   },
 ]
 
-test('without a mistake the copy is the planner', async () => {
+test('the unchanged copy spends no more than its price', async () => {
   const copy = await importPlanner([])
   for (const wire of [SUM, HISTOGRAM, RIVALRY, PERCENTILE, KEYS])
     expect(violations({ epsilon: 1, ...wire }, copy)).toEqual([])
 })
 
 test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutations.map(({ file }) => file)))(
-  '$name: seen by its distribution',
+  '$name: detected by its distribution',
   async ({ mutations, seenBy }) => {
     const mistaken = await importPlanner(mutations)
     for (const wire of seenBy)
@@ -248,7 +248,7 @@ test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutati
   },
 )
 
-/** Where a planner's plans spend more than the query offers, under either kind of neighbours. */
+/** Describes the plans of a query that spend more than the query offers, under either kind of neighbours. */
 function violations(wire: Wire, mistaken: typeof plan): string[] {
   const offered = epsilonFromWire(Number(wire.epsilon), 'epsilon')
   return (['add-remove', 'change-one'] as const).flatMap((neighbours) => {

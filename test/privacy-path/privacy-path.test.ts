@@ -16,8 +16,8 @@ import {
 } from './wrong-plans.ts'
 
 /*
- * The whole path of every kind of query, from rows to what leaves: the distribution of the release on every pair of tiny
- * neighbouring datasets, and whether the price that is charged covers what the two distributions make visible.
+ * The whole path of every kind of query, from rows to the release: the distribution of the release on every pair of
+ * tiny neighbouring datasets, and a check that the charged price covers the privacy loss between the two distributions.
  */
 
 const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
@@ -45,7 +45,7 @@ function expectViolations(
   }
 }
 
-test('every kind of query is asked', () => {
+test('every kind of query is tested', () => {
   expect(new Set(WIRES.map(({ kind }) => kind))).toEqual(new Set(QUERY_KINDS))
 })
 
@@ -82,9 +82,9 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     }
   })
 
-  // A price may hide a sensitivity that is too large, or too small where the other statistics leave room: not so
-  // this.
-  test('some pair moves each statistic by exactly its sensitivity, in every norm, and none by more', () => {
+  // A price may hide a sensitivity that is too large, or one that is too small if the other statistics spend less. This
+  // test does not.
+  test('some pair moves each statistic by exactly its sensitivity, in every norm, and no pair by more', () => {
     for (const wire of WIRES) {
       const planFor = planner(wire, neighbours)
       const planned = planFor(3)
@@ -122,7 +122,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
         )
       })
       .map((wire) => [titleOf(wire), wire] as const),
-  )('%s: the number of rows taken as public is seen', (_, wire) => {
+  )('%s: treating the number of rows as public is detected', (_, wire) => {
     expect(examineWrong(wire, neighbours, withCountsPublic).violation).toBeDefined()
   })
 })
@@ -131,7 +131,7 @@ test.each(
   WIRES.filter(
     ({ kind, candidates, epsilon }) => kind === 'noisyMax' && candidates === RIVALS && epsilon === 60,
   ).map((wire) => [titleOf(wire), wire] as const),
-)('%s: scores taken as monotonic under change-one are seen', (_, wire) => {
+)('%s: treating scores as monotonic under change-one is detected', (_, wire) => {
   expect(examineWrong(wire, 'change-one', withMonotonicScores).violation).toBeDefined()
 })
 
@@ -161,7 +161,7 @@ test.each(
     title: titleOf(wire),
     wire: { epsilon: 1, ...wire },
   })),
-)('$title: the plan for $neighbours does not pass for the other neighbours', ({ neighbours, wire }) => {
+)('$title: the plan for $neighbours fails for the other neighbours', ({ neighbours, wire }) => {
   const [one, other] = KINDS_OF_NEIGHBOURS
   const others = neighbours === one ? other : one
   expect(examine(planner(wire, neighbours), pairsFor(wire, neighbours)).violation).toBeUndefined()

@@ -1,7 +1,7 @@
 import { type Query, query as querySchema } from '../../schemas/query.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 
-/** A query on the tiny dataset as it travels. */
+/** A query on the tiny dataset, in its wire form. */
 export type Wire = Readonly<Record<string, unknown>> & { readonly kind: string }
 
 /** Keep some rows by a number. */
@@ -28,7 +28,7 @@ export const RIVALS = {
   ],
 }
 
-/** Queries for sums and counts, and whether their answers are whole numbers. */
+/** Queries for sums and counts, with a flag for whole-number answers. */
 const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [{ kind: 'count' }, true],
   [{ kind: 'count', where: SOME_ROWS }, true],
@@ -85,7 +85,7 @@ const estimates: readonly Wire[] = [
       // An epsilon that does not divide evenly among three statistics.
     ].map((mechanism) => ({ ...wire, epsilon: 0.7, ...mechanism })),
   ),
-  // The mechanism left to choose, and the epsilon to find.
+  // Queries without a mechanism, and queries with an accuracy in place of epsilon.
   { kind: 'count', where: SOME_ROWS, epsilon: 3 },
   { kind: 'sum', column: 'Income', epsilon: 0.01, delta: 0.01 },
   { kind: 'histogram', column: 'Sex', accuracy: { halfWidth: 3 } },
@@ -108,7 +108,7 @@ const noisyMax: readonly Wire[] = [
     { kind: 'noisyMax', candidates: { column: 'Member' }, k: 2, gap: true },
     { kind: 'noisyMax', candidates: { column: AGE_BINS }, noise: 'gumbel', where: SOME_ROWS },
   ])
-  // At a usual epsilon, and at one so large that few rows make nearly all of it visible.
+  // At a usual epsilon, and at one so large that few rows spend nearly all of it.
   .flatMap((wire): Wire[] => [1, 60].map((epsilon) => ({ ...wire, epsilon })))
   .concat([{ kind: 'noisyMax', candidates: RIVALS, accuracy: { halfWidth: 2 } }])
 
@@ -125,7 +125,7 @@ const quantiles: readonly Wire[] = ['Age', 'Balance', 'Income', 'Wealth']
     { kind: 'median', column: 'Balance', where: SOME_ROWS },
     { kind: 'maximum', column: 'Income', where: SOME_ROWS },
   ])
-  // At the larger one the extremes aim at a rank that few rows reach.
+  // At the larger one the extremes target a rank that few rows reach.
   .flatMap((wire): Wire[] => [1, 16].map((epsilon) => ({ ...wire, epsilon })))
   .concat([{ kind: 'median', column: 'Age', accuracy: { halfWidth: 2 } }])
 
@@ -146,7 +146,7 @@ export function asked(wire: Wire): Query {
   return querySchema.parse(wire)
 }
 
-/** A query in short: long predicates left out. */
+/** A short form of a query, without long predicates. */
 export function titleOf(wire: Wire): string {
   return JSON.stringify(wire, (_, value) => {
     if (value === SOME_ROWS) return 'some'
@@ -156,13 +156,12 @@ export function titleOf(wire: Wire): string {
 }
 
 /**
- * Where the price is tight: some pair of tiny neighbours makes all of it visible, up to {@link slackOf}, so that
- * neither a sensitivity that is too small nor one that is too large goes unseen. Everything else is here because of
- * what it does not spend, with the reason.
+ * True if some pair of tiny neighbours spends all of the price, up to {@link slackOf}, so that a sensitivity that is too
+ * small or too large is detected. The other queries spend less, for the reasons given.
  */
 export function isTight(wire: Wire, neighbours: Neighbours): boolean {
   const changeOne = neighbours === 'change-one'
-  // The classic formula adds more noise than it takes.
+  // The classic formula adds more noise than necessary.
   if (wire.calibration === 'classic') return false
   switch (wire.kind) {
     case 'count':
@@ -184,29 +183,29 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
         wire.statistics.length > 1
       )
     case 'noisyMax':
-      // One row must raise and lower several candidates, and few rows must be many times the scale.
+      // One row would have to raise and lower several candidates, and few rows would have to be many times the scale.
       return wire.candidates === RIVALS && wire.epsilon === 60
     case 'median':
     case 'minimum':
     case 'maximum':
-      // On small grids the point in demand keeps its probability.
+      // On small grids, the wanted point keeps its probability.
       return wire.column === 'Wealth' && wire.epsilon === 16
     case 'percentile':
-      // No row that comes or goes has its largest weight for all three percentiles.
+      // No added or removed row has the largest weight for all three percentiles.
       return wire.column === 'Wealth' && wire.epsilon === 16 && (changeOne || !Array.isArray(wire.p))
     case 'keySelection':
-      // A threshold is a whole number of rows; two keys seldom make their halves of delta visible together.
+      // A threshold is a whole number of rows, and two keys seldom spend their halves of delta together.
       return !changeOne && wire.counts === false
     default:
       return true
   }
 }
 
-/** The part of the price that need not be visible where it is tight. */
+/** Part of a tight price that need not be spent. */
 export function slackOf(wire: Wire): number {
   switch (wire.kind) {
     case 'noisyMax':
-      // Few rows are many times the scale, but not infinitely many.
+      // Few rows are many times the scale, but finitely many.
       return 1e-5
     case 'keySelection':
       return 1e-9

@@ -6,7 +6,7 @@ import { massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
 
 /**
  * The Rényi divergence of an order above 1 of two distributions of one plan's release, ln(sum of P^order Q^(1 - order)) /
- * (order - 1); where not all outcomes are looked at, a bound from below, for no term is negative.
+ * (order - 1); if not all outcomes are examined, a lower bound, because no term is negative.
  */
 export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
   if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
@@ -22,7 +22,7 @@ export function renyiDivergence(plan: Plan, one: Distribution, other: Distributi
 
 /**
  * The same, from the logarithms of the probabilities of every outcome in two distributions.
- * @param alike how many outcomes are like each, where not one.
+ * @param alike number of equal outcomes of each, if not one.
  */
 export function renyiDivergenceOfOutcomes(
   one: readonly number[],
@@ -39,7 +39,7 @@ export function renyiDivergenceOfOutcomes(
   return (largest + Math.log(sum)) / (order - 1)
 }
 
-/** Every entry has noise of its own, so their divergences add up. */
+/** Every entry has independent noise, so their divergences add up. */
 function divergenceOfNoise(
   measurements: readonly Measurement[],
   one: readonly (readonly bigint[])[],
@@ -54,7 +54,7 @@ function divergenceOfNoise(
       sum +=
         noise.kind === 'discrete-laplace'
           ? laplaceDivergence(noise.scale, shift, order)
-          : // Of two discrete Gaussian distributions a whole number apart, at whole orders; at others a trace less.
+          : // Of two discrete Gaussian distributions a whole number apart, at whole orders; slightly less at others.
             order * (Number(shift) ** 2 / (2 * Number(noise.sigma) ** 2))
     }
   return sum

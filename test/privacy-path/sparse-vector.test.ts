@@ -55,7 +55,7 @@ function allAnswers(
   return extended([])
 }
 
-/** Counts of {@link RIVALS} that are compared with a threshold, and the answers that are looked at. */
+/** Counts of {@link RIVALS} that are compared with a threshold, and the examined answers. */
 interface Session {
   readonly questions: readonly string[]
   readonly threshold: bigint
@@ -126,7 +126,7 @@ function largestLoss(
   return largest
 }
 
-/** A probability here is a sum of hundreds of products that cancel at most in part: it is off by less than this. */
+/** A probability here is a sum of hundreds of products that cancel only in part. Its error is below this. */
 const ROUNDING = 1e-9
 
 const KINDS = ['add-remove', 'change-one'] as const
@@ -134,7 +134,7 @@ const sessions = KINDS.flatMap((neighbours) =>
   [1, 2].flatMap((positives) => [1, 10].map((epsilon) => ({ neighbours, positives, epsilon }))),
 )
 
-/** A session as it is planned on a tiny dataset, from what its preview publishes. */
+/** A session planned on a tiny dataset, with the noise that its preview publishes. */
 function planned(neighbours: Neighbours, positives: number, epsilon: number): SparseVectorMeasurement {
   const { noise, cost } = previewSession(
     { threshold: 1, positives, epsilon },
@@ -195,13 +195,13 @@ describe.each(sessions)(
       expect(lostBy({ ...measurement, ...wrong }, neighbours)).toBeGreaterThan(price * 1.05)
     })
 
-    test('one positive more than was paid for is seen', () => {
+    test('one positive more than was paid for is detected', () => {
       expect(lostBy({ ...measurement, positives: positives + 1 }, neighbours)).toBeGreaterThan(price * 1.05)
     })
   },
 )
 
-test.each([1, 2])('counts taken as monotonic under change-one are seen: %d positives', (positives) => {
+test.each([1, 2])('treating counts as monotonic under change-one is detected: %d positives', (positives) => {
   const measurement = planned('add-remove', positives, 10)
   expect(lostBy(measurement, 'change-one')).toBeGreaterThan(10 * 1.05)
 })

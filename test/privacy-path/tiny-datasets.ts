@@ -4,13 +4,13 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
 
 /**
- * A thousand million million points: the exponential mechanism spends its epsilon only where most points are as good.
+ * 10^15 points: the exponential mechanism spends its epsilon only if most points are equally good.
  */
 const FAR = 1e15
 
 /**
- * A dataset with a column of each type and few values in each. Of the largest magnitude of a range, its length, and
- * its length with 0 taken in, any two differ in some numeric column, so that mistaking one for the other shows.
+ * A dataset with a column of each type and few values in each. The largest magnitude of a range, its length, and its
+ * length with 0 included differ pairwise in some numeric column, so that confusing them is detected.
  *
  * @param rows the public number of rows under `change-one`.
  */
@@ -82,7 +82,7 @@ export function indexesOf(column: string): readonly bigint[] {
   return [...new Set(indexes)].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Two neighbouring datasets; which of them is called which does not matter. */
+/** Two neighbouring datasets, in either order. */
 export interface Pair {
   readonly one: readonly StoredRow[]
   readonly other: readonly StoredRow[]

@@ -5,13 +5,13 @@ import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../src/privacy/rational.ts'
 
-/** A plan as it would be with a mistake in it, at the price of the right one. */
+/** A plan with a mistake, at the price of the correct plan. */
 export interface WrongPlan {
   readonly mistake: string
   readonly plan: Plan
 }
 
-/** Each measurement in turn as it would be with a sensitivity that is one unit too small, or half of 1. */
+/** Each measurement in turn with a sensitivity that is one unit too small, or half of 1. */
 export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
   switch (plan.kind) {
     case 'additive':
@@ -35,7 +35,7 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
       const { measurement, loss } = plan
       const twice = epsilonNano(2n * loss.epsilonNano)
       if (measurement.mechanism === 'near-truncated-geometric') {
-        // Where two keys change: as if one did.
+        // Two changed keys treated as one.
         const { sensitivity } = measurement
         const oneKey = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
         const epsilon = sensitivity.l0 === 1n ? twice : loss.epsilonNano
@@ -55,7 +55,7 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
   }
 }
 
-/** Each measurement of sums and counts in turn as it would be with a quarter of its sensitivity. */
+/** Each measurement of sums and counts in turn with a quarter of its sensitivity. */
 export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[] {
   if (plan.kind !== 'additive') return []
   return withOneChanged(plan.measurements, 'a quarter of the sensitivity', (measurement) =>
@@ -63,7 +63,7 @@ export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[]
   ).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
 }
 
-/** As if the number of rows that a mean is over were public: counts let out as they are. */
+/** Treats the number of rows of a mean as public: counts are released without noise. */
 export function withCountsPublic(plan: Plan): Plan {
   if (plan.kind !== 'additive') throw new Error('only sums and counts have a number of rows')
   const measurements = plan.measurements.map((measurement, statistic): Measurement => {
@@ -73,7 +73,7 @@ export function withCountsPublic(plan: Plan): Plan {
   return { ...plan, measurements }
 }
 
-/** As if under these neighbours, too, no count fell while another rises. */
+/** Treats counts as monotonic under these neighbours too. */
 export function withMonotonicScores(plan: Plan): Plan {
   if (plan.kind !== 'noisy-max' || plan.measurement.monotonic)
     throw new Error('only for a choice among scores that are not monotonic')

@@ -18,19 +18,19 @@ import { isTight, RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries
 import { renyiDivergence, renyiDivergenceOfOutcomes } from './renyi.ts'
 
 /*
- * The price in rho of every kind of query: the Rényi divergence of what leaves, on every pair of tiny neighbouring
+ * The price in rho of every kind of query: the Rényi divergence of the release, on every pair of tiny neighbouring
  * datasets, in both directions and at several orders, is at most the order times rho.
  */
 
 const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
 
-/** The divergence of the first is that of Kullback and Leibler but for a thousandth. */
+/** The divergence of the first order is the Kullback-Leibler divergence to within a thousandth. */
 const ORDERS = [1.001, 1.1, 1.5, 2, 3, 5, 20]
 
 /** Error of the sum of probabilities, divided by the order less one. */
 const ROUNDING = 1e-13 / (1.001 - 1)
 
-/** The largest part of a price in rho that any pair of neighbours makes visible, at any order. */
+/** The largest share of a price in rho that any pair of neighbours spends, at any order. */
 function largestShare(
   planFor: (rows: number) => Plan,
   wire: Wire,
@@ -84,7 +84,7 @@ function nameOf(distribution: Distribution): string {
   }
 }
 
-/** Which part of the price some pair must make visible, where that is known to be a large one. */
+/** Share of the price that some pair must spend, if it is known to be large. */
 function expectedShare(wire: Wire, neighbours: Neighbours): number {
   const { kind, noise, epsilon, column, statistics } = wire
   const changeOne = neighbours === 'change-one'
@@ -104,7 +104,7 @@ function expectedShare(wire: Wire, neighbours: Neighbours): number {
     default: {
       // A sum about the middle that moves farthest within a cell, or twice as much between two, does not do both.
       if (changeOne && Array.isArray(statistics) && statistics.length > 1) return 0
-      // Too much noise for an epsilon is not too much for its rho.
+      // Noise that is too large for an epsilon is not too large for its rho.
       const { calibration: _, ...rest } = wire
       return isTight(rest, neighbours) ? 0.999 : 0
     }
@@ -120,7 +120,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     expect(share).toBeGreaterThanOrEqual(expectedShare(wire, neighbours))
   })
 
-  // On the fine grid that production uses there are too many gaps to look at each; the price is that of any grid.
+  // On the fine grid of production there are too many gaps to examine each. The price is the same on any grid.
   test.each([
     { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon: 1 },
     { kind: 'noisyMax', candidates: { column: 'Region' }, gap: true, epsilon: 2 },
@@ -136,7 +136,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
   })
 })
 
-/** Noise of the same epsilon, on the grid of the scores; gaps so far that what is beyond hardly counts. */
+/** Noise of the same epsilon, on the grid of the scores; gaps up to a distance beyond which the mass is negligible. */
 function gapsOnCoarseGrid(planned: Plan, rows: readonly StoredRow[]): Distribution {
   if (planned.kind !== 'noisy-max') throw new Error('only a choice has gaps')
   const observed = observe(planned, rows)
@@ -157,7 +157,7 @@ function coarse({ measurement }: NoisyMaxPlan): NoisyMaxPlan['measurement'] {
 }
 
 describe('sessions of the sparse vector technique', () => {
-  /** Whole numbers of rows, so that every answer can be looked at. */
+  /** Whole numbers of rows, so that every answer can be examined. */
   const session: SparseVectorMeasurement = {
     positives: 1,
     sensitivity: 1n,
@@ -169,7 +169,7 @@ describe('sessions of the sparse vector technique', () => {
   }
   const REACH = 60
 
-  /** The probability of every sequence of answers: below all the time, or above after some, by some gap. */
+  /** The probability of every sequence of answers: all below, or above after some answers, with a gap. */
   function distribution(
     { thresholdScale, questionScale }: SparseVectorMeasurement,
     values: readonly number[],
@@ -229,7 +229,7 @@ describe('sessions of the sparse vector technique', () => {
   })
 })
 
-describe('a price in rho with a mistake is seen', () => {
+describe('a mistake in a price in rho is detected', () => {
   const SUMS: Wire = { kind: 'mean', column: 'Income', epsilon: 1 }
   const TABLE: Wire = { kind: 'histogram', column: 'Sex', epsilon: 1 }
   const rivalry = (noise: string, k = 1): Wire => ({
@@ -312,7 +312,7 @@ describe('a price in rho with a mistake is seen', () => {
       ['gumbel', 'exponential'].map((noise) => ({ ...rivalry(noise, 2), epsilon: 60 })),
     ],
     [
-      'half of what a pure epsilon costs, beyond what a bounded range does',
+      'half of the price of a pure epsilon, beyond the price of a bounded range',
       'privacy/zero-concentrated.ts',
       'lesser(ofRange, pureRho(epsilonNano, rounds))',
       'lesser(ofRange, pureRho(epsilonNano, 2n * rounds) / 2n)',
