@@ -20,7 +20,7 @@ afterAll(async () => {
 
 type Json = Record<string, unknown>
 
-/** The rows of the page's table whose header begins with `header`, cells without their code marks. */
+/** The rows of the table in the section whose heading begins with `heading`, cells without their code marks. */
 function rowsBelow(heading: string): readonly (readonly string[])[] {
   const section = page.split(/^### /m).find((text) => text.startsWith(heading)) ?? ''
   return [...section.matchAll(/^\| `(\{.*?\})` \| (.*) \|$/gm)].map(([, change = '', rest = '']) => [
@@ -34,7 +34,7 @@ function pageRegistration(): Json {
   return JSON.parse(/call POST \/datasets '(\{[\s\S]*?\n\})'/.exec(page)?.[1] ?? '')
 }
 
-/** A registration with one of the page's changes made; keys of a change are dotted paths. */
+/** A registration with one of the page's changes. Keys of a change are dotted paths. */
 function changed(change: string, registration: Json): Json {
   for (const [dotted, value] of Object.entries(JSON.parse(change) as Json)) {
     const keys = dotted.split('.')
@@ -60,7 +60,7 @@ async function expectRefusal(
   ).toContain(field)
 }
 
-test.skipIf(!installed('curl'))("the page's commands and refusals are what the service does", async () => {
+test.skipIf(!installed('curl'))("the service behaves as the page's commands and refusals state", async () => {
   const [define, createFile, register, manage, withdraw, registerPopulation, ...others] = commandsOf(page)
   expect(others).toEqual([])
   const run = async (...commands: readonly (string | undefined)[]) => {

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 
 /** Runs the tier `long`. `--changed` runs only the mutants of source files that differ from the last commit. */
 
-/** Files of the tier `all` that make as many rounds as SOTTO_TEST_ROUNDS says. */
+/** Files of the tier `all` whose number of rounds is SOTTO_TEST_ROUNDS. */
 const ROUNDS = ['test/reliability/', 'test/ledger/model.', 'test/ledger/interleavings.']
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -41,7 +41,7 @@ function readArguments(args: readonly string[]) {
   return { changed: values.changed, rest: args.filter((arg) => !own.includes(arg)) }
 }
 
-/** The files that differ from a commit, and those that git does not know yet. */
+/** The files that differ from a commit, and untracked files. */
 function filesChangedSince(commit: string): readonly string[] {
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean)

@@ -2,13 +2,13 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
 
-/** Files that changed, relative to the project; nothing where all mutants are to run. */
+/** Changed files, relative to the project; `undefined` if all mutants run. */
 const changed: readonly string[] | undefined =
   process.env.SOTTO_TEST_CHANGED === undefined ? undefined : JSON.parse(process.env.SOTTO_TEST_CHANGED)
 
 /**
- * Selects the mutants to test: all, or with `npm run test:long -- --changed` those whose source file changed. All of them, too,
- * where a file in the folder of their tests changed.
+ * Selects the mutants to test: all, or with `npm run test:long -- --changed` those whose source file changed. Also
+ * selects all if a file in the folder of their tests changed.
  *
  * @param folder the folder of their tests, `import.meta.dirname`
  * @param filesOf the source files that a mutant changes, by path below src/

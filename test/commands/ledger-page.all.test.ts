@@ -26,7 +26,7 @@ function commandsOf(section: string): string {
 }
 
 const tools = ['bash', 'jq', 'sha256sum'].every(installed) && spawnSync('openssl', ['version']).status === 0
-test.skipIf(!tools)('the commands of docs/ledger.md do what it says', async () => {
+test.skipIf(!tools)('the commands of docs/ledger.md do what the page states', async () => {
   const shell = async (script: string) => {
     // Runs it as npx does, from outside the project's folder.
     const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`

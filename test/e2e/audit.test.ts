@@ -171,7 +171,7 @@ describe("an auditor's own pair", () => {
   const pair = { columns, neighbours: 'add-remove', rows, neighbourRows: [more, ...rows] }
   const precise = { epsilon: 1000, mechanism: 'geometric' }
 
-  test('is read as it was given, and leaves nothing behind', async () => {
+  test('is read unchanged, and leaves nothing behind', async () => {
     const counts = [
       { kind: 'count' },
       { kind: 'sum', column: 'Age' },

@@ -252,7 +252,7 @@ describe('is refused with a problem document and costs nothing', () => {
     expect(response).toEqual({ status: 405, allow: 'GET, HEAD, POST' })
   })
 
-  test('two Authorization headers are refused, whichever of them is valid', async () => {
+  test('two Authorization headers are refused, even if one of them is valid', async () => {
     const before = await spent()
     const body = count('')
     const valid = `Bearer ${service.keyOf('analyst')}`

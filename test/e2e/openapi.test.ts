@@ -192,7 +192,7 @@ test('every kind of query has a working example', async () => {
       .send(example.value)
     expect(response.status, `${name}: ${response.text}`).toBe(200)
     if (template !== '/v1/datasets/{dataset}/queries') continue
-    // What is stored passes the schema of the response, and so does the replay that is made from it.
+    // The stored document matches the schema of the response, and so does its replay.
     const { id, kind } = answerSchema.parse(response.body)
     expect(kind).toBe(name)
     const release = await service.as('analyst').get(`/v1/releases/${id}`).expect(200)

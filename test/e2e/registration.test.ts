@@ -193,7 +193,7 @@ describe('an invalid value follows the declared rule', () => {
       'source-does-not-fit',
     ],
     [
-      'a file that is not what it says',
+      'a file in another format than declared',
       { ...pupils, source: { kind: 'file', path: 'school/broken.parquet', format: 'parquet' } },
       422,
       'source-unreadable',

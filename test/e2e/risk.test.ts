@@ -71,7 +71,7 @@ describe('POST /v1/risk', () => {
   })
 
   // Added up in this order, these doubles give 0.9999999999999999.
-  test('a prior that sums to 1 is reported as it was given', async () => {
+  test('a prior that sums to 1 is reported unchanged', async () => {
     const prior = [0.4, 0.3, 0.2, 0.1]
     const { body } = await ask('', { ...school, prior, epsilon: 1, response: 2 }).expect(200)
     for (const { largestPrior, posterior } of body.columns) {

@@ -223,7 +223,7 @@ describe('is refused', () => {
     ['a predicate of an unknown column', { where: { column: 'Unicorn', op: 'isNull' } }, 422],
     ['no predicate', {}, 400],
     ['a predicate nested too deep', { where: nested(13) }, 400],
-    ['a threshold of its own', { where: { column: 'year', op: '>=', value: 1 }, threshold: 5 }, 400],
+    ['a threshold', { where: { column: 'year', op: '>=', value: 1 }, threshold: 5 }, 400],
   ])('a question with %s', async (name, body, status) => {
     const { id } = await opened({ threshold: 12, ...CERTAIN }, { key: name.replaceAll(' ', '-') })
     const response = await service.as('analyst').post(`/v1/sparse-vector-sessions/${id}/questions`).send(body)

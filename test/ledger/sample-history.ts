@@ -107,7 +107,7 @@ export function sampleHistory(
     answered('session', 'ben', 'opened'),
     asked(1, sessionAnswer),
     asked(2, 'below'),
-    { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'no limit any more' },
+    { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'the limit was removed' },
     { kind: 'charged', ...paid('last', 'ada') },
   ]
 }

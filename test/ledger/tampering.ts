@@ -76,7 +76,7 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
   const history = sampleHistory(accounting)
   const changed = (name: string, kind: EventFacts['kind'], nth: number, changes: FactChanges): Tampering => {
     const place = placeOf(history, kind, nth)
-    // JSON leaves out what is undefined.
+    // JSON omits undefined fields.
     const facts = JSON.parse(JSON.stringify({ ...history[place], ...changes }))
     return { name, place, history: history.with(place, facts) }
   }
@@ -118,12 +118,12 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('9', '0.003')), rho('0.000000000001'))),
     }),
     changed('a cap that is lowered', 'granted', 0, { limit: { rhoPico: '1' } }),
-    changed('a grant that does not say what it buys', 'granted', 0, { limit: undefined }),
+    changed('a grant without the amount that it buys', 'granted', 0, { limit: undefined }),
     changed('a cap in epsilon', 'granted', 0, { limit: { epsilonNano: '1', deltaAtto: '0' } }),
     changed('an allotment of one unit more than it buys', 'allotted', 0, {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('3', '0.001')), rho('0.000000000001'))),
     }),
-    changed('an allotment that does not say what it buys', 'allotted', 0, { limit: undefined }),
+    changed('an allotment without the amount that it buys', 'allotted', 0, { limit: undefined }),
     lastly('an allotment of nothing for a unit more than was spent', 'ben', {
       loss: nothing,
       limit: times(2, least),
@@ -196,9 +196,9 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     ),
     changed('a budget opened again', 'granted', 0, { kind: 'opened' }),
     changed('a budget that was not opened', 'opened', 0, { kind: 'granted' }),
-    changed('an accounting there is not', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
-    changed('neighbours there are not', 'opened', 0, { neighbours: 'next door' as 'add-remove' }),
-    changed('a kind there is not', 'granted', 0, { kind: 'refunded' as 'granted' }),
+    changed('an unknown accounting', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
+    changed('unknown neighbours', 'opened', 0, { neighbours: 'next door' as 'add-remove' }),
+    changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
     changed('a grant of nothing that is said', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),
     changed('a denial of what was paid', 'denied', 0, { chargeId: 'a' }),
@@ -206,7 +206,7 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('another place', 'granted', 0, { sequence: 1 }),
     changed('another event before it', 'granted', 0, { previousHash: FIRST_PREVIOUS_HASH }),
     changed('a later layout', 'granted', 0, { version: 2 as 1 }),
-    changed('an allotment of nobody', 'allotted', 0, { analyst: undefined }),
+    changed('an allotment without an analyst', 'allotted', 0, { analyst: undefined }),
     changed('a limit of nothing that is said', 'allotted', 0, { loss: { rhoPico: '1' } }),
     {
       name: 'an allotment below what was spent',
@@ -236,7 +236,7 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('a share of the answer to another question', 'shared', 0, { sharedFrom: 'b' }),
     changed('a share that was paid already', 'shared', 0, { chargeId: 'a' }),
     changed('a share without an amount', 'shared', 0, { loss: undefined }),
-    inserted('a share of what is not answered yet', placeOf(history, 'answered'), {
+    inserted('a share of a release that is not answered yet', placeOf(history, 'answered'), {
       ...at(placeOf(history, 'shared')),
     }),
     inserted('a share of what failed', placeOf(history, 'failed') + 1, {
@@ -601,7 +601,7 @@ const ALTERED_TESTS: readonly VerificationTest[] = ACCOUNTINGS.map((accounting) 
       broken(events.with(place, { canonical: reordered, hash: sha256(reordered) }), place + 1)
       // Removing the last events leaves a sound chain. The head that was recorded before shows it.
       const cut = verify(source, events.slice(0, place))
-      if (cut.kind !== 'sound') throw new Error('what is left is sound')
+      if (cut.kind !== 'sound') throw new Error('the remaining events are sound')
       expect(cut.headHash).not.toBe(events.at(-1)?.hash)
       const { ledger } = live(source, events.slice(0, place), live(source, events).head)
       expect(await source.verifyLedger(ledger, 'census')).toMatchObject({

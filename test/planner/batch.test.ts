@@ -87,7 +87,7 @@ describe('the price of a batch', () => {
     expect(batchOf(wires, 'change-one').price).toEqual({ epsilon: 0.3, delta: 1.001e-6 })
   })
 
-  test('in rho likewise', () => {
+  test('the same in rho', () => {
     const rhoOf = (epsilon: number) => epsilon * Math.tanh(epsilon / 2)
     const price = (neighbours: Neighbours) => Object.values(batchOf(regions, neighbours, 'zcdp').price)[0]
     expect(price('add-remove')).toBeCloseTo(rhoOf(0.3), 11)

@@ -40,7 +40,7 @@ describe('as analysts ask', () => {
 
   test.each<readonly [what: string, one: object, other: object]>([
     ['two categories', is('Sex', 'M'), is('Sex', 'F')],
-    ['a category and another by what is left', is('Sex', 'M'), { column: 'Sex', op: '!=', value: 'M' }],
+    ['a category and another by elimination', is('Sex', 'M'), { column: 'Sex', op: '!=', value: 'M' }],
     ['all categories but one each', not(is('Sex', 'M')), not(is('Sex', 'F'))],
     ['below and from there', age('<', 30), age('>=', 30)],
     ['up to and above', age('<=', 30), age('>', 30)],
@@ -292,7 +292,7 @@ const MISTAKES: readonly { readonly mistake: string; readonly changes: readonly 
   },
   { mistake: 'a negation that changes nothing', changes: [change('!holds, search', 'holds, search')] },
   {
-    mistake: 'a negated comparison taken as it is',
+    mistake: 'a negated comparison taken without its negation',
     changes: [change('holds ? values : complement(values, column)', 'values')],
   },
   {
@@ -300,7 +300,7 @@ const MISTAKES: readonly { readonly mistake: string; readonly changes: readonly 
     changes: [change('missing: column.nullable && !missing', 'missing: false')],
   },
   {
-    mistake: 'what is NULL left out of a domain',
+    mistake: 'NULL left out of a domain',
     changes: [
       change(
         'return { missing: column.nullable, present: column',
@@ -373,7 +373,7 @@ const MISTAKES: readonly { readonly mistake: string; readonly changes: readonly 
     ],
   },
   {
-    mistake: 'texts told apart that an engine cannot',
+    mistake: 'texts distinguished that an engine cannot distinguish',
     changes: [change('if (!comparison.values.every((text) => text.isWellFormed())) return undefined', '')],
   },
   {

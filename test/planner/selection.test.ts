@@ -126,7 +126,7 @@ describe('quantile', () => {
   })
 
   test('several are sorted, and shown in the requested order', () => {
-    // Drawn in the order asked for: 90 % came out lowest, and 10 % in the middle.
+    // Drawn in the requested order: the value for 90 % is lowest, and that for 10 % is in the middle.
     expect(shown(planOf(several), { kind: 'quantile', indexes: [-20n, 0n, 40n] })).toEqual({
       percentiles: [
         { p: 90, value: 2 },
@@ -176,7 +176,7 @@ describe('quantile', () => {
     })
   })
 
-  test.each(['minimum', 'maximum'])('a %s tells at which rank from its end it aims', (kind) => {
+  test.each(['minimum', 'maximum'])('a %s states its target rank, counted from its end', (kind) => {
     const rankOf = (epsilon: number) => {
       const noise = noiseReport(planOf({ kind, column: 'Age', epsilon }))
       return 'quantiles' in noise ? noise.quantiles[0]?.rank : undefined

@@ -51,7 +51,7 @@ export function pictureOf(svg: string): Picture {
   const { width, height } = rendered
   const pixels = rendered.pixels
   const texts = elements
-    // Numbers for which an axis has no room are in the drawing, but hidden.
+    // Numbers that do not fit on an axis are in the drawing, but hidden.
     .filter(({ element }) => element.name === 'text' && element.attributes.get('opacity') !== '0')
     .map((placed) => ({ text: textOf(placed.element), placed, box: boxOf(placed, width, height) }))
   const at = (x: number, y: number): Colour => {

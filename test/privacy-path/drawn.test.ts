@@ -229,9 +229,9 @@ describe('keys are kept with the probabilities for their rows', () => {
  */
 
 /**
- * Noise of scale s makes one gap at most exp(1 / s) times as likely as the next one. So between two gaps the
- * logarithm of a ratio of probabilities is above the mean of what it is at both by at most their distance / s: here
- * by 1 / 100. Gaps above 50 scales have a probability below 1e-18.
+ * Noise of scale s makes one gap at most exp(1 / s) times as likely as the next one. So between two gaps, the logarithm
+ * of a ratio of probabilities exceeds its mean over both gaps by at most their distance / s, here 1 / 100. Gaps above
+ * 50 scales have a probability below 1e-18.
  */
 test.each(['add-remove', 'change-one'] as const)(
   'under %s, no gap spends more than the price, to within 0.01',

@@ -128,7 +128,7 @@ async function eventsByKey(
       const { chargeId: id, kind, answerHash = '' }: LedgerEvent = JSON.parse(canonical)
       if (id === undefined) continue
       const key = keys.get(id)
-      if (key === undefined) throw new Error(`event ${canonical} is of a question that nobody asked`)
+      if (key === undefined) throw new Error(`event ${canonical} belongs to a question that was not asked`)
       const events = byKey.get(key) ?? { charged: 0, denied: 0, answered: [] }
       byKey.set(key, events)
       if (kind === 'charged') events.charged += 1

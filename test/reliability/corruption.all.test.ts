@@ -90,7 +90,7 @@ async function leave(how: 'in order' | 'killed') {
   }
   const heard = whatWasHeard(charging.lines)
   const whole = await start(lay({}), heard)
-  if (whole.kind === 'refused' || whole.altered) throw new Error('the ledger is refused as it was left')
+  if (whole.kind === 'refused' || whole.altered) throw new Error('the unchanged ledger is refused')
   return { file: readFileSync(left), log, lay, heard, events: whole.events }
 }
 

@@ -35,7 +35,7 @@ function whyNotMounted(): string | undefined {
 
 const unmounted = whyNotMounted()
 
-describe.skipIf(unmounted !== undefined)(titled('a disk of its own', unmounted), () => {
+describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), () => {
   function mount(size: string) {
     const folder = temporaryFolder()
     const run = (...args: string[]) => expect(spawnSync('mount', args).status, args.join(' ')).toBe(0)

@@ -383,7 +383,7 @@ describe('invalid questions', () => {
     ['more changed than left out', { changed: 2 }, 'changed'],
     ['more changed than released', { released: 1, changed: 2 }, 'changed'],
     ['a universe of one', { universe: [1], released: 1 }, 'released'],
-    ['a universe of nobody', { universe: [], released: 1 }, 'released'],
+    ['an empty universe', { universe: [], released: 1 }, 'released'],
     ['a value that is no number', { universe: [1, Number.NaN, 3, 4] }, 'universe.1'],
     ['an endless value', { universe: [1, 2, 3, Number.POSITIVE_INFINITY] }, 'universe.3'],
     ['a value with too many digits', { universe: [1e-31, 2, 3, 4] }, 'universe.0'],

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openComputationPool } from '../../src/workers/pool.ts'
 
-test('threads are killed while they load what draws, and the process lives', async () => {
+test('threads are killed while they load the drawing code, and the process survives', async () => {
   const pool = openComputationPool({ threads: 2, maxWaiting: 16, waitMs: 600_000, maxPerPrincipal: 3 })
   onTestFinished(() => pool.close())
   const question = {

@@ -16,7 +16,7 @@ const quick = {
   query: { kind: 'mean' },
   changed: 1,
 } as const
-/** As long as the limits allow: seconds. */
+/** A computation that takes seconds, the longest that the limits allow. */
 const slow = {
   columns: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
   released: 50,
@@ -130,7 +130,7 @@ describe('a pool of computations', () => {
   test('a computation that waits too long is refused', async () => {
     const impatient = openComputationPool({ threads: 1, maxWaiting: 9, waitMs: 100, maxPerPrincipal: 9 })
     try {
-      // Once its thread is up, what comes first has its turn at once.
+      // Once its thread has started, the first computation runs at once.
       await impatient.run('risk', quick, patient()).catch(() => undefined)
       const first = impatient.run('risk', slow, patient()).catch(() => undefined)
       const second = await refusalOf(impatient.run('risk', quick, patient()))

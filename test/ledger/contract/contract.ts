@@ -12,7 +12,7 @@ import { HISTORY } from './history.ts'
 import { SESSIONS } from './sessions.ts'
 import { SHARING } from './sharing.ts'
 
-/** The requirements that every ledger must meet, whatever its store. */
+/** The requirements that every ledger must meet, with any store. */
 const CONTRACT = [
   { topic: 'budgets', tests: BUDGETS },
   { topic: 'charges', tests: CHARGES },

@@ -148,7 +148,7 @@ describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
       },
       found: 'FROM sotto.budgets',
     },
-  ])('and one that $what is found', async ({ change, found }) => {
+  ])('a statement that $what is found', async ({ change, found }) => {
     await withChangedSource([change], {}, async (load) => {
       const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres/ledger.ts')
       const { steps } = await stepsThatReadMuch(source.openPostgresLedger)

@@ -35,7 +35,7 @@ function rowsOf(database: DatabaseSync, columns?: ReadonlyMap<string, string>) {
     const names = columns === undefined ? info.get()?.names : columns.get(table)
     if (typeof names !== 'string') return []
     const rows = database.prepare(`SELECT ${names} FROM ${table} ORDER BY 1, 2`).all()
-    // Opening a ledger expires the leases, whatever the version.
+    // Opening a ledger of any version expires the leases.
     return [{ table, names, rows: rows.map((row) => ({ ...row, lease_expires_at_ms: null })) }]
   })
 }

@@ -63,7 +63,7 @@ describe('a batch', () => {
     const commits = commitsOf(database)
     database.exec(`
       CREATE TEMP TRIGGER failing_after_the_debit BEFORE INSERT ON events WHEN NEW.principal = 'eve'
-      BEGIN SELECT RAISE(ABORT, 'no room for eve'); END
+      BEGIN SELECT RAISE(ABORT, 'no space for eve'); END
     `)
     const settled = await Promise.allSettled([
       ledger.charge(question('a')),
@@ -74,7 +74,7 @@ describe('a batch', () => {
     ])
     expect(settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.message))).toEqual([
       expect.objectContaining({ kind: 'charged' }),
-      'no room for eve',
+      'no space for eve',
       expect.objectContaining({ kind: 'in-flight' }),
       expect.objectContaining({ spent: basic('0.1') }),
       expect.objectContaining({ kind: 'charged' }),

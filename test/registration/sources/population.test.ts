@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => folder.remove())
 
-/** How many standard errors an observed share lies away from the stated one. */
+/** Distance of an observed share from the stated one, in standard errors. */
 function deviation(outcomes: number, of: number, probability: number): number {
   return (outcomes - of * probability) / Math.sqrt(of * probability * (1 - probability))
 }
@@ -37,7 +37,7 @@ function standardDeviation(values: readonly number[]): number {
 }
 
 describe('a population', () => {
-  it('is the same people on every machine', () => {
+  it('has the same people on every machine', () => {
     expect(people).toHaveLength(100_000)
     const digest = createHash('sha256')
     for (const { sex, age, married, earnings, occupation } of people) {
@@ -132,7 +132,7 @@ describe('a population', () => {
     }
   })
 
-  it('is the same rows as the CSV file of the same size and seed', async () => {
+  it('has the same rows as the CSV file of the same size and seed', async () => {
     const population = { kind: 'population', rows: 2_500, seed: 's' } as const
     const paths = { dataDirectory: folder.path, copy: join(folder.path, 'copy') }
     const copied = await copySource(population, paths)
@@ -168,7 +168,7 @@ describe('a population', () => {
   })
 })
 
-/** The index of a category, as it is stored. */
+/** The stored index of a category. */
 function indexIn(columns: readonly Column[], name: string, value: string): number {
   const column = columns.find((each) => each.name === name)
   if (column?.type !== 'category') throw new Error('no such category column')
