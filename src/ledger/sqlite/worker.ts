@@ -26,13 +26,21 @@ export interface PlainFault {
   readonly message: string
 }
 
-if (parentPort !== null) serve(parentPort, String(workerData))
+if (parentPort !== null) serve(parentPort, () => openSqliteStore(String(workerData), Date.now))
 
-function serve(port: NonNullable<typeof parentPort>, path: string): void {
+/** The worker's end of the channel to the main thread. */
+interface Port {
+  on(event: 'message', listener: (request: Request) => void): unknown
+  postMessage(message: Reply): void
+  close(): void
+}
+
+/** Opens the store and answers the requests that come through a port. */
+export function serve(port: Port, openStore: () => SqliteStore): void {
   const reply = (message: Reply) => port.postMessage(message)
   let store: SqliteStore
   try {
-    store = openSqliteStore(path, Date.now)
+    store = openStore()
   } catch (error) {
     reply({ kind: 'fault', fault: plainFault(error) })
     port.close()
@@ -40,13 +48,23 @@ function serve(port: NonNullable<typeof parentPort>, path: string): void {
   }
   port.on('message', (request: Request) => {
     if (request === 'close') return end()
+    let settled: readonly Settled[]
     try {
-      reply({ kind: 'committed', settled: store.batch(request) })
+      settled = store.batch(request)
     } catch (error) {
       if (error instanceof Error && !(error instanceof LedgerFault)) return reply({ kind: 'refused', error })
       const fault = plainFault(error)
       reply({ kind: 'fault', fault })
       if (fault.kind !== 'unknown') end()
+      return
+    }
+    try {
+      reply({ kind: 'committed', settled })
+    } catch {
+      // For example, the results need more memory than there is. The batch is durable: it must not count as refused,
+      // because a refused batch is carried out again.
+      const message = 'the results of a batch could not be sent'
+      reply({ kind: 'fault', fault: { kind: 'unknown', message } })
     }
   })
   reply({ kind: 'opened' })
