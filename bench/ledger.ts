@@ -143,7 +143,7 @@ async function measureLedger(
       let turn = caller
       for (let askedMs = startMs; askedMs < startMs + ROUND_MS; ) {
         const next = questions[turn % questions.length]
-        if (next === undefined) throw new Error('there is no dataset')
+        if (next === undefined) throw new Error('no dataset exists')
         turn += callers
         const outcome = await ledger.charge(next())
         if (outcome.kind !== 'charged') throw new Error(`a charge of the benchmark is ${outcome.kind}`)

@@ -151,7 +151,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         operationId: 'plotNoisyTable',
         summary: 'Plot a noisy table of synthetic data',
         description:
-          'Plots noisy values with error bars beside the true values. Only for synthetic datasets; never charged. Each ' +
+          'Plots noisy values with error bars next to the true values. Only for synthetic datasets; never charged. Each ' +
           'request draws fresh noise.',
         security: evaluators.security,
         params: datasetParameters,

@@ -36,16 +36,16 @@ import { openAuditedPair } from './registration/audited-pair.ts'
 import type { Registry } from './registration/register.ts'
 import type { ComputationPool } from './workers/pool.ts'
 
-/** Everything the service is made of, opened by `server.ts`. Each route plugin takes what it needs from it. */
+/** All parts of the service, opened by `server.ts`. Each route plugin takes what it needs from it. */
 export interface AppDependencies extends AnswerDependencies {
   readonly keyRing: KeyRing
   readonly catalog: Catalog
   readonly registry: Registry
   /** Runs disclosure risk computations. */
   readonly riskPool: ComputationPool
-  /** Runs evaluations, in a pool of their own because each takes long. */
+  /** Runs evaluations, in a separate pool because each takes long. */
   readonly evaluationPool: ComputationPool
-  /** Draws plots, in a pool of their own because most plots need no key. */
+  /** Draws plots, in a separate pool because most plots need no key. */
   readonly plotPool: ComputationPool
   readonly logger: FastifyBaseLogger
   /** Time limit for a request, after which the caller gets a 503. A charged query is still answered and stored. */

@@ -10,9 +10,10 @@ import { openAuditLedger } from './audit-ledger.ts'
 import { createSparseVectorSessions, type SparseVectorSessions } from './session.ts'
 
 /*
- * Draws releases for external auditors who measure what a release reveals about two neighbouring datasets that they know in
- * full. Each release takes the path of every paid answer: plan, charge, aggregate, noise, record. Only the ledger differs: it
- * is created for the request and removed with it. The ledger of the service is not among the dependencies.
+ * Draws releases for external auditors who measure how much a release reveals about two neighbouring datasets that they
+ * know in full. Each release takes the path of every paid answer: plan, charge, aggregate, noise, record. Only the
+ * ledger differs: it is created for the request and removed with it. The ledger of the service is not among the
+ * dependencies.
  */
 
 type Query = Parameters<typeof plan>[0]
@@ -147,7 +148,8 @@ async function drawReleases(
       characters += JSON.stringify(result).length
       if (characters > maxCharacters) throw tooLong(Math.floor(release / 2))
     }
-    // The length of the first result tells how many fit, before all are drawn. It also reports what is wrong in the request.
+    // The length of the first result shows how many fit, before all are drawn. Its refusal reports errors in the
+    // request.
     await drawNext(0)
     if (characters * releases > maxCharacters) throw tooLong(Math.floor(maxCharacters / characters))
     let next = 1
@@ -161,7 +163,10 @@ async function drawReleases(
   }
 }
 
-/** A function that draws the release of a number and returns its result. Each number has idempotency keys of its own. */
+/**
+ * Creates a function that draws the release with a given number and returns its result. Each number has separate
+ * idempotency keys.
+ */
 function releaseDrawer(
   dependencies: AnswerDependencies,
   dataset: Dataset,

@@ -22,7 +22,7 @@ const EVERYBODY: readonly AuditedPerson[] = [
 ]
 /** A row at the declared bounds, in a city that no other row has. It moves a release as far as one person can. */
 const ONE_MORE: AuditedPerson = { Age: 100, Income: 100, Sex: 'M', City: 'Westhaven' }
-/** Replaces {@link ONE_MORE} where the number of people is public. */
+/** Replaces {@link ONE_MORE} if the number of people is public. */
 const ANOTHER: AuditedPerson = { Age: 0, Income: 0, Sex: 'F', City: 'Southmere' }
 
 const COLUMNS = [

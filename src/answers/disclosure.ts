@@ -7,7 +7,7 @@ export interface AdversaryKnowledge {
   readonly dataset: Dataset
   /** Total privacy loss that the dataset's budget allows. */
   readonly granted: PrivacyLoss
-  /** Number of rows the adversary chooses among. Default: the public number of rows, or 2 where that is private. */
+  /** Number of rows the adversary chooses among. Default: the public number of rows, or 2 if that is private. */
   readonly candidates?: number | undefined
 }
 

@@ -79,7 +79,8 @@ export async function release(plan: Plan, engine: Engine, noiseSource: UniformSo
 }
 
 /**
- * Reads what a plan asks of the data.
+ * Reads the data that a plan needs.
+ *
  * @throws EngineFailure
  */
 export function readAggregate<Kind extends PlanKindName>(
@@ -90,7 +91,7 @@ export function readAggregate<Kind extends PlanKindName>(
 }
 
 /**
- * Releases what was read for a plan through the plan's mechanism, with fresh noise each time.
+ * Releases the data read for a plan through the plan's mechanism, with fresh noise each time.
  *
  * @throws RangeError if the data was read for another kind of plan; and any error of the source of randomness. Nothing
  * is released then.

@@ -287,7 +287,7 @@ export function previewSession(
 
 /**
  * Describes a session to its owner, with its answers, newest first.
- * @param page at most `limit` answers, from before question number `beforeQuestion` if given
+ * @param page at most `limit` answers, before question number `beforeQuestion` if given
  * @throws Refusal `unknown-session`
  */
 export async function showSession(

@@ -69,7 +69,7 @@ function unknownDataset(dataset: string): Misuse {
 
 /**
  * Opens the live ledger, uses it and closes it.
- * @throws Misuse where the ledger does not exist: opening would create a new one.
+ * @throws Misuse if the ledger does not exist, because opening would create a new one.
  */
 export async function withLedger<Result>(
   { ledgerUrl }: Config,

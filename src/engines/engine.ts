@@ -20,7 +20,7 @@ export interface Engine {
   countTexts(dataset: Dataset, counting: ValueCounting): Promise<TextCounts>
   /** True if every open dataset can be queried. */
   healthy(): Promise<boolean>
-  /** Finishes what was accepted and closes every dataset. */
+  /** Finishes the accepted work and closes every dataset. */
   close(): Promise<void>
 }
 

@@ -9,7 +9,10 @@ import type { Accumulator, EvaluatedGaps } from './report.ts'
 
 type NoisyMaxScores = Extract<ExactAggregate, { kind: 'noisy-max' }>['scores']
 
-/** Characters of one candidate in the report, of one gap, and of one candidate in a run that is shown, beside its name. */
+/**
+ * Characters, without its name, of one candidate in the report, of one gap, and of one candidate in a run that is
+ * shown.
+ */
 const CANDIDATE_CHARACTERS = 160
 const GAP_CHARACTERS = 300
 const SHOWN_CANDIDATE_CHARACTERS = 80
@@ -104,8 +107,8 @@ function bestOutside(rows: Float64Array): (selected: readonly number[]) => reado
 
 /**
  * Accumulates the errors of noisy gaps. The true gap of a selected candidate is its lead, in rows, over the candidate selected
- * next; that of the last one is its lead over the best candidate that was not selected. It is negative where noise has changed
- * the order.
+ * next; that of the last one is its lead over the best candidate that was not selected. It is negative if noise has
+ * changed the order.
  */
 function accumulateGaps({ measurement, confidence }: NoisyMaxPlan, runs: number, rows: Float64Array) {
   const { k, fractionBits } = measurement

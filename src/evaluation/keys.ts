@@ -9,7 +9,7 @@ import type { Accumulator } from './report.ts'
 
 type KeyTexts = Extract<ExactAggregate, { kind: 'key-selection' }>['texts']
 
-/** Characters of one key in the report, and in a run that is shown, beside the key itself. */
+/** Characters, without the key itself, of one key in the report and in a run that is shown. */
 const KEY_CHARACTERS = 400
 const SHOWN_KEY_CHARACTERS = 50
 

@@ -32,7 +32,7 @@ export interface EvaluationCost {
 
 /**
  * Characters for the keys reported of one selection of keys, when this many queries are evaluated together. Half of
- * {@link MAX_CHARACTERS} is for keys; the rest is for everything else and for the runs that are shown.
+ * {@link MAX_CHARACTERS} is reserved for keys, and the rest for everything else, including the runs that are shown.
  */
 export function maxKeyCharacters(queries: number): number {
   return Math.floor(MAX_CHARACTERS / 2 / queries)
@@ -47,7 +47,7 @@ export function charactersOf(value: unknown): number {
  * Checks the size of an evaluation against all limits. Several queries that are evaluated together share them.
  *
  * @param costs one for each query
- * @param field the field of the request that holds what is evaluated
+ * @param field the field of the request that holds the evaluated query or queries
  * @throws Refusal `invalid-request` for `runs` or `shown`, with the largest value that fits; `query-does-not-fit` for `field`
  * if the report is too long even without any run.
  */

@@ -10,7 +10,7 @@ import { finiteOrNull, moments } from './moments.ts'
 import type { Accumulator, EvaluatedNumbers, ShownNumber } from './report.ts'
 import { answerNumbers, exactEstimates, numberNames, type TrueNumber, trueQuantiles } from './truth.ts'
 
-/** Characters of one number or total in the report, and in a run that is shown, beside its name. */
+/** Characters, without its name, of one number or total in the report and in a run that is shown. */
 const NUMBER_CHARACTERS = 700
 const SHOWN_NUMBER_CHARACTERS = 200
 
@@ -63,7 +63,7 @@ export function accumulateQuantiles(
 }
 
 /**
- * @param rankErrorRows the error of a value's rank, in rows; where it is given, the half-width is that of the rank
+ * @param rankErrorRows the error of a value's rank, in rows; if given, the half-width is that of the rank
  */
 function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
   plan: PlanOf<Kind>,

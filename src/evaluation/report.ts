@@ -21,7 +21,7 @@ export interface Figure {
 export interface AbsoluteErrorFigure extends Figure {
   /** Null if it is not known. */
   readonly theoretical: number | null
-  /** Upper bound for the true number of rows, where the expected error itself is not known; otherwise null. */
+  /** Upper bound for the true number of rows, if the expected error itself is not known; otherwise null. */
   readonly theoreticalBound: number | null
 }
 
@@ -158,7 +158,7 @@ export type Evaluation = EvaluatedNumbers | EvaluatedCandidates | EvaluatedKeys
 interface EvaluatedFacts {
   readonly kind: Plan['query']['kind']
   readonly noise: NoiseReport
-  /** As an answer states it. */
+  /** Accuracy as an answer states it. */
   readonly accuracy: AccuracyReport
 }
 

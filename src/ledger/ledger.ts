@@ -341,7 +341,7 @@ export interface Ledger {
   /** Finds the largest dataset version of a charge; 0 if there is none. Reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
   /**
-   * Runs a task while no other process that shares the ledger runs one. For resources that replicas share besides it.
+   * Runs a task while no other process that shares the ledger runs one. For other resources that replicas share.
    * @param task must await `requireAlone` just before it publishes its work, which rejects if the exclusive access may
    *   be lost
    */

@@ -99,7 +99,7 @@ export function exponentialPrivacyMap(
   return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
 }
 
-/** Price of one choice in zCDP: epsilon^2 / 8, or epsilon tanh(epsilon / 2) where that is less, rounded up to 1e-12. */
+/** Price of one choice in zCDP: epsilon^2 / 8, or epsilon tanh(epsilon / 2) if that is less, rounded up to 1e-12. */
 export function exponentialRho(
   measurement: Pick<ExponentialMeasurement, 'exponent'>,
   sensitivity: ScoreSensitivity,
@@ -108,7 +108,7 @@ export function exponentialRho(
 }
 
 /**
- * Computes how far from the best outcome the chosen one can be. With m outcomes beside the best, P(distance > t) is
+ * Bounds the distance of the chosen outcome from the best. With m outcomes besides the best, P(distance > t) is
  * largest where all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest
  * whole t for which that is at most 1 - confidence.
  *

@@ -254,7 +254,7 @@ export function gaussianAccuracy(measurement: Measurement, confidence: number): 
 /** The z with P(|N| > z) = alpha, N standard normal, by bisection; rounded up. */
 export function normalHalfWidth(alpha: number): number {
   let below = 0
-  // exp(-z^2 / 2) at 39 is below the smallest double, hence below any alpha.
+  // exp(-z^2 / 2) at 39 is below the smallest double, so below any alpha.
   let enough = 39
   for (;;) {
     const middle = below + (enough - below) / 2

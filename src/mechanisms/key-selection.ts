@@ -60,8 +60,8 @@ export interface KeyPresenceMeasurement {
   /** Delta of one key. */
   readonly delta: Rational
   /**
-   * Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, that of dropping
-   * it shrinks.
+   * Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, the probability
+   * of dropping the key shrinks.
    */
   readonly crossover: bigint
   /** Loss of one release. */

@@ -9,7 +9,7 @@ export interface NoiseDistribution {
   readonly points: readonly { readonly noise: number; readonly probability: number }[]
 }
 
-/** Largest number of points: more cannot be told apart on a page. */
+/** Largest number of points; more cannot be distinguished on a page. */
 const MOST_POINTS = 401
 /** Probability that the noise lies within the range of the points. */
 const SHOWN = 0.9999

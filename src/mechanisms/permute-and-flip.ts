@@ -73,7 +73,7 @@ export function permuteAndFlipRho(
 }
 
 /**
- * Computes how far from the best candidate the chosen one can be. As report noisy max with exponential noise, a
+ * Bounds the distance of the chosen candidate from the best. As report noisy max with exponential noise, a
  * candidate that is t + 1 worse than the best is ahead of it with a probability of exp(-exponent (t + 1)) / 2 at most.
  * The half-width is the smallest whole t for which this probability, over all n - 1 others, is at most 1 - confidence.
  *

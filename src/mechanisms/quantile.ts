@@ -148,8 +148,8 @@ export function quantilePrivacyMap(
 }
 
 /**
- * Price of the release in zero-concentrated differential privacy, rounded up to 1e-12: epsilon^2 / 8, or
- * epsilon tanh(epsilon / 2) where that is less.
+ * Price of the release in zero-concentrated differential privacy, rounded up to 1e-12: epsilon^2 / 8, or epsilon
+ * tanh(epsilon / 2) if that is less.
  */
 export function quantileRho(
   measurement: QuantileMeasurement,

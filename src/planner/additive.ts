@@ -290,7 +290,10 @@ function planTable(
 
 /** Characters of a cell without its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
 const LONGEST_CELL_FRAME = 50
-/** Characters that a statistic of a group adds beside its name: `:{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`. */
+/**
+ * Characters that a statistic of a group adds to its name:
+ * `:{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`.
+ */
 const LONGEST_ESTIMATE = 80
 
 /** Largest number of characters of one column's part of a cell's key. */

@@ -17,7 +17,7 @@ export interface Aggregate {
  * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
  * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL.
  * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows.
- * `count-distinct`: the number of cells of a declared domain of its own that have a row.
+ * `count-distinct`: the number of cells of a separate declared domain that have a row.
  */
 export type Statistic =
   | { readonly kind: 'count'; readonly column?: string; readonly where?: Predicate }

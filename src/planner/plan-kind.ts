@@ -20,7 +20,7 @@ export interface PlanFacts {
   readonly dataset: Dataset
   /** Price in epsilon and delta. */
   readonly loss: PrivacyLoss
-  /** Price in zero-concentrated differential privacy, rounded up; absent where the mechanism has none. */
+  /** Price in zero-concentrated differential privacy, rounded up; absent if the mechanism has none. */
   readonly rho?: RhoPico
   /** Confidence of every half-width stated. */
   readonly confidence: number
@@ -29,7 +29,7 @@ export interface PlanFacts {
 /** Contract of one kind of plan. Every member depends only on the plan, or on its release. */
 export interface PlanKind<Plan extends PlanFacts, Release> {
   /**
-   * Predicate that a row must satisfy to have any part in the release; `undefined` where every row has. Statistics,
+   * Predicate that a row must satisfy to have any part in the release; `undefined` if every row has. Statistics,
    * cells, candidates, ranks and keys are counted among these rows only. A public number of rows that a plan relies on
    * is the same for neighbours.
    */

@@ -87,13 +87,13 @@ export interface ErrorReport {
 export interface PredictedError {
   readonly halfWidth: number | null
   readonly expectedAbsoluteError: number | null
-  /** Why the half-width is null, and what to do about it. */
+  /** Reason why the half-width is null, and advice. */
   readonly reason?: string
 }
 
 /**
- * Accuracy of each released value. The half-width is null where it depends on a private number of rows or differs from value
- * to value; `reason` then says so.
+ * Accuracy of each released value. The half-width is null if it depends on a private number of rows or differs from
+ * value to value; `reason` then explains it.
  */
 export interface AccuracyReport extends PredictedError {
   readonly confidence: number

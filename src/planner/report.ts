@@ -3,7 +3,7 @@ import { type PlanKindName, type PlanOf, planKinds, type ReleaseOf } from './pla
 import type { AccuracyReport, NoiseReport, Report } from './report-kinds.ts'
 import { suppositionsOf } from './suppositions.ts'
 
-/** Describes how a plan's answer is made noisy. Public before the query is paid for. */
+/** Describes the noise of a plan's answer. Public before the query is paid for. */
 export function noiseReport<Kind extends PlanKindName>(plan: PlanOf<Kind>): NoiseReport {
   return planKinds[plan.kind].noise(plan)
 }
@@ -11,8 +11,8 @@ export function noiseReport<Kind extends PlanKindName>(plan: PlanOf<Kind>): Nois
 /**
  * Computes the accuracy of a plan's answer without data.
  *
- * @param supposed what is supposed about the data, on which the accuracy of some estimates depends; left out: what the query
- * supposes.
+ * @param supposed suppositions about the data, on which the accuracy of some estimates depends; default: those of the
+ * query.
  */
 export function accuracyReport<Kind extends PlanKindName>(
   plan: PlanOf<Kind>,
@@ -23,7 +23,7 @@ export function accuracyReport<Kind extends PlanKindName>(
 
 /**
  * Computes the answer's numbers from a release. This is post-processing: it may use anything public and costs nothing.
- * @throws RangeError where the release is not that of the plan.
+ * @throws RangeError if the release is not that of the plan.
  */
 export function report<Kind extends PlanKindName>(plan: PlanOf<Kind>, release: ReleaseOf<Kind>): Report {
   return reporter(plan)(release)

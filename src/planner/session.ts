@@ -67,7 +67,7 @@ export function priceOfSession({ dataset, measurement }: SessionPlan): Amount {
 }
 
 /**
- * Terms under which a session answers, apart from its positives and its noise, as they are stored. Integers are texts,
+ * Stored form of the terms under which a session answers, apart from its positives and its noise. Integers are texts,
  * to stay exact.
  */
 export interface SessionTerms {

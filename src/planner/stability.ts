@@ -154,7 +154,7 @@ function extremeIndexes(
   return [lowerIndex, upperIndex, ...around.map((index) => larger(lowerIndex, smaller(index, upperIndex)))]
 }
 
-/** True where a row can contribute nothing to any cell. False only for a sum over every row. */
+/** True if a row can contribute nothing to any cell. False only for a sum over every row. */
 function mayBeLeftOut(column: Column, aggregate: Aggregate): boolean {
   return aggregate.where !== undefined || column.nullable || aggregate.groupBy.length > 0
 }

@@ -4,7 +4,7 @@ import { refuseField } from '../privacy/refusal.ts'
 import type { AdditiveQuery, AdditiveShape } from './additive.ts'
 import { columnRange } from './estimates/estimator.ts'
 
-/** The suppositions of a query; an empty object where it has none. */
+/** Returns the suppositions of a query; an empty object if it has none. */
 export function suppositionsOf(query: Query): Suppositions {
   return 'supposed' in query ? (query.supposed ?? {}) : {}
 }
@@ -45,7 +45,7 @@ export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: Addi
 
 /**
  * With mean m within [L, U], the variance is at most (U - m) (m - L) (Bhatia and Davis 2000, "A Better Bound on the
- * Variance"), and at most (U - L)^2 / 4 whatever the mean is.
+ * Variance"), and at most (U - L)^2 / 4 for any mean.
  */
 function requireMomentsFit(
   column: NumericColumn,

@@ -11,7 +11,7 @@ import { palettes } from './theme.ts'
  * Draws a plot as SVG: 800 pixels wide, on an opaque background, with a title and a description for screen readers,
  * without scripts or external resources. The same plot and theme give the same bytes.
  *
- * Loading this module loads Vega, which takes a tenth of a second. Drawing takes tens of milliseconds. Both are for a
+ * Loading this module loads Vega, which takes a tenth of a second. Drawing takes tens of milliseconds. Both belong in a
  * worker thread.
  *
  * @throws RangeError for a plot that cannot be drawn: too many or too few figures, or figures that are not finite.

@@ -40,7 +40,7 @@ export function discreteLaplaceRho(scale: Rational, { l1, lInfinity }: Sensitivi
   return lesser(safe, divideRoundingUp(l1 * scale.denominator * ONE_RHO_PICO, scale.numerator))
 }
 
-/** Rho of an entry that moves by `epsilon` scales, where a unit is `reciprocal` scales; at most epsilon. */
+/** Rho of an entry that moves by `epsilon` scales, with a unit of `reciprocal` scales; at most epsilon. */
 function entryRho(epsilon: number, reciprocal: number): number {
   return epsilon + (reciprocal / Math.sinh(reciprocal)) * Math.expm1(-epsilon)
 }

@@ -65,7 +65,7 @@ export interface Registry {
    */
   register(request: RegistrationRequest, principal: string): Promise<Registered>
   /**
-   * Withdraws a dataset and deletes its ingested rows. The id keeps its budget, and what was spent of it.
+   * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
    */
   withdraw(id: string): Promise<void>
@@ -231,7 +231,7 @@ function completeDeclaration({ budget: _, ...request }: RegistrationRequest): Da
 }
 
 /**
- * Requires the budget that the id has: a new registration neither resets what was spent nor raises the cap.
+ * Requires the budget that the id has: a new registration neither resets the spending nor raises the cap.
  * @throws Refusal `budget-account-exists`
  */
 function requireSameBudget(

@@ -127,7 +127,7 @@ function plotOfAnswers(
   }
 }
 
-/** Plots a noisy table of synthetic data with error bars, beside the truth. */
+/** Plots a noisy table of synthetic data with error bars, next to the true values. */
 function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   const { dataset, kind, confidence } = evaluated
   const values = 'values' in evaluated ? evaluated.values : []

@@ -23,7 +23,7 @@ export interface ComputationTerms {
   readonly givenUp: AbortSignal
   /** The principal whose computations are counted; absent for requests without a key. */
   readonly principal?: string
-  /** Receives what the computation reports while it runs. */
+  /** Receives the progress reports of the computation. */
   readonly onProgress?: (progress: unknown) => void
 }
 

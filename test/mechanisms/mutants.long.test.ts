@@ -340,7 +340,7 @@ const SELECTION_MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
     replace: '',
   },
   {
-    bug: 'the order of the candidates as they are',
+    bug: 'the candidates left in their order',
     file: 'permute-and-flip.ts',
     find: 'const place = source.below(left)',
     replace: 'const place = left - 1',

@@ -481,17 +481,17 @@ describe('a wrong version', () => {
     })
 
   test.each([
-    ['as it is', []],
+    ['unchanged', []],
     ['of few boxes', [FEW_BOXES]],
     ['of few steps', [fewSteps(30)]],
     ['of very few steps', [fewSteps(3)]],
-  ] as const)('the source %s is never wrong', async (_, changes) => {
+  ] as const)('the source, %s, is never wrong', async (_, changes) => {
     const { right, wrong } = await found(changes)
     expect(wrong).toEqual([])
     expect(right.length).toBeGreaterThan(20)
   })
 
-  test.each(MISTAKES)('$mistake: is seen', async ({ changes }) => {
+  test.each(MISTAKES)('$mistake: is detected', async ({ changes }) => {
     expect((await found(changes)).wrong).not.toEqual([])
   })
 })

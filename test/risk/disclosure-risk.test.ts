@@ -376,10 +376,10 @@ const PUPILS: RiskQuestion = { universe: [1, 2, 3, 10], released: 3, query: { ki
 
 describe('invalid questions', () => {
   it.each<[string, Partial<RiskQuestion>, string]>([
-    ['nobody released', { released: 0 }, 'released'],
+    ['no person released', { released: 0 }, 'released'],
     ['everybody released', { released: 4 }, 'released'],
     ['a part of a person', { released: 1.5 }, 'released'],
-    ['nobody changed', { changed: 0 }, 'changed'],
+    ['no person changed', { changed: 0 }, 'changed'],
     ['more changed than left out', { changed: 2 }, 'changed'],
     ['more changed than released', { released: 1, changed: 2 }, 'changed'],
     ['a universe of one', { universe: [1], released: 1 }, 'released'],

@@ -81,7 +81,7 @@ const MUTANTS: readonly Mutation[] = [
     replace: 'totalMass === worlds ? worlds :',
   },
   {
-    bug: 'the odds of a uniform prior, whatever the prior',
+    bug: 'the odds of a uniform prior, for any prior',
     file: 'bounds.ts',
     find: 'totalMass === worlds ? worlds - 1 : (1 - largestPrior) / largestPrior',
     replace: 'worlds - 1',
@@ -165,13 +165,13 @@ const MUTANTS: readonly Mutation[] = [
     replace: 'return answers',
   },
   {
-    bug: 'nobody removed',
+    bug: 'no person removed',
     file: 'enumeration.ts',
     find: 'if (someStay) fewer.include(dataset.answer())',
     replace: '',
   },
   {
-    bug: 'nobody added',
+    bug: 'no person added',
     file: 'enumeration.ts',
     find: 'forEachSubset(rest, changed, added(more))',
     replace: '',
@@ -252,7 +252,7 @@ const MUTANTS: readonly Mutation[] = [
     bounded: answerDifference(query, [top(changed)`,
   },
   {
-    bug: 'a mean that nobody leaves',
+    bug: 'a mean from which no person is removed',
     file: 'sensitivities.ts',
     find: `    bounded: answerDifference(query, [top(changed), released], [bottom(changed), released]),
     unbounded: Math.max(apart(released), apart(released + changed)),`,
@@ -260,7 +260,7 @@ const MUTANTS: readonly Mutation[] = [
     unbounded: apart(released + changed),`,
   },
   {
-    bug: 'a mean that nobody joins',
+    bug: 'a mean to which no person is added',
     file: 'sensitivities.ts',
     find: `    bounded: answerDifference(query, [top(changed), released], [bottom(changed), released]),
     unbounded: Math.max(apart(released), apart(released + changed)),`,
@@ -274,7 +274,7 @@ const MUTANTS: readonly Mutation[] = [
     replace: '[bottom(larger), larger], [bottom(smaller), smaller]',
   },
   {
-    bug: 'an order statistic that nobody leaves',
+    bug: 'an order statistic from which no person is removed',
     file: 'sensitivities.ts',
     find: `    bounded: largest(released + changed, lifted(weights, changed), weights),
     unbounded: Math.max(apart(released), apart(released + changed)),`,
@@ -282,7 +282,7 @@ const MUTANTS: readonly Mutation[] = [
     unbounded: apart(released + changed),`,
   },
   {
-    bug: 'an order statistic that nobody joins',
+    bug: 'an order statistic to which no person is added',
     file: 'sensitivities.ts',
     find: `    bounded: largest(released + changed, lifted(weights, changed), weights),
     unbounded: Math.max(apart(released), apart(released + changed)),`,
@@ -326,7 +326,7 @@ const MUTANTS: readonly Mutation[] = [
     replace: 'largest(larger, before, after)',
   },
   {
-    bug: 'a variance of which nobody is left',
+    bug: 'a variance with every person replaced',
     file: 'enumeration.ts',
     find: 'const someStay = released > changed',
     replace: 'const someStay = true',

@@ -13,9 +13,9 @@ import { quoteIdentifier } from '../dialect.ts'
  * | category | exactly a declared category | INTEGER: its index in the declared list |
  * | string | any text | VARCHAR |
  *
- * Every value is read as text, whatever its type in the file. DuckDB writes integers and decimals in full, and floating
- * point numbers as the shortest decimal that reads back as the same number. White space around numbers and booleans is
- * dropped. DuckDB's own casts from text are not used: they also accept `0x10` and `1_000`, and round.
+ * Every value is read as text, regardless of its type in the file. DuckDB writes integers and decimals in full, and
+ * floating point numbers as the shortest decimal that reads back as the same number. White space around numbers and
+ * booleans is dropped. DuckDB's own casts from text are not used: they also accept `0x10` and `1_000`, and round.
  */
 export interface IngestStatements {
   /** Creates the temporary table `staged`: the values to store, and for each value whether it is invalid. */

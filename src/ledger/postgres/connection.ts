@@ -188,7 +188,7 @@ export function openConnections(
 }
 
 /**
- * Runs `work` with a new connection of its own, without a time limit on the client side.
+ * Runs `work` with a new, separate connection, without a time limit on the client side.
  * @throws StatementError; LedgerFault `unusable` if the server must not be used.
  */
 export async function useOnce(url: string, work: (client: ClientBase) => Promise<void>): Promise<void> {

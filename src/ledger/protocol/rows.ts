@@ -111,7 +111,7 @@ export function newAnalyst({ dataset, budget }: Account, principal: string): Ana
   return { dataset, principal, spent: nothing, spentOnShared: nothing }
 }
 
-/** Converts an analyst's row to what the ledger returns to its callers. */
+/** Converts an analyst's row to the form that the ledger returns. */
 export function spendingOf(analyst: AnalystAccount): AnalystSpending {
   const { principal, allotment, spent, spentOnShared } = analyst
   return { principal, spent, spentOnShared, ...(allotment !== undefined && { allotment }) }

@@ -31,8 +31,8 @@ class MaskedWords implements UniformSource {
   readonly #wordCount: number
   readonly #largestBound: number
   readonly #largestSmallBound: number
-  // Small bounds share one word, so that a coin flip does not cost a whole word; each bit is shifted out as it is used. The
-  // value is kept signed because V8 stores that without allocating; the bits are the same.
+  // Small bounds share one word, so that a coin flip does not cost a whole word; each bit is shifted out when it is
+  // used. The value is kept signed because V8 stores that without allocating; the bits are the same.
   #sharedBits = 0
   #sharedBitsLeft = 0
 
