@@ -124,47 +124,53 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('3', '0.001')), rho('0.000000000001'))),
     }),
     changed('an allotment without the amount that it buys', 'allotted', 0, { limit: undefined }),
-    lastly('an allotment of nothing for a unit more than was spent', 'ben', {
+    lastly('an allotment of 0 with a limit of one unit more than was spent', 'ben', {
       loss: nothing,
       limit: times(2, least),
     }),
-    lastly('an allotment of nothing for less than was spent', 'ben', { loss: nothing, limit: times(1) }),
-    lastly('an allotment of nothing for what another has spent', 'ben', { loss: nothing, limit: times(3) }),
-    lastly('an allotment of nothing for who has spent nothing', 'eve', {
+    lastly('an allotment of 0 with a limit of less than was spent', 'ben', {
+      loss: nothing,
+      limit: times(1),
+    }),
+    lastly('an allotment of 0 with the spending of another analyst as its limit', 'ben', {
+      loss: nothing,
+      limit: times(3),
+    }),
+    lastly('an allotment of 0 with a limit above 0 for an analyst without spending', 'eve', {
       loss: nothing,
       limit: eventAmount(least),
     }),
-    lastly('an allotment of nothing that does not say what was spent', 'ben', { loss: nothing }),
-    lastly('an allotment of nothing in epsilon', 'ben', { loss: nothing, limit: nothing }),
-    lastly('an allotment of an epsilon too small for what was spent', 'ben', {
+    lastly('an allotment of 0 without a limit', 'ben', { loss: nothing }),
+    lastly('an allotment of 0 with a limit in epsilon', 'ben', { loss: nothing, limit: nothing }),
+    lastly('an allotment of an epsilon too small for its limit', 'ben', {
       loss: eventLoss(loss('0.000000001')),
       limit: times(2),
     }),
-    lastly('an allotment of a delta alone for what was spent', 'ben', {
+    lastly('an allotment of only a delta too small for its limit', 'ben', {
       loss: eventLoss(loss('0', '0.000000000000000001')),
       limit: times(2),
     }),
   ]
   const summed: readonly Tampering[] = [
-    lastly('an allotment of nothing that is not what was spent', 'ben', { loss: nothing }),
-    lastly('an allotment of nothing for what was spent by its word', 'ben', {
+    lastly('an allotment of 0 below the spending', 'ben', { loss: nothing }),
+    lastly('an allotment of 0 with the spending in its limit field', 'ben', {
       loss: nothing,
       limit: times(2),
     }),
   ]
   return [
-    changed('a debit of more than is left', 'charged', 3, { loss: large }),
+    changed('a debit beyond the remaining budget', 'charged', 3, { loss: large }),
     ...['-1', '01', '', ' 1', '0x1', '1e3', '1.0'].map((text) =>
       changed(`a debit of ${JSON.stringify(text)}`, 'charged', 0, { loss: amount(text) }),
     ),
     changed('a debit without an amount', 'charged', 0, { loss: undefined }),
-    changed('a debit that is counted otherwise', 'charged', 0, { loss: otherwise }),
+    changed('a debit in the units of another accounting', 'charged', 0, { loss: otherwise }),
     changed('a debit without a charge', 'charged', 0, { chargeId: undefined }),
     changed('a charge that is debited twice', 'charged', 1, { chargeId: 'a' }),
     changed('an answer to a charge that was not made', 'answered', 0, { chargeId: 'never' }),
     changed('an answer to a charge that was denied', 'answered', 1, { chargeId: 'dear', principal: 'ben' }),
     changed('an answer by an attempt that was overtaken', 'answered', 1, { attempt: 1 }),
-    changed('an answer by an attempt to come', 'answered', 0, { attempt: 2 }),
+    changed('an answer by a later attempt', 'answered', 0, { attempt: 2 }),
     changed("an answer to another's charge", 'answered', 0, { principal: 'eve' }),
     inserted('a second answer', placeOf(history, 'answered') + 1, answeredA),
     inserted('a failure after the answer', placeOf(history, 'answered') + 1, {
@@ -183,11 +189,11 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     }),
     changed('a failure of another attempt', 'failed', 0, { attempt: 2 }),
     changed('a failure of a charge that was not made', 'failed', 0, { chargeId: 'never' }),
-    changed('an attempt left out', 'retried', 0, { attempt: 3 }),
-    changed('an attempt again', 'retried', 0, { attempt: 1 }),
-    changed('a question left out', 'session-answered', 0, { question: 2 }),
-    changed('a question again', 'session-answered', 1, { question: 1 }),
-    changed('a question by another', 'session-answered', 1, { principal: 'ada' }),
+    changed('a skipped attempt', 'retried', 0, { attempt: 3 }),
+    changed('a repeated attempt', 'retried', 0, { attempt: 1 }),
+    changed('a skipped question', 'session-answered', 0, { question: 2 }),
+    changed('a repeated question', 'session-answered', 1, { question: 1 }),
+    changed('a question of another principal', 'session-answered', 1, { principal: 'ada' }),
     ...[0, 1].map((question) =>
       inserted(`question ${question} of a session that has not begun`, placeOf(history, 'charged', 2) + 1, {
         ...at(placeOf(history, 'session-answered')),
@@ -199,15 +205,15 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('an unknown accounting', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
     changed('unknown neighbours', 'opened', 0, { neighbours: 'next door' as 'add-remove' }),
     changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
-    changed('a grant of nothing that is said', 'granted', 0, { loss: undefined }),
+    changed('a grant without an amount', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),
-    changed('a denial of what was paid', 'denied', 0, { chargeId: 'a' }),
+    changed('a denial of a paid charge', 'denied', 0, { chargeId: 'a' }),
     changed('another dataset', 'granted', 0, { dataset: 'other' }),
-    changed('another place', 'granted', 0, { sequence: 1 }),
+    changed('another sequence number', 'granted', 0, { sequence: 1 }),
     changed('another event before it', 'granted', 0, { previousHash: FIRST_PREVIOUS_HASH }),
     changed('a later layout', 'granted', 0, { version: 2 as 1 }),
     changed('an allotment without an analyst', 'allotted', 0, { analyst: undefined }),
-    changed('a limit of nothing that is said', 'allotted', 0, { loss: { rhoPico: '1' } }),
+    changed('an allotment without an (epsilon, delta)', 'allotted', 0, { loss: { rhoPico: '1' } }),
     {
       name: 'an allotment below what was spent',
       ...(() => {
@@ -219,27 +225,27 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
         return { place, history: history.with(place, { ...at(place), ...limits } as EventFacts) }
       })(),
     },
-    inserted('a retry of what was denied', placeOf(history, 'denied') + 1, {
+    inserted('a retry of a denied charge', placeOf(history, 'denied') + 1, {
       ...at(placeOf(history, 'retried')),
       ...{ principal: 'ben', chargeId: 'dear', attempt: 1 },
     }),
-    changed('a denial of nothing', 'denied', 0, { chargeId: undefined }),
+    changed('a denial without a charge', 'denied', 0, { chargeId: undefined }),
     changed('an answer without its hash', 'answered', 0, { answerHash: undefined }),
     changed("a session's answer without its hash", 'session-answered', 0, { answerHash: undefined }),
     changed('a debit beyond the allotment', 'charged', 2, {
       loss: eventAmount(amountBoughtBy(accounting, loss('3', '0.001'))),
     }),
     changed('a share beyond the allotment', 'shared', 0, { loss: large }),
-    changed('a share of nothing', 'shared', 0, { sharedFrom: undefined }),
+    changed('a share without a source', 'shared', 0, { sharedFrom: undefined }),
     changed('a share of a charge that was not made', 'shared', 0, { sharedFrom: 'never' }),
-    changed('a share of what was denied', 'shared', 0, { sharedFrom: 'dear' }),
+    changed('a share of a denied charge', 'shared', 0, { sharedFrom: 'dear' }),
     changed('a share of the answer to another question', 'shared', 0, { sharedFrom: 'b' }),
     changed('a share that was paid already', 'shared', 0, { chargeId: 'a' }),
     changed('a share without an amount', 'shared', 0, { loss: undefined }),
     inserted('a share of a release that is not answered yet', placeOf(history, 'answered'), {
       ...at(placeOf(history, 'shared')),
     }),
-    inserted('a share of what failed', placeOf(history, 'failed') + 1, {
+    inserted('a share of a failed charge', placeOf(history, 'failed') + 1, {
       ...at(placeOf(history, 'shared')),
       sharedFrom: 'b',
       requestHash: sha256('b'),

@@ -268,13 +268,13 @@ const SELECTION_MUTANTS: readonly (Mutation & { readonly bug: string })[] = [
     replace: 'source.belowBig(1n << BigInt(weights.bits + bitsAtATime))',
   },
   {
-    bug: 'only the lower end of the uniform number looked at',
+    bug: 'only the lower end of the uniform number examined',
     file: 'exponential.ts',
     find: '(drawn + 1n) * weights.totalUpper',
     replace: 'drawn * weights.totalUpper',
   },
   {
-    bug: 'the most that the weights can add up to taken for their sum',
+    bug: 'the upper bound of the total weight taken for the total',
     file: 'exponential.ts',
     find: 'drawn * weights.totalLower',
     replace: 'drawn * weights.totalUpper',

@@ -34,7 +34,7 @@ const refused: readonly (readonly [string, Plot, string])[] = [
     { ...riskPlot, panels: [{ ...panelOf('school_year'), curve: [] }] },
     'at least 2 points',
   ],
-  ['a risk that is none', { ...riskPlot, risk: 1.5 }, 'from 0 to 1'],
+  ['an invalid risk', { ...riskPlot, risk: 1.5 }, 'from 0 to 1'],
   [
     'an epsilon without end',
     { ...riskPlot, panels: [{ ...panelOf('school_year'), tightBoundEpsilon: Number.POSITIVE_INFINITY }] },
@@ -69,7 +69,7 @@ const refused: readonly (readonly [string, Plot, string])[] = [
     'must ascend',
   ],
   ['a half-width below 0', { ...distributionPlot, halfWidth: -1 }, 'must not be negative'],
-  ['a truth that is no number', { ...distributionPlot, truth: Number.NaN }, 'finite numbers only'],
+  ['a truth that is not a number', { ...distributionPlot, truth: Number.NaN }, 'finite numbers only'],
   ['no cells', { ...tablePlot, cells: [] }, 'at least 1 cells'],
   [
     'too many cells',

@@ -68,7 +68,7 @@ const mutants: readonly Mutant[] = [
     flaw: /no background/,
   },
   {
-    what: 'labels where the poles of others stand',
+    what: 'labels at the poles of others',
     file: 'figure.ts',
     find: 'if (flaws < best.flaws) best',
     replace: 'if (best.flaws === Number.POSITIVE_INFINITY) best',
@@ -148,7 +148,7 @@ const mutants: readonly Mutant[] = [
     flaw: /no band/,
   },
   {
-    what: 'a mechanism by the name that programs call it by',
+    what: 'a mechanism with its name on the wire',
     file: 'answer-distribution.ts',
     find: 'MECHANISM_NAMES[mechanism]} noise`,',
     replace: 'mechanism} noise`,',
@@ -236,7 +236,7 @@ const mutants: readonly Mutant[] = [
     flaw: /is not where it should be/,
   },
   {
-    what: 'unlike names that are cut alike make one category',
+    what: 'different names with equal short forms become one category',
     file: 'noisy-table.ts',
     find: 'return JSON.stringify(key.slice(1))',
     replace: 'return shortened(key.slice(1).join(), 100, FONT_SIZE)',

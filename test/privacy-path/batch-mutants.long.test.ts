@@ -29,7 +29,7 @@ const MISTAKES: readonly {
     neighbours: ['add-remove'],
   },
   {
-    mistake: 'queries credited that overlap',
+    mistake: 'overlapping queries credited',
     change: {
       file: 'planner/batch.ts',
       find: 'group.every((other) => disjoint(place, other))',
@@ -38,7 +38,7 @@ const MISTAKES: readonly {
     neighbours: ['add-remove', 'change-one'],
   },
   {
-    mistake: 'queries credited that are disjoint from some of a group',
+    mistake: 'queries credited that are disjoint from only part of a group',
     change: { file: 'planner/batch.ts', find: 'group.every((other)', replace: 'group.some((other)' },
     neighbours: ['add-remove'],
   },

@@ -65,7 +65,7 @@ const MISTAKES: readonly {
     seenBy: [HISTOGRAM, { kind: 'proportion', of: MEN, where: SOME_ROWS }],
   },
   {
-    name: 'a replaced row that only comes',
+    name: 'a replaced row treated as added only',
     mutations: stability(
       'l1: span, l2Squared: span ** 2n, lInfinity: span }',
       'l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
@@ -77,7 +77,7 @@ const MISTAKES: readonly {
     ],
   },
   {
-    name: 'a row that comes priced as one that is replaced',
+    name: 'an added row priced as a replaced row',
     mutations: stability(
       'l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
       'l1: span, l2Squared: span ** 2n, lInfinity: span }',
@@ -85,7 +85,7 @@ const MISTAKES: readonly {
     seenBy: [SUM, { ...SUM, ...GAUSSIAN }],
   },
   {
-    name: 'no row is ever left out of a sum',
+    name: 'a sum from which no row can be excluded',
     mutations: stability('if (mayBeLeftOut(column, aggregate))', 'if (false)'),
     seenBy: [
       { ...SUM, where: SOME_ROWS },
@@ -93,12 +93,12 @@ const MISTAKES: readonly {
     ],
   },
   {
-    name: 'no predicate leaves a row out of a sum',
+    name: 'a sum from which no predicate excludes a row',
     mutations: stability('aggregate.where !== undefined ||', ''),
     seenBy: [{ ...SUM, where: SOME_ROWS }],
   },
   {
-    name: 'no missing value leaves a row out of a sum',
+    name: 'a sum from which no missing value excludes a row',
     mutations: stability('column.nullable ||', ''),
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
@@ -164,7 +164,7 @@ const MISTAKES: readonly {
     seenBy: [RIVALRY, { ...RIVALRY, gap: true }, { ...RIVALRY, noise: 'gumbel' }],
   },
   {
-    name: 'scores that move against each other taken for ones that do not',
+    name: 'scores that move in opposite directions treated as monotonic',
     mutations: [
       {
         file: 'mechanisms/exponential.ts',
@@ -186,7 +186,7 @@ const MISTAKES: readonly {
     seenBy: ['exponential', 'gumbel', 'laplace'].map((noise) => ({ ...RIVALRY, k: 2, noise })),
   },
   {
-    name: 'a replaced row that has no rank before',
+    name: 'a replaced row treated as added in ranks',
     mutations: [
       {
         file: 'planner/stability.ts',
@@ -197,7 +197,7 @@ const MISTAKES: readonly {
     seenBy: [PERCENTILE, { kind: 'median', column: 'Wealth', epsilon: 16 }],
   },
   {
-    name: 'a row that comes weighed by the smaller weight',
+    name: 'an added row with the smaller weight',
     mutations: [
       {
         file: 'planner/stability.ts',

@@ -24,7 +24,7 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
       found: /acknowledged/,
     },
     {
-      what: 'it acknowledges an answer that it has yet to store',
+      what: 'it acknowledges an answer before storing it',
       change: {
         file: 'ledger/sqlite/ledger.ts',
         find: '    ...methods,',
@@ -48,7 +48,7 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
       found: /verification/,
     },
     {
-      what: 'it stores an answer and does not say so in the chain',
+      what: 'it stores an answer without an event in the chain',
       change: {
         file: 'ledger/protocol/charges.ts',
         find: "appendEvent(batch, dataset, {\n    kind: 'answered'",

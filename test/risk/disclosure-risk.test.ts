@@ -384,17 +384,17 @@ describe('invalid questions', () => {
     ['more changed than released', { released: 1, changed: 2 }, 'changed'],
     ['a universe of one', { universe: [1], released: 1 }, 'released'],
     ['an empty universe', { universe: [], released: 1 }, 'released'],
-    ['a value that is no number', { universe: [1, Number.NaN, 3, 4] }, 'universe.1'],
+    ['a value that is not a number', { universe: [1, Number.NaN, 3, 4] }, 'universe.1'],
     ['an endless value', { universe: [1, 2, 3, Number.POSITIVE_INFINITY] }, 'universe.3'],
     ['a value with too many digits', { universe: [1e-31, 2, 3, 4] }, 'universe.0'],
     ['a value that is too large', { universe: [1, 2, 3, 1.1e30] }, 'universe.3'],
     ['a percentile below 0', { query: { kind: 'percentile', p: -1 } }, 'query.p'],
     ['a percentile above 100', { query: { kind: 'percentile', p: 100.5 } }, 'query.p'],
-    ['a percentile that is no number', { query: { kind: 'percentile', p: Number.NaN } }, 'query.p'],
+    ['a percentile that is not a number', { query: { kind: 'percentile', p: Number.NaN } }, 'query.p'],
     ['a prior of too few worlds', { prior: [0.5, 0.5] }, 'prior'],
     ['a prior that is not 1', { prior: [0.25, 0.25, 0.25, 0.2] }, 'prior'],
     ['a prior below 0', { prior: [0.5, 0.6, -0.1, 0] }, 'prior.2'],
-    ['a prior that is no number', { prior: [0.5, 0.5, 0, Number.NaN] }, 'prior.3'],
+    ['a prior that is not a number', { prior: [0.5, 0.5, 0, Number.NaN] }, 'prior.3'],
   ])('%s', (_, part, field) => {
     const refusal = refusalOf(() => analyse({ ...PUPILS, ...part }))
     expect(refusal.code).toBe('invalid-request' satisfies RefusalCode)
@@ -404,11 +404,11 @@ describe('invalid questions', () => {
   it.each<[string, (found: RiskAnalysis) => unknown, string]>([
     ['a negative epsilon', (found) => tightBoundAt(found, -1), 'epsilon'],
     ['an endless epsilon', (found) => upperBoundAt(found, Number.POSITIVE_INFINITY), 'epsilon'],
-    ['an epsilon that is no number', (found) => posteriorAt(found, Number.NaN, 1), 'epsilon'],
-    ['a response that is no number', (found) => posteriorAt(found, 1, Number.NaN), 'response'],
+    ['an epsilon that is not a number', (found) => posteriorAt(found, Number.NaN, 1), 'epsilon'],
+    ['a response that is not a number', (found) => posteriorAt(found, 1, Number.NaN), 'response'],
     ['a risk of 1', (found) => epsilonForRisk(found, 1), 'risk'],
     ['a risk of 0', (found) => epsilonForRisk(found, 0), 'risk'],
-    ['a risk that is no number', (found) => epsilonForRisk(found, Number.NaN), 'risk'],
+    ['a risk that is not a number', (found) => epsilonForRisk(found, Number.NaN), 'risk'],
     ['a point of a curve', (found) => curve(found, [1, -1]), 'epsilon'],
   ])('%s', (_, ask, field) => {
     const refusal = refusalOf(() => ask(analyse(PUPILS)))
