@@ -76,7 +76,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 /** May import everything. */
 const COMPOSITION = ['src/app.ts', 'src/server.ts']
 
-/** Files directly in `src/`: the composition, and the configuration. */
+/** Files directly in `src/`: the composition, and the configuration that it and the commands read. */
 const TOP_LEVEL = [...COMPOSITION, 'src/config.ts']
 
 const MAY_IMPORT_FASTIFY = ['routes', 'src/http', ...COMPOSITION]

@@ -33,7 +33,7 @@ const variants: Variant[] = []
  * Imports modules of the actual source with these changes. A loader hook serves the changed texts; the changed modules and
  * those that import them are instantiated anew, all others are shared with the test.
  *
- * @param standIns texts of files that take the place of others, by path; the original is beside it as `<name>-as-it-is.ts`
+ * @param standIns texts of files that replace others, by path; the original is next to it as `<name>-as-it-is.ts`
  * @throws Error unless the text to change occurs exactly once
  */
 export async function withChangedSource<Result>(
@@ -60,7 +60,7 @@ export async function withChangedSource<Result>(
 
 const AS_IT_IS = /-as-it-is\.ts$/
 
-/** The URL of a file below src/ in a variant; without a query where the module is shared. */
+/** The URL of a file below src/ in a variant; without a query if the module is shared. */
 function moduleUrl(file: string, variant: number): string {
   if (AS_IT_IS.test(file)) return `${SOURCE}${file.replace(AS_IT_IS, '.ts')}?variant=${variant}&as-it-is`
   const query = variants[variant]?.affected.has(file) ? `?variant=${variant}` : ''

@@ -18,7 +18,7 @@ const BLUNTER: SourceChange = {
   replace: 'rhoPico: granted.epsilonNano > 1_000_000_000n ? rhoPico(5n) : rhoBoughtBy(granted) }',
 }
 
-/** A cap is not taken back by a grant, and what was granted can be spent to the last unit. */
+/** A grant does not lower a cap, and the granted amount can be spent to the last unit. */
 async function expectCapStays(load: Load): Promise<void> {
   const { verifyLedger } = await load<VerificationSource>('ledger/verification.ts')
   const { ledger } = fixtureInMemory(await load<StoreSource>('ledger/sqlite/store.ts'))

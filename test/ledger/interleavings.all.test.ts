@@ -193,7 +193,7 @@ function turnOf(
   const place = turns.slice(0, turn).filter((each) => each === whose).length
   const step = client.script[place]
   if (step === undefined) throw new Error('a turn without a step')
-  // Where a lapse comes next, the lease outcomes just then.
+  // If the next step of the client is `expire`, its lease ends exactly at that turn.
   const next = turns.findIndex((each, index) => index > turn && each === whose)
   return { client, step, turnsToExpiry: client.script[place + 1] === 'expire' ? next - turn : 0 }
 }
@@ -311,7 +311,7 @@ function isCountedInRho(
 
 /**
  * Selects the sample of runs: all on SQLite, and on PostgreSQL, where they take longer, every seventh except in a long
- * run. The protocol decides calls alike on both. Interleavings of statements have a test of their own.
+ * run. The protocol decides calls alike on both. Interleavings of statements have a separate test.
  */
 function everyNth({ name }: StoreUnderTest): number {
   return name === 'SQLite' || isLongRun ? 1 : 7

@@ -2,7 +2,7 @@ import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source
 
 /** Result of an exhaustive walk over an experiment's randomness. */
 export interface Enumeration<T> {
-  /** For each outcome, the probability of the tapes seen to lead to it: a lower bound of its probability. */
+  /** For each outcome, the probability of the explored tapes that lead to it: a lower bound of its probability. */
   readonly masses: ReadonlyMap<T, number>
   /** The probability of the tapes that were not explored to their end: no mass is too low by more than this. */
   readonly unexplored: number

@@ -308,7 +308,7 @@ describe('accuracy', () => {
 })
 
 /*
- * From here on: the exact distribution of what is released, from copies of the actual source. Noise is a branch with
+ * From here on: the exact distribution of releases, from copies of the actual source. Noise is a branch with
  * the probability of its distribution (other tests prove that the sampler has it), and coins are drawn two bits at a
  * time.
  */
@@ -372,7 +372,7 @@ function countDistribution(
   }
 }
 
-/** The distribution of which keys of these counts are kept, as far as tapes were walked. */
+/** The distribution of the set of kept keys for these counts, over the explored tapes. */
 function presenceDistribution(
   module: KeySelection,
   measurement: keySelection.KeyPresenceMeasurement,

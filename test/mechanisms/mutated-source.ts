@@ -6,8 +6,8 @@ export type Mutation = Omit<SourceChange, 'file'>
 /**
  * Imports a copy of one of the folder's source files with these changes.
  *
- * @param standIns texts of files of the folder that replace others, by their names; what they replace is beside
- * them as `<name>-as-it-is.ts`.
+ * @param standIns texts of files of the folder that replace others, by name; the originals are next to them as
+ * `<name>-as-it-is.ts`.
  * @throws Error unless the text to change occurs exactly once.
  */
 export function importMechanism<Module>(

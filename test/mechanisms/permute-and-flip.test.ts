@@ -75,7 +75,7 @@ describe('the privacy maps', () => {
 
   it('state the rho of pure epsilon; that of the exponential mechanism would be too small', () => {
     const one = { sensitivity: 1n, monotonic: true }
-    // A tie, and its neighbour where one of the two is ahead by the sensitivity: monotonic scores, epsilon 1.
+    // A tie, and its neighbour in which one of the two is ahead by the sensitivity: monotonic scores, epsilon 1.
     const [p, q] = [permuteAndFlipMasses([0n, 0n], ONE), permuteAndFlipMasses([1n, 0n], ONE)]
     const divergence = p.reduce((sum, mass, index) => sum + mass * Math.log(mass / (q[index] ?? 0)), 0)
     expect(divergence).toBeGreaterThan(2 * (Number(exponentialRho({ exponent: ONE }, one)) / 1e12))

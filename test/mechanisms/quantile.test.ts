@@ -39,7 +39,7 @@ const measure = (
 ) =>
   calibrateQuantile({ score, sensitivity: sensitivityOf(score, neighbours), lowerIndex, upperIndex }, epsilon)
 
-/** The weight of the row that is added or removed, or the difference of two weights where a row is replaced. */
+/** The weight of the row that is added or removed, or the difference of two weights if a row is replaced. */
 function sensitivityOf({ below, above }: RankScore, neighbours: Neighbours): bigint {
   const [a, b] = [below, above].map((weight) => (weight < 0n ? -weight : weight))
   if (a === undefined || b === undefined) throw new Error('a score has two weights')

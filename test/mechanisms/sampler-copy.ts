@@ -41,7 +41,7 @@ export const bernoulliExpOfHalfSquare = flipped('bernoulliExpOfHalfSquare')
 `
 
 /**
- * Import a copy of the samplers' actual source files, with one mutation or none.
+ * Imports a copy of the samplers' actual source files, with one mutation or none.
  * @throws Error unless the mutation's text occurs exactly once.
  */
 export async function importSamplers(mutation?: Mutation): Promise<Samplers> {

@@ -171,7 +171,9 @@ const total = (amounts: readonly Amount[], accounting: Accounting) =>
 
 const whereOf = (plan: Plan) => ('aggregate' in plan ? plan.aggregate.where : plan.counting.where)
 
-/** The largest sum over a pair of neighbours that differ where the groups allow: by trying every choice from each. */
+/**
+ * The largest sum over a pair of neighbours that differ as the groups allow, by trying every choice from each group.
+ */
 function worstOf(
   groups: readonly (readonly number[])[],
   prices: readonly Amount[],

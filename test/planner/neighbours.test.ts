@@ -102,7 +102,7 @@ function distances(a: readonly bigint[], b: readonly bigint[]) {
   }
 }
 
-/** For every neighbour of random rows. */
+/** Checks every neighbour of random rows. */
 function forNeighbours(
   query: fc.Arbitrary<Query>,
   dataset: Dataset,

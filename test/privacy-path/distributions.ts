@@ -14,7 +14,7 @@ import { atLeast, atMost, massAt, type Piecewise, sumOverIntegers } from './inte
 import { indexesOf } from './tiny-datasets.ts'
 
 /*
- * The distribution of what a plan releases, from what it reads of the data and from the noise that its measurements publish
+ * The distribution of a plan's release, from the data that it reads and from the noise that its measurements publish
  * (scale, sigma, threshold, exponent), and the share of a price that two such distributions spend. It uses neither the
  * claimed sensitivities nor the losses of single measurements.
  */
@@ -209,7 +209,7 @@ export function gaussianHockeyStick(epsilon: number, distance: number): number {
 }
 
 /*
- * Report noisy max. Outcomes are the ordered selections, with gaps where they are released.
+ * Report noisy max. Outcomes are the ordered selections, with gaps if they are released.
  */
 
 function noisyMaxDistribution(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
@@ -247,8 +247,8 @@ function gapsOf({ fractionBits, scale, k }: NoisyMaxMeasurement): readonly bigin
 }
 
 /**
- * The logarithm of the probability that these candidates are selected in this order, with these gaps (in output
- * units) where they are released.
+ * The logarithm of the probability that these candidates are selected in this order, with these gaps (in output units)
+ * if they are released.
  */
 export function noisyMaxLogMass(
   { noise, scale, fractionBits }: NoisyMaxMeasurement,

@@ -4,9 +4,9 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 /** A query on the tiny dataset, in its wire form. */
 export type Wire = Readonly<Record<string, unknown>> & { readonly kind: string }
 
-/** Keep some rows by a number. */
+/** Predicate that keeps some rows by a number. */
 const SOME_AGES = { column: 'Age', op: '>=', value: 2 }
-/** Keep some rows by a missing value, a number, a text and a category. */
+/** Predicate that keeps some rows by a missing value, a number, a text and a category. */
 export const SOME_ROWS = {
   op: 'or',
   predicates: [

@@ -22,8 +22,8 @@ type Answer = 'below' | bigint
 
 /**
  * The logarithm of the probability of these answers: the sum over all noises r of the threshold, given which the
- * answers are independent. A question is below where its value and noise stay below r, and above with a gap where
- * they are r + gap.
+ * answers are independent. A question is below where its value and noise stay below r, and above with a gap if they are
+ * r + gap.
  *
  * @param values how far each question's is above the threshold, in rows.
  */

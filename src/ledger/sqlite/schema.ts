@@ -290,7 +290,7 @@ export const MIGRATIONS: readonly string[] = [
 ]
 
 /**
- * Open a ledger's database, creating it (readable by its owner only) if it does not exist, durable and locked against
+ * Opens a ledger's database, creating it (readable by its owner only) if it does not exist, durable and locked against
  * every other opener, at the newest schema version. The leases of attempts that an earlier process left are void.
  * @throws LedgerFault `in-use` or `unusable`.
  */

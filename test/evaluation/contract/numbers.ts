@@ -15,7 +15,7 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
   {
     name: 'a table and its errors match a published example',
     async check(module) {
-      // The true table, what was published of it (Laplace noise, rounded) and the errors in a public notebook,
+      // The true table, the published table (Laplace noise, rounded) and the errors in a public notebook,
       // "Implementing Laplace for epsilon-DP"; the same noise in whole numbers leads to the same table.
       const truth = [137n, 148n, 148n, 164n, 99n, 91n, 106n, 97n, 3n, 7n]
       const noise = [2, -2, -1, 3, 1, 3, 1, -3, -1, 0]
