@@ -1,13 +1,13 @@
 # syntax=docker/dockerfile:1
 
-# What production needs, and nothing else. Node runs the TypeScript as it stands: there is no build.
+# Contains only what production needs. Node runs TypeScript without a build step.
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:24-bookworm-slim
-# Queries run on libuv's threads, of which there are four unless it is told otherwise before it starts.
+# Queries run on libuv's threads. The default is four.
 ENV NODE_ENV=production SOTTO_HOST=0.0.0.0 SOTTO_DATA_DIR=/data UV_THREADPOOL_SIZE=16
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules

@@ -17,7 +17,7 @@ export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
 }
 
 /**
- * Returns what the ledger found for a dataset, unless the dataset never had a budget.
+ * Returns a result of the ledger, unless it is absent because the dataset never had a budget.
  * @throws Refusal `unknown-dataset`
  */
 export function requireOpened<Found>(found: Found | undefined, id: string): Found {
@@ -31,7 +31,7 @@ export function unknownBudget(id: string): Refusal {
 }
 
 /**
- * Returns the budget of a dataset and what a principal has spent of it.
+ * Returns the budget of a dataset and the spending of a principal.
  * @throws Refusal `unknown-dataset`
  */
 export async function requireBalances(

@@ -1,4 +1,4 @@
-/** Runs at most a fixed number of tasks at a time. Other tasks wait for a slot, in the order in which they came. */
+/** Runs at most a fixed number of tasks at a time. Other tasks wait for a slot, in order of arrival. */
 export interface Limiter {
   /**
    * Runs a task once a slot is free. The task holds its slot until it settles, so that a task which is slow to stop is

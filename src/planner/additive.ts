@@ -147,12 +147,12 @@ function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<str
 type NumericStatistic = Extract<GroupStatistic, { column: string }>['kind'] | 'sumFromMiddle'
 
 /**
- * Plans one statistic of a numeric column. Where the number of rows is public, a mean is one noisy sum divided by it.
- * Elsewhere it is a noisy sum about the middle of the range divided by a noisy count: a row then moves the sum by at most
- * half the range, at any distance of the range from 0. A variance adds the sum of squares about the middle, which a
- * row moves by at most a quarter of the squared range. A sum beside one of these is `sum about the middle + middle * count`:
- * its noise is no larger than that of a sum measured by itself, because half the range and the distance of the middle from
- * 0 add up to the largest absolute value, and the epsilon is divided among fewer statistics.
+ * Plans one statistic of a numeric column. If the number of rows is public, a mean is one noisy sum divided by it.
+ * Otherwise it is a noisy sum about the middle of the range divided by a noisy count: a row then moves the sum by at
+ * most half the range, at any distance of the range from 0. A variance adds the sum of squares about the middle, which
+ * a row moves by at most a quarter of the squared range. A sum beside one of these is `sum about the middle + middle *
+ * count`: its noise is no larger than that of a sum measured by itself, because half the range and the distance of the
+ * middle from 0 add up to the largest absolute value, and the epsilon is divided among fewer statistics.
  */
 function numericEstimate(kind: NumericStatistic, name: string, field: string, sources: Sources): Estimate {
   const column = requireNumericColumn(sources.dataset, name, field)

@@ -23,7 +23,7 @@ const WIDTHS: readonly (readonly [RegExp, number])[] = [
   [/[ -~]/, 0.64],
 ]
 
-/** Width of a line of text in pixels; rather overestimated. */
+/** Estimated width of a line of text in pixels; an overestimate for most fonts. */
 export function textWidth(text: string, fontSize: number, bold = false): number {
   let ems = 0
   for (const character of text) ems += WIDTHS.find(([characters]) => characters.test(character))?.[1] ?? 0.85

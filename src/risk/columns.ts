@@ -27,8 +27,8 @@ interface ColumnRisk {
 }
 
 /**
- * Computes what an adversary learns about who was released, by column: the bounds at an epsilon, and the beliefs
- * after a response.
+ * Computes the information of an adversary about the released people, by column: the bounds at an epsilon, and the
+ * beliefs after a response.
  * @throws Refusal as {@link prepareAnalysis} does, naming the column, before any column is computed.
  */
 export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestion & NoisyResponse) {

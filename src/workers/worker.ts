@@ -56,7 +56,7 @@ function computation<Input, Result>(
   }
 }
 
-/** Computes what an adversary learns about who was released. */
+/** Computes the information of an adversary about the released people. */
 export const risk = computation(riskOfColumns)
 
 /** Computes the epsilons that an accepted risk allows. */

@@ -68,7 +68,7 @@ def function_of(query):
 
 
 def sensitivities(universe, released, changed, query):
-    """Bounded and unbounded, over all pairs of neighbours that are there."""
+    """Bounded and unbounded, over all existing pairs of neighbours."""
     function = function_of(query)
     everybody = range(len(universe))
 

@@ -124,7 +124,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         expect(before.cost).toEqual(cost)
         expect(noise.neighbours).toBe(neighbours)
         expect(accuracy.confidence).toBe(planned.confidence)
-        // Several values have their own, and keys without counts have none.
+        // With several values, each states its own accuracy. Keys without counts have none.
         const unknown = 'groups' in result || ('keys' in result && !('counts' in wire))
         expect(accuracy.halfWidth === null).toBe(unknown)
         const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile'

@@ -53,7 +53,7 @@ describe('the price of a batch', () => {
     })
   })
 
-  test('where a row is replaced, as much as the two most expensive', () => {
+  test('under change-one they cost as much as the two most expensive', () => {
     expect(batchOf(regions, 'change-one').price).toEqual({ epsilon: 0.5, delta: 0 })
   })
 

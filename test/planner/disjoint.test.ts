@@ -453,7 +453,7 @@ describe('a wrong version', () => {
   const all = (...operands: Predicate[]): Predicate => ({ kind: 'and', predicates: operands })
   const any = (...operands: Predicate[]): Predicate => ({ kind: 'or', predicates: operands })
   const noScore: Predicate = { kind: 'is-null', column: 'Score' }
-  /** Their common value is in the last place of the search. */
+  /** The search reaches their common value last. */
   const fixed: readonly PredicatePair[] = [
     [text('\ud800'), text('\udc00')],
     [any(noScore, at('Score', 1n)), noScore],
@@ -482,9 +482,9 @@ describe('a wrong version', () => {
 
   test.each([
     ['unchanged', []],
-    ['of few boxes', [FEW_BOXES]],
-    ['of few steps', [fewSteps(30)]],
-    ['of very few steps', [fewSteps(3)]],
+    ['with few boxes', [FEW_BOXES]],
+    ['with few steps', [fewSteps(30)]],
+    ['with very few steps', [fewSteps(3)]],
   ] as const)('the source, %s, is never wrong', async (_, changes) => {
     const { right, wrong } = await found(changes)
     expect(wrong).toEqual([])

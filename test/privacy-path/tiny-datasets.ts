@@ -94,7 +94,7 @@ export interface Pairs {
   readonly pairs: readonly Pair[]
 }
 
-/** Every pair of neighbours among all datasets of these rows, the larger of the two of one of these sizes. */
+/** Every pair of neighbours among all datasets of these rows in which the larger dataset has one of these sizes. */
 function allPairs(
   kind: Neighbours,
   distinct: readonly StoredRow[],

@@ -40,7 +40,7 @@ export interface QuantileRelease {
   readonly indexes: readonly bigint[]
 }
 
-/** @throws Refusal `query-does-not-fit` for a column that is not numeric, or a percentile that cannot be. */
+/** @throws Refusal `query-does-not-fit` for a column that is not numeric, or an invalid percentile. */
 export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Offer): QuantilePlan {
   const column = requireNumericColumn(dataset, query.column, 'column')
   const { lowerIndex, upperIndex } = column

@@ -490,7 +490,7 @@ describe('the pool of connections', () => {
     try {
       for (let round = 0; round < 10; round += 1) {
         const answer = engine.aggregate(dataset, given)
-        // Any limit that an earlier statement left behind would pass here, and interrupt this one.
+        // A time limit left behind by an earlier statement would expire here and interrupt this one.
         vi.advanceTimersByTime(999)
         expect(await answer).toEqual(expected)
         expect(vi.getTimerCount()).toBe(0)
