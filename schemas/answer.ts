@@ -298,7 +298,7 @@ export const batchFacts = {
       'Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive ' +
         'query; with change-one neighbours, as its two most expensive queries.',
     ),
-  sumOfPrices: amount.describe('Cost of the queries if asked one by one.'),
+  sumOfPrices: amount.describe('Cost of the queries if each is asked separately.'),
 }
 
 /** Response to a batch, also of GET /v1/releases/{id}. */

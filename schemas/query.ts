@@ -195,10 +195,10 @@ const supposed = z
   .meta({
     id: 'Suppositions',
     description:
-      'What you suppose about the data. It changes the accuracy that is stated before the release, and the epsilon found ' +
-      'for an `accuracy`. It is never compared with the data and has no effect on the noise at a given epsilon. The ' +
-      'accuracy stated with an answer does not depend on it. Omitted values are taken to be the hardest to estimate within ' +
-      'the declared bounds.',
+      'Your suppositions about the data. They change the accuracy that is stated before the release, and the epsilon ' +
+      'found for an `accuracy`. They are never compared with the data and have no effect on the noise at a given ' +
+      'epsilon. The accuracy stated with an answer does not depend on them. Omitted values are taken to be the ' +
+      'hardest to estimate within the declared bounds.',
   })
 
 const supposable = { ...additive, supposed: supposed.optional() }

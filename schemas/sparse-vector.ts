@@ -97,7 +97,7 @@ const facts = {
       sensitivity: z.number(),
       granularity: z.number().describe('Gaps are multiples of this number.'),
       threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
-      questions: share.describe('Noise of each question, drawn afresh.'),
+      questions: share.describe('Noise of each question, drawn anew every time.'),
     })
     .meta({
       id: 'SessionNoise',
