@@ -75,8 +75,8 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const input = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
-      return sendEvaluation(request, reply, input.runs, (told) =>
-        evaluationPool.run('evaluation', input, { ...waited, ...told }),
+      return sendEvaluation(request, reply, input.runs, (terms) =>
+        evaluationPool.run('evaluation', input, { ...waited, ...terms }),
       )
     },
   )
@@ -104,8 +104,8 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, request.params.dataset)
       const input = await readBatchEvaluationInput({ engine, limits }, { dataset, ...request.body })
-      return sendEvaluation(request, reply, input.runs, (told) =>
-        evaluationPool.run('batchEvaluation', input, { ...waited, ...told }),
+      return sendEvaluation(request, reply, input.runs, (terms) =>
+        evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),
       )
     },
   )
@@ -134,7 +134,7 @@ async function sendEvaluation(
   request: FastifyRequest,
   reply: FastifyReply,
   runs: number,
-  evaluate: (told: Pick<ComputationTerms, 'onProgress'>) => Promise<string>,
+  evaluate: (terms: Pick<ComputationTerms, 'onProgress'>) => Promise<string>,
 ): Promise<FastifyReply> {
   const mediaType = streamAsked(request)
   if (mediaType === undefined) return reply.type('application/json').send(await evaluate({}))

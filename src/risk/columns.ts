@@ -35,15 +35,15 @@ export function riskOfColumns({ epsilon, response, ...question }: ColumnsQuestio
   const mostListed = MOST_LISTED_NUMBERS / Object.keys(question.columns).length
   return analyseColumns<ColumnRisk>(question, (analysis, column) => {
     if (epsilon === undefined) return {}
-    const told = typeof response === 'object' ? response[column] : response
+    const received = typeof response === 'object' ? response[column] : response
     return {
       bounds: {
         upperBound: upperBoundAt(analysis, epsilon),
         tightBound: tightBoundAt(analysis, epsilon),
       },
-      ...(told === undefined
+      ...(received === undefined
         ? {}
-        : { posterior: { response: told, ...posteriorAt(analysis, epsilon, told, mostListed) } }),
+        : { posterior: { response: received, ...posteriorAt(analysis, epsilon, received, mostListed) } }),
     }
   })
 }

@@ -43,7 +43,7 @@ function computation<Input, Result>(
   load: () => Promise<unknown> = async () => {},
 ) {
   return async ({ input, progress }: Call<Input>): Promise<Outcome<Result>> => {
-    const tell = (told: WorkerMessage) => progress.postMessage(told)
+    const tell = (message: WorkerMessage) => progress.postMessage(message)
     await load()
     tell({ kind: 'begun' })
     try {

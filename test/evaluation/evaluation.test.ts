@@ -69,14 +69,14 @@ test('a batch is evaluated query by query, each under its own plan', async () =>
     sumOfPrices: { epsilon: 4, delta: 0.01 },
     cost: { epsilon: 3, delta: 0.01 },
   }
-  const told: number[] = []
+  const progress: number[] = []
   const options = { runs: 500, shown: 3, noiseSource: systemEntropy() }
   const { evaluations, ...rest } = await evaluateBatch(
     { reads, facts },
-    { ...options, onProgress: (runsDone) => told.push(runsDone), nowMs: fixedSteps(60) },
+    { ...options, onProgress: (runsDone) => progress.push(runsDone), nowMs: fixedSteps(60) },
   )
   expect(rest).toEqual(facts)
-  expect(told).toEqual(Array.from({ length: 250 }, (_, time) => 2 * (time + 1)))
+  expect(progress).toEqual(Array.from({ length: 250 }, (_, time) => 2 * (time + 1)))
   expect(evaluations.map(({ kind, runs, price }) => [kind, runs, price])).toEqual(
     ['count', 'histogram', 'keySelection'].map((kind) => [kind, 500, { epsilon: 1, delta: 0 }]),
   )
@@ -103,16 +103,16 @@ function fixedSteps(stepMs: number): () => number {
 
 test('progress is reported at most ten times a second', async () => {
   let nowMs = 0
-  const told: number[] = []
+  const progress: number[] = []
   await evaluate(planOf({ kind: 'count' }), estimates([1n]), {
     runs: 100,
     shown: 0,
     noiseSource: taped(),
-    onProgress: (runsDone) => told.push(runsDone),
+    onProgress: (runsDone) => progress.push(runsDone),
     // The clock is read once before the first run and once after each, and advances by 30 ms.
     nowMs: () => (nowMs += 30),
   })
-  expect(told).toEqual(Array.from({ length: 25 }, (_, time) => 4 * (time + 1)))
+  expect(progress).toEqual(Array.from({ length: 25 }, (_, time) => 4 * (time + 1)))
 })
 
 test('data read for another kind of plan is refused', async () => {

@@ -243,9 +243,9 @@ test.each(['light', 'dark'] as const)('the colours of %s stand out, also over ar
 })
 
 test('only the drawing module loads Vega', () => {
-  const room = new URL('../../src/plots/', import.meta.url)
-  const loading = readdirSync(room).filter((file) =>
-    /^import (?!type )[^;]*? from 'vega(-lite)?'/m.test(readFileSync(new URL(file, room), 'utf8')),
+  const folder = new URL('../../src/plots/', import.meta.url)
+  const loading = readdirSync(folder).filter((file) =>
+    /^import (?!type )[^;]*? from 'vega(-lite)?'/m.test(readFileSync(new URL(file, folder), 'utf8')),
   )
   expect(loading).toEqual(['draw.ts'])
 })
