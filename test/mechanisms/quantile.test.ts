@@ -7,7 +7,6 @@ import {
   maximumScore,
   minimumScore,
   percentileScore,
-  type QuantileMeasurement,
   quantileAccuracy,
   quantileMass,
   quantilePrivacyMap,
@@ -18,17 +17,36 @@ import {
   type ValueCounts,
 } from '../../src/mechanisms/quantile.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import type { UniformSource } from '../../src/mechanisms/samplers/uniform-source.ts'
-import { epsilonNano, ONE_EPSILON_NANO } from '../../src/privacy/loss.ts'
+import { epsilonNano } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import { numberFromRational } from '../../src/privacy/rational.ts'
 import { pureRho } from '../../src/privacy/zero-concentrated.ts'
-import { importMechanism, type Mutation } from './mutated-source.ts'
+import {
+  ALWAYS_BIG,
+  type BranchSource,
+  DATASETS,
+  departure,
+  distributionOf,
+  gridMeasurement,
+  group,
+  importQuantile,
+  LOWER,
+  largestDeparture,
+  largestLoss,
+  NEIGHBOURS,
+  naiveDistribution,
+  ONE,
+  type Quantile,
+  sensitivityOf,
+  share,
+  tightLoss,
+  UPPER,
+  values,
+  WANTED,
+} from './quantile-distributions.ts'
 import { scriptedSource } from './scripted-source.ts'
 import { anyEpsilon } from './support.ts'
 
-const NEIGHBOURS = ['add-remove', 'change-one'] as const
-const ONE = epsilonNano(ONE_EPSILON_NANO)
 const median = percentileScore(1n, 2n)
 
 const measure = (
@@ -38,28 +56,6 @@ const measure = (
   { neighbours = 'add-remove' as Neighbours, epsilon = ONE } = {},
 ) =>
   calibrateQuantile({ score, sensitivity: sensitivityOf(score, neighbours), lowerIndex, upperIndex }, epsilon)
-
-/** The weight of the row that is added or removed, or the difference of two weights if a row is replaced. */
-function sensitivityOf({ below, above }: RankScore, neighbours: Neighbours): bigint {
-  const [a, b] = [below, above].map((weight) => (weight < 0n ? -weight : weight))
-  if (a === undefined || b === undefined) throw new Error('a score has two weights')
-  if (neighbours === 'change-one') return a + b
-  return a > b ? a : b
-}
-
-/** The grouped form of rows listed one by one. */
-function group(rows: readonly number[]): ValueCounts {
-  const distinct = [...new Set(rows)].sort((a, b) => a - b)
-  return {
-    indexes: Float64Array.from(distinct),
-    counts: Float64Array.from(distinct, (value) => rows.filter((row) => row === value).length),
-  }
-}
-
-const values = (indexes: readonly number[], counts: readonly number[]): ValueCounts => ({
-  indexes: Float64Array.from(indexes),
-  counts: Float64Array.from(counts),
-})
 
 describe('scores', () => {
   it('have the published distances', () => {
@@ -228,229 +224,6 @@ describe('a selection', () => {
   })
 })
 
-/*
- * The distribution of the real source, with the choice among intervals (whose distribution has tests of its own) replaced by a branch that
- * comes with its probability.
- */
-type Quantile = typeof quantile
-
-interface BranchSource extends UniformSource {
-  choose(distances: Float64Array, multiplicities: Float64Array, exponent: Rational): number
-}
-
-const BRANCH_INSTEAD_OF_CHOICE = `
-export * from './exponential-as-it-is.ts'
-export const chooseExponentially = (distances, multiplicities, exponent, source) =>
-  source.choose(distances, multiplicities, exponent)
-`
-const importQuantile = (...changes: readonly Mutation[]) =>
-  importMechanism<Quantile>('quantile', changes, { exponential: BRANCH_INSTEAD_OF_CHOICE })
-
-/** Sends small numbers through the path of large ones. */
-const ALWAYS_BIG = { find: '> BigInt(LARGEST_DISTANCE))\n', replace: '> -1n)\n' }
-
-/** The probability of each grid point drawn. */
-function distributionOf(
-  module: Quantile,
-  measurement: QuantileMeasurement,
-  data: ValueCounts,
-): ReadonlyMap<bigint, number> {
-  const distribution = new Map<bigint, number>()
-  let weights: readonly number[] = [1]
-  for (let chosen = 0; chosen < weights.length; chosen += 1) {
-    let size = 1
-    for (let within = 0; within < size; within += 1) {
-      const below = (bound: number) => {
-        size = bound
-        return within
-      }
-      const source: BranchSource = {
-        below,
-        belowBig: (bound) => BigInt(below(Number(bound))),
-        choose: (distances, multiplicities, exponent) => {
-          weights = Array.from(
-            distances,
-            (distance, index) =>
-              (multiplicities[index] ?? 0) * Math.exp(-numberFromRational(exponent) * distance),
-          )
-          return chosen
-        },
-      }
-      const index = module.selectQuantile(measurement, data, source)
-      const total = weights.reduce((sum, weight) => sum + weight, 0)
-      distribution.set(index, (distribution.get(index) ?? 0) + (weights[chosen] ?? 0) / total / size)
-    }
-  }
-  return distribution
-}
-
-/** A quantile, with its distance written without weights. */
-interface Wanted {
-  readonly name: string
-  readonly score: (module: Quantile) => RankScore
-  readonly distance: (below: number, equal: number, above: number) => number
-}
-
-const share = (numerator: number, denominator: number): Wanted => ({
-  name: `${numerator}/${denominator}`,
-  score: (module) => module.percentileScore(BigInt(numerator), BigInt(denominator)),
-  distance: (below, equal, above) => {
-    const wanted = numerator * (below + equal + above)
-    return Math.max(0, denominator * below - wanted, wanted - denominator * (below + equal))
-  },
-})
-
-const WANTED: readonly Wanted[] = [
-  share(1, 2),
-  share(9, 10),
-  share(1, 4),
-  share(0, 1),
-  share(1, 1),
-  {
-    name: 'minimum of rank 2',
-    score: (module) => module.minimumScore(2n),
-    distance: (below, equal) => Math.max(0, below - 2, 2 - below - equal),
-  },
-  {
-    name: 'maximum of rank 2',
-    score: (module) => module.maximumScore(2n),
-    distance: (_, equal, above) => Math.max(0, above - 2, 2 - above - equal),
-  },
-]
-
-const LOWER = -2
-const UPPER = 4
-
-/** The same distribution, point by point from the rows themselves. */
-function naiveDistribution(
-  rows: readonly number[],
-  wanted: Wanted,
-  exponent: number,
-): ReadonlyMap<bigint, number> {
-  const weights = new Map<bigint, number>()
-  let total = 0
-  for (let point = LOWER; point <= UPPER; point += 1) {
-    const count = (holds: (row: number) => boolean) => rows.filter(holds).length
-    const distance = wanted.distance(
-      count((row) => row < point),
-      count((row) => row === point),
-      count((row) => row > point),
-    )
-    const weight = Math.exp(-exponent * distance)
-    weights.set(BigInt(point), weight)
-    total += weight
-  }
-  return new Map([...weights].map(([point, weight]) => [point, weight / total]))
-}
-
-/** The largest difference between two distributions on the grid; draws outside the grid count as well. */
-function departure(a: ReadonlyMap<bigint, number>, b: ReadonlyMap<bigint, number>): number {
-  const points = new Set([...a.keys(), ...b.keys()])
-  return Math.max(...[...points].map((point) => Math.abs((a.get(point) ?? 0) - (b.get(point) ?? 0))))
-}
-
-function gridMeasurement(module: Quantile, wanted: Wanted, neighbours: Neighbours, epsilon = ONE) {
-  const score = wanted.score(module)
-  const sensitivity = sensitivityOf(score, neighbours)
-  const grid = { lowerIndex: BigInt(LOWER), upperIndex: BigInt(UPPER) }
-  return module.calibrateQuantile({ score, sensitivity, ...grid }, epsilon)
-}
-
-/** Datasets with ties, gaps, rows at both ends, and none. */
-const DATASETS: readonly (readonly number[])[] = [
-  [],
-  [0],
-  [-2],
-  [4],
-  [-2, 4],
-  [1, 1, 1],
-  [-2, -2, 0, 4],
-  [0, 1, 1, 3, 3, 3],
-  [-2, -1, 0, 1, 2, 3, 4],
-  [2, 2, 2, 2, 3, 4, 4, 4, 4, 4, 4],
-]
-
-/** Every dataset of up to `rows` rows on the points 0 to 3. */
-function smallDatasets(rows: number): readonly (readonly number[])[] {
-  if (rows === 0) return [[]]
-  const smaller = smallDatasets(rows - 1)
-  const longest = smaller.filter((dataset) => dataset.length === rows - 1)
-  return [
-    ...smaller,
-    ...longest.flatMap((dataset) =>
-      [0, 1, 2, 3].filter((row) => row >= (dataset.at(-1) ?? 0)).map((row) => [...dataset, row]),
-    ),
-  ]
-}
-
-const SMALL = smallDatasets(4)
-
-function areNeighbours(a: readonly number[], b: readonly number[], neighbours: Neighbours): boolean {
-  const moved = [0, 1, 2, 3].reduce((sum, point) => {
-    const count = (rows: readonly number[]) => rows.filter((row) => row === point).length
-    return sum + Math.abs(count(a) - count(b))
-  }, 0)
-  return neighbours === 'add-remove' ? moved === 1 : moved === 2 && a.length === b.length
-}
-
-/** The largest privacy loss between any two small neighbours, over epsilon. */
-function largestLoss(module: Quantile, neighbours: Neighbours): number {
-  let largest = 0
-  for (const wanted of WANTED) {
-    const measurement = gridMeasurement(module, wanted, neighbours)
-    const distributions = SMALL.map((rows) => distributionOf(module, measurement, group(rows)))
-    for (const [first, a] of distributions.entries())
-      for (const [second, b] of distributions.entries())
-        if (areNeighbours(SMALL[first] ?? [], SMALL[second] ?? [], neighbours))
-          for (const [point, mass] of a) largest = Math.max(largest, Math.log(mass / (b.get(point) ?? 0)))
-  }
-  return largest
-}
-
-/**
- * Neighbours between which nearly all of epsilon is lost: nearly all mass is on points that lose as much as possible,
- * and the examined point gains as much as possible.
- */
-function tightLoss(module: Quantile, neighbours: Neighbours): number {
-  const [score, before, after, point]: [RankScore, ValueCounts, ValueCounts, bigint] =
-    neighbours === 'add-remove'
-      ? [
-          module.percentileScore(9n, 10n),
-          values([0, 999_998], [9, 1]),
-          values([0, 999_998, 1_000_000], [9, 1, 1]),
-          999_999n,
-        ]
-      : [
-          module.percentileScore(1n, 2n),
-          values([0, 999_998], [1, 1]),
-          values([999_998, 1_000_000], [1, 1]),
-          999_999n,
-        ]
-  const sensitivity = sensitivityOf(score, neighbours)
-  const setting = { score, sensitivity, lowerIndex: 0n, upperIndex: 1_000_000n }
-  const measurement = module.calibrateQuantile(setting, ONE)
-  return Math.log(
-    module.quantileMass(measurement, after, point) / module.quantileMass(measurement, before, point),
-  )
-}
-
-/** The largest departure from the naive distribution, at an exponent that the naive side computes itself. */
-function largestDeparture(module: Quantile): number {
-  let largest = 0
-  for (const wanted of WANTED)
-    for (const neighbours of NEIGHBOURS) {
-      const measurement = gridMeasurement(module, wanted, neighbours)
-      const { below, above } = wanted.score(module)
-      const [a, b] = [Math.abs(Number(below)), Math.abs(Number(above))]
-      const exponent = 1 / (2 * (neighbours === 'add-remove' ? Math.max(a, b) : a + b))
-      for (const rows of DATASETS) {
-        const distribution = distributionOf(module, measurement, group(rows))
-        largest = Math.max(largest, departure(distribution, naiveDistribution(rows, wanted, exponent)))
-      }
-    }
-  return largest
-}
-
 describe('the distribution', () => {
   let copy: Quantile
   beforeAll(async () => {
@@ -612,67 +385,5 @@ describe('an extreme', () => {
     expect(extremeRank(2n ** 53n, 1n, ONE, 0.95)).toBe(80n)
     expect(extremeRank(1_000_000n, 1n, epsilonNano(100_000_000n), 0.95)).toBe(336n)
     expect(extremeRank(1_000_000n, 1n, ONE, 0.999)).toBe(42n)
-  })
-})
-
-describe('every mutant breaks the distribution or the guarantee', () => {
-  it.each([
-    [
-      'a row at the point weighs as one above, in doubles',
-      'return Math.max(0, least, -most)',
-      'return Math.abs(least)',
-    ],
-    ['rows at the point not among those below the next', 'rowsBelow += rowsEqual', ''],
-    [
-      'the points above the last value left out',
-      'append(Number(upperIndex - lowerIndex + 1n), 0)',
-      'if (length === 0) append(Number(upperIndex - lowerIndex + 1n), 0)',
-    ],
-    [
-      'the upper end left out',
-      'append(Number(upperIndex - lowerIndex + 1n), 0)',
-      'append(Number(upperIndex - lowerIndex), 0)',
-    ],
-    ['a value counted as its own gap', 'append(offset, 0)', ''],
-    [
-      'an interval one point too long',
-      'points[length] = end - covered',
-      'points[length] = end - covered + 1',
-    ],
-    ['always the first point of an interval', '+ BigInt(source.below(length))', ''],
-    ['offsets from zero', 'return measurement.lowerIndex + BigInt(offset)', 'return BigInt(offset)'],
-    [
-      'the share of the rows above',
-      'below: share.denominator - share.numerator, above: -share.numerator',
-      'below: share.numerator, above: share.numerator - share.denominator',
-    ],
-    [
-      'a minimum from above',
-      'return { below: 1n, above: 0n, target: rank }',
-      'return { below: 0n, above: -1n, target: -rank }',
-    ],
-    ['a maximum of the next rank', 'target: -rank', 'target: -rank - 1n'],
-    ['the target left out, in doubles', 'above * (rows - atOrBelow) - target', 'above * (rows - atOrBelow)'],
-  ])('%s', async (_, find, replace) => {
-    expect(largestDeparture(await importQuantile({ find, replace }))).toBeGreaterThan(1e-3)
-  })
-
-  it.each([
-    [
-      'a row at the point weighs as one above',
-      'if (least > 0n) return least',
-      'return least < 0n ? -least : least',
-    ],
-    ['no point above the quantile is too far', 'if (least > 0n) return least', ''],
-    ['rows above counted with those at the point', 'BigInt(rows) - below - equal', 'BigInt(rows) - below'],
-    ['the target left out', 'above * rowsAbove - target', 'above * rowsAbove'],
-  ])('%s, in big integers', async (_, find, replace) => {
-    expect(largestDeparture(await importQuantile(ALWAYS_BIG, { find, replace }))).toBeGreaterThan(1e-3)
-  })
-
-  it('scores taken for monotonic loses more than epsilon', async () => {
-    const [find, replace] = ['monotonic: false, outcomes }', 'monotonic: true, outcomes }']
-    const copy = await importQuantile({ find, replace })
-    expect(Math.max(...NEIGHBOURS.map((neighbours) => tightLoss(copy, neighbours)))).toBeGreaterThan(1.05)
   })
 })

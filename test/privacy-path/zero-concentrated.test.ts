@@ -5,84 +5,21 @@ import {
   sparseVectorZeroConcentratedMap,
 } from '../../src/mechanisms/sparse-vector.ts'
 import type { NoisyMaxPlan } from '../../src/planner/kinds/noisy-max.ts'
-import type { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { NO_LOSS, rhoNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
-import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
-import { type Distribution, distributionOf, noisyMaxLogMass, observe, selections } from './distributions.ts'
-import { pairsFor, planner } from './examination.ts'
-import { isTight, RIVALS, SOME_ROWS, titleOf, WIRES, type Wire } from './queries.ts'
-import { renyiDivergence, renyiDivergenceOfOutcomes } from './renyi.ts'
+import { type Distribution, noisyMaxLogMass, observe, selections } from './distributions.ts'
+import { planner } from './examination.ts'
+import { KINDS_OF_NEIGHBOURS, largestShare, ORDERS } from './price-in-rho.ts'
+import { isTight, RIVALS, titleOf, WIRES, type Wire } from './queries.ts'
+import { renyiDivergenceOfOutcomes } from './renyi.ts'
 
 /*
  * The price in rho of every kind of query: the Rényi divergence of the release, on every pair of tiny neighbouring
  * datasets, in both directions and at several orders, is at most the order times rho.
  */
-
-const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
-
-/** The divergence of the first order is the Kullback-Leibler divergence to within a thousandth. */
-const ORDERS = [1.001, 1.1, 1.5, 2, 3, 5, 20]
-
-/** Error of the sum of probabilities, divided by the order less one. */
-const ROUNDING = 1e-13 / (1.001 - 1)
-
-/** The largest share of a price in rho that any pair of neighbours spends, at any order. */
-function largestShare(
-  planFor: (rows: number) => Plan,
-  wire: Wire,
-  neighbours: Neighbours,
-  distributionIn: (plan: Plan, rows: readonly StoredRow[]) => Distribution = (plan, rows) =>
-    distributionOf(plan, observe(plan, rows)),
-): number {
-  let share = 0
-  for (const { rows, pairs } of pairsFor(wire, neighbours)) {
-    const planned = planFor(rows)
-    if (planned.rho === undefined) throw new Error('a plan without a price in rho')
-    const rho = rhoNumber(planned.rho)
-    const distributions = new Map<
-      readonly StoredRow[],
-      { readonly distribution: Distribution; readonly name: string }
-    >()
-    const namedDistribution = (of: readonly StoredRow[]) => {
-      const known = distributions.get(of)
-      if (known !== undefined) return known
-      const distribution = distributionIn(planned, of)
-      const found = { distribution, name: nameOf(distribution) }
-      distributions.set(of, found)
-      return found
-    }
-    const looked = new Set<string>()
-    for (const pair of pairs) {
-      const [one, other] = [namedDistribution(pair.one), namedDistribution(pair.other)]
-      const names = [one.name, other.name].sort().join(' | ')
-      if (one.name === other.name || looked.has(names)) continue
-      looked.add(names)
-      for (const order of ORDERS) {
-        const most = Math.max(
-          renyiDivergence(planned, one.distribution, other.distribution, order),
-          renyiDivergence(planned, other.distribution, one.distribution, order),
-        )
-        share = Math.max(share, (most / order - ROUNDING) / rho)
-      }
-    }
-  }
-  return share
-}
-
-function nameOf(distribution: Distribution): string {
-  switch (distribution.kind) {
-    case 'noise':
-      return distribution.integers.map((cells) => cells.join(' ')).join('; ')
-    case 'outcomes':
-      return distribution.parts.map((part) => part.join(' ')).join('; ')
-    case 'keys':
-      throw new Error('keys have no price in rho')
-  }
-}
 
 /** Share of the price that some pair must spend, if it is known to be large. */
 function expectedShare(wire: Wire, neighbours: Neighbours): number {
@@ -227,129 +164,4 @@ describe('sessions of the sparse vector technique', () => {
     expect(share({ ...session, monotonic }, moves)).toBeLessThanOrEqual(1 + 1e-9)
     expect(share({ ...session, monotonic }, moves)).toBeGreaterThan(0.02)
   })
-})
-
-describe('a mistake in a price in rho is detected', () => {
-  const SUMS: Wire = { kind: 'mean', column: 'Income', epsilon: 1 }
-  const TABLE: Wire = { kind: 'histogram', column: 'Sex', epsilon: 1 }
-  const rivalry = (noise: string, k = 1): Wire => ({
-    kind: 'noisyMax',
-    candidates: RIVALS,
-    noise,
-    k,
-    epsilon: 1,
-  })
-
-  test.each<readonly [string, string, string, string, readonly Wire[]]>([
-    [
-      'the first statistic only',
-      'planner/measure.ts',
-      'return each.reduce(',
-      'return each.slice(0, 1).reduce(',
-      [SUMS, { ...SUMS, mechanism: 'gaussian', delta: 1e-6 }],
-    ],
-    [
-      'the figure for real numbers, on whole ones',
-      'privacy/zero-concentrated.ts',
-      '(reciprocal / Math.sinh(reciprocal))',
-      '1',
-      [{ kind: 'count', where: SOME_ROWS, epsilon: 1 }, TABLE],
-    ],
-    [
-      'one cell of two',
-      'privacy/zero-concentrated.ts',
-      'Number(l1 / lInfinity) *',
-      '',
-      [TABLE, { ...TABLE, mechanism: 'laplace' }],
-    ],
-    [
-      'a sensitivity in units of the input, a scale in those of the output',
-      'mechanisms/geometric.ts',
-      'return discreteLaplaceRho(laplaceScale(measurement), inOutputUnits)',
-      'return discreteLaplaceRho(laplaceScale(measurement), sensitivity)',
-      [{ ...TABLE, mechanism: 'laplace' }],
-    ],
-    [
-      'half the rho of Gaussian noise',
-      'privacy/zero-concentrated.ts',
-      '2n * sigma * sigma',
-      '4n * sigma * sigma',
-      [{ ...TABLE, mechanism: 'gaussian', delta: 1e-6 }],
-    ],
-    [
-      "permute-and-flip at the exponential mechanism's price",
-      'mechanisms/noisy-max.ts',
-      'return pureRho(epsilonNano, k)',
-      'return boundedRangeRho(epsilonNano, k)',
-      [rivalry('exponential')],
-    ],
-    [
-      "Laplace noise at the exponential mechanism's price",
-      'mechanisms/noisy-max.ts',
-      'return pureRho(epsilonNano)',
-      'return boundedRangeRho(epsilonNano)',
-      [rivalry('laplace')],
-    ],
-    [
-      'k candidates at the price of one (Gumbel noise)',
-      'mechanisms/noisy-max.ts',
-      'return boundedRangeRho(epsilonNano, k)',
-      'return boundedRangeRho(epsilonNano, k * k)',
-      [rivalry('gumbel', 2)],
-    ],
-    [
-      'the lesser price of all rounds, divided by their number',
-      'privacy/zero-concentrated.ts',
-      'return lesser(ofRange, pureRho(epsilonNano, rounds))',
-      'return lesser(ofRange, rhoPico(pureRho(epsilonNano) / rounds))',
-      [{ ...rivalry('gumbel', 2), epsilon: 60 }],
-    ],
-    [
-      'one round at the price of a pure epsilon where there are several',
-      'privacy/zero-concentrated.ts',
-      '{ l1: rounds, l2Squared: rounds, lInfinity: 1n }',
-      '{ l1: 1n, l2Squared: 1n, lInfinity: 1n }',
-      ['gumbel', 'exponential'].map((noise) => ({ ...rivalry(noise, 2), epsilon: 60 })),
-    ],
-    [
-      'half of the price of a pure epsilon, beyond the price of a bounded range',
-      'privacy/zero-concentrated.ts',
-      'lesser(ofRange, pureRho(epsilonNano, rounds))',
-      'lesser(ofRange, pureRho(epsilonNano, 2n * rounds) / 2n)',
-      [
-        { ...rivalry('gumbel'), epsilon: 60 },
-        { kind: 'median', column: 'Wealth', epsilon: 16 },
-      ],
-    ],
-    [
-      'a bounded range divided by sixteen',
-      'privacy/zero-concentrated.ts',
-      '8n * ONE_EPSILON_NANO',
-      '16n * ONE_EPSILON_NANO',
-      [rivalry('gumbel'), { kind: 'median', column: 'Balance', epsilon: 1 }],
-    ],
-    [
-      'one percentile of three',
-      'planner/kinds/quantile.ts',
-      'rhoTogether(rhos)',
-      'rhoTogether(rhos.slice(0, 1))',
-      [{ kind: 'percentile', column: 'Balance', p: [20, 50, 62.5], epsilon: 1 }],
-    ],
-  ])('%s', async (_, file, find, replace, seenBy) => {
-    const mistaken = await importPlanner([{ file, find, replace }])
-    for (const wire of seenBy) {
-      const shares = KINDS_OF_NEIGHBOURS.map((neighbours) =>
-        largestShare(planner(wire, neighbours, mistaken), wire, neighbours),
-      )
-      expect(Math.max(...shares), JSON.stringify(wire)).toBeGreaterThan(1.05)
-    }
-  })
-
-  function importPlanner(changes: readonly SourceChange[]): Promise<typeof plan> {
-    return withChangedSource(
-      changes,
-      {},
-      async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan,
-    )
-  }
 })
