@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { auditedReleases } from '../../schemas/audit.ts'
 import { startTestService, type TestService } from './service.ts'
 
 let service: TestService
@@ -8,6 +9,28 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const audit = (body: object) => service.as('auditor').post('/v1/audit/releases').send(body)
+
+async function valuesOf(dataset: string, query: object, releases: number): Promise<number[]> {
+  const { body } = await audit({ dataset, query, releases }).expect(200)
+  return auditedReleases.parse(body).results.map((result) => {
+    if (typeof result === 'object' && result !== null && 'value' in result) return Number(result.value)
+    throw new Error('one value was asked for')
+  })
+}
+
+test('fresh releases follow the distribution of the mechanism', async () => {
+  const count = { kind: 'count', epsilon: 2, mechanism: 'geometric' }
+  const [here, there] = [
+    await valuesOf('audit-with', count, 3000),
+    await valuesOf('audit-without', count, 3000),
+  ]
+  // P(Y >= 0) = 1 / (1 + q), P(Y >= 1) = q / (1 + q) with q = exp(-2): 0.881 and 0.119 of 6 or more.
+  const share = (values: readonly number[]) => values.filter((value) => value >= 6).length / values.length
+  const q = Math.exp(-2)
+  // Off by 0.05 is 7 standard deviations and more; noise of twice the scale would be off by 0.15.
+  expect(Math.abs(share(here) - 1 / (1 + q))).toBeLessThan(0.05)
+  expect(Math.abs(share(there) - q / (1 + q))).toBeLessThan(0.05)
+})
 
 test('the total epsilon may exceed the largest budget', async () => {
   const costly = { kind: 'count', epsilon: 1000 }
