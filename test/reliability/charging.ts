@@ -1,15 +1,15 @@
 /**
- * A process that asks questions of a ledger, one after the other in several lanes. It writes to standard output what it
- * is about to do and what was acknowledged, one line each, before it continues:
+ * A process that asks questions of a ledger, in several concurrent lanes. It writes each planned step and each
+ * acknowledgement to standard output, one line each, before it continues:
  *
- *     open                       the budget is there
- *     asks KEY                   a charge is asked for
+ *     open                       the budget is open
+ *     asks KEY                   a charge is requested
  *     charged KEY                the debit was acknowledged
  *     computed KEY ANSWER        the answer that is about to be stored
  *     answered KEY ANSWER        the stored answer was acknowledged
  *     replayed KEY ANSWER        an answer that had been stored before
  *     denied KEY
- *     fault KIND MESSAGE         the ledger refused to go on
+ *     fault KIND MESSAGE         the ledger reported a fault
  *     ended
  *
  * Arguments: the module to open the ledger with, its URL, and {@link ChargingOptions} as JSON.

@@ -48,22 +48,22 @@ export function startCharging({ url, under = [], ...options }: ChargingStart): C
   const lines: string[] = []
   const waiting = new Set<() => void>()
   let over = false
-  const lookAgain = () => {
+  const notify = () => {
     for (const look of waiting) look()
   }
   createInterface({ input: child.stdout }).on('line', (line) => {
     lines.push(line)
-    lookAgain()
+    notify()
   })
-  let complaint = ''
+  let errorOutput = ''
   child.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk.toString()
+    errorOutput += chunk.toString()
   })
   const ended = once(child, 'close').then(() => {
     over = true
-    lookAgain()
+    notify()
     if (child.exitCode !== 0 && child.signalCode === null && under.length === 0)
-      throw new Error(`a charging process ended with ${child.exitCode}: ${complaint}`)
+      throw new Error(`a charging process ended with ${child.exitCode}: ${errorOutput}`)
   })
   // A caller that waits gets the rejection; nothing has to wait.
   ended.catch(() => undefined)
@@ -93,7 +93,7 @@ export function startCharging({ url, under = [], ...options }: ChargingStart): C
 }
 
 /** Messages that the owner of one key received. */
-export interface Heard {
+export interface Messages {
   charged: boolean
   denied: boolean
   /** Every answer that was about to be stored. */
@@ -106,8 +106,8 @@ export interface Heard {
  * Collects the output of charging processes by key.
  * @throws Error if one key was answered in two ways, or answered and denied.
  */
-export function whatWasHeard(lines: Iterable<string>): Map<string, Heard> {
-  const heard = new Map<string, Heard>()
+export function messagesByKey(lines: Iterable<string>): Map<string, Messages> {
+  const heard = new Map<string, Messages>()
   for (const line of lines) {
     const [what, key = '', answer = ''] = line.split(' ')
     if (what === 'open' || what === 'ended' || what === 'fault') continue

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { describeEachStore } from '../ledger/stores.ts'
-import { expectNothingLost } from './books.ts'
-import type { Heard } from './children.ts'
+import { expectNothingLost } from './balance-check.ts'
+import type { Messages } from './children.ts'
 import { budgetFor, costOf, keyOf, questionOf } from './questions.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
 
@@ -68,7 +68,7 @@ describeEachStore('a clock', (store) => {
       const { clock } = place
       const replicas = [place.ledger, await place.another()]
       await place.ledger.openBudget('census', budgetFor(20), 'carol')
-      const heard = new Map<string, Heard>()
+      const heard = new Map<string, Messages>()
       const attempts: { key: string; id: string; attempt: number }[] = []
       for (let step = 0; step < 150; step += 1) {
         jump(clock, random)

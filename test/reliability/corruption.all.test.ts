@@ -5,7 +5,7 @@ import { eventPages } from '../../src/ledger/exported.ts'
 import type { Ledger, StoredEvent } from '../../src/ledger/ledger.ts'
 import { openLedger } from '../../src/ledger/open.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
-import { type Heard, startCharging, whatWasHeard } from './children.ts'
+import { type Messages, messagesByKey, startCharging } from './children.ts'
 import { temporaryFolder } from './folders.ts'
 import { costOf, questionOf } from './questions.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
@@ -21,7 +21,7 @@ type Start =
     }
 
 /** Opens a ledger and checks it as the service does when it starts. */
-async function start(url: string, heard: ReadonlyMap<string, Heard>): Promise<Start> {
+async function start(url: string, heard: ReadonlyMap<string, Messages>): Promise<Start> {
   let ledger: Ledger
   try {
     ledger = await openLedger({ url })
@@ -49,7 +49,7 @@ async function start(url: string, heard: ReadonlyMap<string, Heard>): Promise<St
 }
 
 /** Returns true if some answer is replayed with other bytes. A request that fails does not count, because its failure is visible. */
-async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Heard>): Promise<boolean> {
+async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Messages>): Promise<boolean> {
   for (const [key, { answer }] of heard) {
     if (answer === undefined) continue
     try {
@@ -88,7 +88,7 @@ async function leave(how: 'in order' | 'killed') {
     if (wal.length > 0) writeFileSync(`${url}-wal`, wal, { mode: 0o600 })
     return url
   }
-  const heard = whatWasHeard(charging.lines)
+  const heard = messagesByKey(charging.lines)
   const whole = await start(lay({}), heard)
   if (whole.kind === 'refused' || whole.altered) throw new Error('the unchanged ledger is refused')
   return { file: readFileSync(left), log, lay, heard, events: whole.events }

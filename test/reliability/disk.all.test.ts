@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
-import { expectNothingLost } from './books.ts'
-import { faultsOf, startCharging, whatWasHeard } from './children.ts'
+import { expectNothingLost } from './balance-check.ts'
+import { faultsOf, messagesByKey, startCharging } from './children.ts'
 import { makeFolder, temporaryFolder, temporaryLedger } from './folders.ts'
 import { chance, roundCount, roundCounter } from './rounds.ts'
 import { titled } from './tracing.ts'
@@ -18,13 +18,13 @@ test('a limit on the size of files: writing fails with an error, and everything 
   expect(faultsOf(charging.lines).at(-1)).toMatch(/^fault (stopped|unknown) /)
   expect(charging.lines.at(-1)).toBe('ended')
   const ledger = await openLedger({ url })
-  const counts = await expectNothingLost(ledger, 'census', whatWasHeard(charging.lines))
+  const counts = await expectNothingLost(ledger, 'census', messagesByKey(charging.lines))
   expect(counts.acknowledged).toBeGreaterThan(20)
   await ledger.close()
 })
 
 /** The reason why a test cannot create a file system; `undefined` if it can. */
-function whyNotMounted(): string | undefined {
+function reasonNotMounted(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root mounts'
   const folder = makeFolder()
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0
@@ -33,7 +33,7 @@ function whyNotMounted(): string | undefined {
   return mounted ? undefined : 'nothing may be mounted'
 }
 
-const unmounted = whyNotMounted()
+const unmounted = reasonNotMounted()
 
 describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), () => {
   function mount(size: string) {
@@ -68,7 +68,7 @@ describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), (
       await charging.ended
       expect(charging.lines.at(-1)).toBe('ended')
       const ledger = await openLedger({ url })
-      const counts = await expectNothingLost(ledger, 'census', whatWasHeard(charging.lines))
+      const counts = await expectNothingLost(ledger, 'census', messagesByKey(charging.lines))
       expect(counts).toMatchObject({ charges: 150, interrupted: 0 })
       counted.add({ rounds: 1, faults: faultsOf(charging.lines).length, ...counts })
       await ledger.close()
@@ -92,7 +92,7 @@ describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), (
 
     rmSync(filler)
     const ledger = await openLedger({ url })
-    await expectNothingLost(ledger, 'census', whatWasHeard(charging.lines))
+    await expectNothingLost(ledger, 'census', messagesByKey(charging.lines))
     await ledger.close()
   })
 })

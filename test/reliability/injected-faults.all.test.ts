@@ -7,13 +7,13 @@ import { Client } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
 import { describeOwnPostgres } from '../postgres.ts'
-import { expectNothingLost } from './books.ts'
-import { faultsOf, startCharging, whatWasHeard } from './children.ts'
+import { expectNothingLost } from './balance-check.ts'
+import { faultsOf, messagesByKey, startCharging } from './children.ts'
 import { temporaryFolder, temporaryLedger } from './folders.ts'
 import { chance, isLongRun, roundCount, roundCounter } from './rounds.ts'
-import { straceArguments, titled, tracedUnder, whyNotTraced } from './tracing.ts'
+import { reasonNotTraced, straceArguments, titled, tracedUnder } from './tracing.ts'
 
-const untraced = whyNotTraced()
+const untraced = reasonNotTraced()
 
 /** System calls of SQLite on the ledger's files. */
 const CALLS = ['openat', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'unlink']
@@ -33,7 +33,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
     const url = temporaryLedger()
     const charging = startCharging({ url, dataset: 'history', run: 'history', ...questions })
     await charging.ended
-    return { url, heard: whatWasHeard(charging.lines) }
+    return { url, heard: messagesByKey(charging.lines) }
   }
   type History = Awaited<ReturnType<typeof makeHistory>>
 
@@ -98,7 +98,7 @@ describe.skipIf(untraced !== undefined)(titled('SQLite, with a fault at each of 
     ).toEqual([])
     const ledger = await openLedger({ url })
     try {
-      const counts = await expectNothingLost(ledger, 'census', whatWasHeard(lines), questions.capacity)
+      const counts = await expectNothingLost(ledger, 'census', messagesByKey(lines), questions.capacity)
       if (history !== undefined) await expectNothingLost(ledger, 'history', history.heard, questions.capacity)
       return { killed: Number(killed), refused: Number(refused), ...counts }
     } catch (error) {
@@ -147,7 +147,7 @@ describeOwnPostgres('PostgreSQL, with a fault in its write-ahead log', { obstacl
       await untilEnded(charging.ended)
       const ledger = await openLedger({ url })
       try {
-        const counts = await expectNothingLost(ledger, dataset, whatWasHeard(charging.lines), 35)
+        const counts = await expectNothingLost(ledger, dataset, messagesByKey(charging.lines), 35)
         expect(counts.interrupted, inject).toBe(0)
         counted.add({ rounds: 1, faults: faultsOf(charging.lines).length, ...counts })
       } catch (error) {

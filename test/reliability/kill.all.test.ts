@@ -8,16 +8,16 @@ import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { describeOwnPostgres } from '../postgres.ts'
-import { expectNothingLost } from './books.ts'
-import { type Charging, faultsOf, startCharging, whatWasHeard } from './children.ts'
+import { expectNothingLost } from './balance-check.ts'
+import { type Charging, faultsOf, messagesByKey, startCharging } from './children.ts'
 import { temporaryLedger } from './folders.ts'
-import { type Chance, chance, goesOn, roundCount, roundCounter } from './rounds.ts'
+import { type Chance, chance, needsAnotherRound, roundCount, roundCounter } from './rounds.ts'
 
 /** On PostgreSQL the test waits for a lease to expire. */
 const LEASE_MS = 250
 
 /** Kills it at any time from its start to long after its budget is used up. */
-async function killSometime({ child, said, ended }: Charging, random: Chance): Promise<void> {
+async function killAtRandomTime({ child, said, ended }: Charging, random: Chance): Promise<void> {
   if (random.below(3) === 0) await sleep(random.below(300))
   else await said(random.below(500))
   await sleep(random.below(10))
@@ -29,7 +29,7 @@ test('SQLite: kill -9 at any moment loses nothing, and each question is charged 
   const random = chance('kill sqlite')
   const counted = roundCounter('kill -9 of a process on SQLite')
   const url = temporaryLedger()
-  for (let round = 1; goesOn(round, roundCount(6), counted); round += 1) {
+  for (let round = 1; needsAnotherRound(round, roundCount(6), counted); round += 1) {
     const dataset = `dataset-${round}`
     const capacity = random.oneOf([40, 400])
     const charging = startCharging({
@@ -41,10 +41,10 @@ test('SQLite: kill -9 at any moment loses nothing, and each question is charged 
       lanes: 1 + random.below(12),
       answerLength: random.oneOf([32, 32, 20_000]),
     })
-    await killSometime(charging, random)
+    await killAtRandomTime(charging, random)
     const ledger = await openLedger({ url })
     try {
-      const heard = whatWasHeard(charging.lines)
+      const heard = messagesByKey(charging.lines)
       counted.add({ rounds: 1, ...(await expectNothingLost(ledger, dataset, heard, capacity)) })
     } finally {
       await ledger.close()
@@ -79,16 +79,16 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
     const random = chance('kill postgres')
     const counted = roundCounter('kill -9 of one of two processes on PostgreSQL')
     const url = await own.server.createDatabase()
-    for (let round = 1; goesOn(round, roundCount(4), counted); round += 1) {
+    for (let round = 1; needsAnotherRound(round, roundCount(4), counted); round += 1) {
       const dataset = `dataset-${round}`
       const capacity = random.oneOf([20, 200])
       // Both ask the same questions: the surviving process takes over the other's attempts once their leases expire.
       const options = { url, dataset, run: `round-${round}`, capacity, leaseMs: LEASE_MS }
       const killed = startCharging({ ...options, lanes: 1 + random.below(8), questions: 300 })
       const left = startCharging({ ...options, lanes: 1 + random.below(8), questions: 60 })
-      await killSometime(killed, random)
+      await killAtRandomTime(killed, random)
       await left.ended
-      const heard = whatWasHeard([...killed.lines, ...left.lines])
+      const heard = messagesByKey([...killed.lines, ...left.lines])
       expect(faultsOf(left.lines)).toEqual([])
       const ledger = await openLedger({ url })
       try {
@@ -124,7 +124,7 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
         const underWay = both.filter(({ lines }) => lines.at(-1) !== 'ended').length
         await Promise.all(both.map(({ ended }) => ended))
         const lines = both.flatMap((each) => each.lines)
-        const heard = whatWasHeard(lines)
+        const heard = messagesByKey(lines)
         expect(heard.size).toBe(300)
         const faults = faultsOf(lines)
         const ledger = await openLedger({ url })

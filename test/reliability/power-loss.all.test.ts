@@ -3,14 +3,14 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
 import type { SourceChange } from '../changed-source.ts'
-import { type Counts, expectNothingLost } from './books.ts'
-import { startCharging, whatWasHeard } from './children.ts'
+import { type Counts, expectNothingLost } from './balance-check.ts'
+import { messagesByKey, startCharging } from './children.ts'
 import { temporaryFolder } from './folders.ts'
 import { afterPowerLoss, type Files, STEP_CALLS, stepsOf } from './power-loss.ts'
 import { type Chance, chance, roundCount, roundCounter } from './rounds.ts'
-import { titled, tracedUnder, whyNotTraced } from './tracing.ts'
+import { reasonNotTraced, titled, tracedUnder } from './tracing.ts'
 
-const untraced = whyNotTraced()
+const untraced = reasonNotTraced()
 
 /** Number of losses of power in one life of a ledger. The next life begins with the remaining files. */
 const LIVES = 4
@@ -98,7 +98,7 @@ async function livesAndDeaths(
         lay(directory, left.files)
         const ledger = await openLedger({ url })
         try {
-          add({ rounds: 1, ...(await expectNothingLost(ledger, 'census', whatWasHeard(lines))) })
+          add({ rounds: 1, ...(await expectNothingLost(ledger, 'census', messagesByKey(lines))) })
         } finally {
           await ledger.close()
         }

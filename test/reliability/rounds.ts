@@ -1,6 +1,6 @@
 import seedrandom from 'seedrandom'
 import { onTestFinished } from 'vitest'
-import type { Counts } from './books.ts'
+import type { Counts } from './balance-check.ts'
 
 /** Number of rounds of each test that runs in rounds. It is set for a long run, in which sweeps take every step. */
 const wanted = process.env.SOTTO_TEST_ROUNDS
@@ -11,7 +11,7 @@ const MOST_ROUNDS = 40
 /** True if sweeps take every step, of which `npm test` takes samples. */
 export const isLongRun = wanted !== undefined
 
-/** Number of rounds, where `npm test` makes `usual`. */
+/** Number of rounds: `usual`, or SOTTO_TEST_ROUNDS if it is set. */
 export function roundCount(usual: number): number {
   return wanted === undefined ? usual : Number(wanted)
 }
@@ -45,7 +45,7 @@ export function chance(test: string): Chance {
  * True if another round is needed: until the requested number is reached, something was interrupted, and something was
  * acknowledged before. Otherwise the rounds would test nothing.
  */
-export function goesOn(
+export function needsAnotherRound(
   round: number,
   wantedRounds: number,
   counted: ReturnType<typeof roundCounter>,

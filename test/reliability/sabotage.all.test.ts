@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
-import { expectNothingLost } from './books.ts'
-import { type Heard, startCharging, whatWasHeard } from './children.ts'
+import { expectNothingLost } from './balance-check.ts'
+import { type Messages, messagesByKey, startCharging } from './children.ts'
 import { temporaryLedger } from './folders.ts'
 import { budgetFor, keyOf, questionOf } from './questions.ts'
 import { chance } from './rounds.ts'
@@ -76,7 +76,7 @@ test.for(MISTAKES)(
         await ended
         const ledger = await openLedger({ url })
         try {
-          await expectNothingLost(ledger, 'census', whatWasHeard(lines))
+          await expectNothingLost(ledger, 'census', messagesByKey(lines))
         } finally {
           await ledger.close()
         }
@@ -144,14 +144,14 @@ test('the check accepts the unchanged ledger', async () => {
 })
 
 /** A ledger with a budget for 50 of 60 questions, of which 20 were answered and 10 were charged but not answered. */
-async function interruptedCharges(url: string): Promise<ReadonlyMap<string, Heard>> {
+async function interruptedCharges(url: string): Promise<ReadonlyMap<string, Messages>> {
   const ledger = await openLedger({ url })
   try {
     await ledger.openBudget('census', budgetFor(50), 'carol')
-    const heard = new Map<string, Heard>()
+    const heard = new Map<string, Messages>()
     for (let number = 1; number <= 60; number += 1) {
       const key = keyOf('interrupted', number)
-      const each: Heard = { charged: number <= 30, denied: false, computed: new Set() }
+      const each: Messages = { charged: number <= 30, denied: false, computed: new Set() }
       heard.set(key, each)
       if (!each.charged) continue
       const outcome = await ledger.charge(questionOf('census', key, 60_000))

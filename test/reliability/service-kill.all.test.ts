@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { describePostgres } from '../postgres.ts'
-import { chance, goesOn, roundCount, roundCounter } from './rounds.ts'
+import { chance, needsAnotherRound, roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils } from './service.ts'
 
 const EPSILON = 0.01
@@ -37,7 +37,7 @@ async function killUnderLoad(name: string, rounds: number, ledger: Readonly<Reco
     answers.set(key, text)
   }
 
-  for (let round = 1; goesOn(round, rounds, counted); round += 1) {
+  for (let round = 1; needsAnotherRound(round, rounds, counted); round += 1) {
     const keys = Array.from({ length: QUESTIONS_PER_ROUND }, (_, index) => `question-${asked + index}`)
     asked += QUESTIONS_PER_ROUND
     // Killed once this number of questions is answered; if 0, at some moment before.

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
 /** The reason why system calls cannot be traced and made to fail here; `undefined` if they can. */
-export function whyNotTraced(): string | undefined {
+export function reasonNotTraced(): string | undefined {
   if (process.platform !== 'linux') return 'strace is for Linux'
   if (spawnSync('strace', ['-V']).status !== 0) return 'strace is not installed'
   return spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0

@@ -5,10 +5,10 @@ import type { LedgerEvent } from '../../src/ledger/event.ts'
 import { eventPages } from '../../src/ledger/exported.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
-import type { Heard } from './children.ts'
+import type { Messages } from './children.ts'
 import { costOf, questionOf } from './questions.ts'
 
-/** Counts of a check of the books. */
+/** Counts of a check of the balances. */
 export interface Counts {
   readonly asked: number
   /** Debits in the ledger once every question is settled. */
@@ -27,7 +27,7 @@ export interface Counts {
 export async function expectNothingLost(
   ledger: Ledger,
   dataset: string,
-  heard: ReadonlyMap<string, Heard>,
+  heard: ReadonlyMap<string, Messages>,
   capacity = 1_000_000,
 ): Promise<Counts> {
   const before = await eventsByKey(ledger, dataset, heard)
@@ -94,7 +94,11 @@ async function settle(ledger: Ledger, dataset: string, key: string): Promise<str
         await sleep(Math.min(20, outcome.retryAfterMs))
         break
       case 'charged':
-        await ledger.recordAnswer(outcome.charge.id, outcome.charge.attempt, `answer to ${key}, in the end`)
+        await ledger.recordAnswer(
+          outcome.charge.id,
+          outcome.charge.attempt,
+          `answer to ${key}, after the interruption`,
+        )
         break
       default:
         throw new Error(`${key} is ${outcome.kind}`)
@@ -116,7 +120,7 @@ interface KeyEvents {
 async function eventsByKey(
   ledger: Ledger,
   dataset: string,
-  heard: ReadonlyMap<string, Heard>,
+  heard: ReadonlyMap<string, Messages>,
 ): Promise<Map<string, KeyEvents>> {
   const found = await verifyLedger(ledger, dataset)
   const byKey = new Map<string, KeyEvents>()
