@@ -21,7 +21,7 @@ test('exactly the existing problem codes are documented, with their status', () 
   const documented = Object.fromEntries(sections.map((text) => text.split(/\n+/, 2) as [string, string]))
   expect(Object.keys(documented).sort()).toEqual(Object.keys(PROBLEMS).sort())
   for (const [code, { status }] of Object.entries(PROBLEMS)) {
-    expect(documented[code], code).toMatch(code === 'http-error' ? /^4xx\./ : new RegExp(`^${status}[.,]`))
+    expect(documented[code], code).toMatch(code === 'http-error' ? /^\*\*4xx\./ : `**${status}.**`)
   }
 })
 
