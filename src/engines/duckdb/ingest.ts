@@ -1,20 +1,11 @@
 import { rm, stat, symlink } from 'node:fs/promises'
-import {
-  BIGINT,
-  BOOLEAN,
-  type DuckDBConnection,
-  type DuckDBType,
-  type DuckDBValue,
-  INTEGER,
-  LIST,
-  listValue,
-  VARCHAR,
-} from '@duckdb/node-api'
+import { type DuckDBConnection, type DuckDBResultReader, VARCHAR } from '@duckdb/node-api'
 import type { Column, FileFormat } from '../../catalog/dataset.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
+import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
-import { printIngest, rangeIsComputable } from './ingest-sql.ts'
+import { type IngestStatement, printIngest, type RelationColumn } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -32,7 +23,7 @@ const SOURCE_FIELD = 'source'
 
 /**
  * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type by
- * the rules of `ingest-sql.ts`.
+ * the rules of `encodings/`.
  *
  * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.
  */
@@ -116,18 +107,11 @@ async function ingestThrough(
   { format, columns }: Ingestion,
 ): Promise<number> {
   const relation = await readableOrRefused(() => FILE_FORMATS[format].relation(connection, sourcePath))
-  const statements = printIngest(columns, relation.sql, locateColumns(columns, relation), ROWS_TABLE)
+  const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
+  const statements = printIngest(columns, source, locateColumns(columns, relation), ROWS_TABLE)
+  await readableOrRefused(() => run(connection, statements.stage))
 
-  const values: Record<string, DuckDBValue> = { path: sourcePath }
-  const types: Record<string, DuckDBType> = { path: VARCHAR }
-  for (const [index, column] of columns.entries()) {
-    if (column.type !== 'category') continue
-    values[`category${index}`] = listValue(column.categories)
-    types[`category${index}`] = LIST(VARCHAR)
-  }
-  await readableOrRefused(() => connection.run(statements.stage, values, types))
-
-  const [facts = []] = (await connection.runAndReadAll(statements.inspect)).getRows()
+  const [facts = []] = (await run(connection, statements.inspect)).getRows()
   const [count, ...refusals] = facts
   const rows = Number(count)
   if (!Number.isSafeInteger(rows)) throw new Error('the number of rows is not an integer')
@@ -141,20 +125,31 @@ async function ingestThrough(
     )
   }
 
-  const replacements = printReplacements(columns)
-  await connection.run(statements.store, replacements.values, replacements.types)
+  await run(connection, statements.store)
   await connection.run('DROP TABLE staged')
   await connection.run('CHECKPOINT')
   return rows
 }
 
-function locateColumns(columns: readonly Column[], relation: FileRelation): readonly string[] {
+function run(
+  connection: DuckDBConnection,
+  { sql, parameters }: IngestStatement,
+): Promise<DuckDBResultReader> {
+  const each = Object.entries(parameters)
+  return connection.runAndReadAll(
+    sql,
+    Object.fromEntries(each.map(([name, { value }]) => [name, value])),
+    Object.fromEntries(each.map(([name, { type }]) => [name, type])),
+  )
+}
+
+function locateColumns(columns: readonly Column[], relation: FileRelation): readonly RelationColumn[] {
   return columns.map(({ name }, index) => {
     const position = relation.fileNames.indexOf(name)
     if (relation.fileNames.lastIndexOf(name) !== position) {
       throw refuseField('source-does-not-fit', `columns.${index}.name`, 'matches two columns of the source')
     }
-    const found = relation.relationNames[position]
+    const found = relation.columns[position]
     if (found === undefined) {
       throw refuseField(
         'source-does-not-fit',
@@ -164,27 +159,6 @@ function locateColumns(columns: readonly Column[], relation: FileRelation): read
     }
     return found
   })
-}
-
-function printReplacements(columns: readonly Column[]): {
-  readonly values: Record<string, DuckDBValue>
-  readonly types: Record<string, DuckDBType>
-} {
-  const storedTypes = {
-    integer: BIGINT,
-    number: BIGINT,
-    boolean: BOOLEAN,
-    category: INTEGER,
-    string: VARCHAR,
-  }
-  const values: Record<string, DuckDBValue> = {}
-  const types: Record<string, DuckDBType> = {}
-  for (const [index, column] of columns.entries()) {
-    if (column.invalidValue.kind !== 'replace') continue
-    values[`replacement${index}`] = column.invalidValue.value
-    types[`replacement${index}`] = storedTypes[column.type]
-  }
-  return { values, types }
 }
 
 /** Turns every failure to read the source into the same refusal. */

@@ -7,15 +7,15 @@ export const csvFormat: FileFormatReader = {
     const shape = await readCsvShape(file)
     if (shape === undefined) throw new Error('the file is not CSV')
     // The relation uses generated names, because names in the file may be equal or differ only in case.
-    const relationNames = shape.header.map((_, index) => `field${index}`)
+    const columns = shape.header.map((_, index) => ({ name: `field${index}`, type: 'VARCHAR' }))
     const options = [
-      `columns = {${relationNames.map((name) => `'${name}': 'VARCHAR'`).join(', ')}}`,
+      `columns = {${columns.map(({ name, type }) => `'${name}': '${type}'`).join(', ')}}`,
       ...OPTIONS,
     ]
     return {
       sql: `read_csv($path, ${options.join(', ')})`,
       fileNames: shape.header,
-      relationNames,
+      columns,
       expectedRows: shape.records,
     }
   },

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { FileFormat } from '../../../catalog/dataset.ts'
+import type { RelationColumn } from '../ingest-sql.ts'
 import { csvFormat } from './csv.ts'
 import { parquetFormat } from './parquet.ts'
 
@@ -7,9 +8,9 @@ import { parquetFormat } from './parquet.ts'
 export interface FileRelation {
   /** The relation; `$path` stands for the file. */
   readonly sql: string
-  /** The file's names for its columns, in order, and the relation's names for them. */
+  /** The file's names for its columns, in order, and the relation's columns for them. */
   readonly fileNames: readonly string[]
-  readonly relationNames: readonly string[]
+  readonly columns: readonly RelationColumn[]
   /** The number of rows that the relation must have, if it was counted independently of DuckDB. */
   readonly expectedRows?: number
 }

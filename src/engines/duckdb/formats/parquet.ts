@@ -1,11 +1,11 @@
 import type { FileFormatReader } from './format.ts'
 
-/** Parquet. Columns may have any type; ingestion reads every value as text. */
+/** Parquet. Columns may have any type. */
 export const parquetFormat: FileFormatReader = {
   relation: async (connection, file) => {
     const sql = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
     const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${sql}`, { path: file })
-    const names = described.getRows().map(([name]) => String(name))
-    return { sql, fileNames: names, relationNames: names }
+    const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
+    return { sql, fileNames: columns.map(({ name }) => name), columns }
   },
 }

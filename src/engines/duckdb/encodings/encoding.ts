@@ -1,0 +1,51 @@
+import type { DuckDBType, DuckDBValue } from '@duckdb/node-api'
+
+/** A column of the source as SQL sees it. */
+export interface SourceColumn {
+  /** Position of the declared column. Every name that an encoding defines ends with it, so that names are unique. */
+  readonly position: number
+  /** The SQL name of the source's values. */
+  readonly name: string
+  /** DuckDB's name of their type, such as `BIGINT`; always `VARCHAR` in CSV. */
+  readonly type: string
+}
+
+/**
+ * The SQL that turns the values of one source column into stored values. All of it consists of total functions: every
+ * value is either stored or invalid, and no value makes a statement fail.
+ */
+export interface Encoding {
+  /**
+   * Expressions with names, computed layer by layer: an expression may use the source's name and the names of earlier
+   * layers, not those of its own.
+   */
+  readonly layers: readonly Layer[]
+  /** The value to store; NULL for NULL and for a value that does not fit the declaration. It may use every name. */
+  readonly stored: string
+  /** DuckDB's type of the stored value. */
+  readonly storedType: DuckDBType
+  /** Parameters of the expressions. Their names end with the position as well. */
+  readonly parameters?: Readonly<Record<string, Parameter>>
+}
+
+/** Expressions by their names. */
+export type Layer = Readonly<Record<string, string>>
+
+/** A value that is bound to a statement, with its type. */
+export interface Parameter {
+  readonly value: DuckDBValue
+  readonly type: DuckDBType
+}
+
+/**
+ * The source's value as text. DuckDB writes integers and decimals in full, and floating point numbers as the shortest
+ * decimal that reads back as the same number.
+ */
+export function textOf({ name, type }: SourceColumn): string {
+  return type === 'VARCHAR' ? name : `TRY_CAST(${name} AS VARCHAR)`
+}
+
+/** A text without the white space around it. */
+export function trimmed(text: string): string {
+  return `trim(${text}, ' ' || chr(9) || chr(10) || chr(13))`
+}
