@@ -293,9 +293,9 @@ async function medianComparisons(folder: string): Promise<{
     await writeFile(file, Int32Array.from(rows))
     const grid = { lowerIndex: 0n, upperIndex: BigInt(points - 1) }
     const score = percentileScore(1n, 2n)
-    const setting = { score, sensitivity: stabilityOfRank(score, dataset).sensitivity, ...grid }
+    const counting = { column, of: 'rows', bounding: { kind: 'one-row-each' } } as const
+    const setting = { score, sensitivity: stabilityOfRank(score, counting, dataset).sensitivity, ...grid }
     const measurement = calibrateQuantile(setting, epsilonOne)
-    const counting = { column, bounding: { kind: 'one-row-each' } } as const
     const counted = await engine.countIndexes(dataset, counting)
     comparisons.push(
       {

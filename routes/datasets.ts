@@ -122,11 +122,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   )
 }
 
-function publicFacts({ declaration, dataset: { version, rows }, registeredAt }: CatalogEntry) {
+function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {
   return {
     ...declaration,
     version,
     ...(rows === undefined ? {} : { rows }),
+    ...(people === undefined ? {} : { people }),
     registeredAt,
   }
 }

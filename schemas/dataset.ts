@@ -36,6 +36,13 @@ export const columnName = z
 
 const columnFacts = {
   name: columnName,
+  constantPerPerson: z
+    .boolean()
+    .optional()
+    .describe(
+      'True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed ' +
+        'digest, is stored in all of them. Only with the privacy unit `person`.',
+    ),
   nullable: z.boolean().default(false).describe('True if NULL may occur.'),
   onInvalidValue: z
     .union(
@@ -95,10 +102,42 @@ const categoryColumn = z
   })
   .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
 
-const stringColumn = z.strictObject({ ...columnFacts, type: z.literal('string') }).meta({
-  id: 'StringColumn',
-  description: 'Free text. Can be used in predicates and `keySelection`, but not for grouping.',
-})
+const stringColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('string'),
+    selectable: z
+      .boolean()
+      .optional()
+      .describe(
+        'True if queries may release common values (`keySelection`) and count distinct values. Never set it for a column ' +
+          'whose values identify people.',
+      ),
+  })
+  .meta({
+    id: 'StringColumn',
+    description:
+      'Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping.',
+  })
+
+const identifierColumn = z
+  .strictObject({
+    type: z.literal('identifier'),
+    name: columnName,
+    nullable: z.boolean().default(false).describe('True if it may be missing in some rows.'),
+    onInvalidValue: z
+      .enum(['dropRow', 'refuse'])
+      .optional()
+      .describe(
+        'Rule for rows without an identifier: `dropRow` leaves them out, `refuse` refuses the whole file. Default: `refuse`.',
+      ),
+  })
+  .meta({
+    id: 'IdentifierColumn',
+    description:
+      'Identifies people (text or whole numbers), compared character by character. No query can use it, and its values ' +
+      'are neither stored nor shown. With the privacy unit `row` no value may occur twice.',
+  })
 
 const column = z.discriminatedUnion('type', [
   integerColumn,
@@ -106,6 +145,7 @@ const column = z.discriminatedUnion('type', [
   booleanColumn,
   categoryColumn,
   stringColumn,
+  identifierColumn,
 ])
 
 const fileSource = z
@@ -145,12 +185,16 @@ const declaration = {
         maxRows: z.int().min(1).max(1_000_000),
       }),
     ])
-    .describe('What one person can contribute. `row`: one row. `person` is not supported by this version.'),
+    .describe(
+      'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
+        'identifier `column`; rows beyond are left out when the source is ingested.',
+    ),
   neighbours: z
     .enum(['add-remove', 'change-one'])
     .describe(
       'Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. ' +
-        '`change-one`: one person replaced by another; the number of rows is public.',
+        '`change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that ' +
+        'is the number of rows).',
     ),
   accounting: z
     .enum(['basic', 'zcdp'])
@@ -211,7 +255,17 @@ export const dataset = z
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
       .optional()
-      .describe('Number of rows. Only with `change-one` neighbours, where it is public.'),
+      .describe(
+        'Number of rows. Only with `change-one` neighbours and the privacy unit `row`, where it is public.',
+      ),
+    people: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe(
+        'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
+      ),
     registeredAt: z.iso.datetime(),
   })
   .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })

@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../ledger/canonical.ts'
 import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from '../ledger/ledger.ts'
 import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
 import type { Predicate } from '../planner/aggregate.ts'
-import { planPredicate } from '../planner/predicate.ts'
+import { planPredicate, widestBounding } from '../planner/predicate.ts'
 import {
   comparisonReport,
   planSession,
@@ -199,7 +199,7 @@ async function countRows(engine: Engine, dataset: Dataset, where: Predicate): Pr
     where,
     groupBy: [],
     statistics: [{ kind: 'count' }],
-    bounding: { kind: 'one-row-each' },
+    bounding: widestBounding(dataset),
   })
   if (value === undefined || cells.length > 0 || statistics.length > 0)
     throw new RangeError('the engine returned other cells than requested')

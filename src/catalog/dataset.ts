@@ -4,16 +4,19 @@ import { Refusal } from '../privacy/refusal.ts'
 
 /**
  * Rule for values that do not fit their column's declaration (the value does not parse, is an undeclared category, or
- * is NULL in a column that is not nullable): store NULL, store a declared value, or refuse the whole file. Numbers
- * outside the bounds are not invalid values; they are clamped.
+ * is NULL in a column that is not nullable): store NULL, store a declared value, leave out the row (identifiers only), or
+ * refuse the whole file. Numbers outside the bounds are not invalid values; they are clamped.
  */
 export type InvalidValueRule =
   | { readonly kind: 'null' }
   | { readonly kind: 'replace'; readonly value: bigint | number | boolean | string }
+  | { readonly kind: 'drop-row' }
   | { readonly kind: 'refuse' }
 
 interface ColumnFacts {
   readonly name: string
+  /** True if all rows of a person have the same value, which ingestion enforces. */
+  readonly constantPerPerson?: boolean
   /** True if NULL may occur in the ingested rows. */
   readonly nullable: boolean
   readonly invalidValue: InvalidValueRule
@@ -43,9 +46,22 @@ export interface CategoryColumn extends ColumnFacts {
 /** Free text. It can be filtered on, but not grouped by. A replacement value is a string. */
 export interface StringColumn extends ColumnFacts {
   readonly type: 'string'
+  /** True if queries may release its common values and count its distinct ones. */
+  readonly selectable?: boolean
 }
 
-export type Column = NumericColumn | BooleanColumn | CategoryColumn | StringColumn
+/**
+ * Identifies people, or rows. Its values are compared when the source is ingested; no query can use it, and they are never
+ * stored, released or logged.
+ */
+export interface IdentifierColumn extends Omit<ColumnFacts, 'constantPerPerson'> {
+  readonly type: 'identifier'
+}
+
+/** Column that queries can use. */
+export type QueryableColumn = NumericColumn | BooleanColumn | CategoryColumn | StringColumn
+
+export type Column = QueryableColumn | IdentifierColumn
 
 /** Format of a file that can be ingested. */
 export type FileFormat = 'csv' | 'parquet'
@@ -67,8 +83,10 @@ export interface Dataset {
   readonly columns: readonly Column[]
   readonly privacyUnit: PrivacyUnit
   readonly neighbours: Neighbours
-  /** Public number of rows under `change-one`. Absent under `add-remove`, where it is private. */
+  /** Public number of rows under `change-one`, where each row is a privacy unit; otherwise it is private. */
   readonly rows?: number
+  /** Public number of people under `change-one`, where people are the privacy units; otherwise it is private. */
+  readonly people?: number
   readonly synthetic: boolean
   /** Accounting of its budget. */
   readonly accounting: Accounting
@@ -76,9 +94,14 @@ export interface Dataset {
   readonly sharing: boolean
 }
 
-/** Returns the dataset's column with exactly this name, if it has one. */
-export function columnNamed(dataset: Dataset, name: string): Column | undefined {
-  return dataset.columns.find((column) => column.name === name)
+/** Returns the dataset's column with exactly this name, if it has one that queries can use. */
+export function columnNamed(dataset: Dataset, name: string): QueryableColumn | undefined {
+  return dataset.columns.filter(isQueryable).find((column) => column.name === name)
+}
+
+/** True for every column but identifiers. */
+export function isQueryable(column: Column): column is QueryableColumn {
+  return column.type !== 'identifier'
 }
 
 /**

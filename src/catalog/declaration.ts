@@ -1,7 +1,7 @@
 import type { Accounting } from '../privacy/accounting.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { type FieldError, Refusal } from '../privacy/refusal.ts'
 import type { Column, Dataset, InvalidValueRule, NumericColumn, Source } from './dataset.ts'
 
@@ -19,6 +19,8 @@ interface ColumnDeclarationFacts {
   readonly nullable: boolean
   /** Default: `null` for a nullable column, `refuse` otherwise. */
   readonly onInvalidValue?: InvalidValueDeclaration | undefined
+  /** True if all rows of a person have the same value. */
+  readonly constantPerPerson?: boolean | undefined
 }
 
 interface NumericColumnDeclaration extends ColumnDeclarationFacts {
@@ -33,12 +35,17 @@ export type ColumnDeclaration =
   | (NumericColumnDeclaration & { readonly type: 'number' })
   | (ColumnDeclarationFacts & { readonly type: 'boolean' })
   | (ColumnDeclarationFacts & { readonly type: 'category'; readonly categories: readonly string[] })
-  | (ColumnDeclarationFacts & { readonly type: 'string' })
+  | (ColumnDeclarationFacts & { readonly type: 'string'; readonly selectable?: boolean | undefined })
+  | {
+      readonly type: 'identifier'
+      readonly name: string
+      readonly nullable: boolean
+      /** Rule for rows without an identifier. Default: `refuse`. */
+      readonly onInvalidValue?: 'dropRow' | 'refuse' | undefined
+    }
 
-/** A custodian's declaration of the rows that one person can contribute. */
-export type PrivacyUnitDeclaration =
-  | { readonly kind: 'row' }
-  | { readonly kind: 'person'; readonly column: string; readonly maxRows: number }
+type IdentifierDeclaration = Extract<ColumnDeclaration, { type: 'identifier' }>
+type QueryableDeclaration = Exclude<ColumnDeclaration, IdentifierDeclaration>
 
 /** A custodian's declaration of a dataset's public facts. */
 export interface DatasetDeclaration {
@@ -46,7 +53,7 @@ export interface DatasetDeclaration {
   readonly title: string
   readonly source: Source
   readonly columns: readonly ColumnDeclaration[]
-  readonly privacyUnit: PrivacyUnitDeclaration
+  readonly privacyUnit: PrivacyUnit
   readonly neighbours: Neighbours
   readonly synthetic: boolean
   readonly accounting: Accounting
@@ -57,23 +64,28 @@ export interface DatasetDeclaration {
  * Converts a declaration to a dataset, with its numbers as exact grid indexes.
  *
  * @param version identifies the content and the declaration together
- * @param rows public number of rows; ignored under `add-remove`, where it is private
+ * @param units public number of privacy units: rows or people; ignored under `add-remove`, where it is private
  * @throws Refusal listing every field that breaks a rule.
  */
-export function declareDataset(declaration: DatasetDeclaration, version: string, rows?: number): Dataset {
+export function declareDataset(declaration: DatasetDeclaration, version: string, units?: number): Dataset {
   const columns = declareColumns(declaration)
+  const { privacyUnit, neighbours } = declaration
   return {
     id: declaration.id,
     title: declaration.title,
     version,
     source: declaration.source,
     columns,
-    privacyUnit: { kind: 'row' },
-    neighbours: declaration.neighbours,
+    privacyUnit,
+    neighbours,
     synthetic: declaration.synthetic,
     accounting: declaration.accounting,
     sharing: declaration.sharing,
-    ...(rows === undefined || declaration.neighbours === 'add-remove' ? {} : { rows }),
+    ...(units === undefined || neighbours === 'add-remove'
+      ? {}
+      : privacyUnit.kind === 'row'
+        ? { rows: units }
+        : { people: units }),
   }
 }
 
@@ -82,15 +94,8 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
  * @throws Refusal listing every field that breaks a rule.
  */
 export function declareColumns(declaration: DatasetDeclaration): readonly Column[] {
-  if (declaration.privacyUnit.kind === 'person') {
-    throw new Refusal(
-      'unsupported-privacy-unit',
-      'Several rows per person need contribution bounding, which this version does not support. ' +
-        'Register a file with one row per person and the privacy unit {"kind": "row"}.',
-      [{ field: 'privacyUnit.kind', rule: 'must be "row"' }],
-    )
-  }
   const errors: FieldError[] = []
+  checkPrivacyUnit(declaration, (field, rule) => errors.push({ field, rule }))
   const columns = declaration.columns.map((column, position) => {
     const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
     // DuckDB compares identifiers case-insensitively, so two such columns would be one.
@@ -110,8 +115,32 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
 
 type Report = (field: string, rule: string) => void
 
+function checkPrivacyUnit({ privacyUnit, columns }: DatasetDeclaration, report: Report): void {
+  switch (privacyUnit.kind) {
+    case 'row':
+      for (const [position, column] of columns.entries())
+        if ('constantPerPerson' in column && column.constantPerPerson)
+          report(`columns.${position}.constantPerPerson`, 'must not be set where each row is another person')
+      return
+    case 'person': {
+      const column = columns.find(({ name }) => name === privacyUnit.column)
+      if (column === undefined) report('privacyUnit.column', 'must be the name of a declared column')
+      else if (column.type !== 'identifier')
+        report(
+          'privacyUnit.column',
+          `must be a column of type identifier; ${column.name} is of type ${column.type}`,
+        )
+    }
+  }
+}
+
 function declareColumn(declared: ColumnDeclaration, report: Report): Column {
-  const facts = { name: declared.name, nullable: declared.nullable }
+  if (declared.type === 'identifier') return declareIdentifier(declared, report)
+  const facts = {
+    name: declared.name,
+    nullable: declared.nullable,
+    ...(declared.constantPerPerson ? { constantPerPerson: true } : {}),
+  }
   switch (declared.type) {
     case 'integer':
     case 'number': {
@@ -141,8 +170,26 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
     case 'string': {
       const parse = (value: unknown): Parsed<string> =>
         typeof value === 'string' ? { value } : { rule: 'must be a string' }
-      return { ...facts, type: 'string', invalidValue: invalidValueRule(declared, report, parse) }
+      return {
+        ...facts,
+        type: 'string',
+        ...(declared.selectable ? { selectable: true } : {}),
+        invalidValue: invalidValueRule(declared, report, parse),
+      }
     }
+  }
+}
+
+/** A row without an identifier belongs to no known person, so no value can be stored in its place. */
+function declareIdentifier(declared: IdentifierDeclaration, report: Report): Column {
+  const { name, nullable, onInvalidValue = 'refuse' } = declared
+  if (nullable && onInvalidValue === 'refuse')
+    report('onInvalidValue', 'must be "dropRow" for an identifier that is nullable')
+  return {
+    type: 'identifier',
+    name,
+    nullable,
+    invalidValue: onInvalidValue === 'dropRow' ? { kind: 'drop-row' } : { kind: 'refuse' },
   }
 }
 
@@ -150,7 +197,7 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
 type Parsed<Value> = { readonly value: Value } | { readonly rule: string }
 
 function invalidValueRule(
-  declared: ColumnDeclaration,
+  declared: QueryableDeclaration,
   report: Report,
   parse: (value: unknown) => Parsed<bigint | number | boolean | string>,
 ): InvalidValueRule {

@@ -20,6 +20,7 @@ type StoredEntry =
       readonly budget: CatalogEntry['budget']
       readonly version: string
       readonly rows?: number
+      readonly people?: number
       readonly registeredAt: string
       readonly sourceDigest: string
     }
@@ -76,12 +77,17 @@ export function isMissing(error: unknown): boolean {
 function storedForm({
   declaration,
   budget,
-  dataset: { version, rows },
+  dataset: { version, rows, people },
   registeredAt,
   sourceDigest,
 }: CatalogEntry): StoredEntry {
   const facts = { declaration, budget, version, registeredAt, sourceDigest }
-  return { state: 'registered', ...facts, ...(rows === undefined ? {} : { rows }) }
+  return {
+    state: 'registered',
+    ...facts,
+    ...(rows === undefined ? {} : { rows }),
+    ...(people === undefined ? {} : { people }),
+  }
 }
 
 /** @throws Error unless the text is a valid entry. */
@@ -91,7 +97,7 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     throw new Error(`${file} is damaged: it has no known state or no valid version`)
   }
   if (stored.state === 'removed') return stored
-  const { budget, version, rows, registeredAt, sourceDigest } = stored
+  const { budget, version, rows, people, registeredAt, sourceDigest } = stored
   const { source } = stored.declaration
   const declaration: DatasetDeclaration = {
     accounting: 'basic',
@@ -99,6 +105,6 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     ...stored.declaration,
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }
-  const dataset = declareDataset(declaration, version, rows)
+  const dataset = declareDataset(declaration, version, rows ?? people)
   return { declaration, budget, dataset, registeredAt, sourceDigest }
 }

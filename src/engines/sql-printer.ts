@@ -1,5 +1,12 @@
 import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, GroupKey, Predicate, Statistic, ValueCounting } from '../planner/aggregate.ts'
+import type {
+  Aggregate,
+  GroupKey,
+  Predicate,
+  Statistic,
+  Summand,
+  ValueCounting,
+} from '../planner/aggregate.ts'
 import { type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from './dialect.ts'
 
 /** A statement and the values of its parameters. */
@@ -82,7 +89,7 @@ export function printIndexCounting(
   limit: number,
 ): PrintedStatement {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, counting.column, NUMERIC)
+  const column = printColumn(printer, summedColumn(counting), NUMERIC)
   const sql = printValueCounting(printer, counting, column, dialect.countedInteger(column))
   return { sql: `${sql} ORDER BY ${column} LIMIT ${limit}`, parameters: printer.parameters }
 }
@@ -100,7 +107,7 @@ export function printTextCounting(
   limit: number,
 ): PrintedStatement {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, counting.column, ['string'])
+  const column = printColumn(printer, summedColumn(counting), ['string'])
   const sql = printValueCounting(printer, counting, column, dialect.countedText(column))
   return { sql: `${sql} LIMIT ${limit}`, parameters: printer.parameters }
 }
@@ -152,6 +159,9 @@ function printIndex(printer: Printer, index: bigint): string {
 
 function printStatistic(printer: Printer, statistic: Statistic): readonly string[] {
   switch (statistic.kind) {
+    case 'count-people':
+    case 'count-distinct-values':
+      throw new RangeError('this statistic cannot be computed yet')
     case 'count': {
       const counted = statistic.column === undefined ? '*' : printColumn(printer, statistic.column, ANY_TYPE)
       if (statistic.where === undefined) return [`CAST(count(${counted}) AS VARCHAR)`]
@@ -160,9 +170,9 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
       return [`CAST(${printer.dialect.countIf(counts)} AS VARCHAR)`]
     }
     case 'affine-sum':
-      return printSums(printer, printColumn(printer, statistic.column, NUMERIC))
+      return printSums(printer, printColumn(printer, summedColumn(statistic), NUMERIC))
     case 'affine-square-sum': {
-      const column = columnOf(printer, statistic.column, NUMERIC)
+      const column = columnOf(printer, summedColumn(statistic), NUMERIC)
       const name = quoteIdentifier(column.name)
       const magnitude = -column.lowerIndex > column.upperIndex ? -column.lowerIndex : column.upperIndex
       if (magnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
@@ -175,6 +185,11 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
       return [`CAST(count(DISTINCT ${cellOfMember}) AS VARCHAR)`]
     }
   }
+}
+
+function summedColumn({ column }: Summand): string {
+  if (column === undefined) throw new RangeError('values per person cannot be computed yet')
+  return column
 }
 
 function printSums(printer: Printer, column: string): readonly string[] {

@@ -3,9 +3,11 @@ import type { Aggregate, Statistic } from '../planner/aggregate.ts'
 /** The number of result columns of each statistic. */
 const RESULT_COLUMNS = {
   count: 1,
+  'count-people': 1,
   'affine-sum': 2,
   'affine-square-sum': 3,
   'count-distinct': 1,
+  'count-distinct-values': 1,
 } as const satisfies Record<Statistic['kind'], number>
 
 /**
@@ -52,7 +54,9 @@ function readInteger(value: unknown): bigint {
 function combine(statistic: Statistic, values: readonly bigint[], position: number): bigint | undefined {
   switch (statistic.kind) {
     case 'count':
+    case 'count-people':
     case 'count-distinct':
+    case 'count-distinct-values':
       return values[position]
     case 'affine-sum': {
       const { factor, offset } = statistic

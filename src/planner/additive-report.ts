@@ -2,7 +2,7 @@ import type { Suppositions } from '../../schemas/query.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
 import { type Estimate, statisticName } from './additive.ts'
-import type { Statistic } from './aggregate.ts'
+import type { Statistic, Summand } from './aggregate.ts'
 import type { NumberAt, Released } from './estimates/estimator.ts'
 import { estimatorOf } from './estimates/estimator-of.ts'
 import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
@@ -51,15 +51,26 @@ function nameOf(statistic: Statistic): { readonly statistic: string; readonly co
         statistic: 'count',
         ...(statistic.column === undefined ? {} : { column: statistic.column }),
       }
+    case 'count-people':
+      return {
+        statistic: 'count of people',
+        ...(statistic.column === undefined ? {} : { column: statistic.column }),
+      }
     case 'count-distinct':
+    case 'count-distinct-values':
       return { statistic: 'count of distinct values' }
     case 'affine-sum':
-      return {
-        statistic: statistic.factor === 1n ? 'sum' : 'sum about the middle',
-        column: statistic.column,
-      }
+      return nameOfSum(statistic.factor === 1n ? 'sum' : 'sum about the middle', statistic)
     case 'affine-square-sum':
-      return { statistic: 'sum of squares about the middle', column: statistic.column }
+      return nameOfSum('sum of squares about the middle', statistic)
+  }
+}
+
+function nameOfSum(name: string, { column, perPerson }: Summand) {
+  const summed = column ?? perPerson?.column
+  return {
+    statistic: perPerson === undefined ? name : `${name} of a ${perPerson.kind} per person`,
+    ...(summed === undefined ? {} : { column: summed }),
   }
 }
 

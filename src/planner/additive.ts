@@ -5,7 +5,7 @@ import { refuseField } from '../privacy/refusal.ts'
 import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
-import { isNumeric, planPredicate, requireColumn } from './predicate.ts'
+import { isNumeric, planPredicate, requireColumn, widestBounding } from './predicate.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
@@ -72,7 +72,7 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
       ...(query.where === undefined ? {} : { where: planPredicate(query.where, dataset, 'where') }),
       groupBy,
       statistics,
-      bounding: { kind: 'one-row-each' },
+      bounding: widestBounding(dataset),
     },
     groupings,
     estimates,

@@ -8,37 +8,71 @@ export interface Aggregate {
   /** Cells are the cross product of the keys' domains in row-major order (last key fastest); no keys: one cell. */
   readonly groupBy: readonly GroupKey[]
   readonly statistics: readonly Statistic[]
-  /** Bounding of the rows of each privacy unit, applied before they are counted. */
-  readonly bounding: { readonly kind: 'one-row-each' }
+  readonly bounding: Bounding
 }
+
+/**
+ * Bounding of the contribution of each privacy unit. It is applied after `where`, to the rows that are in a cell, and
+ * before anything is added up. The choice depends on the person's own rows only: they are ordered by their rank, which
+ * ingestion derives from a keyed digest of each row.
+ *
+ * - `one-row-each`: for datasets whose privacy unit is a row.
+ * - `rows`: each person keeps the `rows` rows of lowest rank, in all cells together.
+ * - `groups`: each person keeps the `groups` cells whose lowest rank is lowest, and in each of them the `rowsPerGroup`
+ *   rows of lowest rank.
+ */
+export type Bounding =
+  | { readonly kind: 'one-row-each' }
+  | { readonly kind: 'rows'; readonly rows: number }
+  | { readonly kind: 'groups'; readonly groups: number; readonly rowsPerGroup: number }
+
+/**
+ * One integer for each person and cell, from the person's bounded rows in that cell: the `sum`, the `count` or the `mean`
+ * of a column over the rows where it is not NULL; or the `count` of all rows, without a column. The mean is floor(sum /
+ * count + 1/2). The result is clamped to the indexes `lower` to `upper`. A person without such a row in the cell has no
+ * value there.
+ */
+export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
+  | { readonly kind: 'sum' | 'mean'; readonly column: string }
+  | { readonly kind: 'count'; readonly column?: string }
+)
 
 /**
  * Statistic with one integer per cell.
  * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
- * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL.
- * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows.
+ * `count-people`: people with at least one such row.
+ * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL, or over the people who
+ * have a value.
+ * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows or people.
  * `count-distinct`: the number of cells of a separate declared domain that have a row.
+ * `count-distinct-values`: the number of values of a free-text column. Of each person the `valuesEach` values whose lowest
+ * rank is lowest are counted, after `bounding`; a row has one value. Only with one cell.
  */
 export type Statistic =
-  | { readonly kind: 'count'; readonly column?: string; readonly where?: Predicate }
-  | { readonly kind: 'affine-sum'; readonly column: string; readonly factor: bigint; readonly offset: bigint }
-  | {
-      readonly kind: 'affine-square-sum'
-      readonly column: string
+  | { readonly kind: 'count' | 'count-people'; readonly column?: string; readonly where?: Predicate }
+  | ({
+      readonly kind: 'affine-sum' | 'affine-square-sum'
       readonly factor: bigint
       readonly offset: bigint
-    }
+    } & Summand)
   | { readonly kind: 'count-distinct'; readonly of: GroupKey }
+  | { readonly kind: 'count-distinct-values'; readonly column: string; readonly valuesEach: number }
+
+/** The integers that a sum adds up: those of a numeric column, or one for each person. */
+export type Summand =
+  | { readonly column: string; readonly perPerson?: undefined }
+  | { readonly column?: undefined; readonly perPerson: PersonValue }
 
 /**
  * Counts of each value of one column, for mechanisms that choose among values instead of declared cells. Rows where the
- * column is NULL are excluded.
+ * column is NULL are excluded. With `groups` as bounding, the values of the column are the cells.
  */
-export interface ValueCounting {
+export type ValueCounting = {
   readonly where?: Predicate
-  readonly column: string
-  readonly bounding: Aggregate['bounding']
-}
+  /** Counts people with the value instead of rows. */
+  readonly people?: true
+  readonly bounding: Bounding
+} & Summand
 
 /** Largest index in a sum of squares: its square times any number of rows must fit 128 bits. */
 export const LARGEST_SQUARED_INDEX = 2n ** 45n

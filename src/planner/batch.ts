@@ -45,7 +45,7 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
     throw new RangeError('the plans of a batch must all use one dataset')
   const disjoint = disjointness(plans.map(rowsThatCount), dataset)
-  const moved = disjointQueriesMoved(dataset)
+  const moved = disjointQueriesMoved('rows', dataset)
   const priceOfGroup = (group: readonly number[]): Amount =>
     sumOfLargest(
       group.map((place) => prices[place] ?? missing()),

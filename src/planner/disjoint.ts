@@ -1,4 +1,4 @@
-import { type Column, columnNamed, type Dataset } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, type QueryableColumn } from '../catalog/dataset.ts'
 import type { Predicate } from './aggregate.ts'
 
 /**
@@ -105,7 +105,7 @@ function boxOf(column: string, values: Values): Region {
 }
 
 /** Values for which a comparison holds; `undefined` if they are not known for certain. */
-function valuesOf(comparison: Comparison, column: Column): Values | undefined {
+function valuesOf(comparison: Comparison, column: QueryableColumn): Values | undefined {
   if (comparison.kind === 'is-null')
     return { missing: column.nullable, present: column.type === 'string' ? NO_TEXTS : NO_INTEGERS }
   const present = presentOf(comparison, column)
@@ -114,7 +114,7 @@ function valuesOf(comparison: Comparison, column: Column): Values | undefined {
 
 function presentOf(
   comparison: Exclude<Comparison, { kind: 'is-null' }>,
-  column: Column,
+  column: QueryableColumn,
 ): Values['present'] | undefined {
   if (column.type === 'string') {
     if (comparison.kind !== 'string-in') return undefined
@@ -146,7 +146,7 @@ function presentOf(
 }
 
 /** Smallest and largest value that ingestion stores. */
-function domainOf(column: Exclude<Column, { type: 'string' }>): Interval {
+function domainOf(column: Exclude<QueryableColumn, { type: 'string' }>): Interval {
   switch (column.type) {
     case 'integer':
     case 'number':
@@ -163,11 +163,11 @@ function points(integers: readonly bigint[]): readonly Interval[] {
 }
 
 /** All other values of the column. */
-function complement({ missing, present }: Values, column: Column): Values {
+function complement({ missing, present }: Values, column: QueryableColumn): Values {
   return { missing: column.nullable && !missing, present: others(present, column) }
 }
 
-function others(present: Values['present'], column: Column): Values['present'] {
+function others(present: Values['present'], column: QueryableColumn): Values['present'] {
   if (present.kind === 'texts') return { ...present, allBut: !present.allBut }
   if (column.type === 'string') throw new RangeError('a column of texts holds no integers')
   const [lowest, highest] = domainOf(column)

@@ -1,15 +1,16 @@
 import type { QueryPredicate } from '../../schemas/query.ts'
 import {
   type CategoryColumn,
-  type Column,
   columnNamed,
   type Dataset,
+  isQueryable,
   type NumericColumn,
+  type QueryableColumn,
 } from '../catalog/dataset.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Predicate, ValueCounting } from './aggregate.ts'
+import type { Bounding, Predicate } from './aggregate.ts'
 
 type Literal = number | string | boolean
 type Comparison = Extract<QueryPredicate, { value: unknown }>
@@ -21,10 +22,20 @@ type Comparison = Extract<QueryPredicate, { value: unknown }>
 export function planRows(
   where: QueryPredicate | undefined,
   dataset: Dataset,
-): Pick<ValueCounting, 'where' | 'bounding'> {
+): { readonly where?: Predicate; readonly bounding: Bounding } {
   return {
     ...(where === undefined ? {} : { where: planPredicate(where, dataset, 'where') }),
-    bounding: { kind: 'one-row-each' },
+    bounding: widestBounding(dataset),
+  }
+}
+
+/** Bounding that leaves out no row: ingestion has bounded each person's rows already. */
+export function widestBounding({ privacyUnit }: Dataset): Bounding {
+  switch (privacyUnit.kind) {
+    case 'row':
+      return { kind: 'one-row-each' }
+    case 'person':
+      return { kind: 'rows', rows: privacyUnit.maxRows }
   }
 }
 
@@ -77,21 +88,28 @@ export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field
 
 /**
  * Finds a column of the dataset by name.
- * @throws Refusal `query-does-not-fit` naming `field` and the existing columns.
+ * @throws Refusal `query-does-not-fit` naming `field` and the existing columns, or the rule that no query may use an
+ * identifier.
  */
-export function requireColumn(dataset: Dataset, name: string, field: string): Column {
+export function requireColumn(dataset: Dataset, name: string, field: string): QueryableColumn {
   const column = columnNamed(dataset, name)
   if (column !== undefined) return column
-  const names = dataset.columns.map((known) => known.name).join(', ')
-  throw refuseField('query-does-not-fit', field, `the dataset has no column "${name}"; it has ${names}`)
+  if (dataset.columns.some((known) => known.name === name))
+    throw refuseField('query-does-not-fit', field, `must not be ${name}: queries cannot use an identifier`)
+  const names = dataset.columns.filter(isQueryable).map((known) => known.name)
+  throw refuseField(
+    'query-does-not-fit',
+    field,
+    `the dataset has no column "${name}"; it has ${names.join(', ')}`,
+  )
 }
 
 /** True for a column of numbers on a grid. */
-export function isNumeric(column: Column): column is NumericColumn {
+export function isNumeric(column: QueryableColumn): column is NumericColumn {
   return column.type === 'integer' || column.type === 'number'
 }
 
-function planComparison(comparison: Comparison, column: Column, field: string): Predicate {
+function planComparison(comparison: Comparison, column: QueryableColumn, field: string): Predicate {
   const equals = () => planMembership(column, [comparison.value], () => `${field}.value`)
   switch (comparison.op) {
     case '=':
@@ -129,7 +147,7 @@ function planComparison(comparison: Comparison, column: Column, field: string): 
 }
 
 function planMembership(
-  column: Column,
+  column: QueryableColumn,
   values: readonly Literal[],
   field: (position: number) => string,
 ): Predicate {
@@ -172,7 +190,7 @@ function planMembership(
   }
 }
 
-function wrongType(column: Column, field: string) {
+function wrongType(column: QueryableColumn, field: string) {
   const expected = {
     integer: 'a number',
     number: 'a number',

@@ -17,6 +17,7 @@ import {
   NO_LOSS,
 } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
+import { widestBounding } from './predicate.ts'
 import { priceOf } from './price.ts'
 import { stabilityOfCounts } from './stability.ts'
 
@@ -51,7 +52,10 @@ export function planSession(
       `must be at least ${least}, because it is divided between two noises`,
     )
   }
-  const shape = { positives, ...stabilityOfCounts(dataset) }
+  const shape = {
+    positives,
+    ...stabilityOfCounts({ of: 'rows', bounding: widestBounding(dataset) }, dataset),
+  }
   const loss = { ...NO_LOSS, epsilonNano: whole }
   return {
     dataset,

@@ -1,9 +1,16 @@
-import type { Column, Dataset, NumericColumn } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, type NumericColumn } from '../catalog/dataset.ts'
 import type { RankScore } from '../mechanisms/quantile.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import type { ScoreSensitivity, Stability } from '../privacy/sensitivity.ts'
-import type { Aggregate, Statistic } from './aggregate.ts'
+import {
+  type Aggregate,
+  type Bounding,
+  type GroupKey,
+  groupKeySize,
+  type PersonValue,
+  type Statistic,
+} from './aggregate.ts'
 import { isNumeric, requireColumn } from './predicate.ts'
 
 /*
@@ -11,152 +18,299 @@ import { isNumeric, requireColumn } from './predicate.ts'
  * datasets, as exact integers that follow from public facts. Every kind of plan, sessions and batches take their
  * sensitivities from this file, and mechanisms take them as parameters.
  *
- * The privacy unit is one row. Under `add-remove` one row is in one of two neighbours only. Under `change-one` one row
- * is replaced: one row is in the first only, and one in the second only.
+ * The privacy unit is one row, or one person with several rows. Under `add-remove` one unit, with all its rows, is in
+ * one of two neighbours only. Under `change-one` one unit is replaced: one is in the first only, and one in the second
+ * only. Proofs: docs/proofs/contribution-bounding.md.
  */
 
 /**
  * Stability of one statistic of an aggregate, a vector with one integer per cell, in grid units. It holds for every
  * predicate, because only the aggregate's shape is considered.
  *
- * A row contributes one integer to one cell, or nothing where the predicate or a missing value excludes it. With
- * contributions in [lowest, highest] and M the largest magnitude among them:
- * - `add-remove`: one entry moves by at most M; L0 = 1, L1 = M, L2^2 = M^2, L-infinity = M.
- * - `change-one`, one cell: the entry moves by at most highest - lowest, where an excluded row contributes 0.
- * - `change-one`, several cells: the row either leaves one cell for another, which moves two entries by at most M each,
- *   or stays, which moves one entry by at most highest - lowest. Each norm is the larger of the two.
+ * A unit contributes to the vector what its bounded rows add up to. Let it have at most T rows (or values), at most r of
+ * them in one cell, in at most g cells, each adding an integer of [lowest, highest] with M the largest magnitude. Then
+ * - `add-remove`: L0 = min(g, T), L-infinity = min(r, T) M, L1 = T M, L2^2 = S M^2, where S is the largest sum of squared
+ *   numbers of rows per cell: as many cells with r rows as T allows, and one with the rest.
+ * - `change-one`, one cell: the entry moves by at most the difference of the largest and the smallest contribution,
+ *   where an excluded unit contributes 0.
+ * - `change-one`, several cells: the contributions of two units are subtracted, so L0 and L1 double, L-infinity is the
+ *   span of one cell, and L2^2 depends on whether contributions can have both signs.
  *
- * A count of distinct cells moves as a count does: a row that leaves one cell of the domain for another can make one
- * cell empty and another occupied, but these two changes cancel.
+ * A count of distinct cells moves at most as a count of rows does: each row makes at most one cell of the domain occur. A
+ * unit makes at most as many occur as its rows can be in.
  *
- * `count` with one cell is no exception under change-one. Where every row counts, the true figure is 0, because the
- * number of rows is public; but whether a predicate holds for every row cannot be decided from its shape, so 1 stands.
+ * `count` with one cell is no exception under change-one. Where every row counts and units are rows, the true figure is
+ * 0, because the number of rows is public; but whether a predicate holds for every row cannot be decided from its
+ * shape, so 1 stands.
  */
 export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Stability {
   const contribution = contributionOf(statistic, aggregate, dataset)
-  switch (dataset.privacyUnit.kind) {
-    case 'row':
-      return stabilityOfContribution(contribution, dataset.neighbours, aggregate.groupBy.length > 0)
-  }
+  return stabilityOfContribution(contribution, dataset.neighbours, aggregate.groupBy.length > 0)
+}
+
+/** What the counts of a noisy maximum or a session count, and how each unit's rows are bounded. */
+export interface Counted {
+  readonly of: 'rows' | 'people'
+  readonly bounding: Bounding
 }
 
 /**
- * Stability of counts of rows, one for each of any number of predicates, in rows. Each count moves by at most 1. A row
- * added lowers no count and a row removed raises none, so under `add-remove` all counts move in the same direction; a
- * row replaced can raise one count and lower another.
+ * Stability of counts of rows or people, one for each of any number of predicates or cells. A unit added lowers no count
+ * and a unit removed raises none, so under `add-remove` all counts move in the same direction; a unit replaced can
+ * raise one count and lower another. A person moves a count of people by 1, and a count of rows by at most the number of
+ * rows that bounding leaves in one cell.
  */
-export function stabilityOfCounts({ privacyUnit, neighbours }: Dataset): ScoreSensitivity {
-  switch (privacyUnit.kind) {
-    case 'row':
-      return { sensitivity: 1n, monotonic: neighbours === 'add-remove' }
+export function stabilityOfCounts({ of, bounding }: Counted, dataset: Dataset): ScoreSensitivity {
+  const { rows, rowsPerCell } = rowBounds(bounding, dataset)
+  return {
+    sensitivity: of === 'people' ? 1n : smaller(rows, rowsPerCell),
+    monotonic: dataset.neighbours === 'add-remove',
   }
 }
 
 /**
- * Stability of a rank score, in units of the score. A row added or removed moves the sum of weights by one of the two
- * weights; a row replaced moves it by their difference at most. Some grid points gain while others lose, so scores are
- * monotonic under neither kind of neighbours.
+ * Stability of a rank score, in units of the score. A row (or a person's value) added or removed moves the sum of weights
+ * by one of the two weights; one replaced moves it by their difference at most. A person does so once for each of its
+ * rows. Some grid points gain while others lose, so scores are monotonic under neither kind of neighbours.
  */
 export function stabilityOfRank(
   { below, above }: RankScore,
-  { privacyUnit, neighbours }: Dataset,
+  { of, bounding }: Counted,
+  dataset: Dataset,
 ): ScoreSensitivity {
-  switch (privacyUnit.kind) {
-    case 'row': {
-      const weight = larger(absolute(below), absolute(above))
-      return { sensitivity: neighbours === 'add-remove' ? weight : below - above, monotonic: false }
+  const rows = of === 'people' ? 1n : rowBounds(bounding, dataset).rows
+  // A person replaced by one with fewer rows, or with none that count, leaves weights without a counterpart.
+  const ends = [below, above, ...(dataset.privacyUnit.kind === 'person' ? [0n] : [])]
+  const sensitivity =
+    dataset.neighbours === 'add-remove'
+      ? larger(absolute(below), absolute(above))
+      : ends.reduce(larger) - ends.reduce(smaller)
+  return { sensitivity: rows * sensitivity, monotonic: false }
+}
+
+/**
+ * Stability of the counts of a column's values, one entry per value that occurs in either dataset. A row has one value: a
+ * row added or removed moves one entry by 1, a row replaced moves up to two. A person counts once for each of at most
+ * `groups` values (or as many as it has rows), and replacing a person moves up to twice as many.
+ */
+export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): Stability {
+  const { rows, cells = rows } = rowBounds(bounding, dataset)
+  const values = (dataset.neighbours === 'add-remove' ? 1n : 2n) * smaller(rows, cells)
+  return { l0: values, l1: values, l2Squared: values, lInfinity: 1n }
+}
+
+/**
+ * The number of queries, among any that are pairwise disjoint, whose rows differ between neighbours. If no unit counts in
+ * two of them, a unit added or removed counts in one; if no row does, a unit counts in at most as many as it has rows. A
+ * unit replaced can leave as many queries as it enters.
+ */
+export function disjointQueriesMoved(
+  disjoint: 'rows' | 'units',
+  { privacyUnit, neighbours }: Dataset,
+): number {
+  const each = disjoint === 'units' || privacyUnit.kind === 'row' ? 1 : privacyUnit.maxRows
+  return neighbours === 'add-remove' ? each : 2 * each
+}
+
+/** Bounds on the rows of one unit. */
+interface RowBounds {
+  /** In all cells together. */
+  readonly rows: bigint
+  readonly rowsPerCell: bigint
+  /** Number of cells; absent if only the number of rows limits it. */
+  readonly cells?: bigint
+}
+
+function rowBounds(bounding: Bounding, { privacyUnit }: Dataset): RowBounds {
+  if (privacyUnit.kind === 'row') {
+    if (bounding.kind !== 'one-row-each') throw new RangeError('a row needs no bounding')
+    return { rows: 1n, rowsPerCell: 1n }
+  }
+  const most = BigInt(privacyUnit.maxRows)
+  switch (bounding.kind) {
+    case 'one-row-each':
+      throw new RangeError('people with several rows need bounding')
+    case 'rows': {
+      const rows = smaller(BigInt(bounding.rows), most)
+      return { rows, rowsPerCell: rows }
+    }
+    case 'groups': {
+      const [cells, rowsPerCell] = [BigInt(bounding.groups), BigInt(bounding.rowsPerGroup)]
+      return { rows: smaller(cells * rowsPerCell, most), rowsPerCell: smaller(rowsPerCell, most), cells }
     }
   }
 }
 
-/**
- * Stability of the counts of a column's values, one entry per value that occurs in either dataset, in rows. A row has
- * one value: a row added or removed moves one entry, a row replaced moves up to two.
- */
-export function stabilityOfValueCounts({ privacyUnit, neighbours }: Dataset): Stability {
-  switch (privacyUnit.kind) {
-    case 'row': {
-      const values = neighbours === 'add-remove' ? 1n : 2n
-      return { l0: values, l1: values, l2Squared: values, lInfinity: 1n }
-    }
+/** Largest number of cells in which one unit can have rows, whatever its number of rows; absent for a single row. */
+function reachableCells(groupBy: readonly GroupKey[], dataset: Dataset): bigint {
+  return groupBy.reduce(
+    (product, key) => product * (isConstant(key, dataset) ? 1n : BigInt(groupKeySize(key))),
+    1n,
+  )
+}
+
+/** True if all rows of a unit are in the same cell of the key. */
+function isConstant(key: GroupKey, dataset: Dataset): boolean {
+  if (dataset.privacyUnit.kind === 'row') return true
+  switch (key.kind) {
+    case 'category':
+    case 'boolean':
+    case 'bins':
+      return columnNamed(dataset, key.column)?.constantPerPerson === true
+    case 'predicate':
+      return false
   }
 }
 
 /**
- * The number of queries, among any that are pairwise disjoint (no row counts in two of them), whose rows differ between
- * neighbours. A row added or removed counts in one of them; a row replaced can leave one and enter another.
+ * What one unit can add to the cells: at most `terms` integers of [lowest, highest] in all, at most `termsPerCell` of them
+ * in one cell, in at most `cells` cells.
  */
-export function disjointQueriesMoved({ privacyUnit, neighbours }: Dataset): number {
-  switch (privacyUnit.kind) {
-    case 'row':
-      return neighbours === 'add-remove' ? 1 : 2
-  }
-}
-
-/** Range of the integer that one row adds to its cell. */
 interface Contribution {
+  readonly terms: bigint
+  readonly termsPerCell: bigint
+  readonly cells: bigint
   readonly lowest: bigint
   readonly highest: bigint
-}
-
-function stabilityOfContribution(
-  { lowest, highest }: Contribution,
-  neighbours: Neighbours,
-  severalCells: boolean,
-): Stability {
-  const magnitude = larger(absolute(lowest), absolute(highest))
-  const span = highest - lowest
-  // Entries that some contribution moves at all.
-  const entries = (most: bigint, distance: bigint) => (distance === 0n ? 0n : most)
-  switch (neighbours) {
-    case 'add-remove':
-      return { l0: entries(1n, magnitude), l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }
-    case 'change-one':
-      return severalCells
-        ? {
-            l0: entries(2n, magnitude),
-            l1: larger(2n * magnitude, span),
-            l2Squared: larger(2n * magnitude ** 2n, span ** 2n),
-            lInfinity: larger(magnitude, span),
-          }
-        : { l0: entries(1n, span), l1: span, l2Squared: span ** 2n, lInfinity: span }
-  }
+  /** True if a unit can add nothing to any cell. */
+  readonly mayBeNothing: boolean
 }
 
 function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Contribution {
+  const bounds = rowBounds(aggregate.bounding, dataset)
+  const reachable = smaller(bounds.cells ?? bounds.rows, reachableCells(aggregate.groupBy, dataset))
+  const cells = smaller(reachable, bounds.rows)
+  const rows = {
+    terms: smaller(bounds.rows, cells * bounds.rowsPerCell),
+    termsPerCell: bounds.rowsPerCell,
+    cells,
+  }
+  const onceEach = { terms: cells, termsPerCell: 1n, cells }
   switch (statistic.kind) {
     case 'count':
-    // A row is the only one in its cell of the domain, and makes that cell occur, or it changes nothing.
-    case 'count-distinct':
-      return { lowest: 0n, highest: 1n }
+      return { ...rows, lowest: 0n, highest: 1n, mayBeNothing: true }
+    case 'count-distinct': {
+      const termsPerCell = smaller(rows.termsPerCell, reachableCells([statistic.of], dataset))
+      const terms = smaller(rows.terms, cells * termsPerCell)
+      return { terms, termsPerCell, cells, lowest: 0n, highest: 1n, mayBeNothing: true }
+    }
+    case 'count-people':
+      return { ...onceEach, lowest: 0n, highest: 1n, mayBeNothing: true }
+    case 'count-distinct-values': {
+      if (aggregate.groupBy.length > 0) throw new RangeError('distinct values are counted in one cell only')
+      const values = smaller(BigInt(statistic.valuesEach), bounds.rows)
+      return { terms: values, termsPerCell: values, cells, lowest: 0n, highest: 1n, mayBeNothing: true }
+    }
     case 'affine-sum':
     case 'affine-square-sum': {
-      const column = requireColumn(dataset, statistic.column, 'column')
-      if (!isNumeric(column)) throw new RangeError('a sum needs a numeric column')
-      const { factor, offset } = statistic
-      const values = extremeIndexes(statistic, column).map((index) => factor * index + offset)
-      const ends = statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)
-      if (mayBeLeftOut(column, aggregate)) ends.push(0n)
-      return { lowest: ends.reduce(smaller), highest: ends.reduce(larger) }
+      const { perPerson } = statistic
+      const column = perPerson === undefined ? requireNumeric(statistic.column, dataset) : undefined
+      const range =
+        column === undefined ? rangeOf(perPerson) : ([column.lowerIndex, column.upperIndex] as const)
+      const ends = extremes(statistic, range)
+      return {
+        ...(perPerson === undefined ? rows : onceEach),
+        lowest: ends.reduce(smaller),
+        highest: ends.reduce(larger),
+        mayBeNothing:
+          aggregate.where !== undefined ||
+          aggregate.groupBy.length > 0 ||
+          (column ?? columnOf(perPerson, dataset))?.nullable === true,
+      }
     }
   }
 }
 
-/** Indexes at which a row's contribution can be smallest or largest. */
-function extremeIndexes(
-  { kind, factor, offset }: Extract<Statistic, { factor: bigint }>,
-  { lowerIndex, upperIndex }: NumericColumn,
-): bigint[] {
-  if (kind === 'affine-sum' || factor === 0n) return [lowerIndex, upperIndex]
-  // The square is smallest at the whole numbers around the zero of the squared expression, clamped to the bounds.
-  const [dividend, divisor] = factor > 0n ? [-offset, factor] : [offset, -factor]
-  const around = [divideRoundingDown(dividend, divisor), divideRoundingUp(dividend, divisor)]
-  return [lowerIndex, upperIndex, ...around.map((index) => larger(lowerIndex, smaller(index, upperIndex)))]
+function requireNumeric(name: string, dataset: Dataset): NumericColumn {
+  const column = requireColumn(dataset, name, 'column')
+  if (!isNumeric(column)) throw new RangeError('a sum needs a numeric column')
+  return column
 }
 
-/** True if a row can contribute nothing to any cell. False only for a sum over every row. */
-function mayBeLeftOut(column: Column, aggregate: Aggregate): boolean {
-  return aggregate.where !== undefined || column.nullable || aggregate.groupBy.length > 0
+function rangeOf(value: PersonValue | undefined): readonly [bigint, bigint] {
+  if (value === undefined) throw new RangeError('a sum needs a column or a value per person')
+  return [value.lower, value.upper]
+}
+
+function columnOf(value: PersonValue | undefined, dataset: Dataset) {
+  return value?.column === undefined ? undefined : requireColumn(dataset, value.column, 'column')
+}
+
+/** Values among which a term is smallest and largest, for indexes in a range. */
+function extremes(
+  { kind, factor, offset }: Extract<Statistic, { factor: bigint }>,
+  [lower, upper]: readonly [bigint, bigint],
+): bigint[] {
+  const affine = (index: bigint) => factor * index + offset
+  if (kind === 'affine-sum') return [affine(lower), affine(upper)]
+  const indexes = [lower, upper]
+  if (factor !== 0n) {
+    // The square is smallest at the whole numbers around the zero of the squared expression, clamped to the bounds.
+    const [dividend, divisor] = factor > 0n ? [-offset, factor] : [offset, -factor]
+    const around = [divideRoundingDown(dividend, divisor), divideRoundingUp(dividend, divisor)]
+    indexes.push(...around.map((index) => larger(lower, smaller(index, upper))))
+  }
+  return indexes.map((index) => affine(index) ** 2n)
+}
+
+function stabilityOfContribution(
+  contribution: Contribution,
+  neighbours: Neighbours,
+  severalCells: boolean,
+): Stability {
+  const { terms, cells, lowest, highest, mayBeNothing } = contribution
+  const inOneCell = smaller(contribution.termsPerCell, terms)
+  const magnitude = larger(absolute(lowest), absolute(highest))
+  // Entries that some contribution moves at all.
+  const entries = (most: bigint, distance: bigint) => (distance === 0n ? 0n : most)
+  const squares = largestSquares(contribution)
+  switch (neighbours) {
+    case 'add-remove':
+      return {
+        l0: entries(cells, magnitude),
+        l1: terms * magnitude,
+        l2Squared: squares * magnitude ** 2n,
+        lInfinity: inOneCell * magnitude,
+      }
+    case 'change-one': {
+      if (!severalCells) {
+        const span = spanOfOneCell(lowest, highest, inOneCell, mayBeNothing)
+        return { l0: entries(1n, span), l1: span, l2Squared: span ** 2n, lInfinity: span }
+      }
+      const [negative, positive] = [larger(0n, -lowest), larger(0n, highest)]
+      return {
+        l0: entries(2n * cells, magnitude),
+        l1: 2n * terms * magnitude,
+        l2Squared: squares * squaredDistance(contribution, negative, positive),
+        lInfinity: inOneCell * (negative + positive),
+      }
+    }
+  }
+}
+
+/** Largest sum of squares of numbers of terms per cell: full cells first, and the rest in one more. */
+function largestSquares({ terms, termsPerCell }: Contribution): bigint {
+  const rest = terms % termsPerCell
+  return (terms / termsPerCell) * termsPerCell ** 2n + rest ** 2n
+}
+
+/** Difference of the largest and the smallest sum of up to `terms` terms; of at least one unless `mayBeNothing`. */
+function spanOfOneCell(lowest: bigint, highest: bigint, terms: bigint, mayBeNothing: boolean): bigint {
+  const most = highest > 0n ? terms * highest : mayBeNothing ? 0n : highest
+  const least = lowest < 0n ? terms * lowest : mayBeNothing ? 0n : lowest
+  return most - least
+}
+
+/**
+ * Largest squared distance of two units' contributions to several cells, for each unit of {@link largestSquares}. With
+ * terms of [-negative, positive], two units in different cells are 2 M^2 apart, and two in the same cells, with
+ * opposite signs, (negative + positive)^2. If the cells of a unit can be filled unequally, and terms can have both
+ * signs, only 2 (negative^2 + positive^2) is a bound.
+ */
+function squaredDistance({ terms, termsPerCell }: Contribution, negative: bigint, positive: bigint): bigint {
+  if (terms % termsPerCell !== 0n && negative > 0n && positive > 0n)
+    return 2n * (negative ** 2n + positive ** 2n)
+  return larger(2n * larger(negative, positive) ** 2n, (negative + positive) ** 2n)
 }
 
 function absolute(value: bigint): bigint {

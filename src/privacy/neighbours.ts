@@ -4,5 +4,9 @@
  */
 export type Neighbours = 'add-remove' | 'change-one'
 
-/** Rows that one person can contribute. Currently one row each. */
-export type PrivacyUnit = { readonly kind: 'row' }
+/** Rows that one person can contribute. */
+export type PrivacyUnit =
+  /** Each row belongs to another person. */
+  | { readonly kind: 'row' }
+  /** The rows with the same value in an identifier column belong to one person, who has at most `maxRows` of them. */
+  | { readonly kind: 'person'; readonly column: string; readonly maxRows: number }

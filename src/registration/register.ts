@@ -160,6 +160,14 @@ async function checkRegistration(
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
     throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
+  if (declaration.privacyUnit.kind === 'person' || columns.some(({ type }) => type === 'identifier')) {
+    throw new Refusal(
+      'unsupported-privacy-unit',
+      'Several rows per person need contribution bounding, which this version does not support. ' +
+        'Register a file with one row per person and the privacy unit {"kind": "row"}.',
+      [{ field: 'privacyUnit.kind', rule: 'must be "row"' }],
+    )
+  }
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
     // The first releases did not record the neighbours in the event; in that case the last withdrawal recorded them.

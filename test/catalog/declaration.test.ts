@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   type ColumnDeclaration,
   type DatasetDeclaration,
@@ -127,12 +127,52 @@ test('a text may be replaced by any text, including one that looks like a rule',
   })
 })
 
-test('several rows per person are refused, with an alternative', () => {
-  const declared = {
+describe('people with several rows', () => {
+  const id: ColumnDeclaration = { name: 'Id', type: 'identifier', nullable: false }
+  const people = (...columns: ColumnDeclaration[]): DatasetDeclaration => ({
     ...declaration(price),
-    privacyUnit: { kind: 'person', column: 'Price', maxRows: 3 } as const,
-  }
-  expect(() => declareDataset(declared, 'v1')).toThrow('one row per person')
+    columns: [price, ...columns],
+    privacyUnit: { kind: 'person', column: 'Id', maxRows: 3 },
+  })
+
+  test('are identified by a column of type identifier', () => {
+    expect(declareDataset(people(id), 'v1')).toMatchObject({
+      privacyUnit: { kind: 'person', column: 'Id', maxRows: 3 },
+      columns: [{ name: 'Price' }, { name: 'Id', type: 'identifier', invalidValue: { kind: 'refuse' } }],
+    })
+    expect(() => declareDataset(people(), 'v1')).toThrow('privacyUnit.column: must be the name of a declared')
+    const text: ColumnDeclaration = { name: 'Id', type: 'string', nullable: false }
+    expect(() => declareDataset(people(text), 'v1')).toThrow('must be a column of type identifier')
+  })
+
+  test('need a rule for rows without an identifier', () => {
+    const nullable = { ...id, nullable: true } as const
+    expect(() => declareDataset(people(nullable), 'v1')).toThrow(
+      'columns.1.onInvalidValue: must be "dropRow"',
+    )
+    const dropped = declareDataset(people({ ...nullable, onInvalidValue: 'dropRow' }), 'v1')
+    expect(dropped.columns[1]?.invalidValue).toEqual({ kind: 'drop-row' })
+  })
+
+  test('can be counted publicly under change-one only, but not their rows', () => {
+    const facts = declareDataset({ ...people(id), neighbours: 'change-one' }, 'v1', 17)
+    expect(facts).toMatchObject({ people: 17 })
+    expect(facts.rows).toBeUndefined()
+    expect(declareDataset(people(id), 'v1', 17).people).toBeUndefined()
+  })
+
+  test('have constant values only where they are people', () => {
+    const constant: ColumnDeclaration = {
+      name: 'Born',
+      type: 'boolean',
+      nullable: false,
+      constantPerPerson: true,
+    }
+    expect(declareDataset(people(id, constant), 'v1').columns[2]).toMatchObject({ constantPerPerson: true })
+    expect(() => declareDataset({ ...declaration(price), columns: [price, constant] }, 'v1')).toThrow(
+      'columns.1.constantPerPerson',
+    )
+  })
 })
 
 test('the number of rows is public under change-one only', () => {

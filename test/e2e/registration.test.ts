@@ -201,8 +201,8 @@ describe('an invalid value follows the declared rule', () => {
     [
       'several rows per person',
       { ...pupils, privacyUnit: { kind: 'person', column: 'name', maxRows: 3 } },
-      422,
-      'unsupported-privacy-unit',
+      400,
+      'invalid-request',
     ],
     [
       'a path upwards',

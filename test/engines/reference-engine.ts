@@ -71,6 +71,7 @@ function storedValue(row: StoredRow, column: string): StoredValue {
 }
 
 function countedValues({ column, where }: ValueCounting, rows: readonly StoredRow[]): StoredValue[] {
+  if (column === undefined) throw new Error('the reference engine counts values of columns only')
   return rows
     .filter((row) => where === undefined || holds(where, row))
     .map((row) => storedValue(row, column))
@@ -88,14 +89,23 @@ function statisticOf(statistic: Statistic, rows: readonly StoredRow[]): bigint {
 }
 
 function contribution(statistic: Exclude<Statistic, { kind: 'count-distinct' }>, row: StoredRow): bigint {
-  if (statistic.kind === 'count') {
-    const present = statistic.column === undefined || storedValue(row, statistic.column) !== null
-    return present && (statistic.where === undefined || holds(statistic.where, row)) ? 1n : 0n
+  switch (statistic.kind) {
+    case 'count': {
+      const present = statistic.column === undefined || storedValue(row, statistic.column) !== null
+      return present && (statistic.where === undefined || holds(statistic.where, row)) ? 1n : 0n
+    }
+    case 'affine-sum':
+    case 'affine-square-sum': {
+      if (statistic.column === undefined) throw new Error('the reference engine has no people')
+      const value = storedValue(row, statistic.column)
+      if (typeof value !== 'bigint') return 0n
+      const affine = statistic.factor * value + statistic.offset
+      return statistic.kind === 'affine-sum' ? affine : affine * affine
+    }
+    case 'count-people':
+    case 'count-distinct-values':
+      throw new Error('the reference engine has no people')
   }
-  const value = storedValue(row, statistic.column)
-  if (typeof value !== 'bigint') return 0n
-  const affine = statistic.factor * value + statistic.offset
-  return statistic.kind === 'affine-sum' ? affine : affine * affine
 }
 
 function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {

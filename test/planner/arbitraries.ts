@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import type { Column, Dataset } from '../../src/catalog/dataset.ts'
+import { type Dataset, isQueryable, type QueryableColumn } from '../../src/catalog/dataset.ts'
 import type { StoredRow, StoredValue } from '../engines/reference-engine.ts'
 
 /** Stored values of a column, often its extremes, where an aggregate moves most. */
-function stored(column: Column): fc.Arbitrary<StoredValue> {
+function stored(column: QueryableColumn): fc.Arbitrary<StoredValue> {
   const present = (): fc.Arbitrary<StoredValue> => {
     switch (column.type) {
       case 'integer':
@@ -25,7 +25,9 @@ function stored(column: Column): fc.Arbitrary<StoredValue> {
 
 /** Stored rows of a dataset. */
 export const rowOf = (dataset: Dataset): fc.Arbitrary<StoredRow> =>
-  fc.record(Object.fromEntries(dataset.columns.map((column) => [column.name, stored(column)])))
+  fc.record(
+    Object.fromEntries(dataset.columns.filter(isQueryable).map((column) => [column.name, stored(column)])),
+  )
 
 const leaf: fc.Arbitrary<object> = fc.oneof(
   fc.record({

@@ -28,7 +28,14 @@ function failuresOf(planned: AdditivePlan, truth: number, halfWidth: number): nu
   const source = uniformFromWords({ next: () => random.int32() >>> 0 })
   const exact = planned.aggregate.statistics.map(
     ({ kind }) =>
-      ({ count: BigInt(ROWS), 'affine-sum': SUM, 'affine-square-sum': SQUARES, 'count-distinct': 0n })[kind],
+      ({
+        count: BigInt(ROWS),
+        'count-people': 0n,
+        'affine-sum': SUM,
+        'affine-square-sum': SQUARES,
+        'count-distinct': 0n,
+        'count-distinct-values': 0n,
+      })[kind],
   )
   const samplers = planned.measurements.map(({ noise }) => noiseSampler(noise, source))
   const report = reporter(planned)

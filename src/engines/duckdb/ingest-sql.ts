@@ -94,6 +94,7 @@ function encode(column: Column, source: SourceColumn): Encoding {
     case 'category':
       return encodeCategory(column, source)
     case 'string':
+    case 'identifier':
       return encodeText(source)
   }
 }

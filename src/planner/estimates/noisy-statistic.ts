@@ -2,7 +2,7 @@ import { type Noise, noiseOf } from '../../mechanisms/combined-noise.ts'
 import type { Measurement } from '../../mechanisms/measurement.ts'
 import { accuracy } from '../../mechanisms/mechanism.ts'
 import { numberFromDecimal } from '../../privacy/decimal.ts'
-import type { Statistic } from '../aggregate.ts'
+import type { Statistic, Summand } from '../aggregate.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
 import type { ErrorReport } from '../report-kinds.ts'
 
@@ -62,7 +62,9 @@ function gridOf(plan: AdditivePlan, place: number): Grid {
   const statistic = statisticAt(plan, place)
   switch (statistic.kind) {
     case 'count':
+    case 'count-people':
     case 'count-distinct':
+    case 'count-distinct-values':
       return { stepNano: ONE_NANO, factor: 1, power: 1n }
     case 'affine-sum':
       return { stepNano: stepOf(plan, statistic), factor: Number(statistic.factor), power: 1n }
@@ -71,7 +73,9 @@ function gridOf(plan: AdditivePlan, place: number): Grid {
   }
 }
 
-function stepOf({ estimates }: AdditivePlan, { column }: { readonly column: string }): bigint {
+function stepOf({ estimates }: AdditivePlan, { column: ofRows, perPerson }: Summand): bigint {
+  if (perPerson?.kind === 'count') return ONE_NANO
+  const column = ofRows ?? perPerson?.column
   for (const estimate of estimates)
     if ('column' in estimate && estimate.column.name === column) return estimate.column.stepNano
   throw new RangeError('a sum belongs to an estimate of its column')

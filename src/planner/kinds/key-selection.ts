@@ -52,7 +52,7 @@ export function planKeySelection(
   const counting = { ...planRows(query.where, dataset), column: column.name }
   const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
   const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
-    const measurement = calibrate({ sensitivity: stabilityOfValueCounts(dataset) }, loss)
+    const measurement = calibrate({ sensitivity: stabilityOfValueCounts(counting.bounding, dataset) }, loss)
     return {
       kind: 'key-selection',
       query,

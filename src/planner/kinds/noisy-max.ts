@@ -54,7 +54,7 @@ export function planNoisyMax(
     k: query.k,
     gap: query.gap,
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
-    ...stabilityOfCounts(dataset),
+    ...stabilityOfCounts({ of: 'rows', bounding: aggregate.bounding }, dataset),
   } as const
   const planAt = (loss: PrivacyLoss): NoisyMaxPlan => {
     // Refuses an epsilon that is too small to be divided among the k candidates.

@@ -21,7 +21,7 @@ import type { PlanFacts, PlanKind } from '../plan-kind.ts'
 import { planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
 import type { AccuracyReport, Result } from '../report-kinds.ts'
-import { stabilityOfRank } from '../stability.ts'
+import { type Counted, stabilityOfRank } from '../stability.ts'
 
 export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
 
@@ -50,12 +50,13 @@ export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Off
     throw refuseField('query-does-not-fit', 'column', rule)
   }
   const counting = { ...planRows(query.where, dataset), column: column.name }
-  const scoresAt = scoresOf(query, dataset, points, offer.confidence)
+  const counted = { of: 'rows', bounding: counting.bounding } as const
+  const scoresAt = scoresOf(query, counted, dataset, points, offer.confidence)
   const planAt = (loss: PrivacyLoss): QuantilePlan => {
     const scores = scoresAt(loss)
     const shares = splitEpsilon(loss.epsilonNano, scores.length)
     const measurements = scores.map((score, part) => {
-      const { sensitivity } = stabilityOfRank(score, dataset)
+      const { sensitivity } = stabilityOfRank(score, counted, dataset)
       const share = { ...NO_LOSS, epsilonNano: shares[part] ?? NO_LOSS.epsilonNano }
       return quantileMechanism.calibrate({ score, sensitivity, lowerIndex, upperIndex }, share)
     })
@@ -83,6 +84,7 @@ type RankScores = readonly QuantileMeasurement['score'][]
 
 function scoresOf(
   query: QuantileQuery,
+  counted: Counted,
   dataset: Dataset,
   points: bigint,
   confidence: number,
@@ -108,7 +110,7 @@ function scoresOf(
     case 'minimum':
     case 'maximum': {
       const scoreOf = query.kind === 'minimum' ? minimumScore : maximumScore
-      const { sensitivity } = stabilityOfRank(scoreOf(1n), dataset)
+      const { sensitivity } = stabilityOfRank(scoreOf(1n), counted, dataset)
       return ({ epsilonNano }) => [scoreOf(extremeRank(points, sensitivity, epsilonNano, confidence))]
     }
   }
