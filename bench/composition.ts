@@ -11,7 +11,7 @@ import {
 import { deltaFromWire, epsilonFromWire, type PrivacyLoss } from '../src/privacy/loss.ts'
 
 /** Sensitivity of a count to one person more or fewer. */
-const ONE_COUNT = { l1: 1n, l2Squared: 1n, lInfinity: 1n }
+const ONE_COUNT = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
 
 /** Number of counts of one epsilon that a budget pays for, by accounting. */
 export interface CompositionFigure {

@@ -200,7 +200,7 @@ function measurementOf(
   const inOutputUnits = scale << BigInt(fractionBits)
   return {
     mechanism: distribution,
-    sensitivity: { l1: 1n, l2Squared: 1n, lInfinity: 1n },
+    sensitivity: { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n },
     fractionBits,
     noise:
       distribution === 'laplace'
@@ -325,7 +325,7 @@ async function medianComparisons(folder: string): Promise<{
 /** A count and its noise for each cell, at epsilon 1. */
 function histogramComparison(): Comparison {
   const counts = Array.from({ length: CELLS }, (_, cell) => BigInt(cell % 1_000))
-  const measurement = calibrateGeometric({ l1: 1n, l2Squared: 1n, lInfinity: 1n }, epsilonOne)
+  const measurement = calibrateGeometric({ l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }, epsilonOne)
   return {
     what: `histogram of ${withCommas(CELLS)} cells, discrete Laplace noise`,
     rounds: FEW_ROUNDS,

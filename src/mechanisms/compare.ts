@@ -109,6 +109,7 @@ export function compareMechanisms(workload: Workload): Comparison {
 function sensitivityOf(statistics: number, { contribution }: Workload): Sensitivity {
   const count = BigInt(statistics)
   return {
+    l0: count,
     l1: count * contribution,
     l2Squared: count * contribution * contribution,
     lInfinity: contribution,

@@ -38,19 +38,22 @@ import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
  * |------------------|------------------------------------------------------------|---------------------|
  * | input            | a vector of integers of any size                           | grid units          |
  * | input metric     | L2 sensitivity, at least 1, given as its square            | grid units          |
+ * |                  | L0 sensitivity: the number of entries that change          | entries             |
  * | output           | a vector of integers                                       | 2^-`fractionBits`   |
  * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1           | 1e-9, 1e-18 up      |
- * | sigma            | a whole number, rounded up, 2^40 or more                   | 2^-`fractionBits`   |
+ * | sigma            | a whole number, rounded up, 2^40 or more, twice as much    | 2^-`fractionBits`   |
+ * |                  | each time four times as many entries change, from 2^20 on  |                     |
  * | calibration      | `analytic`: the least noise; `classic`: epsilon at most 1  |                     |
  *
- * `fractionBits` is the smallest number for which sigma is 2^40 or more: it follows from L2, epsilon and delta, which
- * are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
+ * `fractionBits` is the smallest number for which sigma is that large: it follows from L2, L0, epsilon and delta,
+ * which are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
  * theorem 8) of sigma / L2, plus what the grid and floating point can add, rounded up; rho = L2^2 / (2 sigma^2), exact,
  * rounded up. Proof: docs/proofs/gaussian.md.
  */
 
-/** Least sigma, in output units. The grid then adds far less than 1e-18 to delta. */
+/** Least sigma, in output units, where at most {@link FEW_ENTRIES} entries change. The grid then adds less than 4e-20 to delta. */
 const SMALLEST_SIGMA = 2 ** 40
+const FEW_ENTRIES = 2 ** 20
 
 /**
  * Calibration aims below the requested delta by the grid's share of it ({@link gridDelta}) and by these margins, which
@@ -58,9 +61,6 @@ const SMALLEST_SIGMA = 2 ** 40
  */
 const RELATIVE_MARGIN = 1e-8
 const ABSOLUTE_MARGIN = 1e-25
-
-/** Largest number of entries of a released vector that one person changes (two, in a table with one row per person). */
-const MAX_CHANGED_ENTRIES = 1024
 
 /**
  * Binds the Gaussian mechanism to a sensitivity, an epsilon and a delta.
@@ -101,12 +101,13 @@ export function calibrateGaussianJointly(
     )
   if (delta === ONE_DELTA_ATTO) throw new RangeError('delta must be below 1')
   requireCalibrationHolds(calibration, epsilonNano)
+  const smallestSigma = smallestSigmaFor(sensitivities)
   const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)
   const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target) * Math.sqrt(sensitivities.length)
   const measurements = sensitivities.map((sensitivity): Measurement => {
     let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
     let fractionBits = 0
-    for (; sigma < SMALLEST_SIGMA; fractionBits += 1) sigma *= 2
+    for (; sigma < smallestSigma; fractionBits += 1) sigma *= 2
     const noise = { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) } as const
     const unpriced = { mechanism: 'gaussian', calibration, sensitivity, fractionBits, noise } as const
     return { ...unpriced, loss: gaussianLoss([unpriced], epsilonNano) }
@@ -119,7 +120,7 @@ export function calibrateGaussianJointly(
 
 /**
  * Delta of the continuous distribution for which delta, with the grid's share, is at most `delta`. The grid's share is
- * bounded before sigma is known: every sigma is at least {@link SMALLEST_SIGMA}, and the distance is at most what it
+ * bounded before sigma is known: every sigma is at least {@link smallestSigmaFor} the entries, and the distance is at most what it
  * would be without the grid, because less delta means more noise.
  */
 function calibrationTarget(
@@ -130,10 +131,22 @@ function calibrationTarget(
 ): number {
   const withoutGrid = deltaNumber(delta) * (1 - RELATIVE_MARGIN) - ABSOLUTE_MARGIN
   const distance = 1 / ratioOf[calibration](epsilonNumber(epsilonNano), withoutGrid)
-  const smallestVariance = SMALLEST_SIGMA ** 2
-  const entries = sensitivities.reduce((sum, sensitivity) => sum + changedEntries(sensitivity), 0)
-  const grid = gridDelta(distance ** 2, smallestVariance, entries / smallestVariance)
+  const smallestVariance = smallestSigmaFor(sensitivities) ** 2
+  const grid = gridDelta(distance ** 2, smallestVariance, entriesOf(sensitivities) / smallestVariance)
   return withoutGrid - grid
+}
+
+/** Least sigma in output units: the more entries change, the finer is the grid, so that its share of delta is bounded. */
+function smallestSigmaFor(sensitivities: readonly Sensitivity[]): number {
+  const entries = entriesOf(sensitivities)
+  let sigma = SMALLEST_SIGMA
+  for (let covered = FEW_ENTRIES; covered < entries; covered *= 4) sigma *= 2
+  return sigma
+}
+
+/** Number of entries that change, at most. */
+function entriesOf(sensitivities: readonly Sensitivity[]): number {
+  return sensitivities.reduce((sum, { l0 }) => sum + Number(l0), 0)
 }
 
 /**
@@ -189,7 +202,7 @@ function gaussianLoss(
     const sigma = gaussianSigma({ noise })
     const variance = Number(sigma) ** 2
     distanceSquared += Number(sensitivityInOutputUnits(sensitivity, fractionBits).l2Squared) / variance
-    curvature += changedEntries(sensitivity) / variance
+    curvature += Number(sensitivity.l0) / variance
     smallestVariance = Math.min(smallestVariance, variance)
   }
   if (distanceSquared === 0) return NO_LOSS
@@ -197,11 +210,6 @@ function gaussianLoss(
   const continuous = gaussianDeltaUpperBound(1 / Math.sqrt(distanceSquared), epsilonNano)
   const delta = Math.min(1, Math.exp(curvature / 8) * (continuous + grid))
   return { epsilonNano, deltaAtto: deltaAtto(BigInt(Math.ceil(delta * Number(ONE_DELTA_ATTO)))) }
-}
-
-/** Number of entries that one person can change, at most: each changes by one unit or more, so there are at most L1. */
-function changedEntries({ l1 }: Sensitivity): number {
-  return Math.min(Number(l1), MAX_CHANGED_ENTRIES)
 }
 
 /**

@@ -9,7 +9,7 @@ import {
 } from '../privacy/loss.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Stability } from '../privacy/sensitivity.ts'
+import type { KeySensitivity } from '../privacy/sensitivity.ts'
 import type { Mechanism } from './contract.ts'
 import { calibrateGeometric, laplaceAccuracy } from './geometric.ts'
 import type { Accuracy } from './measurement.ts'
@@ -22,19 +22,23 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * Selection of the keys of a group-by that are not declared: a key that only one person has is kept with a probability of
  * at most delta.
  *
- * | what             | valid                                                         | unit              |
- * |------------------|---------------------------------------------------------------|-------------------|
- * | input            | the rows of each key that occurs: whole numbers up to 2^53 - 1 | rows              |
- * | input metric     | 1 or 2 counts move, each by 1 row; of two, one rises and one falls | rows         |
- * | output           | positions of keys, in the order given                         |                   |
- * |                  | with `thresholded-geometric`, a noisy count for each as well  | rows              |
- * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1              | 1e-9, 1e-18 up    |
+ * | what             | valid                                                          | unit              |
+ * |------------------|----------------------------------------------------------------|-------------------|
+ * | input            | the people of each key that occurs: whole numbers up to 2^53 - 1 | people          |
+ * | input metric     | L0 counts move, each by 1; at most `rising` of them rise, and at | people          |
+ * |                  | most `rising` fall                                             |                   |
+ * | output           | positions of keys, in the order given                          |                   |
+ * |                  | with `thresholded-geometric`, a noisy count for each as well   | people            |
+ * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1               | 1e-9, 1e-18 up    |
+ *
+ * A person who contributes to at most g keys, by 1 each, moves g counts in the same direction where the person is added or
+ * removed, and raises g counts and lowers g where the person is replaced. Where each row is a person, g is 1.
  *
  * `thresholded-geometric`: each count gets discrete Laplace noise, and a key is kept where the result is at or above a
- * threshold. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009, "Releasing Search Queries and Clicks Privately".
- * `near-truncated-geometric`: a key of n rows is kept with the largest probability that (epsilon, delta) allows. Source:
- * Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684), theorem 1.
- * Proofs, and what a replaced row costs: docs/proofs/key-selection.md.
+ * threshold, so that none of the keys that only this person has is kept with a probability of 1 - delta. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009, "Releasing Search Queries and Clicks Privately".
+ * `near-truncated-geometric`: a key of n people is kept with the largest probability that (epsilon, delta) allows. Source:
+ * Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684), theorem 1;
+ * each key that changes gets an equal share of epsilon and delta. Proofs, and what a replaced person costs: docs/proofs/key-selection.md.
  *
  * The order of the keys in the input is not protected, so an answer must sort the keys that were kept.
  */
@@ -42,10 +46,10 @@ import type { UniformSource } from './samplers/uniform-source.ts'
 /** Selection of keys with noisy counts. */
 export interface KeyCountMeasurement {
   readonly mechanism: 'thresholded-geometric'
-  readonly sensitivity: Stability
-  /** Scale of the discrete Laplace noise on each count, in rows. */
+  readonly sensitivity: KeySensitivity
+  /** Scale of the discrete Laplace noise on each count, in people. */
   readonly scale: Rational
-  /** Least noisy count of a key that is kept; 1 or more, in rows. */
+  /** Least noisy count of a key that is kept; 1 or more, in people. */
   readonly threshold: bigint
   /** Loss of one release. */
   readonly loss: PrivacyLoss
@@ -54,13 +58,13 @@ export interface KeyCountMeasurement {
 /** Selection of keys without counts. */
 export interface KeyPresenceMeasurement {
   readonly mechanism: 'near-truncated-geometric'
-  readonly sensitivity: Stability
+  readonly sensitivity: KeySensitivity
   /** Epsilon of one key. */
   readonly exponent: Rational
   /** Delta of one key. */
   readonly delta: Rational
   /**
-   * Number of rows up to which the probability of keeping a key grows by epsilon and delta; beyond it, the probability
+   * Number of people up to which the probability of keeping a key grows by epsilon and delta; beyond it, the probability
    * of dropping the key shrinks.
    */
   readonly crossover: bigint
@@ -81,8 +85,8 @@ export interface NoisyKey {
 /** Accuracy of a selection of keys, computed without data. */
 export interface KeySelectionAccuracy {
   readonly confidence: number
-  /** Least number of rows with which a key is kept with at least this confidence. */
-  readonly rowsForConfidence: number
+  /** Least number of people with which a key is kept with at least this confidence. */
+  readonly countForConfidence: number
   /**
    * Accuracy of each noisy count, if there are any, before it is known whether the key is kept. Near the threshold, the
    * counts of keys that are kept tend to be too large.
@@ -92,19 +96,22 @@ export interface KeySelectionAccuracy {
 
 /** Bits of precision that almost always suffice; otherwise more are used. */
 const FIRST_PRECISION = 192
-/** Bits beyond those asked for: 1 - exp(-epsilon) may be as small as 2^-32, and exp(-epsilon n) as small as 2^-62. */
-const GUARD_BITS = 128
+/**
+ * Bits beyond those asked for. With the shares of two million keys, 1 - exp(-epsilon) may be as small as 2^-52, and
+ * exp(-epsilon n) as small as 2^-82.
+ */
+const GUARD_BITS = 192
 /** Bits that the coin of a key draws at a time. The first draw decides all but one in 2^30 coins. */
 const BITS_AT_A_TIME = 32
 
 /**
  * Binds the selection of keys with noisy counts to an epsilon and a delta: noise of scale L1 / epsilon, and the smallest
- * threshold for which a key of one row is kept with a probability of at most delta.
+ * threshold for which any of `rising` keys of one person each is kept with a probability of at most delta.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
 export function calibrateKeyCounts(
-  sensitivity: Stability,
+  sensitivity: KeySensitivity,
   epsilonNano: EpsilonNano,
   delta: DeltaAtto,
 ): KeyCountMeasurement {
@@ -115,7 +122,7 @@ export function calibrateKeyCounts(
     mechanism: 'thresholded-geometric',
     sensitivity,
     scale,
-    threshold: smallestThreshold(scale, rational(delta, ONE_DELTA_ATTO)),
+    threshold: smallestThreshold(scale, sensitivity.rising, rational(delta, ONE_DELTA_ATTO)),
     loss: { epsilonNano, deltaAtto: delta },
   }
   requireWithin(keyCountsPrivacyMap(measurement), measurement.loss)
@@ -123,13 +130,13 @@ export function calibrateKeyCounts(
 }
 
 /**
- * Binds the selection of keys without counts to an epsilon and a delta. If two keys can change, each gets one half of
- * both.
+ * Binds the selection of keys without counts to an epsilon and a delta. Each of the keys that can change gets an equal
+ * share of both.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
 export function calibrateKeyPresence(
-  sensitivity: Stability,
+  sensitivity: KeySensitivity,
   epsilonNano: EpsilonNano,
   deltaAtto: DeltaAtto,
 ): KeyPresenceMeasurement {
@@ -151,22 +158,24 @@ export function calibrateKeyPresence(
 }
 
 /**
- * Loss of releasing keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta =
- * P(1 + Y >= threshold), once, even if two keys change.
+ * Loss of releasing keys with noisy counts, rounded up: epsilon = 1 / scale for each key that changes; delta = 1 - (1 -
+ * p)^rising with p = P(1 + Y >= threshold), even if as many other keys change in the other direction.
  * @param sensitivity the measurement's own, or another.
  * @throws RangeError for a sensitivity that the proof does not cover.
  */
 export function keyCountsPrivacyMap(
   { scale, threshold, sensitivity: own }: KeyCountMeasurement,
-  sensitivity: Stability = own,
+  sensitivity: KeySensitivity = own,
 ): PrivacyLoss {
   requireKeySensitivity(sensitivity)
   const epsilon = sensitivity.l1 * ONE_EPSILON_NANO * scale.denominator
-  const { q, power } = powers(reciprocal(scale), threshold - 1n, FIRST_PRECISION)
-  const delta = divideRoundingUp(power.upper * ONE_DELTA_ATTO, (1n << BigInt(FIRST_PRECISION)) + q.lower)
+  const { one, q, power } = powers(reciprocal(scale), threshold - 1n, FIRST_PRECISION)
+  const kept = divideRoundingUp(power.upper << BigInt(FIRST_PRECISION), one.lower + q.lower)
+  const dropped = { lower: notNegative(one.lower - kept), upper: one.upper }
+  const anyKept = one.upper - toThePower(dropped, sensitivity.rising, FIRST_PRECISION).lower
   return {
     epsilonNano: brandEpsilon(divideRoundingUp(epsilon, scale.numerator)),
-    deltaAtto: brandDelta(delta),
+    deltaAtto: brandDelta(shiftRoundingUp(anyKept * ONE_DELTA_ATTO, BigInt(FIRST_PRECISION))),
   }
 }
 
@@ -177,7 +186,7 @@ export function keyCountsPrivacyMap(
  */
 export function keyPresencePrivacyMap(
   { exponent, delta, sensitivity: own }: KeyPresenceMeasurement,
-  sensitivity: Stability = own,
+  sensitivity: KeySensitivity = own,
 ): PrivacyLoss {
   requireKeySensitivity(sensitivity)
   const keys = sensitivity.l0
@@ -191,7 +200,7 @@ export function keyPresencePrivacyMap(
 
 /**
  * Releases keys with noisy counts, exactly. A key with a count of 0 does not occur and is never kept.
- * @param counts the rows of each key.
+ * @param counts the people of each key.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
  */
 export function releaseKeyCounts(
@@ -213,7 +222,7 @@ export function releaseKeyCounts(
 
 /**
  * Releases keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
- * @param counts the rows of each key.
+ * @param counts the people of each key.
  * @returns the positions of the keys kept.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
  */
@@ -228,7 +237,7 @@ export function releaseKeys(
 /**
  * A sampler of {@link releaseKeys} for repeated releases of the same counts. The probabilities are bounded once, when
  * they are first needed: computing the bounds takes far longer than drawing the coins.
- * @param counts the rows of each key; they must not change between draws.
+ * @param counts the people of each key; they must not change between draws.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1.
  */
 export function keyPresenceSampler(
@@ -277,15 +286,15 @@ export function flipBetween(
 }
 
 /**
- * Probability that a key of `count` rows is kept, as a double: for tests and for people, never for sampling.
- * @param count a whole number of rows.
+ * Probability that a key of `count` people is kept, as a double: for tests and for people, never for sampling.
+ * @param count a whole number of people.
  */
 export function keepProbability(measurement: KeySelectionMeasurement, count: number): number {
   return outcome(measurement, count).kept
 }
 
 /**
- * Probability that a key of `count` rows is released with this noisy count, as a double: for tests and for people, never
+ * Probability that a key of `count` people is released with this noisy count, as a double: for tests and for people, never
  * for sampling.
  */
 export function keyCountMass(
@@ -297,7 +306,7 @@ export function keyCountMass(
 }
 
 /**
- * Number of rows that a key needs to be kept with this confidence, and error bounds of noisy counts.
+ * Number of people that a key needs to be kept with this confidence, and error bounds of noisy counts.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function keySelectionAccuracy(
@@ -305,10 +314,10 @@ export function keySelectionAccuracy(
   confidence: number,
 ): KeySelectionAccuracy {
   requireConfidence(confidence)
-  // The factor covers the roundings of doubles: they can overstate the rows, never understate them.
+  // The factor covers the roundings of doubles: they can overstate the number, never understate it.
   const rare = (1 - confidence) / (1 + 16 * Number.EPSILON)
-  const rows = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
-  const accuracy = { confidence, rowsForConfidence: Number(rows) }
+  const least = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
+  const accuracy = { confidence, countForConfidence: Number(least) }
   if (measurement.mechanism === 'near-truncated-geometric') return accuracy
   const { sensitivity, loss } = measurement
   const geometric = calibrateGeometric(sensitivity, loss.epsilonNano)
@@ -335,21 +344,58 @@ function outcome(
 }
 
 /**
- * Smallest threshold t >= 1 for which a key of one row is kept with a probability of at most delta: P(1 + Y >= t) = q^(t
- * - 1) / (1 + q), with q = exp(-1 / scale).
+ * Smallest threshold t >= 1 for which any of `keys` keys of one person each is kept with a probability of at most delta.
+ * (That probability is never equal to delta: q is transcendental.)
  */
-function smallestThreshold(scale: Rational, delta: Rational): bigint {
-  const exponent = reciprocal(scale)
+function smallestThreshold(scale: Rational, keys: bigint, delta: Rational): bigint {
   return smallest((threshold) =>
     isLess((bits) => {
-      const { one, q, power } = powers(exponent, threshold - 1n, bits)
-      return [times(power, delta.denominator), times(sum(one, q), delta.numerator)]
+      const whole = 1n << BigInt(bits)
+      return [
+        times(anyKeptBounds(scale, threshold, keys, bits), delta.denominator),
+        times({ lower: whole, upper: whole }, delta.numerator),
+      ]
     }),
   )
 }
 
 /**
- * With a(n) = delta (1 + x + ... + x^(n - 1)), x = exp(epsilon), the probability of keeping n rows is a(n) as long as
+ * Bounds of the probability that any of `keys` keys of one person each is kept, in units of 2^-bits: 1 - (1 - p)^keys with
+ * p = P(1 + Y >= t) = q^(t - 1) / (1 + q), q = exp(-1 / scale).
+ */
+function anyKeptBounds(scale: Rational, threshold: bigint, keys: bigint, bits: number): Bounds {
+  const { one, q, power } = powers(reciprocal(scale), threshold - 1n, bits)
+  const shift = BigInt(bits)
+  const kept = {
+    lower: (power.lower << shift) / (one.upper + q.upper),
+    upper: divideRoundingUp(power.upper << shift, one.lower + q.lower),
+  }
+  const none = toThePower(
+    { lower: notNegative(one.lower - kept.upper), upper: one.upper - kept.lower },
+    keys,
+    bits,
+  )
+  return { lower: one.lower - none.upper, upper: one.upper - none.lower }
+}
+
+/** Bounds of base^exponent, for bounds of a base from 0 to 1, in units of 2^-bits. */
+function toThePower(base: Bounds, exponent: bigint, bits: number): Bounds {
+  const shift = BigInt(bits)
+  const product = (a: Bounds, b: Bounds): Bounds => ({
+    lower: (a.lower * b.lower) >> shift,
+    upper: shiftRoundingUp(a.upper * b.upper, shift),
+  })
+  let result: Bounds = { lower: 1n << shift, upper: 1n << shift }
+  let square = base
+  for (let left = exponent; left > 0n; left >>= 1n) {
+    if ((left & 1n) === 1n) result = product(result, square)
+    square = product(square, square)
+  }
+  return result
+}
+
+/**
+ * With a(n) = delta (1 + x + ... + x^(n - 1)), x = exp(epsilon), the probability of keeping n people is a(n) as long as
  * a(n - 1) + a(n) <= 1. This is the last such n, hence the first with a(n) + a(n + 1) > 1, which is q^n (1 - q + 2
  * delta q) < delta (1 + q) in q = 1 / x. (The two sides are never equal: q is transcendental.)
  */
@@ -373,7 +419,7 @@ function crossoverOf(exponent: Rational, delta: Rational): bigint {
 }
 
 /**
- * Proven bounds of the probability that a key of `count` rows is kept: lower <= probability * 2^bits <= upper. With h
+ * Proven bounds of the probability that a key of `count` people is kept: lower <= probability * 2^bits <= upper. With h
  * the crossover and q = exp(-epsilon), it is a(n) up to n = h, and 1 - q^m max(0, 1 - a(h) - a(m)) for n = h + m, which
  * is 1 beyond 2 h.
  */
@@ -467,13 +513,13 @@ function reciprocal({ numerator, denominator }: Rational): Rational {
 }
 
 /**
- * The proofs cover one row added or removed, which moves one count by 1, and one row replaced, which raises one count by
- * 1 and lowers another.
+ * The proofs cover counts that move by 1 each, of which at most `rising` rise and at most `rising` fall.
  * @throws RangeError for any other sensitivity.
  */
-function requireKeySensitivity({ l0, l1, l2Squared, lInfinity }: Stability): void {
-  const covered = (l0 === 1n || l0 === 2n) && l1 === l0 && l2Squared === l0 && lInfinity === 1n
-  if (!covered) throw new RangeError('a selection of keys supports only one row added, removed or replaced')
+function requireKeySensitivity({ l0, l1, l2Squared, lInfinity, rising }: KeySensitivity): void {
+  const covered = rising >= 1n && l0 >= rising && l0 <= 2n * rising
+  if (!covered || l1 !== l0 || l2Squared !== l0 || lInfinity !== 1n)
+    throw new RangeError('a selection of keys supports only counts that one person moves by 1 each')
 }
 
 function requireLoss(epsilonNano: EpsilonNano, delta: DeltaAtto): void {
@@ -489,10 +535,10 @@ function requireCounts(counts: ArrayLike<number>): void {
     const count = counts[key]
     sound &&= Number.isSafeInteger(count) && (count ?? -1) >= 0
   }
-  if (!sound) throw new RangeError('the number of rows of a key must be a whole number')
+  if (!sound) throw new RangeError('the number of people of a key must be a whole number')
 }
 
-type KeyParameters = { readonly sensitivity: Stability }
+type KeyParameters = { readonly sensitivity: KeySensitivity }
 
 /** Keys with noisy counts under the contract of all mechanisms. The mechanism has no price in rho. */
 export const keyCountsMechanism = {
@@ -504,7 +550,7 @@ export const keyCountsMechanism = {
 } as const satisfies Mechanism<
   KeyParameters,
   KeyCountMeasurement,
-  Stability,
+  KeySensitivity,
   ArrayLike<number>,
   readonly NoisyKey[]
 >
@@ -519,7 +565,7 @@ export const keyPresenceMechanism = {
 } as const satisfies Mechanism<
   KeyParameters,
   KeyPresenceMeasurement,
-  Stability,
+  KeySensitivity,
   ArrayLike<number>,
   readonly number[]
 >

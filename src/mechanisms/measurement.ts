@@ -63,6 +63,7 @@ export interface AdditiveMechanism<Parameters = never>
 export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits: number): Sensitivity {
   const shift = BigInt(fractionBits)
   return {
+    l0: sensitivity.l0,
     l1: sensitivity.l1 << shift,
     l2Squared: sensitivity.l2Squared << (2n * shift),
     lInfinity: sensitivity.lInfinity << shift,

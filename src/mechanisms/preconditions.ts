@@ -3,13 +3,13 @@ import type { Sensitivity } from '../privacy/sensitivity.ts'
 
 /**
  * Checks a sensitivity: it is above zero, and its figures can belong to one set of integer vectors (each entry |d| is at
- * most the sum of all |d|, which is at most the sum of all d^2). This detects an L2 in place of its square, and a
- * sensitivity of 0, for which there would be no noise.
+ * most the sum of all |d|, which is at most the sum of all d^2, and at most L0 times the largest |d|). This detects an L2
+ * in place of its square, an L0 that is too small, and a sensitivity of 0, for which there would be no noise.
  * @throws RangeError
  */
-export function requireSensitivity({ l1, l2Squared, lInfinity }: Sensitivity): void {
+export function requireSensitivity({ l0, l1, l2Squared, lInfinity }: Sensitivity): void {
   if (lInfinity < 1n) throw new RangeError('a mechanism needs a sensitivity of at least one grid unit')
-  if (lInfinity > l1 || l1 > l2Squared || lInfinity * lInfinity > l2Squared)
+  if (lInfinity > l1 || l1 > l2Squared || l1 > l0 * lInfinity || lInfinity * lInfinity > l2Squared)
     throw new RangeError('the norms of a sensitivity are inconsistent')
 }
 

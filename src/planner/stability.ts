@@ -2,7 +2,7 @@ import { columnNamed, type Dataset, type NumericColumn } from '../catalog/datase
 import type { RankScore } from '../mechanisms/quantile.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
-import type { ScoreSensitivity, Stability } from '../privacy/sensitivity.ts'
+import type { KeySensitivity, ScoreSensitivity, Sensitivity } from '../privacy/sensitivity.ts'
 import {
   type Aggregate,
   type Bounding,
@@ -43,7 +43,7 @@ import { isNumeric, requireColumn } from './predicate.ts'
  * 0, because the number of rows is public; but whether a predicate holds for every row cannot be decided from its
  * shape, so 1 stands.
  */
-export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Stability {
+export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Sensitivity {
   const contribution = contributionOf(statistic, aggregate, dataset)
   return stabilityOfContribution(contribution, dataset.neighbours, aggregate.groupBy.length > 0)
 }
@@ -93,10 +93,11 @@ export function stabilityOfRank(
  * row added or removed moves one entry by 1, a row replaced moves up to two. A person counts once for each of at most
  * `groups` values (or as many as it has rows), and replacing a person moves up to twice as many.
  */
-export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): Stability {
+export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): KeySensitivity {
   const { rows, cells = rows } = rowBounds(bounding, dataset)
-  const values = (dataset.neighbours === 'add-remove' ? 1n : 2n) * smaller(rows, cells)
-  return { l0: values, l1: values, l2Squared: values, lInfinity: 1n }
+  const rising = smaller(rows, cells)
+  const values = dataset.neighbours === 'add-remove' ? rising : 2n * rising
+  return { l0: values, l1: values, l2Squared: values, lInfinity: 1n, rising }
 }
 
 /**
@@ -257,7 +258,7 @@ function stabilityOfContribution(
   contribution: Contribution,
   neighbours: Neighbours,
   severalCells: boolean,
-): Stability {
+): Sensitivity {
   const { terms, cells, lowest, highest, mayBeNothing } = contribution
   const inOneCell = smaller(contribution.termsPerCell, terms)
   const magnitude = larger(absolute(lowest), absolute(highest))

@@ -3,6 +3,8 @@
  * units of the aggregate's own grid.
  */
 export interface Sensitivity {
+  /** Largest number of entries that differ. */
+  readonly l0: bigint
   /** Largest sum of absolute differences. */
   readonly l1: bigint
   /** Largest sum of squared differences: the square of the L2 sensitivity, which is an integer where L2 is not. */
@@ -11,10 +13,10 @@ export interface Sensitivity {
   readonly lInfinity: bigint
 }
 
-/** A sensitivity with the number of entries that move. */
-export interface Stability extends Sensitivity {
-  /** Largest number of entries that differ. */
-  readonly l0: bigint
+/** Sensitivity of the counts of keys, one entry for each key that occurs in either of two neighbouring datasets. */
+export interface KeySensitivity extends Sensitivity {
+  /** Largest number of entries that rise. As neighbours are symmetric, no more entries fall. */
+  readonly rising: bigint
 }
 
 /** Bounds on how far scores move between neighbouring datasets, for mechanisms that compare scores with each other. */

@@ -27,7 +27,10 @@ const ROUNDING = 2 ** -47
  * @param scale in the unit of the sensitivity, above 0.
  * @throws RangeError for a scale of 0, or an L-infinity of 0 under an L1 above 0.
  */
-export function discreteLaplaceRho(scale: Rational, { l1, lInfinity }: Sensitivity): RhoPico {
+export function discreteLaplaceRho(
+  scale: Rational,
+  { l1, lInfinity }: Pick<Sensitivity, 'l1' | 'lInfinity'>,
+): RhoPico {
   if (l1 === 0n) return rhoPico(0n)
   const epsilonOf = (distance: bigint) =>
     numberFromRational(rational(distance * scale.denominator, scale.numerator))
@@ -53,7 +56,7 @@ function entryRho(epsilon: number, reciprocal: number): number {
  * @param sigma in the unit of the sensitivity.
  * @throws RangeError for a sigma below 1.
  */
-export function discreteGaussianRho(sigma: bigint, { l2Squared }: Sensitivity): RhoPico {
+export function discreteGaussianRho(sigma: bigint, { l2Squared }: Pick<Sensitivity, 'l2Squared'>): RhoPico {
   if (sigma < 1n) throw new RangeError('sigma must be at least 1')
   return rhoPico(divideRoundingUp(l2Squared * ONE_RHO_PICO, 2n * sigma * sigma))
 }
@@ -68,7 +71,7 @@ export function discreteGaussianRho(sigma: bigint, { l2Squared }: Sensitivity): 
  */
 export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
   if (epsilonNano === 0n) return rhoPico(0n)
-  const units: Sensitivity = { l1: rounds, l2Squared: rounds, lInfinity: 1n }
+  const units = { l1: rounds, lInfinity: 1n }
   return discreteLaplaceRho(rational(rounds * ONE_EPSILON_NANO, epsilonNano), units)
 }
 

@@ -65,7 +65,7 @@ describe('at epsilon 1 and delta 1e-5', () => {
   })
 
   it('gives the scale and the accuracy of the real calibrations', () => {
-    const sensitivity: Sensitivity = { l1: 5n, l2Squared: 5n, lInfinity: 1n }
+    const sensitivity: Sensitivity = { l0: 5n, l1: 5n, l2Squared: 5n, lInfinity: 1n }
     const { epsilonNano, deltaAtto } = loss(1, 1e-5)
     const { confidence: _, ...geometric } = accuracy(calibrateGeometric(sensitivity, epsilonNano), 0.95)
     const { confidence: __, ...analytic } = accuracy(

@@ -12,7 +12,7 @@ import { discreteGaussianMass } from '../../src/mechanisms/samplers/discrete-gau
 import { analyticGaussianRatio, gaussianDelta } from '../../src/privacy/gaussian-calibration.ts'
 import { deltaAtto, deltaNumber, epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { anyDelta, anyEpsilon, anySensitivity, scalarSensitivity } from './support.ts'
+import { anyDelta, anyEpsilon, anySensitivity, integersOfEverySize, scalarSensitivity } from './support.ts'
 
 const ONE = epsilonNano(1_000_000_000n)
 const TEN_TO_MINUS_5 = deltaAtto(10_000_000_000_000n)
@@ -308,8 +308,12 @@ describe('vectors that are released together', () => {
 
   /** Any of many entries may move, as in a vector of large sums. The grid then has its largest share of delta. */
   const wideSensitivity = fc
-    .tuple(fc.integer({ min: 1, max: 54 }), fc.integer({ min: 1, max: 2048 }))
+    .tuple(
+      fc.integer({ min: 1, max: 54 }),
+      integersOfEverySize(24).map((entries) => Number(entries)),
+    )
     .map(([bits, entries]) => ({
+      l0: BigInt(entries),
       l1: BigInt(entries) << BigInt(bits),
       l2Squared: BigInt(entries) << BigInt(2 * bits),
       lInfinity: 1n << BigInt(bits),

@@ -39,9 +39,10 @@ describe('calibration', () => {
     expect(() => calibrateGeometric(scalarSensitivity(0n), epsilon)).toThrow(RangeError)
     expect(() => calibrateGeometric(scalarSensitivity(1n), epsilonNano(0n))).toThrow(RangeError)
     for (const sensitivity of [
-      { l1: 1n, l2Squared: 4n, lInfinity: 2n },
-      { l1: 2n, l2Squared: 1n, lInfinity: 1n },
-      { l1: 3n, l2Squared: 3n, lInfinity: 3n },
+      { l0: 1n, l1: 1n, l2Squared: 4n, lInfinity: 2n },
+      { l0: 2n, l1: 2n, l2Squared: 1n, lInfinity: 1n },
+      { l0: 1n, l1: 3n, l2Squared: 3n, lInfinity: 3n },
+      { l0: 2n, l1: 3n, l2Squared: 3n, lInfinity: 1n },
     ])
       expect(() => calibrateGeometric(sensitivity, epsilon)).toThrow(RangeError)
   })

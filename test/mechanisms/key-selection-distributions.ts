@@ -6,7 +6,7 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
 import { enumerateTapes } from './enumerated-tape.ts'
 import { importMechanism, type Mutation } from './mutated-source.ts'
-import { ROW_OF_ONE_VALUE } from './support.ts'
+import { personOfKeys, ROW_OF_ONE_VALUE } from './support.ts'
 
 /*
  * The exact distribution of a release of keys, from copies of the actual source. Each value of the noise is a branch with its
@@ -206,6 +206,91 @@ export function countsExcess(
       return excessOver(neighbours, neighbours === 'add-remove' ? 12 : 3, distributionOfKey, setting)
     }),
   )
+}
+
+/** Sets of at most `most` of the first `keys` keys, as one person may have. */
+function setsOfKeys(keys: number, most: number): readonly (readonly number[])[] {
+  const sets = Array.from({ length: 2 ** keys }, (_, set) =>
+    Array.from({ length: keys }, (_unused, key) => key).filter((key) => ((set >> key) & 1) === 1),
+  )
+  return sets.filter((set) => set.length <= most)
+}
+
+/**
+ * Counts of people before and after one person with up to `most` keys is added, removed or replaced, among up to two other
+ * such people: for each pair of neighbours the keys whose count changes. The other keys have the same distribution.
+ */
+function changesByPeople(neighbours: Neighbours, most: number): readonly (readonly [number, number][])[] {
+  const keys = neighbours === 'add-remove' ? most : 2 * most
+  const sets = setsOfKeys(keys, most)
+  const changes = new Map<string, readonly [number, number][]>()
+  for (const first of sets)
+    for (const second of sets)
+      for (const before of sets)
+        for (const after of neighbours === 'add-remove' ? [[]] : sets) {
+          const pairs = Array.from({ length: keys }, (_, key): [number, number] => {
+            const others = [first, second].filter((set) => set.includes(key)).length
+            return [others + (before.includes(key) ? 1 : 0), others + (after.includes(key) ? 1 : 0)]
+          })
+          const changed = pairs
+            .filter(([here, there]) => here !== there)
+            .sort((a, b) => a[0] - b[0] || a[1] - b[1])
+          changes.set(JSON.stringify(changed), changed)
+        }
+  return [...changes.values()]
+}
+
+/** Outcomes of smaller probability are not followed further, and count fully. */
+const NEGLIGIBLE = 1e-11
+
+/** The smallest delta at this epsilon between two products of distributions, from the first to the second. */
+function excessOfProduct(
+  factors: readonly (readonly [Distribution, Distribution])[],
+  lost: number,
+  first = 1,
+  second = 1,
+): number {
+  const [factor, ...others] = factors
+  if (factor === undefined) return Math.max(0, first - Math.exp(lost) * second)
+  if (first < NEGLIGIBLE) return first
+  // Where nothing of the second is left, the rest of the first is excess.
+  if (second === 0) return first
+  let excess = 0
+  for (const [outcome, mass] of factor[0])
+    excess += excessOfProduct(others, lost, first * mass, second * (factor[1].get(outcome) ?? 0))
+  return excess
+}
+
+/** The largest delta that tiny datasets of people with several keys cost at the epsilon asked, and the prices. */
+export function peopleExcess(
+  module: KeySelection,
+  kind: 'counts' | 'presence',
+  neighbours: Neighbours,
+  keys: number,
+): { readonly excess: number; readonly spent: number; readonly allowed: number } {
+  // Noise of scale 1/2: a larger one has too many outcomes of four to six keys.
+  const sensitivity = personOfKeys(BigInt(keys))[neighbours]
+  const [asked, allowed] = [epsilon(2 * Number(sensitivity.l1)), delta(0.02)]
+  const counts = module.calibrateKeyCounts(sensitivity, asked, allowed)
+  const presence = module.calibrateKeyPresence(sensitivity, asked, allowed)
+  const distributionOf = (count: number): Distribution => {
+    if (kind === 'counts') return countDistribution(module, counts, [count])
+    const kept = module.keepProbability(presence, count)
+    return new Map([
+      ['kept', kept],
+      ['not kept', 1 - kept],
+    ])
+  }
+  const distributions = [0, 1, 2, 3].map(distributionOf)
+  const known = (count: number) => distributions[count] ?? new Map<string, number>()
+  const excesses = changesByPeople(neighbours, keys).flatMap((changes) => {
+    const forwards = changes.map(([here, there]) => [known(here), known(there)] as const)
+    const backwards = changes.map(([here, there]) => [known(there), known(here)] as const)
+    return [forwards, backwards].map((factors) => excessOfProduct(factors, epsilonNumber(asked)))
+  })
+  const price =
+    kind === 'counts' ? module.keyCountsPrivacyMap(counts) : module.keyPresencePrivacyMap(presence)
+  return { excess: Math.max(...excesses), spent: deltaNumber(price.deltaAtto), allowed: deltaNumber(allowed) }
 }
 
 /** The largest difference of the distribution of noisy counts from the formula, with the threshold found by adding masses up. */

@@ -7,6 +7,7 @@ import {
   epsilon,
   importKeySelection,
   NEIGHBOURS,
+  peopleExcess,
   presenceDeparture,
   presenceExcess,
   UNVERIFIED,
@@ -26,18 +27,18 @@ describe('every mutant breaks the distribution or the guarantee', () => {
     selected([
       [
         'the mass at the threshold omitted',
-        'powers(exponent, threshold - 1n, bits)',
-        'powers(exponent, threshold, bits)',
+        'powers(reciprocal(scale), threshold - 1n, bits)',
+        'powers(reciprocal(scale), threshold, bits)',
       ],
       [
         'a key of two rows taken for one',
-        'powers(exponent, threshold - 1n, bits)',
-        'powers(exponent, threshold + 1n, bits)',
+        'powers(reciprocal(scale), threshold - 1n, bits)',
+        'powers(reciprocal(scale), threshold + 1n, bits)',
       ],
       [
         'noise divided by 1 - q',
-        'return [times(power, delta.denominator), times(sum(one, q)',
-        'return [times(power, delta.denominator), times(sum(one, one)',
+        'power.upper << shift, one.lower + q.lower',
+        'power.upper << shift, one.lower + one.lower',
       ],
       ['above the threshold only', 'noisyCount >= threshold', 'noisyCount > threshold'],
       [
@@ -122,8 +123,8 @@ describe('every mutant breaks the distribution or the guarantee', () => {
     selected([
       [
         'the mass at the threshold omitted',
-        'powers(exponent, threshold - 1n, bits)',
-        'powers(exponent, threshold, bits)',
+        'powers(reciprocal(scale), threshold - 1n, bits)',
+        'powers(reciprocal(scale), threshold, bits)',
       ],
       ['the true count', 'kept.push({ key, noisyCount })', 'kept.push({ key, noisyCount: BigInt(count) })'],
       [
@@ -171,10 +172,49 @@ describe('every mutant breaks the distribution or the guarantee', () => {
 
   it.each(
     selected([
+      ['the threshold of one key for several', 'sensitivity.rising, rational(delta', '1n, rational(delta'],
+      [
+        'the noise of one key for several',
+        'const scale = rational(sensitivity.l1 * ONE_EPSILON_NANO, epsilonNano)',
+        'const scale = rational(ONE_EPSILON_NANO, epsilonNano)',
+      ],
+    ]),
+  )(
+    '%s, with noisy counts, costs more than its price for people of several keys',
+    async (_, find, replace) => {
+      for (const neighbours of NEIGHBOURS) {
+        const { excess, allowed } = peopleExcess(await mutant(find, replace), 'counts', neighbours, 2)
+        expect(excess).toBeGreaterThan(allowed * 1.2)
+      }
+    },
+  )
+
+  it.each(
+    selected([
+      [
+        'the whole delta for each of several keys',
+        'const delta = rational(deltaAtto, keys * ONE_DELTA_ATTO)',
+        'const delta = rational(deltaAtto, ONE_DELTA_ATTO)',
+      ],
+      [
+        'the whole epsilon for each of several keys',
+        'const exponent = rational(epsilonNano, keys * ONE_EPSILON_NANO)',
+        'const exponent = rational(epsilonNano, ONE_EPSILON_NANO)',
+      ],
+    ]),
+  )('%s, with keys alone, costs more than its price for people of several keys', async (_, find, replace) => {
+    for (const neighbours of NEIGHBOURS) {
+      const { excess, allowed } = peopleExcess(await mutant(find, replace), 'presence', neighbours, 2)
+      expect(excess).toBeGreaterThan(allowed * 1.2)
+    }
+  })
+
+  it.each(
+    selected([
       [
         'the mass at the threshold omitted',
-        'powers(exponent, threshold - 1n, bits)',
-        'powers(exponent, threshold, bits)',
+        'powers(reciprocal(scale), threshold - 1n, bits)',
+        'powers(reciprocal(scale), threshold, bits)',
       ],
       [
         'the whole epsilon for each of two keys',

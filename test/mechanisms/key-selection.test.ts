@@ -26,13 +26,14 @@ import {
   importKeySelection,
   type KeySelection,
   NEIGHBOURS,
+  peopleExcess,
   presenceDeparture,
   presenceExcess,
   recursion,
   SETTINGS,
 } from './key-selection-distributions.ts'
 import { scriptedSource } from './scripted-source.ts'
-import { anyDelta, anyEpsilon, ROW_OF_ONE_VALUE } from './support.ts'
+import { anyDelta, anyEpsilon, integersOfEverySize, personOfKeys, ROW_OF_ONE_VALUE } from './support.ts'
 
 describe('published figures', () => {
   it('of the near-truncated geometric', () => {
@@ -118,8 +119,10 @@ describe.each([
   it('refuses a sensitivity that the proof does not cover', () => {
     const one = ROW_OF_ONE_VALUE['add-remove']
     const uncovered = [
-      { l0: 3n, l1: 3n, l2Squared: 3n, lInfinity: 1n },
-      { l0: 1n, l1: 2n, l2Squared: 4n, lInfinity: 2n },
+      { ...personOfKeys(3n)['add-remove'], rising: 1n },
+      { ...personOfKeys(3n)['add-remove'], rising: 4n },
+      { ...personOfKeys(3n)['change-one'], rising: 0n },
+      { ...one, l1: 2n, l2Squared: 4n, lInfinity: 2n },
       { ...one, l0: 0n },
       { ...one, l0: 2n },
       { ...one, l2Squared: 2n },
@@ -135,6 +138,66 @@ describe.each([
     const measurement = calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.1))
     const { epsilonNano: spent } = privacyMap(measurement as never, ROW_OF_ONE_VALUE['change-one'])
     expect(spent).toBe(2_000_000_000n)
+  })
+})
+
+describe('a person of several keys', () => {
+  it.each([
+    ['counts', calibrateKeyCounts, keyCountsPrivacyMap],
+    ['presence', calibrateKeyPresence, keyPresencePrivacyMap],
+  ] as const)('is within the requested loss, over the whole domain of %s', (_, calibrate, privacyMap) => {
+    const anyKeys = integersOfEverySize(20)
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...NEIGHBOURS),
+        anyKeys,
+        anyEpsilon,
+        anyDelta,
+        (neighbours, keys, asked, allowed) => {
+          const sensitivity = personOfKeys(keys)[neighbours]
+          const measurement = calibrate(sensitivity, asked, allowed)
+          const spent = privacyMap(measurement as never, sensitivity)
+          expect(spent.epsilonNano).toBe(asked)
+          expect(spent.deltaAtto).toBeLessThanOrEqual(allowed)
+          // None of the keys that only this person has is kept with a probability of 1 - delta or more.
+          const someKept = -Math.expm1(Number(keys) * Math.log1p(-keepProbability(measurement, 1)))
+          expect(someKept).toBeLessThanOrEqual(deltaNumber(allowed) * (1 + 1e-9))
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('has the smallest threshold for all of the keys together', () => {
+    // 1 - (1 - p)^3 <= 0.02 requires p <= 0.006711..., and p = q^(t - 1) / (1 + q) at q = exp(-1 / 6).
+    const { scale, threshold } = calibrateKeyCounts(personOfKeys(3n)['add-remove'], epsilon(0.5), delta(0.02))
+    expect(scale).toEqual({ numerator: 6n, denominator: 1n })
+    const kept = (t: number) => Math.exp(-(t - 1) / 6) / (1 + Math.exp(-1 / 6))
+    const allowed = 1 - 0.98 ** (1 / 3)
+    expect(kept(Number(threshold))).toBeLessThanOrEqual(allowed)
+    expect(kept(Number(threshold) - 1)).toBeGreaterThan(allowed)
+    // Replaced, the person has twice the noise, and the probability for each key is the same.
+    const replaced = calibrateKeyCounts(personOfKeys(3n)['change-one'], epsilon(0.5), delta(0.02))
+    expect(replaced.scale).toEqual({ numerator: 12n, denominator: 1n })
+    expect(keepProbability(replaced, 1)).toBeLessThanOrEqual(allowed)
+  })
+
+  it('gets an equal share of epsilon and delta for each key, with keys alone', () => {
+    const { exponent, delta: share } = calibrateKeyPresence(
+      personOfKeys(3n)['change-one'],
+      epsilon(3),
+      delta(0.06),
+    )
+    expect(exponent).toEqual({ numerator: 1n, denominator: 2n })
+    expect(share).toEqual({ numerator: 1n, denominator: 100n })
+  })
+
+  it('costs more than was calibrated for a person of fewer keys', () => {
+    const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.0364))
+    const spent = keyCountsPrivacyMap(measurement, personOfKeys(2n)['add-remove'])
+    expect(spent.epsilonNano).toBe(2_000_000_000n)
+    const once = deltaNumber(keyCountsPrivacyMap(measurement).deltaAtto)
+    expect(deltaNumber(spent.deltaAtto)).toBeCloseTo(1 - (1 - once) ** 2, 12)
   })
 })
 
@@ -264,7 +327,7 @@ describe('a release', () => {
   const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.01))
 
   it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses invalid counts: %j', (wrong) => {
-    const message = 'the number of rows of a key must be a whole number'
+    const message = 'the number of people of a key must be a whole number'
     expect(() => releaseKeyCounts(counts, wrong, scriptedSource([]))).toThrow(new RangeError(message))
     expect(() => releaseKeys(presence, wrong, scriptedSource([]))).toThrow(new RangeError(message))
   })
@@ -282,10 +345,10 @@ describe('accuracy', () => {
         calibrateKeyCounts(ROW_OF_ONE_VALUE[neighbours], epsilon(0.7), delta(0.0001)),
         calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], epsilon(0.7), delta(0.0001)),
       ]) {
-        const { rowsForConfidence } = keySelectionAccuracy(measurement, confidence)
-        expect(keepProbability(measurement, rowsForConfidence)).toBeGreaterThanOrEqual(confidence)
-        if (rowsForConfidence > 1)
-          expect(keepProbability(measurement, rowsForConfidence - 1)).toBeLessThan(confidence)
+        const { countForConfidence } = keySelectionAccuracy(measurement, confidence)
+        expect(keepProbability(measurement, countForConfidence)).toBeGreaterThanOrEqual(confidence)
+        if (countForConfidence > 1)
+          expect(keepProbability(measurement, countForConfidence - 1)).toBeLessThan(confidence)
       }
   })
 
@@ -350,6 +413,24 @@ describe('the exact distribution', () => {
       expect(excess).toBeCloseTo(deltaNumber(spent) / deltaNumber(setting.allowed), 5)
     }
   })
+
+  it.each([
+    ['add-remove', 2],
+    ['add-remove', 3],
+    ['change-one', 2],
+  ] as const)(
+    'keeps (epsilon, delta) between all %s neighbours with people of up to %d keys',
+    (neighbours, keys) => {
+      const counts = peopleExcess(copy, 'counts', neighbours, keys)
+      expect(counts.excess).toBeLessThanOrEqual(counts.spent * (1 + 1e-5))
+      expect(counts.spent).toBeLessThanOrEqual(counts.allowed)
+      // A person whose keys no other person has costs the whole delta of the privacy map.
+      expect(counts.excess).toBeGreaterThan(counts.spent * (1 - 1e-5))
+      const presence = peopleExcess(copy, 'presence', neighbours, keys)
+      expect(presence.excess).toBeLessThanOrEqual(presence.allowed * (1 + 1e-9))
+      expect(presence.excess).toBeGreaterThan(presence.allowed / 4)
+    },
+  )
 
   it.each(NEIGHBOURS)('of kept keys keeps (epsilon, delta) between all %s neighbours', (neighbours) => {
     const excess = presenceExcess(copy, neighbours)

@@ -36,8 +36,8 @@ describe('calibration', () => {
   it('takes its grid from L1 and epsilon alone', () => {
     const epsilon = epsilonNano(123_456_789n)
     const [one, other] = [
-      { l1: 8n, l2Squared: 8n, lInfinity: 1n },
-      { l1: 8n, l2Squared: 64n, lInfinity: 8n },
+      { l0: 8n, l1: 8n, l2Squared: 8n, lInfinity: 1n },
+      { l0: 1n, l1: 8n, l2Squared: 64n, lInfinity: 8n },
     ].map((sensitivity) => calibrateLaplace(sensitivity, epsilon))
     expect(other?.fractionBits).toBe(one?.fractionBits)
     expect(other?.noise).toEqual(one?.noise)

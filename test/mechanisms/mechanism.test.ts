@@ -96,7 +96,7 @@ describe.each(MEASUREMENTS)('$mechanism', (measurement) => {
       gaussian: gaussianRho(measurement),
     }
     expect(zeroConcentratedMap(measurement, sensitivity)).toBe(expected[measurement.mechanism])
-    const none = zeroConcentratedMap(measurement, { l1: 0n, l2Squared: 0n, lInfinity: 0n })
+    const none = zeroConcentratedMap(measurement, { l0: 0n, l1: 0n, l2Squared: 0n, lInfinity: 0n })
     expect(none).toBe(0n)
   })
 

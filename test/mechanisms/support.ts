@@ -1,18 +1,24 @@
 import fc from 'fast-check'
 import { type DeltaAtto, deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import type { Sensitivity, Stability } from '../../src/privacy/sensitivity.ts'
+import type { KeySensitivity, Sensitivity } from '../../src/privacy/sensitivity.ts'
 
 /** One entry moves by at most `distance`. */
 export function scalarSensitivity(distance: bigint): Sensitivity {
-  return { l1: distance, l2Squared: distance * distance, lInfinity: distance }
+  return { l0: 1n, l1: distance, l2Squared: distance * distance, lInfinity: distance }
+}
+
+/**
+ * One person contributes to at most `keys` counts, by 1 each: added or removed, the person moves as many; replaced, the
+ * person raises as many and lowers as many.
+ */
+export function personOfKeys(keys: bigint): Readonly<Record<Neighbours, KeySensitivity>> {
+  const moved = (l0: bigint) => ({ l0, l1: l0, l2Squared: l0, lInfinity: 1n, rising: keys })
+  return { 'add-remove': moved(keys), 'change-one': moved(2n * keys) }
 }
 
 /** One row is added or removed, and one count moves by 1; or one row is replaced, and one count rises and one falls by 1. */
-export const ROW_OF_ONE_VALUE: Readonly<Record<Neighbours, Stability>> = {
-  'add-remove': { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n },
-  'change-one': { l0: 2n, l1: 2n, l2Squared: 2n, lInfinity: 1n },
-}
+export const ROW_OF_ONE_VALUE = personOfKeys(1n)
 
 /** Integers spread evenly over the orders of magnitude from 2^0 to 2^`mostBits`. */
 export function integersOfEverySize(mostBits: number): fc.Arbitrary<bigint> {
@@ -33,6 +39,7 @@ export const anyDelta: fc.Arbitrary<DeltaAtto> = integersOfEverySize(60)
 export const anySensitivity: fc.Arbitrary<Sensitivity> = fc
   .tuple(integersOfEverySize(54), fc.integer({ min: 1, max: 4 }))
   .map(([distance, entries]) => ({
+    l0: BigInt(entries),
     l1: BigInt(entries) * distance,
     l2Squared: BigInt(entries) * distance * distance,
     lInfinity: distance,

@@ -278,7 +278,7 @@ describe('undeclared keys', () => {
       halfWidth: stated.count?.halfWidth,
       expectedAbsoluteError: stated.count?.expectedAbsoluteError,
       unit: 'rows',
-      rowsToAppear: stated.rowsForConfidence,
+      rowsToAppear: stated.countForConfidence,
     })
     expect(accuracyReport(keysOf(notes))).toEqual({
       confidence: 0.95,
@@ -286,7 +286,7 @@ describe('undeclared keys', () => {
       reason: 'no counts are released; set counts',
       expectedAbsoluteError: null,
       unit: 'rows',
-      rowsToAppear: keySelectionAccuracy(keysOf(notes).measurement, 0.95).rowsForConfidence,
+      rowsToAppear: keySelectionAccuracy(keysOf(notes).measurement, 0.95).countForConfidence,
     })
   })
 

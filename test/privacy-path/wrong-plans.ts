@@ -37,7 +37,7 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
       if (measurement.mechanism === 'near-truncated-geometric') {
         // Two changed keys treated as one.
         const { sensitivity } = measurement
-        const oneKey = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
+        const oneKey = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n, rising: 1n }
         const epsilon = sensitivity.l0 === 1n ? twice : loss.epsilonNano
         const wrong = calibrateKeyPresence(oneKey, epsilon, loss.deltaAtto)
         return [{ mistake: 'half the sensitivity', plan: { ...plan, measurement: wrong } }]

@@ -92,8 +92,8 @@ const MISTAKES: readonly Mistake[] = [
   [
     'one round at the price of a pure epsilon where there are several',
     'privacy/zero-concentrated.ts',
-    '{ l1: rounds, l2Squared: rounds, lInfinity: 1n }',
-    '{ l1: 1n, l2Squared: 1n, lInfinity: 1n }',
+    '{ l1: rounds, lInfinity: 1n }',
+    '{ l1: 1n, lInfinity: 1n }',
     ['gumbel', 'exponential'].map((noise) => ({ ...rivalry(noise, 2), epsilon: 60 })),
   ],
   [

@@ -100,14 +100,14 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionRelease> = {
 }
 
 function accuracy({ confidence, measurement }: KeySelectionPlan): AccuracyReport {
-  const { rowsForConfidence, count } = keySelectionAccuracy(measurement, confidence)
+  const { countForConfidence, count } = keySelectionAccuracy(measurement, confidence)
   return {
     confidence,
     halfWidth: count?.halfWidth ?? null,
     ...(count === undefined ? { reason: 'no counts are released; set counts' } : {}),
     expectedAbsoluteError: count?.expectedAbsoluteError ?? null,
     unit: 'rows',
-    rowsToAppear: rowsForConfidence,
+    rowsToAppear: countForConfidence,
   }
 }
 
