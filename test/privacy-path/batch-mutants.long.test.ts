@@ -14,8 +14,8 @@ const MISTAKES: readonly {
     mistake: 'a replaced row that is in one query only',
     change: {
       file: 'planner/stability.ts',
-      find: "return neighbours === 'add-remove' ? 1 : 2\n",
-      replace: 'return 1\n',
+      find: "return neighbours === 'add-remove' ? each : 2 * each",
+      replace: 'return each',
     },
     neighbours: ['change-one'],
   },
@@ -23,8 +23,8 @@ const MISTAKES: readonly {
     mistake: 'a row that is in no query',
     change: {
       file: 'planner/stability.ts',
-      find: "return neighbours === 'add-remove' ? 1 : 2\n",
-      replace: "return neighbours === 'add-remove' ? 0 : 2\n",
+      find: "return neighbours === 'add-remove' ? each : 2 * each",
+      replace: "return neighbours === 'add-remove' ? 0 : 2 * each",
     },
     neighbours: ['add-remove'],
   },

@@ -35,22 +35,28 @@ const MISTAKES: readonly {
 }[] = [
   {
     name: 'a replaced row counted in one cell only (L1)',
-    mutations: stability('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
+    mutations: stability('l1: 2n * terms * magnitude', 'l1: terms * magnitude'),
     seenBy: [HISTOGRAM, { ...HISTOGRAM, ...LAPLACE }],
   },
   {
     name: 'a replaced row counted in one cell only (L2)',
     mutations: [
-      ...stability('l1: larger(2n * magnitude, span)', 'l1: larger(magnitude, span)'),
-      ...stability('larger(2n * magnitude ** 2n, span ** 2n)', 'larger(magnitude ** 2n, span ** 2n)'),
+      ...stability('l1: 2n * terms * magnitude', 'l1: terms * magnitude'),
+      ...stability(
+        'squares * squaredDistance(contribution, negative, positive)',
+        'squares * magnitude ** 2n',
+      ),
     ],
     seenBy: [{ ...HISTOGRAM, ...GAUSSIAN }],
   },
   {
     name: 'a row that stays in its cell forgotten (L2)',
     mutations: [
-      ...stability('larger(2n * magnitude ** 2n, span ** 2n)', '2n * magnitude ** 2n'),
-      ...stability('lInfinity: larger(magnitude, span)', 'lInfinity: magnitude'),
+      ...stability(
+        'return larger(2n * larger(negative, positive) ** 2n, (negative + positive) ** 2n)',
+        'return 2n * larger(negative, positive) ** 2n',
+      ),
+      ...stability('inOneCell * (negative + positive)', 'inOneCell * magnitude'),
     ],
     seenBy: [
       { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Balance' }], ...GAUSSIAN },
@@ -78,15 +84,19 @@ const MISTAKES: readonly {
   },
   {
     name: 'an added row priced as a replaced row',
-    mutations: stability(
-      'l1: magnitude, l2Squared: magnitude ** 2n, lInfinity: magnitude }',
-      'l1: span, l2Squared: span ** 2n, lInfinity: span }',
-    ),
+    mutations: [
+      ...stability('l1: terms * magnitude', 'l1: terms * (highest - lowest)'),
+      ...stability('squares * magnitude ** 2n', 'squares * (highest - lowest) ** 2n'),
+      ...stability('lInfinity: inOneCell * magnitude', 'lInfinity: inOneCell * (highest - lowest)'),
+    ],
     seenBy: [SUM, { ...SUM, ...GAUSSIAN }],
   },
   {
     name: 'a sum from which no row can be excluded',
-    mutations: stability('if (mayBeLeftOut(column, aggregate))', 'if (false)'),
+    mutations: stability(
+      'spanOfOneCell(lowest, highest, inOneCell, mayBeNothing)',
+      'spanOfOneCell(lowest, highest, inOneCell, false)',
+    ),
     seenBy: [
       { ...SUM, where: SOME_ROWS },
       { kind: 'sum', column: 'Income' },
@@ -99,15 +109,12 @@ const MISTAKES: readonly {
   },
   {
     name: 'a sum from which no missing value excludes a row',
-    mutations: stability('column.nullable ||', ''),
+    mutations: stability('(column ?? columnOf(perPerson, dataset))?.nullable === true', 'false'),
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
   {
     name: 'squares taken for their bases',
-    mutations: stability(
-      "statistic.kind === 'affine-sum' ? values : values.map((value) => value * value)",
-      'values',
-    ),
+    mutations: stability('affine(index) ** 2n', 'affine(index)'),
     seenBy: [
       { kind: 'variance', column: 'Age' },
       { kind: 'standardDeviation', column: 'Income', ...LAPLACE },
@@ -157,7 +164,7 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'planner/stability.ts',
-        find: "monotonic: neighbours === 'add-remove'",
+        find: "monotonic: dataset.neighbours === 'add-remove'",
         replace: 'monotonic: true',
       },
     ],
@@ -190,8 +197,8 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'planner/stability.ts',
-        find: "neighbours === 'add-remove' ? weight : below - above",
-        replace: 'weight',
+        find: 'ends.reduce(larger) - ends.reduce(smaller)',
+        replace: 'larger(absolute(below), absolute(above))',
       },
     ],
     seenBy: [PERCENTILE, { kind: 'median', column: 'Wealth', epsilon: 16 }],
@@ -201,8 +208,8 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'planner/stability.ts',
-        find: 'const weight = larger(absolute(below), absolute(above))',
-        replace: 'const weight = smaller(absolute(below), absolute(above))',
+        find: '? larger(absolute(below), absolute(above))',
+        replace: '? smaller(absolute(below), absolute(above))',
       },
     ],
     seenBy: [PERCENTILE],
@@ -225,8 +232,8 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'planner/stability.ts',
-        find: "neighbours === 'add-remove' ? 1n : 2n",
-        replace: '1n',
+        find: "dataset.neighbours === 'add-remove' ? rising : 2n * rising",
+        replace: 'rising',
       },
     ],
     seenBy: [KEYS, { ...KEYS, counts: true }, { ...KEYS, counts: true, delta: 1e-5 }],
