@@ -6,9 +6,11 @@ import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
 export const kind = z.enum(QUERY_KINDS)
 
+const gridValue = z.union([z.number(), z.string()])
+
 export const cellLabel = z
-  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: z.number(), upper: z.number() })])
-  .describe('Category, boolean, bin, or null for the rows without a value.')
+  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: gridValue, upper: gridValue })])
+  .describe('Category, boolean, period, bin, or null for the rows without a value.')
 
 export const cellKey = z.record(z.string(), cellLabel)
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DateFormat } from '../src/catalog/dataset.ts'
 import { budgetRequest } from './budget.ts'
 import { budgetRisk } from './disclosure.ts'
 
@@ -34,6 +35,9 @@ export const columnName = z
     'must be 1 to 63 letters, digits, "_" and spaces, starting with a letter or "_"',
   )
 
+/** A date or time in ISO 8601. The catalog and the planner check it. */
+export const isoText = z.string().max(40)
+
 const columnFacts = {
   name: columnName,
   constantPerPerson: z
@@ -55,8 +59,8 @@ const columnFacts = {
     .optional()
     .describe(
       'Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, ' +
-        '`replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers outside ' +
-        'the bounds are valid: they are clamped.',
+        '`replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times ' +
+        'outside the bounds are valid: they are clamped.',
     ),
 }
 
@@ -89,6 +93,71 @@ const numberColumn = z
       ),
   })
   .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
+
+const temporalFacts = {
+  ...columnFacts,
+  dateFormat: z
+    .enum([
+      'YYYY-MM-DD',
+      'YYYY/MM/DD',
+      'YYYYMMDD',
+      'DD.MM.YYYY',
+      'DD/MM/YYYY',
+      'DD-MM-YYYY',
+      'MM/DD/YYYY',
+      'MM-DD-YYYY',
+    ] satisfies DateFormat[])
+    .default('YYYY-MM-DD')
+    .describe(
+      'How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and ' +
+        'timestamps need no format.',
+    ),
+}
+
+const dateColumn = z
+  .strictObject({
+    ...temporalFacts,
+    type: z.literal('date'),
+    lower: isoText.describe('First date, such as `2020-01-01`. Earlier dates are clamped to it.'),
+    upper: isoText.describe('Last date, such as `2024-12-31`. Later dates are clamped to it.'),
+    step: z
+      .number()
+      .default(1)
+      .describe(
+        'Grid of the column in days, a whole number, counted from 1970-01-01. Dates are rounded to the nearest step.',
+      ),
+  })
+  .meta({
+    id: 'DateColumn',
+    description: 'Dates between public bounds. A time of day in the source is cut off.',
+  })
+
+const timestampColumn = z
+  .strictObject({
+    ...temporalFacts,
+    type: z.literal('timestamp'),
+    lower: isoText.describe('First instant, such as `2020-01-01T00:00:00Z`. Earlier ones are clamped to it.'),
+    upper: isoText.describe('Last instant, such as `2024-12-31T23:59:59Z`. Later ones are clamped to it.'),
+    step: z
+      .number()
+      .default(1)
+      .describe(
+        'Grid of the column in seconds, a whole number, counted from 1970-01-01T00:00:00Z. Instants are rounded to the ' +
+          'nearest step.',
+      ),
+    timeZone: z
+      .string()
+      .max(100)
+      .default('UTC')
+      .describe(
+        'IANA time zone of source values without an offset, such as `Europe/Berlin`. A time that the clock skips is read ' +
+          'with the offset before the change; a time that it shows twice is the earlier one.',
+      ),
+  })
+  .meta({
+    id: 'TimestampColumn',
+    description: 'Instants between public bounds. Queries and answers are in UTC.',
+  })
 
 const booleanColumn = z
   .strictObject({ ...columnFacts, type: z.literal('boolean') })
@@ -142,6 +211,8 @@ const identifierColumn = z
 const column = z.discriminatedUnion('type', [
   integerColumn,
   numberColumn,
+  dateColumn,
+  timestampColumn,
   booleanColumn,
   categoryColumn,
   stringColumn,

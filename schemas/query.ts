@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
-import { columnName } from './dataset.ts'
+import { columnName, isoText } from './dataset.ts'
 
 /** Largest nesting depth of a predicate. */
 export const MAX_PREDICATE_DEPTH = 12
@@ -11,6 +11,11 @@ const literal = z.union(
   [z.number(), z.string().max(1_000), z.boolean()],
   'must be a number, a string or a boolean (use the operator isNull to test for missing values)',
 )
+
+/** A value of a column on a grid. */
+const gridValue = z
+  .union([z.number(), isoText], 'must be a number, or a date or time in ISO 8601')
+  .describe('Number, or a date or time in ISO 8601.')
 
 const comparison = z
   .strictObject({
@@ -32,7 +37,7 @@ const membership = z
   })
 
 const range = z
-  .strictObject({ column: columnName, op: z.literal('between'), lower: z.number(), upper: z.number() })
+  .strictObject({ column: columnName, op: z.literal('between'), lower: gridValue, upper: gridValue })
   .meta({ id: 'Range', description: 'Tests if lower <= column <= upper. False if the column is NULL.' })
 
 const missing = z
@@ -91,18 +96,40 @@ const binnedColumn = z
   .strictObject({
     column: columnName,
     edges: z
-      .array(z.number())
+      .array(gridValue)
       .min(2)
       .max(1_001)
       .describe(
         'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both.',
       ),
   })
-  .meta({ id: 'BinnedColumn', description: 'Numeric column divided into bins.' })
+  .meta({ id: 'BinnedColumn', description: 'Column of numbers, dates or timestamps divided into bins.' })
+
+const calendarColumn = z
+  .strictObject({
+    column: columnName,
+    by: z
+      .enum(['year', 'quarter', 'month', 'week', 'day', 'hour', 'dayOfWeek', 'monthOfYear'])
+      .describe(
+        'Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, ' +
+          '`Monday` and `January`. All are in UTC.',
+      ),
+    from: isoText
+      .optional()
+      .describe('Name of the first cell, or a date or time in it. Default: the lower bound of the column.'),
+    to: isoText
+      .optional()
+      .describe('Name of the last cell, or a date or time in it. Default: the upper bound of the column.'),
+  })
+  .meta({
+    id: 'CalendarColumn',
+    description: 'Column of dates or timestamps divided by the calendar. Every cell is a whole period.',
+  })
 
 const groupingColumn = z.union(
-  [columnName, binnedColumn],
-  'must be the name of a category or boolean column, or {"column", "edges"} for a numeric one',
+  [columnName, binnedColumn, calendarColumn],
+  'must be the name of a category or boolean column, {"column", "edges"} for a column of numbers, dates or timestamps, ' +
+    'or {"column", "by"} for a column of dates or timestamps',
 )
 
 const rows = {
@@ -238,7 +265,8 @@ const countDistinctQuery = z
   .meta({
     id: 'CountDistinctQuery',
     examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
-    description: 'Number of declared categories or bins of a column that occur. NULL is not counted.',
+    description:
+      'Number of declared categories, bins or periods of a column that occur. NULL is not counted.',
   })
 
 const histogramQuery = z
@@ -246,7 +274,7 @@ const histogramQuery = z
   .meta({
     id: 'HistogramQuery',
     examples: [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 }],
-    description: 'Number of rows in each category or bin of a column.',
+    description: 'Number of rows in each category, bin or period of a column.',
   })
 
 const contingencyQuery = z
@@ -332,7 +360,9 @@ const noisyMaxQuery = z
     kind: z.literal('noisyMax'),
     candidates: z.union(
       [
-        z.strictObject({ column: groupingColumn }).describe('The declared categories or bins of a column.'),
+        z
+          .strictObject({ column: groupingColumn })
+          .describe('The declared categories, bins or periods of a column.'),
         z
           .strictObject({
             predicates: z

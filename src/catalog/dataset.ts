@@ -5,7 +5,7 @@ import { Refusal } from '../privacy/refusal.ts'
 /**
  * Rule for values that do not fit their column's declaration (the value does not parse, is an undeclared category, or
  * is NULL in a column that is not nullable): store NULL, store a declared value, leave out the row (identifiers only), or
- * refuse the whole file. Numbers outside the bounds are not invalid values; they are clamped.
+ * refuse the whole file. Numbers and times outside the bounds are not invalid values; they are clamped.
  */
 export type InvalidValueRule =
   | { readonly kind: 'null' }
@@ -22,15 +22,54 @@ interface ColumnFacts {
   readonly invalidValue: InvalidValueRule
 }
 
-/** A number on a public grid: value = index * step. A replacement value is a grid index (bigint). */
-export interface NumericColumn extends ColumnFacts {
-  readonly type: 'integer' | 'number'
-  /** Step of the grid in units of 1e-9; a multiple of 1e9 for `integer`. */
+/** A value on a public grid: value = index * step, in the column's unit. A replacement value is a grid index (bigint). */
+interface GridFacts extends ColumnFacts {
+  /** Step of the grid in 1e-9 of the column's unit; a multiple of 1e9 unless the type is `number`. */
   readonly stepNano: bigint
   /** Bounds as grid indexes, within +-2^53. */
   readonly lowerIndex: bigint
   readonly upperIndex: bigint
 }
+
+/** A number. */
+export interface NumericColumn extends GridFacts {
+  readonly type: 'integer' | 'number'
+}
+
+/**
+ * Spelling of dates in text sources. A time of day may follow the date in any of them. ISO 8601 has leading zeros; the
+ * others may omit them, except for `YYYYMMDD`.
+ */
+export type DateFormat =
+  | 'YYYY-MM-DD'
+  | 'YYYY/MM/DD'
+  | 'YYYYMMDD'
+  | 'DD.MM.YYYY'
+  | 'DD/MM/YYYY'
+  | 'DD-MM-YYYY'
+  | 'MM/DD/YYYY'
+  | 'MM-DD-YYYY'
+
+interface TemporalFacts extends GridFacts {
+  readonly dateFormat: DateFormat
+}
+
+/** A date of the Gregorian calendar. The unit is one day, counted from 1970-01-01. */
+export interface DateColumn extends TemporalFacts {
+  readonly type: 'date'
+}
+
+/** An instant. The unit is one second, counted from 1970-01-01T00:00:00Z. */
+export interface TimestampColumn extends TemporalFacts {
+  readonly type: 'timestamp'
+  /** IANA name of the time zone of source values that state none. */
+  readonly timeZone: string
+}
+
+export type TemporalColumn = DateColumn | TimestampColumn
+
+/** A column whose values are ordered and lie on a public grid. */
+export type GridColumn = NumericColumn | TemporalColumn
 
 /** A replacement value is a boolean. */
 export interface BooleanColumn extends ColumnFacts {
@@ -59,7 +98,7 @@ export interface IdentifierColumn extends Omit<ColumnFacts, 'constantPerPerson'>
 }
 
 /** Column that queries can use. */
-export type QueryableColumn = NumericColumn | BooleanColumn | CategoryColumn | StringColumn
+export type QueryableColumn = GridColumn | BooleanColumn | CategoryColumn | StringColumn
 
 export type Column = QueryableColumn | IdentifierColumn
 
@@ -102,6 +141,21 @@ export function columnNamed(dataset: Dataset, name: string): QueryableColumn | u
 /** True for every column but identifiers. */
 export function isQueryable(column: Column): column is QueryableColumn {
   return column.type !== 'identifier'
+}
+
+/** Returns true for a column on a grid: numbers, dates and timestamps. */
+export function isGrid(column: Column): column is GridColumn {
+  return isNumeric(column) || isTemporal(column)
+}
+
+/** Returns true for a column of numbers. */
+export function isNumeric(column: Column): column is NumericColumn {
+  return column.type === 'integer' || column.type === 'number'
+}
+
+/** Returns true for a column of dates or timestamps. */
+export function isTemporal(column: Column): column is TemporalColumn {
+  return column.type === 'date' || column.type === 'timestamp'
 }
 
 /**

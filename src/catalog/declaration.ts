@@ -2,8 +2,10 @@ import type { Accounting } from '../privacy/accounting.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
 import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+import { divideRoundingDown } from '../privacy/rational.ts'
 import { type FieldError, Refusal } from '../privacy/refusal.ts'
-import type { Column, Dataset, InvalidValueRule, NumericColumn, Source } from './dataset.ts'
+import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source } from './dataset.ts'
+import { parseGridValue } from './grid-value.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
@@ -29,10 +31,21 @@ interface NumericColumnDeclaration extends ColumnDeclarationFacts {
   readonly step: number
 }
 
+interface TemporalColumnDeclaration extends ColumnDeclarationFacts {
+  /** ISO 8601. */
+  readonly lower: string
+  readonly upper: string
+  /** Days of a date, seconds of a timestamp. */
+  readonly step: number
+  readonly dateFormat: DateFormat
+}
+
 /** A custodian's declaration of one column. */
 export type ColumnDeclaration =
   | (NumericColumnDeclaration & { readonly type: 'integer' })
   | (NumericColumnDeclaration & { readonly type: 'number' })
+  | (TemporalColumnDeclaration & { readonly type: 'date' })
+  | (TemporalColumnDeclaration & { readonly type: 'timestamp'; readonly timeZone: string })
   | (ColumnDeclarationFacts & { readonly type: 'boolean' })
   | (ColumnDeclarationFacts & { readonly type: 'category'; readonly categories: readonly string[] })
   | (ColumnDeclarationFacts & { readonly type: 'string'; readonly selectable?: boolean | undefined })
@@ -144,12 +157,19 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
   switch (declared.type) {
     case 'integer':
     case 'number': {
+      const { type } = declared
       const grid = declareGrid(declared, report)
-      return {
-        ...facts,
-        ...grid,
-        invalidValue: invalidValueRule(declared, report, (value) => gridIndex(value, grid)),
-      }
+      const invalidValue = invalidValueRule(declared, report, (value) => gridIndex(value, { ...grid, type }))
+      return { ...facts, ...grid, type, invalidValue }
+    }
+    case 'date':
+    case 'timestamp': {
+      const { type, dateFormat } = declared
+      const grid = { ...declareGrid(declared, report), dateFormat }
+      const invalidValue = invalidValueRule(declared, report, (value) => gridIndex(value, { ...grid, type }))
+      if (type === 'date') return { ...facts, ...grid, type, invalidValue }
+      const timeZone = declareTimeZone(declared.timeZone, grid, report)
+      return { ...facts, ...grid, type, timeZone, invalidValue }
     }
     case 'boolean': {
       const parse = (value: unknown): Parsed<boolean> =>
@@ -213,38 +233,82 @@ function invalidValueRule(
   return { kind: 'refuse' }
 }
 
-type Grid = Pick<NumericColumn, 'type' | 'stepNano' | 'lowerIndex' | 'upperIndex'>
+type GridDeclaration = Extract<ColumnDeclaration, { step: number }>
+type Grid = Pick<GridColumn, 'stepNano' | 'lowerIndex' | 'upperIndex'>
 
-function declareGrid(declared: Extract<ColumnDeclaration, NumericColumnDeclaration>, report: Report): Grid {
-  const step = decimalFromNumber(declared.step, GRID_FRACTION_DIGITS)
-  const stepNano = step === undefined || step <= 0n ? ONE_NANO : step
-  if (step !== stepNano) report('step', 'must be greater than 0, with at most 9 fractional digits')
-  if (declared.type === 'integer' && stepNano % ONE_NANO !== 0n) {
-    report('step', 'must be a whole number for an integer column')
-  }
+function declareGrid(declared: GridDeclaration, report: Report): Grid {
+  const stepNano = declareStep(declared, report)
   const bound = (name: 'lower' | 'upper') => {
-    const value = decimalFromNumber(declared[name], GRID_FRACTION_DIGITS)
-    if (value === undefined) report(name, 'must have at most 9 fractional digits')
-    else if (value % stepNano !== 0n) report(name, 'must be a multiple of step')
-    const index = (value ?? 0n) / stepNano
+    const parsed = parseGridValue(declared.type, declared[name])
+    if ('rule' in parsed) report(name, parsed.rule)
+    const nano = 'nano' in parsed ? parsed.nano : 0n
+    if (nano % stepNano !== 0n) report(name, NOT_ON_GRID[declared.type])
+    const index = divideRoundingDown(nano, stepNano)
     if (index > LARGEST_INDEX || index < -LARGEST_INDEX) report(name, 'must be within 2^53 steps of 0')
-    return index
+    return { nano, index }
   }
-  const grid: Grid = {
-    type: declared.type,
-    stepNano,
-    lowerIndex: bound('lower'),
-    upperIndex: bound('upper'),
-  }
-  if (declared.lower >= declared.upper) report('upper', 'must be greater than lower')
-  return grid
+  const [lower, upper] = [bound('lower'), bound('upper')]
+  if (lower.nano >= upper.nano) report('upper', 'must be greater than lower')
+  return { stepNano, lowerIndex: lower.index, upperIndex: upper.index }
 }
 
-function gridIndex(value: unknown, grid: Grid): Parsed<bigint> {
-  if (typeof value !== 'number') return { rule: 'must be a number' }
-  const nano = decimalFromNumber(value, GRID_FRACTION_DIGITS)
-  if (nano === undefined || nano % grid.stepNano !== 0n) return { rule: 'must be a multiple of step' }
-  const index = nano / grid.stepNano
+const NOT_ON_GRID = {
+  integer: 'must be a multiple of step',
+  number: 'must be a multiple of step',
+  date: 'must be a whole number of steps from 1970-01-01',
+  timestamp: 'must be a whole number of steps from 1970-01-01T00:00:00Z',
+} as const satisfies Record<GridColumn['type'], string>
+
+/** Returns the step in 1e-9 of the column's unit. */
+function declareStep({ type, step }: GridDeclaration, report: Report): bigint {
+  const nano = decimalFromNumber(step, GRID_FRACTION_DIGITS)
+  const isPositive = nano !== undefined && nano > 0n
+  if (type === 'number' && !isPositive)
+    report('step', 'must be greater than 0, with at most 9 fractional digits')
+  else if (type !== 'number' && !(isPositive && nano % ONE_NANO === 0n)) {
+    const what = {
+      integer: 'number for an integer column',
+      date: 'number of days',
+      timestamp: 'number of seconds',
+    }
+    report('step', `must be a whole ${what[type]}, at least 1`)
+  }
+  return isPositive ? nano : ONE_NANO
+}
+
+/** Largest distance of the bounds of a column in a time zone whose clock changes, in seconds: 400 years. */
+const LONGEST_SPAN_SECONDS = 146_097n * 86_400n
+
+function declareTimeZone(
+  timeZone: string,
+  { lowerIndex, upperIndex, stepNano }: Grid,
+  report: Report,
+): string {
+  if (!isTimeZone(timeZone)) {
+    report('timeZone', 'must be the name of an IANA time zone, such as "Europe/Berlin"')
+    return 'UTC'
+  }
+  if (timeZone !== 'UTC' && (upperIndex - lowerIndex) * stepNano > LONGEST_SPAN_SECONDS * ONE_NANO)
+    report('timeZone', 'must be "UTC" if the bounds are more than 400 years apart')
+  return timeZone
+}
+
+/** Returns true for the name of a time zone that this platform knows. Offsets such as `+01:00` are not names. */
+function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function gridIndex(value: unknown, grid: Grid & Pick<GridColumn, 'type'>): Parsed<bigint> {
+  const parsed = parseGridValue(grid.type, value)
+  if ('rule' in parsed) return parsed
+  if (parsed.nano % grid.stepNano !== 0n) return { rule: NOT_ON_GRID[grid.type] }
+  const index = parsed.nano / grid.stepNano
   return index < grid.lowerIndex || index > grid.upperIndex
     ? { rule: 'must lie within lower and upper' }
     : { value: index }

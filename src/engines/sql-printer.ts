@@ -76,7 +76,7 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: 
 }
 
 /**
- * Prints how often each index of a numeric column occurs. Each row of the result is an index and its count, in the order
+ * Prints how often each index of a column on a grid occurs. Each row of the result is an index and its count, in the order
  * of the indexes.
  *
  * @param limit the largest number of rows in the result
@@ -89,7 +89,7 @@ export function printIndexCounting(
   limit: number,
 ): PrintedStatement {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, summedColumn(counting), NUMERIC)
+  const column = printColumn(printer, summedColumn(counting), GRID)
   const sql = printValueCounting(printer, counting, column, dialect.countedInteger(column))
   return { sql: `${sql} ORDER BY ${column} LIMIT ${limit}`, parameters: printer.parameters }
 }
@@ -143,8 +143,8 @@ function printColumn(printer: Printer, name: string, types: readonly Column['typ
   return quoteIdentifier(columnOf(printer, name, types).name)
 }
 
-const NUMERIC = ['integer', 'number'] as const
-const ANY_TYPE = ['integer', 'number', 'boolean', 'category', 'string'] as const
+const GRID = ['integer', 'number', 'date', 'timestamp'] as const
+const ANY_TYPE = [...GRID, 'boolean', 'category', 'string'] as const
 
 function printValue({ dialect, parameters }: Printer, value: SqlValue, type: SqlValueType): string {
   return dialect.value(value, type, (bound) => parameters.push(bound))
@@ -170,9 +170,9 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
       return [`CAST(${printer.dialect.countIf(counts)} AS VARCHAR)`]
     }
     case 'affine-sum':
-      return printSums(printer, printColumn(printer, summedColumn(statistic), NUMERIC))
+      return printSums(printer, printColumn(printer, summedColumn(statistic), GRID))
     case 'affine-square-sum': {
-      const column = columnOf(printer, summedColumn(statistic), NUMERIC)
+      const column = columnOf(printer, summedColumn(statistic), GRID)
       const name = quoteIdentifier(column.name)
       const magnitude = -column.lowerIndex > column.upperIndex ? -column.lowerIndex : column.upperIndex
       if (magnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
@@ -229,9 +229,10 @@ function printIndexed(column: string, index: string, size: number, nullCell: boo
 }
 
 function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): PrintedKey {
-  const column = printColumn(printer, key.column, NUMERIC)
-  const { edges, nullCell } = key
+  const column = printColumn(printer, key.column, GRID)
+  const { edges, cycle, nullCell } = key
   const bins = edges.length - 1
+  const cells = cycle?.length ?? bins
   const [lower, upper, width] = [edges[0], edges[bins], regularWidth(edges)]
   if (
     lower === undefined ||
@@ -242,6 +243,7 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
   ) {
     throw new RangeError('a group key has no bins, or bins that are too far from 0')
   }
+  if (cycle !== undefined && !isCycle(cycle)) throw new RangeError('a group key has no cells')
   const first = printValue(printer, lower, 'bigint')
   const within = `${column} >= ${first} AND ${column} < ${printValue(printer, upper, 'bigint')}`
   const bin =
@@ -251,13 +253,19 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
           edges.slice(1, -1).map((edge) => printValue(printer, edge, 'bigint')),
         )
       : printer.dialect.quotient(`(${column} - ${first})`, printValue(printer, width, 'bigint'))
+  // The number of a bin is not negative, so that the sign of remainders does not matter.
+  const cell = cycle === undefined ? bin : `((${bin} + ${cycle.first}) % ${cycle.length})`
   return nullCell
     ? {
         membership: `(${column} IS NULL OR (${within}))`,
-        cell: `CASE WHEN ${column} IS NULL THEN ${bins} ELSE ${bin} END`,
-        cells: bins + 1,
+        cell: `CASE WHEN ${column} IS NULL THEN ${cells} ELSE ${cell} END`,
+        cells: cells + 1,
       }
-    : { membership: within, cell: bin, cells: bins }
+    : { membership: within, cell, cells }
+}
+
+function isCycle({ length, first }: { readonly length: number; readonly first: number }): boolean {
+  return Number.isInteger(length) && length >= 1 && Number.isInteger(first) && first >= 0 && first < length
 }
 
 /**
@@ -300,7 +308,7 @@ function printPredicate(printer: Printer, predicate: Predicate): string {
     case 'index-between':
       return printBetween(printer, predicate)
     case 'index-in': {
-      const column = printColumn(printer, predicate.column, NUMERIC)
+      const column = printColumn(printer, predicate.column, GRID)
       return printMembership(
         column,
         predicate.indexes.map((index) => printIndex(printer, index)),
@@ -326,7 +334,7 @@ function printPredicate(printer: Printer, predicate: Predicate): string {
 }
 
 function printBetween(printer: Printer, predicate: Extract<Predicate, { kind: 'index-between' }>): string {
-  const column = printColumn(printer, predicate.column, NUMERIC)
+  const column = printColumn(printer, predicate.column, GRID)
   const { lower, upper } = predicate
   if (lower === undefined && upper === undefined) return `(${column} IS NOT NULL)`
   if (upper === undefined) return `(${column} >= ${printIndex(printer, lower ?? 0n)})`

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../../schemas/query.ts'
-import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
+import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
-import { isNumeric, planPredicate, requireColumn, widestBounding } from './predicate.ts'
+import { planPredicate, requireColumn, widestBounding } from './predicate.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>

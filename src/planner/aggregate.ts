@@ -85,11 +85,15 @@ export type GroupKey =
   | { readonly kind: 'category'; readonly column: string; readonly size: number; readonly nullCell: boolean }
   /** false, then true. */
   | { readonly kind: 'boolean'; readonly column: string; readonly nullCell: boolean }
-  /** Bin i holds edges[i] <= index < edges[i + 1]; strictly increasing grid indexes. */
+  /**
+   * Bin i holds edges[i] <= index < edges[i + 1]; strictly increasing grid indexes. Without a cycle each bin is a cell.
+   * With a cycle, bin i is part of cell (first + i) modulo length, and there are `length` cells.
+   */
   | {
       readonly kind: 'bins'
       readonly column: string
       readonly edges: readonly bigint[]
+      readonly cycle?: { readonly length: number; readonly first: number }
       readonly nullCell: boolean
     }
   /** The rows that do not satisfy a predicate, then those that do. */
@@ -103,7 +107,7 @@ export function groupKeySize(key: GroupKey): number {
     case 'boolean':
       return key.nullCell ? 3 : 2
     case 'bins':
-      return key.edges.length - (key.nullCell ? 0 : 1)
+      return (key.cycle?.length ?? key.edges.length - 1) + (key.nullCell ? 1 : 0)
     case 'predicate':
       return 2
   }

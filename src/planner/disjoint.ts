@@ -1,4 +1,4 @@
-import { columnNamed, type Dataset, type QueryableColumn } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, isGrid, type QueryableColumn } from '../catalog/dataset.ts'
 import type { Predicate } from './aggregate.ts'
 
 /**
@@ -127,15 +127,14 @@ function presentOf(
     kind: 'integers',
     intervals: common(intervals, [[lowest, highest]]),
   })
-  const numeric = column.type === 'integer' || column.type === 'number'
   switch (comparison.kind) {
     case 'index-between': {
       const { lower = lowest, upper = highest } = comparison
-      if (!numeric) return undefined
+      if (!isGrid(column)) return undefined
       return within(lower > upper ? [] : [[lower, upper]])
     }
     case 'index-in':
-      return numeric ? within(points(comparison.indexes)) : undefined
+      return isGrid(column) ? within(points(comparison.indexes)) : undefined
     case 'category-in':
       return column.type === 'category' ? within(points(comparison.indexes.map(BigInt))) : undefined
     case 'boolean-is':
@@ -150,6 +149,8 @@ function domainOf(column: Exclude<QueryableColumn, { type: 'string' }>): Interva
   switch (column.type) {
     case 'integer':
     case 'number':
+    case 'date':
+    case 'timestamp':
       return [column.lowerIndex, column.upperIndex]
     case 'category':
       return [0n, BigInt(column.categories.length) - 1n]

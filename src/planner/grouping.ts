@@ -1,66 +1,92 @@
 import type { GroupingColumn } from '../../schemas/query.ts'
-import type { Dataset, NumericColumn } from '../catalog/dataset.ts'
-import { decimalFromNumber, numberFromDecimal } from '../privacy/decimal.ts'
+import {
+  type Dataset,
+  type GridColumn,
+  isGrid,
+  isTemporal,
+  type QueryableColumn,
+} from '../catalog/dataset.ts'
+import { type GridValue, valueOfIndex } from '../catalog/grid-value.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { GroupKey } from './aggregate.ts'
-import { indexAtLeast, isNumeric, requireColumn } from './predicate.ts'
+import { planCalendarCells } from './calendar-cells.ts'
+import { indexAtLeast, nanoOf, requireColumn } from './predicate.ts'
 
 /** One cell of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
-export type CellLabel = string | boolean | null | { readonly lower: number; readonly upper: number }
+export type CellLabel = string | boolean | null | { readonly lower: GridValue; readonly upper: GridValue }
 
-/** A grouping column: its cells, and their labels in the same order. */
-export interface Grouping {
-  readonly column: string
+/** Cells of a column and their labels in the same order. */
+interface Cells {
   readonly key: GroupKey
   readonly labels: readonly CellLabel[]
 }
 
+/** A grouping column with its cells. */
+export interface Grouping extends Cells {
+  readonly column: string
+}
+
 /**
  * Plans a grouping column over its declared domain. The last cell of a nullable column is for NULL.
- * @throws Refusal `query-does-not-fit` for a column without a declared domain, or edges that are not increasing within its
- * bounds.
+ * @throws Refusal `query-does-not-fit` for a column without a declared domain, edges that are not increasing within its
+ * bounds, and periods that do not fit, as {@link planCalendarCells}.
  */
 export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: string): Grouping {
-  const binned = typeof grouping !== 'string'
-  const column = requireColumn(
-    dataset,
-    binned ? grouping.column : grouping,
-    binned ? `${field}.column` : field,
-  )
+  const [name, nameField] =
+    typeof grouping === 'string' ? [grouping, field] : [grouping.column, `${field}.column`]
+  const column = requireColumn(dataset, name, nameField)
+  const { key, labels } =
+    typeof grouping === 'string' ? planDomain(column, field) : planDivision(grouping, column, field)
+  return { column: column.name, key, labels: column.nullable ? [...labels, null] : labels }
+}
+
+/** Plans the cells of a column whose values are declared one by one. */
+function planDomain(column: QueryableColumn, field: string): Cells {
+  const { name, nullable: nullCell } = column
   const refuse = (rule: string) => refuseField('query-does-not-fit', field, rule)
-  if (binned && !isNumeric(column))
-    throw refuse(`edges require a numeric column; ${column.name} is not numeric`)
-  const nullCell = column.nullable
-  const withNull = (labels: readonly CellLabel[]) => (nullCell ? [...labels, null] : labels)
   switch (column.type) {
     case 'category': {
-      const key = { kind: 'category', column: column.name, size: column.categories.length, nullCell } as const
-      return { column: column.name, key, labels: withNull(column.categories) }
+      const key = { kind: 'category', column: name, size: column.categories.length, nullCell } as const
+      return { key, labels: column.categories }
     }
     case 'boolean':
-      return {
-        column: column.name,
-        key: { kind: 'boolean', column: column.name, nullCell },
-        labels: withNull([false, true]),
-      }
+      return { key: { kind: 'boolean', column: name, nullCell }, labels: [false, true] }
     case 'integer':
-    case 'number': {
-      if (!binned)
-        throw refuse(`${column.name} is numeric: give {"column": "${column.name}", "edges": [...]}`)
-      const edges = planEdges(grouping.edges, column, field)
-      const labels = grouping.edges
-        .slice(1)
-        .map((upper, bin) => ({ lower: grouping.edges[bin] ?? upper, upper }))
-      return {
-        column: column.name,
-        key: { kind: 'bins', column: column.name, edges, nullCell },
-        labels: withNull(labels),
-      }
-    }
+    case 'number':
+      throw refuse(`${name} is numeric: give {"column": "${name}", "edges": [...]}`)
+    case 'date':
+    case 'timestamp':
+      throw refuse(
+        `${name} is of type ${column.type}: give {"column": "${name}", "by": "month"} or another period`,
+      )
     case 'string':
-      throw refuse(`${column.name} is free text: its values are not declared, so queries cannot group by it`)
+      throw refuse(`${name} is free text: its values are not declared, so queries cannot group by it`)
   }
+}
+
+/** Plans the cells of a column on a grid, divided by edges or by the calendar. */
+function planDivision(
+  division: Exclude<GroupingColumn, string>,
+  column: QueryableColumn,
+  field: string,
+): Cells {
+  const { name, nullable: nullCell } = column
+  if ('by' in division) {
+    if (!isTemporal(column)) {
+      const rule = `needs a column of dates or timestamps; ${name} is of type ${column.type}`
+      throw refuseField('query-does-not-fit', `${field}.by`, rule)
+    }
+    const { bins, names } = planCalendarCells(division, column, field)
+    return { key: { kind: 'bins', column: name, ...bins, nullCell }, labels: names }
+  }
+  if (!isGrid(column)) {
+    const rule = `edges need a column of numbers, dates or timestamps; ${name} is of type ${column.type}`
+    throw refuseField('query-does-not-fit', field, rule)
+  }
+  const edges = planEdges(division.edges, column, field)
+  const labels = division.edges.slice(1).map((upper, bin) => ({ lower: division.edges[bin] ?? upper, upper }))
+  return { key: { kind: 'bins', column: name, edges, nullCell }, labels }
 }
 
 /** Keys of a table's cells, in their order: the last grouping's labels change fastest. */
@@ -71,30 +97,24 @@ export function cellKeys(groupings: readonly Grouping[]): readonly Readonly<Reco
   )
 }
 
-function planEdges(edges: readonly number[], column: NumericColumn, field: string): readonly bigint[] {
-  const indexes = edges.map((edge, position) => {
+function planEdges(edges: readonly GridValue[], column: GridColumn, field: string): readonly bigint[] {
+  const { lowerIndex, upperIndex, stepNano } = column
+  const nanos = edges.map((edge, position) => {
     const where = `${field}.edges.${position}`
-    const nano = decimalFromNumber(edge, 9)
-    if (nano === undefined)
-      throw refuseField('query-does-not-fit', where, 'must have at most 9 fractional digits')
-    const [lowerNano, upperNano] = [column.lowerIndex * column.stepNano, column.upperIndex * column.stepNano]
-    if (nano < lowerNano || nano > upperNano) {
-      const bounds = `${numberFromDecimal(lowerNano, 9)} and ${numberFromDecimal(upperNano, 9)}`
-      throw refuseField(
-        'query-does-not-fit',
-        where,
-        `must lie within the bounds of ${column.name}, ${bounds}`,
-      )
-    }
-    // The last bin includes its upper edge, so that the largest value has a bin.
-    const last = position === edges.length - 1
-    return last ? divideRoundingDown(nano, column.stepNano) + 1n : indexAtLeast(column, nano)
+    const nano = nanoOf(column, edge, where)
+    if (nano >= lowerIndex * stepNano && nano <= upperIndex * stepNano) return nano
+    const bounds = `${valueOfIndex(column, lowerIndex)} and ${valueOfIndex(column, upperIndex)}`
+    const rule = `must lie within the bounds of ${column.name}, ${bounds}`
+    throw refuseField('query-does-not-fit', where, rule)
   })
+  // The last bin includes its upper edge, so that the largest value has a bin.
+  const indexes = nanos.map((nano, position) =>
+    position === edges.length - 1 ? divideRoundingDown(nano, stepNano) + 1n : indexAtLeast(column, nano),
+  )
   const broken = indexes.findIndex((index, position) => {
-    const [edge, edgeBefore] = [edges[position], edges[position - 1]]
-    const indexBefore = indexes[position - 1]
-    if (edge === undefined || edgeBefore === undefined || indexBefore === undefined) return false
-    return edge <= edgeBefore || index <= indexBefore
+    const [nano, nanoBefore, indexBefore] = [nanos[position], nanos[position - 1], indexes[position - 1]]
+    if (nano === undefined || nanoBefore === undefined || indexBefore === undefined) return false
+    return nano <= nanoBefore || index <= indexBefore
   })
   if (broken !== -1) {
     throw refuseField(

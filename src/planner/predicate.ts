@@ -3,11 +3,13 @@ import {
   type CategoryColumn,
   columnNamed,
   type Dataset,
+  type GridColumn,
+  isGrid,
+  isNumeric,
   isQueryable,
-  type NumericColumn,
   type QueryableColumn,
 } from '../catalog/dataset.ts'
-import { decimalFromNumber } from '../privacy/decimal.ts'
+import { parseGridValue } from '../catalog/grid-value.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Bounding, Predicate } from './aggregate.ts'
@@ -40,8 +42,8 @@ export function widestBounding({ privacyUnit }: Dataset): Bounding {
 }
 
 /**
- * Translates a query's predicate into the language of aggregates: numbers become grid indexes, categories become indexes
- * into the declared list, and every column is one of the dataset's own.
+ * Translates a query's predicate into the language of aggregates: numbers and times become grid indexes, categories
+ * become indexes into the declared list, and every column is one of the dataset's own.
  *
  * @param field path of the predicate in the request, for refusals
  * @throws Refusal `query-does-not-fit` for an unknown column or category, a value whose type is not the column's, or an
@@ -63,13 +65,12 @@ export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field
       return { kind: 'is-null', column: requireColumn(dataset, predicate.column, `${field}.column`).name }
     case 'between': {
       const column = requireColumn(dataset, predicate.column, `${field}.column`)
-      if (!isNumeric(column))
-        throw refuseField('query-does-not-fit', `${field}.op`, 'between needs a numeric column')
+      const grid = requireGrid(column, 'between', `${field}.op`)
       return {
         kind: 'index-between',
         column: column.name,
-        lower: indexAtLeast(column, nanoOf(predicate.lower, `${field}.lower`)),
-        upper: indexAtMost(column, nanoOf(predicate.upper, `${field}.upper`)),
+        lower: indexAtLeast(grid, nanoOf(grid, predicate.lower, `${field}.lower`)),
+        upper: indexAtMost(grid, nanoOf(grid, predicate.upper, `${field}.upper`)),
       }
     }
     case 'in': {
@@ -104,11 +105,6 @@ export function requireColumn(dataset: Dataset, name: string, field: string): Qu
   )
 }
 
-/** True for a column of numbers on a grid. */
-export function isNumeric(column: QueryableColumn): column is NumericColumn {
-  return column.type === 'integer' || column.type === 'number'
-}
-
 function planComparison(comparison: Comparison, column: QueryableColumn, field: string): Predicate {
   const equals = () => planMembership(column, [comparison.value], () => `${field}.value`)
   switch (comparison.op) {
@@ -127,20 +123,17 @@ function planComparison(comparison: Comparison, column: QueryableColumn, field: 
     case '<=':
     case '>':
     case '>=': {
-      if (!isNumeric(column)) {
-        throw refuseField('query-does-not-fit', `${field}.op`, `"${comparison.op}" needs a numeric column`)
-      }
-      if (typeof comparison.value !== 'number') throw wrongType(column, `${field}.value`)
-      const nano = nanoOf(comparison.value, `${field}.value`)
+      const grid = requireGrid(column, comparison.op, `${field}.op`)
+      const nano = nanoOf(grid, comparison.value, `${field}.value`)
       switch (comparison.op) {
         case '<':
-          return { kind: 'index-between', column: column.name, upper: indexAtLeast(column, nano) - 1n }
+          return { kind: 'index-between', column: column.name, upper: indexAtLeast(grid, nano) - 1n }
         case '<=':
-          return { kind: 'index-between', column: column.name, upper: indexAtMost(column, nano) }
+          return { kind: 'index-between', column: column.name, upper: indexAtMost(grid, nano) }
         case '>':
-          return { kind: 'index-between', column: column.name, lower: indexAtMost(column, nano) + 1n }
+          return { kind: 'index-between', column: column.name, lower: indexAtMost(grid, nano) + 1n }
         case '>=':
-          return { kind: 'index-between', column: column.name, lower: indexAtLeast(column, nano) }
+          return { kind: 'index-between', column: column.name, lower: indexAtLeast(grid, nano) }
       }
     }
   }
@@ -157,12 +150,12 @@ function planMembership(
   switch (column.type) {
     case 'integer':
     case 'number':
+    case 'date':
+    case 'timestamp':
       return {
         kind: 'index-in',
         column: column.name,
-        indexes: values.map((value, position) =>
-          exactIndex(column, typeof value === 'number' ? value : mistyped(position), field(position)),
-        ),
+        indexes: values.map((value, position) => exactIndex(column, value, field(position))),
       }
     case 'category':
       return {
@@ -194,6 +187,8 @@ function wrongType(column: QueryableColumn, field: string) {
   const expected = {
     integer: 'a number',
     number: 'a number',
+    date: 'an ISO 8601 text',
+    timestamp: 'an ISO 8601 text',
     category: 'a string',
     string: 'a string',
     boolean: 'true or false',
@@ -205,15 +200,24 @@ function wrongType(column: QueryableColumn, field: string) {
   )
 }
 
-function nanoOf(value: number, field: string): bigint {
-  const nano = decimalFromNumber(value, 9)
-  if (nano === undefined)
-    throw refuseField('query-does-not-fit', field, 'must have at most 9 fractional digits')
-  return nano
+function requireGrid(column: QueryableColumn, op: string, field: string): GridColumn {
+  if (isGrid(column)) return column
+  throw refuseField('query-does-not-fit', field, `"${op}" needs a column of numbers, dates or timestamps`)
 }
 
-function exactIndex(column: NumericColumn, value: number, field: string): bigint {
-  const nano = nanoOf(value, field)
+/**
+ * Parses a value that is compared with a grid column, in 1e-9 of the column's unit.
+ * @throws Refusal `query-does-not-fit` for a value of another type, too many fractional digits or a date that does not exist.
+ */
+export function nanoOf(column: GridColumn, value: Literal, field: string): bigint {
+  if (typeof value !== (isNumeric(column) ? 'number' : 'string')) throw wrongType(column, field)
+  const parsed = parseGridValue(column.type, value)
+  if ('nano' in parsed) return parsed.nano
+  throw refuseField('query-does-not-fit', field, parsed.rule)
+}
+
+function exactIndex(column: GridColumn, value: Literal, field: string): bigint {
+  const nano = nanoOf(column, value, field)
   if (nano % column.stepNano === 0n) return withinReach(column, nano / column.stepNano)
   throw refuseField(
     'query-does-not-fit',
@@ -228,17 +232,17 @@ function categoryIndex(column: CategoryColumn, category: string, field: string):
   throw refuseField('query-does-not-fit', field, `"${category}" is not a declared category of ${column.name}`)
 }
 
-/** Smallest index whose value is at least this. */
-export function indexAtLeast(column: NumericColumn, nano: bigint): bigint {
+/** Returns the smallest index whose value is at least this. */
+export function indexAtLeast(column: GridColumn, nano: bigint): bigint {
   return withinReach(column, divideRoundingUp(nano, column.stepNano))
 }
 
-function indexAtMost(column: NumericColumn, nano: bigint): bigint {
+function indexAtMost(column: GridColumn, nano: bigint): bigint {
   return withinReach(column, divideRoundingDown(nano, column.stepNano))
 }
 
 /** Clamps an index to one step beyond the bounds, which selects the same rows and always fits the engine's integers. */
-function withinReach(column: NumericColumn, index: bigint): bigint {
+function withinReach(column: GridColumn, index: bigint): bigint {
   if (index < column.lowerIndex) return column.lowerIndex - 1n
   return index > column.upperIndex ? column.upperIndex + 1n : index
 }

@@ -1,4 +1,4 @@
-import { columnNamed, type Dataset, type NumericColumn } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, type GridColumn, isGrid } from '../catalog/dataset.ts'
 import type { RankScore } from '../mechanisms/quantile.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
@@ -11,7 +11,7 @@ import {
   type PersonValue,
   type Statistic,
 } from './aggregate.ts'
-import { isNumeric, requireColumn } from './predicate.ts'
+import { requireColumn } from './predicate.ts'
 
 /*
  * The stability of everything that is computed from rows: how far one privacy unit moves it between neighbouring
@@ -205,7 +205,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
     case 'affine-sum':
     case 'affine-square-sum': {
       const { perPerson } = statistic
-      const column = perPerson === undefined ? requireNumeric(statistic.column, dataset) : undefined
+      const column = perPerson === undefined ? requireGrid(statistic.column, dataset) : undefined
       const range =
         column === undefined ? rangeOf(perPerson) : ([column.lowerIndex, column.upperIndex] as const)
       const ends = extremes(statistic, range)
@@ -222,9 +222,9 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
   }
 }
 
-function requireNumeric(name: string, dataset: Dataset): NumericColumn {
+function requireGrid(name: string, dataset: Dataset): GridColumn {
   const column = requireColumn(dataset, name, 'column')
-  if (!isNumeric(column)) throw new RangeError('a sum needs a numeric column')
+  if (!isGrid(column)) throw new RangeError('a sum needs a column on a grid')
   return column
 }
 

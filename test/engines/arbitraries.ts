@@ -108,6 +108,10 @@ const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
     .map((list) => list.sort((a, b) => (a < b ? -1 : 1))),
 )
 
+const cycle = fc
+  .integer({ min: 1, max: 4 })
+  .chain((length) => fc.record({ length: fc.constant(length), first: fc.nat(length - 1) }))
+
 const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
   fc.record({
     kind: fc.constant('category' as const),
@@ -116,7 +120,10 @@ const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
     nullCell: fc.boolean(),
   }),
   fc.record({ kind: fc.constant('boolean' as const), column: fc.constant('flag'), nullCell: fc.boolean() }),
-  fc.record({ kind: fc.constant('bins' as const), column: numericNames, edges, nullCell: fc.boolean() }),
+  fc.record(
+    { kind: fc.constant('bins' as const), column: numericNames, edges, cycle, nullCell: fc.boolean() },
+    { requiredKeys: ['kind', 'column', 'edges', 'nullCell'] },
+  ),
   fc.record({ kind: fc.constant('predicate' as const), predicate }),
 )
 

@@ -129,7 +129,8 @@ function placeOf(key: GroupKey, row: StoredRow): number | undefined {
       return value === true ? 1 : 0
     case 'bins': {
       const bin = key.edges.findLastIndex((edge) => edge <= BigInt(value))
-      return bin === -1 || bin === key.edges.length - 1 ? undefined : bin
+      if (bin === -1 || bin === key.edges.length - 1) return undefined
+      return key.cycle === undefined ? bin : (key.cycle.first + bin) % key.cycle.length
     }
   }
 }

@@ -8,6 +8,8 @@ function stored(column: QueryableColumn): fc.Arbitrary<StoredValue> {
     switch (column.type) {
       case 'integer':
       case 'number':
+      case 'date':
+      case 'timestamp':
         return fc.oneof(
           fc.constantFrom(column.lowerIndex, column.upperIndex),
           fc.bigInt({ min: column.lowerIndex, max: column.upperIndex }),

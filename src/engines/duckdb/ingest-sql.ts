@@ -4,6 +4,7 @@ import { encodeBoolean } from './encodings/boolean.ts'
 import { encodeCategory } from './encodings/category.ts'
 import type { Encoding, Parameter, SourceColumn } from './encodings/encoding.ts'
 import { encodeNumber } from './encodings/numeric.ts'
+import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
 
 /** A statement and its parameters. */
@@ -89,6 +90,10 @@ function encode(column: Column, source: SourceColumn): Encoding {
     case 'integer':
     case 'number':
       return encodeNumber(column, source)
+    case 'date':
+      return encodeDate(column, source)
+    case 'timestamp':
+      return encodeTimestamp(column, source)
     case 'boolean':
       return encodeBoolean(source)
     case 'category':

@@ -1,0 +1,42 @@
+import { Temporal } from 'temporal-polyfill'
+
+/** Offset of a time zone from UTC for a range of local times. */
+export interface LocalOffset {
+  /** First local time, in seconds since 1970-01-01T00:00:00 on the local clock; absent for the first range. */
+  readonly from?: number
+  /** Seconds to subtract from a local time to get UTC. */
+  readonly offsetSeconds: number
+}
+
+const NANOSECONDS_PER_SECOND = 1_000_000_000
+
+/**
+ * Lists the offsets of a time zone's local times, in their order, for all instants between two ends. The list makes
+ * every local time one instant: a time that the clock skipped is read with the offset before the change, and a time that
+ * the clock showed twice is the earlier of both (RFC 5545, section 3.3.5; `disambiguation: "compatible"` in ECMAScript's
+ * Temporal).
+ *
+ * @param timeZone IANA name of a time zone
+ * @param firstSecond @param lastSecond instants in seconds since 1970-01-01T00:00:00Z
+ */
+export function localOffsets(
+  timeZone: string,
+  firstSecond: bigint,
+  lastSecond: bigint,
+): readonly LocalOffset[] {
+  let here = Temporal.Instant.fromEpochMilliseconds(Number(firstSecond) * 1000).toZonedDateTimeISO(timeZone)
+  const offsets: LocalOffset[] = [{ offsetSeconds: secondsOf(here) }]
+  for (;;) {
+    const next = here.getTimeZoneTransition('next')
+    if (next === null || next.epochMilliseconds > Number(lastSecond) * 1000) return offsets
+    const [before, after] = [secondsOf(here), secondsOf(next)]
+    // Before a change that skips time, the skipped times still belong to the offset before; before one that repeats
+    // time, the first showing does.
+    offsets.push({ from: next.epochMilliseconds / 1000 + Math.max(before, after), offsetSeconds: after })
+    here = next
+  }
+}
+
+function secondsOf({ offsetNanoseconds }: Temporal.ZonedDateTime): number {
+  return offsetNanoseconds / NANOSECONDS_PER_SECOND
+}

@@ -1,0 +1,214 @@
+import { BIGINT } from '@duckdb/node-api'
+import type { DateColumn, DateFormat, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import { type LocalOffset, localOffsets } from './clock.ts'
+import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
+
+const ONE_NANO = 1_000_000_000n
+const SECONDS_PER_DAY = 86_400n
+const MICROSECONDS_PER_SECOND = 1_000_000n
+const MICROSECONDS_PER_DAY = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND
+
+/**
+ * Days since 1970 of a time far beyond every bound, about 9,000 years from the year 1 and the year 9999. Sources can
+ * hold times so far away that their microseconds exceed 64 bits.
+ */
+const OUTERMOST_DAY = 6_000_000n
+
+/** No time zone is further from UTC, and no change of a clock is longer. */
+const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
+
+/**
+ * Stores dates as BIGINT: floor(days / step + 1/2) within the bounds, counted from 1970-01-01. Valid values are DATE and
+ * TIMESTAMP values of any unit, and texts in the declared format. A time of day is cut off: the date is the one that the
+ * text states, or that of the instant in UTC where the source has instants.
+ */
+export function encodeDate(column: DateColumn, source: SourceColumn): Encoding {
+  const i = source.position
+  const days = `days${i}`
+  const step = column.stepNano / ONE_NANO
+  return {
+    layers: [...daysLayers(column, source, days)],
+    stored: indexOf(column, days, step),
+    storedType: BIGINT,
+  }
+}
+
+function daysLayers(column: DateColumn, source: SourceColumn, days: string): readonly Layer[] {
+  const { name, type, position } = source
+  // The difference of dates is total: infinity is a day beyond all others.
+  if (type === 'DATE') return [{ [days]: `${name} - DATE '1970-01-01'` }]
+  if (isTimestamp(type)) {
+    const microseconds = `microseconds${position}`
+    return [
+      { [microseconds]: microsecondsOf(source) },
+      { [days]: floorDivision(microseconds, MICROSECONDS_PER_DAY) },
+    ]
+  }
+  return [partsLayer(column.dateFormat, source), { [days]: daysOfParts(position) }]
+}
+
+/**
+ * Stores timestamps as BIGINT: floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Valid
+ * values are DATE and TIMESTAMP values of any unit, and texts in the declared format, whose time of day may have
+ * fractional seconds and an offset and may be missing (midnight). Values without an offset are in the declared time zone.
+ * Digits beyond microseconds are cut off, which rounding to a step of whole seconds does not notice.
+ */
+export function encodeTimestamp(column: TimestampColumn, source: SourceColumn): Encoding {
+  const i = source.position
+  const microseconds = `microseconds${i}`
+  const step = (column.stepNano / ONE_NANO) * MICROSECONDS_PER_SECOND
+  return {
+    layers: microsecondsLayers(column, source, microseconds),
+    stored: indexOf(column, microseconds, step),
+    storedType: BIGINT,
+  }
+}
+
+function microsecondsLayers(
+  column: TimestampColumn,
+  source: SourceColumn,
+  microseconds: string,
+): readonly Layer[] {
+  const { name, type, position } = source
+  const local = `local${position}`
+  const utc = { [microseconds]: `${local} - ${printOffset(column, local)}` }
+  if (type === 'DATE') {
+    const days = `days${position}`
+    return [
+      { [days]: `${name} - DATE '1970-01-01'` },
+      { [local]: `${within(days, -OUTERMOST_DAY, OUTERMOST_DAY)} * ${MICROSECONDS_PER_DAY}` },
+      utc,
+    ]
+  }
+  if (type === 'TIMESTAMP WITH TIME ZONE') return [{ [microseconds]: microsecondsOf(source) }]
+  if (isTimestamp(type)) return [{ [local]: microsecondsOf(source) }, utc]
+  const part = partOf(position)
+  const seconds = `${part('hours')} * 3600 + ${part('minutes')} * 60 + ${part('seconds')}`
+  const days = daysOfParts(position)
+  return [
+    partsLayer(column.dateFormat, source),
+    {
+      [local]: `((${days}) * ${SECONDS_PER_DAY} + ${seconds}) * ${MICROSECONDS_PER_SECOND}
+      + coalesce(TRY_CAST(left(parts${position}.fraction || '000000', 6) AS BIGINT), 0)`,
+      [`offset${position}`]: `CASE
+        WHEN parts${position}.zone = '' THEN NULL
+        WHEN parts${position}.sign = '' THEN 0
+        ELSE (${part('offsethours')} * 3600 + ${part('offsetminutes')} * 60)
+          * CASE WHEN parts${position}.sign = '-' THEN -${MICROSECONDS_PER_SECOND} ELSE ${MICROSECONDS_PER_SECOND} END
+      END`,
+    },
+    { [microseconds]: `${local} - coalesce(offset${position}, ${printOffset(column, local)})` },
+  ]
+}
+
+function isTimestamp(type: string): boolean {
+  return type.startsWith('TIMESTAMP')
+}
+
+/**
+ * The microseconds since 1970-01-01 of a DuckDB timestamp of any unit, which are NULL for infinities. These and times far
+ * away become {@link OUTERMOST_DAY}.
+ */
+function microsecondsOf({ name }: SourceColumn): string {
+  const outermost = OUTERMOST_DAY * MICROSECONDS_PER_DAY
+  const epoch = `epoch_us(${name})`
+  return `CASE
+    WHEN ${name} IS NULL THEN NULL
+    WHEN ${epoch} IS NULL THEN CASE WHEN ${name} > TIMESTAMP '1970-01-01' THEN ${outermost} ELSE -${outermost} END
+    ELSE ${within(epoch, -outermost, outermost)}
+  END`
+}
+
+/** The number of a field of a text; 0 if the text does not have the field. */
+function partOf(i: number): (field: string) => string {
+  return (field) => `coalesce(TRY_CAST(parts${i}.${field} AS BIGINT), 0)`
+}
+
+const TIME_OF_DAY =
+  '([Tt ]([01][0-9]|2[0-3]):([0-5][0-9])(:([0-5][0-9])([.,]([0-9]+))?)?' +
+  '( ?([Zz]|UTC|([+-])([01][0-9]|2[0-3])(:?([0-5][0-9]))?))?)?'
+const TIME_FIELDS = [
+  'timeofday',
+  'hours',
+  'minutes',
+  'secondspart',
+  'seconds',
+  'fractionpart',
+  'fraction',
+  'zonepart',
+  'zone',
+  'sign',
+  'offsethours',
+  'offsetminutespart',
+  'offsetminutes',
+]
+
+/** Takes a text apart. Every field is empty for a text of another form. */
+function partsLayer(format: DateFormat, source: SourceColumn): Layer {
+  const lenient = format !== 'YYYY-MM-DD' && format !== 'YYYYMMDD'
+  const digits = lenient ? '[0-9]{1,2}' : '[0-9]{2}'
+  const date = format
+    .replaceAll(/[./]/g, '[$&]')
+    .replace('YYYY', '([0-9]{4})')
+    .replace('MM', `(${digits})`)
+    .replace('DD', `(${digits})`)
+  const fields = format
+    .split(/[^A-Z]|(?<=YYYY)|(?<=MM)/)
+    .filter((field) => field !== '')
+    .map((field) => ({ YYYY: 'year', MM: 'month', DD: 'day' })[field])
+  const names = [...fields, ...TIME_FIELDS].map((field) => `'${field}'`).join(', ')
+  const i = source.position
+  return {
+    [`parts${i}`]: `regexp_extract(${trimmed(textOf(source))}, '^${date}${TIME_OF_DAY}$', [${names}])`,
+  }
+}
+
+/** The days since 1970-01-01 of a text that was taken apart; NULL for a text of another form and a date that does not exist. */
+function daysOfParts(i: number): string {
+  const iso = `parts${i}.year || '-' || parts${i}.month || '-' || parts${i}.day`
+  return `CASE WHEN parts${i}.year <> '' AND parts${i}.year <> '0000' THEN TRY_CAST(${iso} AS DATE) - DATE '1970-01-01' END`
+}
+
+/** The offset of a local time, in microseconds. */
+function printOffset({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
+  const [first, last] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
+  const offsets = localOffsets(
+    timeZone,
+    (first ?? 0n) - LARGEST_OFFSET_SECONDS,
+    (last ?? 0n) + LARGEST_OFFSET_SECONDS,
+  )
+  return printOffsetSearch(local, offsets)
+}
+
+/** Prints a binary search for the offset of a local time. */
+function printOffsetSearch(local: string, offsets: readonly LocalOffset[]): string {
+  const [only, ...others] = offsets
+  if (only === undefined) throw new RangeError('a time zone has an offset at every time')
+  if (others.length === 0) return `${microsecondsIn(only.offsetSeconds)}`
+  const middle = offsets.length >> 1
+  const below = printOffsetSearch(local, offsets.slice(0, middle))
+  const above = printOffsetSearch(local, offsets.slice(middle))
+  return `CASE WHEN ${local} < ${microsecondsIn(offsets[middle]?.from ?? 0)} THEN ${below} ELSE ${above} END`
+}
+
+function microsecondsIn(seconds: number): bigint {
+  return BigInt(seconds) * MICROSECONDS_PER_SECOND
+}
+
+/** The index of a value in units of which a step has this many. */
+function indexOf(column: TemporalColumn, value: string, step: bigint): string {
+  const [lower, upper] = [column.lowerIndex * step, column.upperIndex * step]
+  // Counted from the lower bound, no number is negative, so that integer division is the floor.
+  const steps = `(2 * (${within(value, lower, upper)} - (${lower})) + ${step}) // ${2n * step}`
+  return `CAST(${column.lowerIndex} + ${steps} AS BIGINT)`
+}
+
+/** A value clamped to a range; NULL stays NULL, which `least` and `greatest` would ignore. */
+function within(value: string, lower: bigint, upper: bigint): string {
+  return `CASE WHEN ${value} < ${lower} THEN ${lower} WHEN ${value} > ${upper} THEN ${upper} ELSE ${value} END`
+}
+
+/** The quotient by a positive divisor, rounded down. */
+function floorDivision(dividend: string, divisor: bigint): string {
+  return `CASE WHEN ${dividend} < 0 THEN -((${divisor - 1n} - (${dividend})) // ${divisor}) ELSE ${dividend} // ${divisor} END`
+}
