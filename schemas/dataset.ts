@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { DateFormat } from '../src/catalog/dataset.ts'
 import { budgetRequest } from './budget.ts'
 import { budgetRisk } from './disclosure.ts'
 
@@ -106,7 +105,7 @@ const temporalFacts = {
       'DD-MM-YYYY',
       'MM/DD/YYYY',
       'MM-DD-YYYY',
-    ] satisfies DateFormat[])
+    ])
     .default('YYYY-MM-DD')
     .describe(
       'How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and ' +

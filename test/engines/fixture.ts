@@ -2,7 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
-import type { Column, Dataset, InvalidValueRule } from '../../src/catalog/dataset.ts'
+import type {
+  Column,
+  Dataset,
+  DateColumn,
+  DateFormat,
+  InvalidValueRule,
+  TimestampColumn,
+} from '../../src/catalog/dataset.ts'
+import { parseDate, parseInstant } from '../../src/catalog/iso-time.ts'
 import type { StoredRow, StoredValue } from './reference-engine.ts'
 
 const ONE = 1_000_000_000n
@@ -10,6 +18,13 @@ const ONE = 1_000_000_000n
 interface Facts {
   readonly nullable?: boolean
   readonly invalidValue?: InvalidValueRule
+}
+
+interface TemporalFacts extends Facts {
+  /** Days of a date, seconds of a timestamp. */
+  readonly step?: bigint
+  readonly dateFormat?: DateFormat
+  readonly timeZone?: string
 }
 
 const facts = (name: string, { nullable = true, invalidValue = { kind: 'null' } }: Facts) => ({
@@ -40,6 +55,33 @@ export const column = {
     lowerIndex,
     upperIndex,
   }),
+  /** Dates on a grid of days between two ISO 8601 dates. */
+  date: (name: string, lower: string, upper: string, given: TemporalFacts = {}): DateColumn => {
+    const { step = 1n, dateFormat = 'YYYY-MM-DD' } = given
+    const index = (text: string) => (parseDate(text) ?? 0n) / step
+    return {
+      ...facts(name, given),
+      type: 'date',
+      dateFormat,
+      stepNano: step * ONE,
+      lowerIndex: index(lower),
+      upperIndex: index(upper),
+    }
+  },
+  /** Instants on a grid of seconds between two ISO 8601 instants. */
+  timestamp: (name: string, lower: string, upper: string, given: TemporalFacts = {}): TimestampColumn => {
+    const { step = 1n, dateFormat = 'YYYY-MM-DD', timeZone = 'UTC' } = given
+    const index = (text: string) => (parseInstant(text) ?? 0n) / ONE / step
+    return {
+      ...facts(name, given),
+      type: 'timestamp',
+      dateFormat,
+      timeZone,
+      stepNano: step * ONE,
+      lowerIndex: index(lower),
+      upperIndex: index(upper),
+    }
+  },
   boolean: (name: string, given: Facts = {}): Column => ({ ...facts(name, given), type: 'boolean' }),
   category: (name: string, categories: readonly string[], given: Facts = {}): Column => ({
     ...facts(name, given),
