@@ -6,8 +6,10 @@ import {
   groupKeySize,
   type Predicate,
   type Statistic,
+  type Summand,
   type ValueCounting,
 } from '../../src/planner/aggregate.ts'
+import { boundedRows, byPerson, countedTexts, personValueOf } from './reference-people.ts'
 
 /** A stored value: a grid index, a category's index, a boolean, a text or NULL. */
 export type StoredValue = bigint | number | boolean | string | null
@@ -19,11 +21,12 @@ export type StoredRow = Readonly<Record<string, StoredValue>>
 export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]): bigint[][] {
   const cells = aggregate.groupBy.reduce((product, key) => product * groupKeySize(key), 1)
   const rowsOfCells = Array.from({ length: cells }, (): StoredRow[] => [])
-  for (const row of rows) {
-    if (aggregate.where !== undefined && !holds(aggregate.where, row)) continue
+  const placed = rows.flatMap((row) => {
+    if (aggregate.where !== undefined && !holds(aggregate.where, row)) return []
     const cell = cellOf(aggregate.groupBy, row)
-    if (cell !== undefined) rowsOfCells[cell]?.push(row)
-  }
+    return cell === undefined ? [] : [{ row, cell }]
+  })
+  for (const { row, cell } of boundedRows(aggregate.bounding, placed)) rowsOfCells[cell]?.push(row)
   return aggregate.statistics.map((statistic) =>
     rowsOfCells.map((rowsOfCell) => statisticOf(statistic, rowsOfCell)),
   )
@@ -70,42 +73,70 @@ function storedValue(row: StoredRow, column: string): StoredValue {
   return value
 }
 
-function countedValues({ column, where }: ValueCounting, rows: readonly StoredRow[]): StoredValue[] {
-  if (column === undefined) throw new Error('the reference engine counts values of columns only')
-  return rows
-    .filter((row) => where === undefined || holds(where, row))
-    .map((row) => storedValue(row, column))
-    .filter((value) => value !== null)
+/** Values, each as many times as it counts. */
+function countedValues(counting: ValueCounting, rows: readonly StoredRow[]): StoredValue[] {
+  const { where, bounding, perPerson, column } = counting
+  const kept = rows.filter((row) => where === undefined || holds(where, row))
+  if (perPerson !== undefined) {
+    const placed = boundedRows(
+      bounding,
+      kept.map((row) => ({ row, cell: 0 })),
+    )
+    return byPerson(placed, ({ row }) => row).flatMap(
+      (own) =>
+        personValueOf(
+          perPerson,
+          own.map(({ row }) => row),
+        ) ?? [],
+    )
+  }
+  const placed = boundedRows(
+    bounding,
+    kept.map((row) => ({ row, cell: storedValue(row, column) })).filter(({ cell }) => cell !== null),
+  )
+  if (counting.people !== true) return placed.map(({ cell }) => cell)
+  return byPerson(placed, ({ row }) => row).flatMap((own) => [...new Set(own.map(({ cell }) => cell))])
 }
 
-/** A statistic of the rows in one cell. */
+/** A statistic of the bounded rows in one cell. */
 function statisticOf(statistic: Statistic, rows: readonly StoredRow[]): bigint {
-  if (statistic.kind === 'count-distinct') {
-    const places = new Set(rows.map((row) => cellOf([statistic.of], row)))
-    places.delete(undefined)
-    return BigInt(places.size)
+  switch (statistic.kind) {
+    case 'count':
+      return BigInt(rows.filter((row) => counts(statistic, row)).length)
+    case 'count-people': {
+      const counted = rows.filter((row) => counts(statistic, row))
+      return BigInt(byPerson(counted, (row) => row).length)
+    }
+    case 'count-distinct': {
+      const places = new Set(rows.map((row) => cellOf([statistic.of], row)))
+      places.delete(undefined)
+      return BigInt(places.size)
+    }
+    case 'count-distinct-values':
+      return BigInt(countedTexts(statistic.column, statistic.valuesEach, rows).size)
+    case 'affine-sum':
+    case 'affine-square-sum':
+      return summands(statistic, rows).reduce((sum, index) => {
+        const affine = statistic.factor * index + statistic.offset
+        return sum + (statistic.kind === 'affine-sum' ? affine : affine * affine)
+      }, 0n)
   }
-  return rows.reduce((sum, row) => sum + contribution(statistic, row), 0n)
 }
 
-function contribution(statistic: Exclude<Statistic, { kind: 'count-distinct' }>, row: StoredRow): bigint {
-  switch (statistic.kind) {
-    case 'count': {
-      const present = statistic.column === undefined || storedValue(row, statistic.column) !== null
-      return present && (statistic.where === undefined || holds(statistic.where, row)) ? 1n : 0n
-    }
-    case 'affine-sum':
-    case 'affine-square-sum': {
-      if (statistic.column === undefined) throw new Error('the reference engine has no people')
-      const value = storedValue(row, statistic.column)
-      if (typeof value !== 'bigint') return 0n
-      const affine = statistic.factor * value + statistic.offset
-      return statistic.kind === 'affine-sum' ? affine : affine * affine
-    }
-    case 'count-people':
-    case 'count-distinct-values':
-      throw new Error('the reference engine has no people')
-  }
+function counts(
+  { column, where }: { readonly column?: string; readonly where?: Predicate },
+  row: StoredRow,
+): boolean {
+  return (
+    (column === undefined || storedValue(row, column) !== null) && (where === undefined || holds(where, row))
+  )
+}
+
+/** The integers that a sum adds up, of rows or of people. */
+function summands({ column, perPerson }: Summand, rows: readonly StoredRow[]): bigint[] {
+  if (perPerson !== undefined)
+    return byPerson(rows, (row) => row).flatMap((own) => personValueOf(perPerson, own) ?? [])
+  return rows.map((row) => storedValue(row, column)).filter((value) => typeof value === 'bigint')
 }
 
 function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {
