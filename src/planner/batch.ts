@@ -10,7 +10,7 @@ import {
 } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
 import { refuseField, withinField } from '../privacy/refusal.ts'
-import { disjointness } from './disjoint.ts'
+import { type Disjoint, disjointness } from './disjoint.ts'
 import { plan } from './plan.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { mostValues, type Plan, rowsThatCount } from './plan-kinds.ts'
@@ -32,7 +32,8 @@ export interface BatchPlan {
  * Prices queries that are answered together, none depending on another's answer, each with its own noise. Between
  * neighbours at most {@link disjointQueriesMoved} queries of a group have different distributions, so a group costs as
  * much as that many of its most expensive queries, and the groups' prices add up. Parallel composition: McSherry 2009,
- * "Privacy Integrated Queries", theorem 4; for replaced rows and for rho: docs/proofs/parallel-composition.md.
+ * "Privacy Integrated Queries", theorem 4; for replaced units, for people with several rows and for rho:
+ * docs/proofs/parallel-composition.md.
  *
  * @param plans all of one dataset
  * @throws RangeError if they are not.
@@ -44,17 +45,22 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   if (dataset === undefined) return { plans, groups: [], price: sumOfPrices, sumOfPrices }
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
     throw new RangeError('the plans of a batch must all use one dataset')
-  const disjoint = disjointness(plans.map(rowsThatCount), dataset)
-  const moved = disjointQueriesMoved('rows', dataset)
-  const priceOfGroup = (group: readonly number[]): Amount =>
-    sumOfLargest(
-      group.map((place) => prices[place] ?? missing()),
-      moved,
-      accounting,
-    )
-  const candidates = ordersOf(prices, disjoint).map((order) => {
-    const groups = groupInOrder(order, disjoint, priceOfGroup)
-    return { groups, price: total(groups.map(priceOfGroup), accounting) }
+  const predicates = plans.map(rowsThatCount)
+  // Predicates separate rows. Where a person has several, fewer predicates separate people, and those save more.
+  const subjects: readonly Disjoint[] = dataset.privacyUnit.kind === 'row' ? ['units'] : ['units', 'rows']
+  const candidates = subjects.flatMap((subject) => {
+    const disjoint = disjointness(predicates, dataset, subject)
+    const moved = disjointQueriesMoved(subject, dataset)
+    const priceOfGroup = (group: readonly number[]): Amount =>
+      sumOfLargest(
+        group.map((place) => prices[place] ?? missing()),
+        moved,
+        accounting,
+      )
+    return ordersOf(prices, disjoint).map((order) => {
+      const groups = groupInOrder(order, disjoint, priceOfGroup)
+      return { groups, price: total(groups.map(priceOfGroup), accounting) }
+    })
   })
   const { groups, price } = candidates.reduce((best, next) =>
     compareAmounts(next.price, best.price) < 0 ? next : best,
@@ -96,14 +102,14 @@ export function batchReport({ groups, sumOfPrices }: BatchPlan) {
   return { disjoint: groups.filter(({ length }) => length > 1), sumOfPrices: amountNumbers(sumOfPrices) }
 }
 
-type Disjoint = (one: number, other: number) => boolean
+type AreDisjoint = (one: number, other: number) => boolean
 
 /**
  * Orders in which to form groups: the most expensive first, so that joining queries add least, then in the order of the
  * request, or those with the fewest disjoint partners first. No order is best for every batch, and the best grouping is
  * as hard to find as a colouring of a graph.
  */
-function ordersOf(prices: readonly Amount[], disjoint: Disjoint): readonly (readonly number[])[] {
+function ordersOf(prices: readonly Amount[], disjoint: AreDisjoint): readonly (readonly number[])[] {
   const places = [...prices.keys()]
   const partners = places.map((place) => places.filter((other) => disjoint(place, other)).length)
   const dearestFirst = (a: number, b: number) =>
@@ -117,7 +123,7 @@ function ordersOf(prices: readonly Amount[], disjoint: Disjoint): readonly (read
 /** Puts each query into the group whose price it raises least, or into a new one if it overlaps with every group. */
 function groupInOrder(
   order: readonly number[],
-  disjoint: Disjoint,
+  disjoint: AreDisjoint,
   priceOfGroup: (group: readonly number[]) => Amount,
 ): readonly (readonly number[])[] {
   const groups: number[][] = []

@@ -2,11 +2,23 @@ import { columnNamed, type Dataset, isGrid, type QueryableColumn } from '../cata
 import type { Predicate } from './aggregate.ts'
 
 /**
- * Returns true if no row that the dataset can hold satisfies both predicates; `undefined` is satisfied by every row.
- * `true` is proved (docs/proofs/parallel-composition.md); `false` may only mean that no proof was found.
+ * Subject of a proof of disjointness. `rows`: no row satisfies both predicates. `units`: no privacy unit has a row that
+ * satisfies one and a row that satisfies the other. Where each row is a unit, these are the same.
  */
-export function areDisjoint(a: Predicate | undefined, b: Predicate | undefined, dataset: Dataset): boolean {
-  return disjointness([a, b], dataset)(0, 1)
+export type Disjoint = 'rows' | 'units'
+
+/**
+ * Returns true if no row (or no privacy unit) that the dataset can hold satisfies both predicates; `undefined` is
+ * satisfied by every row. `true` is proved (docs/proofs/parallel-composition.md); `false` may only mean that no proof was
+ * found.
+ */
+export function areDisjoint(
+  a: Predicate | undefined,
+  b: Predicate | undefined,
+  dataset: Dataset,
+  subject: Disjoint = 'units',
+): boolean {
+  return disjointness([a, b], dataset, subject)(0, 1)
 }
 
 /**
@@ -16,8 +28,9 @@ export function areDisjoint(a: Predicate | undefined, b: Predicate | undefined, 
 export function disjointness(
   predicates: readonly (Predicate | undefined)[],
   dataset: Dataset,
+  subject: Disjoint = 'units',
 ): (one: number, other: number) => boolean {
-  const search: Search = { dataset, stepsLeft: MOST_STEPS }
+  const search: Search = { dataset, subject, stepsLeft: MOST_STEPS }
   const regions = predicates.map((predicate) =>
     predicate === undefined ? EVERYWHERE : regionOf(predicate, true, search),
   )
@@ -28,7 +41,7 @@ export function disjointness(
 }
 
 /**
- * A superset of the rows for which a predicate holds: a union of boxes. A box restricts some columns to some of their
+ * A superset of the rows for which a predicate holds (of units, those with such a row): a union of boxes. A box restricts some columns to some of their
  * values, at least one; every other column may have any value.
  */
 type Region = readonly Box[]
@@ -59,6 +72,7 @@ interface Texts {
 /** State of a search for proofs. */
 interface Search {
   readonly dataset: Dataset
+  readonly subject: Disjoint
   /** Steps that remain. A step examines a column, an interval or a text. */
   stepsLeft: number
 }
@@ -93,11 +107,21 @@ function regionOf(predicate: Predicate, holds: boolean, search: Search): Region 
     case 'boolean-is':
     case 'string-in': {
       const column = columnNamed(search.dataset, predicate.column)
-      const values = column === undefined ? undefined : valuesOf(predicate, column)
-      if (column === undefined || values === undefined) return EVERYWHERE
+      if (column === undefined || !isEvidence(column, search)) return EVERYWHERE
+      const values = valuesOf(predicate, column)
+      if (values === undefined) return EVERYWHERE
       return boxOf(column.name, holds ? values : complement(values, column))
     }
   }
+}
+
+/**
+ * True for a column whose values can separate predicates. Two rows of one person can differ in every column but those that
+ * are constant per person, so a comparison on another column may hold for one row and its negation for another.
+ */
+function isEvidence(column: QueryableColumn, { dataset, subject }: Search): boolean {
+  if (subject === 'rows' || dataset.privacyUnit.kind === 'row') return true
+  return column.constantPerPerson === true
 }
 
 function boxOf(column: string, values: Values): Region {

@@ -11,6 +11,7 @@ import {
   type PersonValue,
   type Statistic,
 } from './aggregate.ts'
+import type { Disjoint } from './disjoint.ts'
 import { requireColumn } from './predicate.ts'
 
 /*
@@ -105,10 +106,7 @@ export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): Ke
  * two of them, a unit added or removed counts in one; if no row does, a unit counts in at most as many as it has rows. A
  * unit replaced can leave as many queries as it enters.
  */
-export function disjointQueriesMoved(
-  disjoint: 'rows' | 'units',
-  { privacyUnit, neighbours }: Dataset,
-): number {
+export function disjointQueriesMoved(disjoint: Disjoint, { privacyUnit, neighbours }: Dataset): number {
   const each = disjoint === 'units' || privacyUnit.kind === 'row' ? 1 : privacyUnit.maxRows
   return neighbours === 'add-remove' ? each : 2 * each
 }

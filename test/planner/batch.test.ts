@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
 import { planBatch } from '../../src/planner/batch.ts'
 import { areDisjoint } from '../../src/planner/disjoint.ts'
+import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { priceOf } from '../../src/planner/price.ts'
 import {
@@ -15,6 +17,7 @@ import {
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { where } from './arbitraries.ts'
+import { patients } from './people.ts'
 import { planOf } from './planned.ts'
 
 const is = (column: string, value: unknown) => ({ column, op: '=', value })
@@ -25,6 +28,14 @@ const count = (epsilon: number, where?: object) => ({
   epsilon,
   ...(where === undefined ? {} : { where }),
 })
+
+/** A batch on a dataset of people with up to `maxRows` rows each. */
+function batchOfPeople(wires: readonly object[], neighbours: Neighbours, maxRows: number) {
+  const dataset = patients(neighbours, maxRows)
+  const plans = wires.map((wire) => plan(querySchema.parse(wire), dataset, { maxCells: 10_000 }))
+  const { groups, price } = planBatch(plans, 'basic')
+  return { groups, price: amountNumbers(price) }
+}
 
 function batchOf(
   wires: readonly object[],
@@ -75,6 +86,27 @@ describe('the price of a batch', () => {
       sumOfPrices: { epsilon: 1.85, delta: 0 },
     })
     expect(batchOf(wires, 'change-one').price).toEqual({ epsilon: 1.5, delta: 0 })
+  })
+
+  test('of people with several rows: only constant columns separate people', () => {
+    const ages = [between(0, 17), between(18, 64), between(65, 120)].map((band) => count(0.25, band))
+    // A person with three rows can count in all of them.
+    expect(batchOfPeople(ages, 'add-remove', 3).price).toEqual({ epsilon: 0.75, delta: 0 })
+    expect(batchOfPeople(regions, 'add-remove', 3)).toEqual({
+      groups: [[0, 1, 2]],
+      price: { epsilon: 0.3, delta: 0 },
+    })
+    expect(batchOfPeople(regions, 'change-one', 3).price).toEqual({ epsilon: 0.5, delta: 0 })
+  })
+
+  test('of people with several rows: a person counts in as many queries as it has rows', () => {
+    const bands = Array.from({ length: 6 }, (_, band) =>
+      count((10 + band) / 100, between(20 * band, 20 * band + 19)),
+    )
+    expect(batchOfPeople(bands, 'add-remove', 2).price).toEqual({ epsilon: 0.29, delta: 0 })
+    expect(batchOfPeople(bands, 'change-one', 2).price).toEqual({ epsilon: 0.54, delta: 0 })
+    expect(batchOfPeople(bands, 'change-one', 3).price).toEqual({ epsilon: 0.75, delta: 0 })
+    expect(batchOfPeople(bands, 'add-remove', 1).price).toEqual({ epsilon: 0.15, delta: 0 })
   })
 
   test('the largest epsilon and the largest delta, even of different queries', () => {

@@ -16,7 +16,7 @@ import {
   sampled,
   text,
 } from './disjoint-versions.ts'
-import { people } from './people.ts'
+import { patients, people } from './people.ts'
 import {
   overlapInTruth,
   type PredicatePair,
@@ -100,6 +100,48 @@ describe('as analysts ask', () => {
   ])('not disjoint: %s', (_, one, other) => {
     expect(areDisjoint(planned(one), planned(other), DATASET)).toBe(false)
     expect(areDisjoint(planned(other), planned(one), DATASET)).toBe(false)
+  })
+
+  describe('for people with several rows', () => {
+    const PATIENTS = patients('add-remove')
+    const both = (one: object, other: object) =>
+      (['rows', 'units'] as const).map((subject) =>
+        areDisjoint(planned(one), planned(other), PATIENTS, subject),
+      )
+
+    test.each<readonly [what: string, one: object, other: object]>([
+      ['two values of a constant column', is('Sex', 'M'), is('Sex', 'F')],
+      ['a nullable constant column and its NULL', is('Region', 'N'), missing('Region')],
+      [
+        'a constant column beside another',
+        and(is('Sex', 'M'), age('<', 30)),
+        and(is('Sex', 'F'), age('<', 30)),
+      ],
+      [
+        'a large predicate over constant columns',
+        or(is('Sex', 'M'), is('Region', 'N')),
+        and(is('Sex', 'F'), is('Region', 'E')),
+      ],
+    ])('no person counts in both: %s', (_, one, other) => {
+      expect(both(one, other)).toEqual([true, true])
+      expect(both(other, one)).toEqual([true, true])
+    })
+
+    test.each<readonly [what: string, one: object, other: object]>([
+      ['ages of different visits', age('<', 30), age('>=', 30)],
+      ['a predicate and its negation', is('Member', true), not(is('Member', true))],
+      ['a value and NULL', missing('Income'), not(missing('Income'))],
+      ['two texts', is('Note', 'a'), is('Note', 'b')],
+      ['a constant column or another', or(is('Sex', 'M'), age('<', 30)), and(is('Sex', 'F'), age('>=', 30))],
+      [
+        'a constant column that does not separate',
+        and(is('Sex', 'M'), age('<', 30)),
+        and(is('Sex', 'M'), age('>=', 30)),
+      ],
+    ])('a person can count in both, although no row does: %s', (_, one, other) => {
+      expect(both(one, other)).toEqual([true, false])
+      expect(both(other, one)).toEqual([true, false])
+    })
   })
 
   test('without a predicate every row counts', () => {

@@ -1,5 +1,32 @@
+import { type Column, type Dataset, isQueryable } from '../../src/catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
+
+/** The columns of {@link people}, of persons with up to `maxRows` rows each. Sex and Region are constant per person. */
+export function patients(neighbours: Neighbours, maxRows = 4): Dataset {
+  const { columns } = people(neighbours)
+  const { rows: _, ...facts } = people(neighbours)
+  return {
+    ...facts,
+    id: 'patients',
+    columns: [
+      {
+        name: 'Patient',
+        type: 'identifier',
+        nullable: false,
+        invalidValue: { kind: 'refuse' },
+      },
+      ...columns.filter(isQueryable).map((column): Column => {
+        if (column.type === 'string') return { ...column, selectable: true }
+        return column.name === 'Sex' || column.name === 'Region'
+          ? { ...column, constantPerPerson: true }
+          : column
+      }),
+    ],
+    privacyUnit: { kind: 'person', column: 'Patient', maxRows },
+    ...(neighbours === 'change-one' ? { people: 50 } : {}),
+  }
+}
 
 /** A small dataset with a column of each type, for planning. */
 export function people(neighbours: Neighbours, rows = 100) {
