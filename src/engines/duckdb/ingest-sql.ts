@@ -2,25 +2,21 @@ import type { Column } from '../../catalog/dataset.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { encodeBoolean } from './encodings/boolean.ts'
 import { encodeCategory } from './encodings/category.ts'
-import type { Encoding, Parameter, SourceColumn } from './encodings/encoding.ts'
+import type { Encoding, Parameter, SourceColumn, Statement } from './encodings/encoding.ts'
 import { encodeNumber } from './encodings/numeric.ts'
 import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
 
-/** A statement and its parameters. */
-export interface IngestStatement {
-  readonly sql: string
-  readonly parameters: Readonly<Record<string, Parameter>>
-}
-
 /** The statements that turn a source's values into stored values. No value of a source makes one of them fail. */
 export interface IngestStatements {
+  /** Create what the other statements use. */
+  readonly prepare: readonly Statement[]
   /** Creates the temporary table `staged`: the values to store, and for each value whether it is invalid. */
-  readonly stage: IngestStatement
+  readonly stage: Statement
   /** Selects one row: the number of rows, then for each column whether it has a value for which the source is refused. */
-  readonly inspect: IngestStatement
+  readonly inspect: Statement
   /** Creates the table that queries read. */
-  readonly store: IngestStatement
+  readonly store: Statement
 }
 
 /** A column of a relation. */
@@ -38,7 +34,7 @@ export interface RelationColumn {
  */
 export function printIngest(
   columns: readonly Column[],
-  source: IngestStatement,
+  source: Statement,
   sourceColumns: readonly RelationColumn[],
   table: string,
 ): IngestStatements {
@@ -46,21 +42,12 @@ export function printIngest(
   const encodings = columns.map((column, i) => encode(column, at(sources, i)))
 
   const rawValues = sources.map(({ name }, i) => `${quoteIdentifier(at(sourceColumns, i).name)} AS ${name}`)
-  const depth = Math.max(0, ...encodings.map(({ layers }) => layers.length))
-  const layers = Array.from({ length: depth }, (_, level) =>
-    encodings.flatMap((encoding) =>
-      Object.entries(encoding.layers[level] ?? {}).map(([name, sql]) => `${sql} AS ${name}`),
-    ),
-  )
-  const stored = encodings.map((encoding, i) => `${encoding.stored} AS stored${i}`)
   const invalid = columns.map(
     ({ nullable }, i) =>
       `source${i} IS ${nullable ? 'NOT NULL AND' : 'NULL OR'} stored${i} IS NULL AS invalid${i}`,
   )
   const stage = `CREATE TEMPORARY TABLE staged AS
-  WITH layer0 AS (SELECT ${list(rawValues)} FROM ${source.sql}),
-  ${layers.map((layer, level) => `layer${level + 1} AS (SELECT ${list(['*', ...layer])} FROM layer${level}),`).join('\n  ')}
-  encoded AS (SELECT ${list(['*', ...stored])} FROM layer${depth})
+  WITH encoded AS (${printEncoded(encodings, `(SELECT ${list(rawValues)} FROM ${source.sql})`)})
   SELECT ${list([...columns.map((_, i) => `stored${i}`), ...invalid])}
   FROM encoded`
 
@@ -72,9 +59,10 @@ export function printIngest(
     return `${value} AS ${quoteIdentifier(column.name)}`
   })
   return {
+    prepare: encodings.flatMap(({ preparation }) => (preparation === undefined ? [] : [preparation])),
     stage: {
       sql: stage,
-      parameters: Object.assign({}, source.parameters, ...encodings.map(({ parameters }) => parameters)),
+      parameters: source.parameters,
     },
     inspect: { sql: `SELECT ${list(['count(*)::VARCHAR', ...refused])} FROM staged`, parameters: {} },
     store: {
@@ -82,6 +70,27 @@ export function printIngest(
       parameters: replacements(columns, encodings),
     },
   }
+}
+
+/**
+ * Prints a query for the stored values of columns: `stored<i>` for the encoding at position i, beside all other names.
+ * @param source a relation with the names of the sources of these encodings
+ */
+export function printEncoded(encodings: readonly Encoding[], source: string): string {
+  const depth = Math.max(0, ...encodings.map(({ layers }) => layers.length))
+  const layers = Array.from({ length: depth }, (_, level) =>
+    encodings.flatMap((encoding) =>
+      Object.entries(encoding.layers[level] ?? {}).map(([name, sql]) => `${sql} AS ${name}`),
+    ),
+  )
+  const layer = (level: number) => (level === 0 ? source : `layer${level}`)
+  const named = layers.map(
+    (expressions, level) =>
+      `layer${level + 1} AS (SELECT ${list(['*', ...expressions])} FROM ${layer(level)})`,
+  )
+  const stored = encodings.map((encoding, i) => `${encoding.stored} AS stored${i}`)
+  const ctes = named.length === 0 ? '' : `WITH ${named.join(',\n  ')} `
+  return `${ctes}SELECT ${list(['*', ...stored])} FROM ${layer(depth)}`
 }
 
 /** Prints how a source's values are stored in a column. */

@@ -3,9 +3,10 @@ import { type DuckDBConnection, type DuckDBResultReader, VARCHAR } from '@duckdb
 import type { Column, FileFormat } from '../../catalog/dataset.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
+import type { Statement } from './encodings/encoding.ts'
 import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
-import { type IngestStatement, printIngest, type RelationColumn } from './ingest-sql.ts'
+import { printIngest, type RelationColumn } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -109,6 +110,7 @@ async function ingestThrough(
   const relation = await readableOrRefused(() => FILE_FORMATS[format].relation(connection, sourcePath))
   const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
   const statements = printIngest(columns, source, locateColumns(columns, relation), ROWS_TABLE)
+  for (const statement of statements.prepare) await run(connection, statement)
   await readableOrRefused(() => run(connection, statements.stage))
 
   const [facts = []] = (await run(connection, statements.inspect)).getRows()
@@ -131,10 +133,7 @@ async function ingestThrough(
   return rows
 }
 
-function run(
-  connection: DuckDBConnection,
-  { sql, parameters }: IngestStatement,
-): Promise<DuckDBResultReader> {
+function run(connection: DuckDBConnection, { sql, parameters }: Statement): Promise<DuckDBResultReader> {
   const each = Object.entries(parameters)
   return connection.runAndReadAll(
     sql,

@@ -24,8 +24,14 @@ export interface Encoding {
   readonly stored: string
   /** DuckDB's type of the stored value. */
   readonly storedType: DuckDBType
-  /** Parameters of the expressions. Their names end with the position as well. */
-  readonly parameters?: Readonly<Record<string, Parameter>>
+  /** A statement to run once before the expressions are used, such as one that creates a type. */
+  readonly preparation?: Statement
+}
+
+/** A statement and its parameters. */
+export interface Statement {
+  readonly sql: string
+  readonly parameters: Readonly<Record<string, Parameter>>
 }
 
 /** Expressions by their names. */

@@ -1,6 +1,7 @@
 import { BIGINT } from '@duckdb/node-api'
 import type { NumericColumn } from '../../../catalog/dataset.ts'
 import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
+import { fastLayers } from './numeric-fast.ts'
 
 /** The fractional digits of a tick, to which literals are cut: enough to distinguish both sides of every half step. */
 const TICK_FRACTION_DIGITS = 10
@@ -19,17 +20,24 @@ export function rangeIsComputable(column: NumericColumn): boolean {
 /**
  * Stores numbers as BIGINT: floor(x / step + 1/2) within the bounds. A valid value is a decimal literal or an infinity
  * (which is clamped), with white space around it; in an `integer` column its value is whole, as in `42`, `42.0` and
- * `4.2e1`. DuckDB's own casts from text are not used: they also accept `0x10` and `1_000`, and round.
+ * `4.2e1`. DuckDB's own casts from text decide nothing alone: they also accept `0x10` and `1_000`, and round.
+ *
+ * Most values take a path without texts or 128-bit arithmetic; see `numeric-fast.ts`. The others are read digit by digit.
  */
 export function encodeNumber(column: NumericColumn, source: SourceColumn): Encoding {
-  const i = source.position
+  const fast = fastLayers(column, source)
+  const text = trimmed(textOf(source))
+  if (fast.length === 0) return encodeDigits(column, source.position, text)
+  const done = `fast${source.position}`
+  const slow = encodeDigits(column, source.position, `CASE WHEN ${done} IS NULL THEN ${text} END`)
+  const stored = `CASE WHEN ${done} IS NOT NULL THEN ${done} ELSE ${slow.stored} END`
+  return { ...slow, layers: [...fast, ...slow.layers], stored }
+}
+
+/** Reads every value digit by digit, for any column with a computable range. */
+export function encodeDigits(column: NumericColumn, i: number, text: string): Encoding {
   return {
-    layers: [
-      { [`text${i}`]: trimmed(textOf(source)) },
-      literalLayer(i),
-      scaledLayer(i),
-      ticksLayer(column, i),
-    ],
+    layers: [{ [`text${i}`]: text }, literalLayer(i), scaledLayer(i), ticksLayer(column, i)],
     stored: indexOfTicks(column, i),
     storedType: BIGINT,
   }
