@@ -26,13 +26,17 @@ export const analystParameters = datasetParameters.extend({
     .meta({ description: 'Name of the key of an analyst.', example: 'analyst' }),
 })
 
-/** Name of a column. */
+/**
+ * Name of a column: printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them. Control
+ * and format characters are not printable, among them those that change the writing direction.
+ */
 export const columnName = z
   .string()
   .regex(
-    /^[A-Za-z_][A-Za-z0-9_ ]{0,62}$/,
-    'must be 1 to 63 letters, digits, "_" and spaces, starting with a letter or "_"',
+    /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,61}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u,
+    'must be 1 to 63 printable characters, without a space at the start or the end',
   )
+  .refine((name) => name === name.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
 
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)

@@ -111,12 +111,12 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
   checkPrivacyUnit(declaration, (field, rule) => errors.push({ field, rule }))
   const columns = declaration.columns.map((column, position) => {
     const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
-    // DuckDB compares identifiers case-insensitively, so two such columns would be one.
-    const first = declaration.columns.findIndex(
-      (other) => other.name.toLowerCase() === column.name.toLowerCase(),
-    )
+    const name = caseFolded(column.name)
+    // Databases compare identifiers case-insensitively, so two such columns would be one.
+    const first = declaration.columns.findIndex((other) => caseFolded(other.name) === name)
     if (first !== position)
       report('name', 'must differ from every other column, in more than upper and lower case')
+    if (name.startsWith(RESERVED_PREFIX)) report('name', `must not start with "${RESERVED_PREFIX}"`)
     return declareColumn(column, report)
   })
   if (errors.length > 0) {
@@ -124,6 +124,14 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
     throw new Refusal('invalid-request', detail, errors)
   }
   return columns
+}
+
+/** Start of the names of columns that ingestion adds. */
+const RESERVED_PREFIX = 'sotto_'
+
+/** Returns a name in a form that is equal for names which differ in upper and lower case only, such as `Maß` and `MASS`. */
+function caseFolded(name: string): string {
+  return name.toUpperCase().toLowerCase()
 }
 
 type Report = (field: string, rule: string) => void
