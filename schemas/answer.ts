@@ -87,9 +87,11 @@ const statisticName = {
   statistic: z
     .string()
     .describe(
-      'One of: count, sum, sum about the middle, sum of squares about the middle, count of distinct values.',
+      'One of: count, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
+        'count of distinct values.',
     ),
   column: z.string().optional(),
+  columns: z.array(z.string()).readonly().optional().describe('The two columns of a sum of products.'),
 }
 
 export const noise = z

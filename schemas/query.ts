@@ -254,6 +254,30 @@ const standardDeviationQuery = z
     description: 'Population standard deviation of a numeric column. NULL values are ignored.',
   })
 
+/** The two columns of a covariance or correlation. */
+const pair = z
+  .array(columnName)
+  .length(2)
+  .describe(
+    'Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds.',
+  )
+
+const covarianceQuery = z.strictObject({ kind: z.literal('covariance'), columns: pair, ...supposable }).meta({
+  id: 'CovarianceQuery',
+  examples: [{ kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+  description:
+    'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
+})
+
+const correlationQuery = z.strictObject({ kind: z.literal('correlation'), columns: pair, ...additive }).meta({
+  id: 'CorrelationQuery',
+  examples: [{ kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+  description:
+    'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
+    'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
+    'not supported.',
+})
+
 const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...supposable }).meta({
   id: 'ProportionQuery',
   examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
@@ -466,6 +490,8 @@ export const QUERY_KINDS = [
   'mean',
   'variance',
   'standardDeviation',
+  'covariance',
+  'correlation',
   'proportion',
   'countDistinct',
   'histogram',
@@ -489,6 +515,8 @@ export const query = z
       meanQuery,
       varianceQuery,
       standardDeviationQuery,
+      covarianceQuery,
+      correlationQuery,
       proportionQuery,
       countDistinctQuery,
       histogramQuery,
@@ -544,6 +572,7 @@ export const batch = z
   })
 
 export type Query = z.output<typeof query>
+export type PairQuery = Extract<Query, { kind: 'covariance' | 'correlation' }>
 export type Suppositions = z.output<typeof supposed>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>

@@ -25,8 +25,8 @@ export interface Dialect {
   countIf(condition: string): string
   /** The exact sum of 64-bit or 128-bit integers; NULL without rows. */
   sum(integers: string): string
-  /** The exact square of a column of grid indexes of at most this magnitude. */
-  square(column: string, largestMagnitude: bigint): string
+  /** The exact product of two columns of indexes, where no product exceeds this magnitude. */
+  product(left: string, right: string, largestMagnitude: bigint): string
   /** The integer part of the quotient of two integers, neither of which is negative. */
   quotient(dividend: string, divisor: string): string
   /** A boolean as 0 or 1. */

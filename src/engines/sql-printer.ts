@@ -18,7 +18,8 @@ export interface PrintedStatement {
 /**
  * An aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number of the cell, if there are group
  * keys; then for each statistic its columns. A count has one column. An affine sum has the sum of the indexes and the
- * number of rows that have one. A sum of squares has the sum of the squared indexes before those two.
+ * number of rows that have one. A sum of squares has the sum of the squared indexes before those two. A sum of products
+ * has the sum of the products of two indexes, the sum of each, and the number of rows that have both.
  */
 export interface PrintedAggregate extends PrintedStatement {
   /** The number of cells; cells without rows are not in the result. */
@@ -170,14 +171,21 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
       return [`CAST(${printer.dialect.countIf(counts)} AS VARCHAR)`]
     }
     case 'affine-sum':
-      return printSums(printer, printColumn(printer, summedColumn(statistic), GRID))
+      return printSums(printer, printIndexed(printer, summedColumn(statistic)).index)
     case 'affine-square-sum': {
-      const column = columnOf(printer, summedColumn(statistic), GRID)
-      const name = quoteIdentifier(column.name)
-      const magnitude = -column.lowerIndex > column.upperIndex ? -column.lowerIndex : column.upperIndex
-      if (magnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
-        throw new RangeError('the indexes of a column are too large to be squared')
-      return [printSum(printer, printer.dialect.square(name, magnitude)), ...printSums(printer, name)]
+      const column = printIndexed(printer, summedColumn(statistic))
+      return [printSum(printer, printProduct(printer, column, column)), ...printSums(printer, column.index)]
+    }
+    case 'affine-product-sum': {
+      const [one, other] = statistic.terms.map(({ column }) => printIndexed(printer, column))
+      if (one === undefined || other === undefined) throw new RangeError('a product has two terms')
+      const oneOfBoth = indexWithOther(one, other)
+      return [
+        printSum(printer, printProduct(printer, one, other)),
+        printSum(printer, oneOfBoth),
+        printSum(printer, indexWithOther(other, one)),
+        `CAST(count(${oneOfBoth}) AS VARCHAR)`,
+      ]
     }
     case 'count-distinct': {
       const { membership, cell } = printGroupKey(printer, statistic.of)
@@ -190,6 +198,35 @@ function printStatistic(printer: Printer, statistic: Statistic): readonly string
 function summedColumn({ column }: Summand): string {
   if (column === undefined) throw new RangeError('values per person cannot be computed yet')
   return column
+}
+
+/** A column of indexes in a sum. */
+interface IndexedColumn {
+  readonly index: string
+  readonly nullable: boolean
+  readonly largestMagnitude: bigint
+}
+
+function printIndexed(printer: Printer, name: string): IndexedColumn {
+  const column = columnOf(printer, name, [...GRID, 'boolean'])
+  const { nullable } = column
+  const quoted = quoteIdentifier(column.name)
+  if (column.type === 'boolean')
+    return { index: printer.dialect.booleanIndex(quoted), nullable, largestMagnitude: 1n }
+  const { lowerIndex, upperIndex } = column
+  return { index: quoted, nullable, largestMagnitude: -lowerIndex > upperIndex ? -lowerIndex : upperIndex }
+}
+
+function printProduct({ dialect }: Printer, one: IndexedColumn, other: IndexedColumn): string {
+  for (const { largestMagnitude } of [one, other])
+    if (largestMagnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
+      throw new RangeError('the indexes of a column are too large to be multiplied')
+  return dialect.product(one.index, other.index, one.largestMagnitude * other.largestMagnitude)
+}
+
+/** Prints the index of one column where the other is not NULL, and NULL elsewhere. */
+function indexWithOther(one: IndexedColumn, other: IndexedColumn): string {
+  return other.nullable ? `CASE WHEN ${other.index} IS NOT NULL THEN ${one.index} END` : one.index
 }
 
 function printSums(printer: Printer, column: string): readonly string[] {
@@ -207,11 +244,11 @@ function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
       if (categories.length !== key.size)
         throw new RangeError('a group key does not span the categories of its column')
       const column = quoteIdentifier(name)
-      return printIndexed(column, column, key.size, key.nullCell)
+      return printPlaces(column, column, key.size, key.nullCell)
     }
     case 'boolean': {
       const column = printColumn(printer, key.column, ['boolean'])
-      return printIndexed(column, printer.dialect.booleanIndex(column), 2, key.nullCell)
+      return printPlaces(column, printer.dialect.booleanIndex(column), 2, key.nullCell)
     }
     case 'bins':
       return printBins(printer, key)
@@ -222,7 +259,7 @@ function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
   }
 }
 
-function printIndexed(column: string, index: string, size: number, nullCell: boolean): PrintedKey {
+function printPlaces(column: string, index: string, size: number, nullCell: boolean): PrintedKey {
   return nullCell
     ? { membership: undefined, cell: `coalesce(${index}, ${size})`, cells: size + 1 }
     : { membership: `${column} IS NOT NULL`, cell: index, cells: size }

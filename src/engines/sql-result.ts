@@ -6,6 +6,7 @@ const RESULT_COLUMNS = {
   'count-people': 1,
   'affine-sum': 2,
   'affine-square-sum': 3,
+  'affine-product-sum': 4,
   'count-distinct': 1,
   'count-distinct-values': 1,
 } as const satisfies Record<Statistic['kind'], number>
@@ -69,6 +70,16 @@ function combine(statistic: Statistic, values: readonly bigint[], position: numb
       return squares === undefined || sum === undefined || count === undefined
         ? undefined
         : factor ** 2n * squares + 2n * factor * offset * sum + offset ** 2n * count
+    }
+    case 'affine-product-sum': {
+      const [one, other] = statistic.terms
+      const [products, sum, otherSum, count] = values.slice(position, position + 4)
+      return products === undefined || sum === undefined || otherSum === undefined || count === undefined
+        ? undefined
+        : one.factor * other.factor * products +
+            one.factor * other.offset * sum +
+            other.factor * one.offset * otherSum +
+            one.offset * other.offset * count
     }
   }
 }

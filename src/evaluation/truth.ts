@@ -1,5 +1,6 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
 import { type Estimate, statisticName } from '../planner/additive.ts'
+import type { Moment } from '../planner/estimates/moments.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
@@ -92,7 +93,7 @@ export function exactEstimates(
     if (estimate === undefined || name === undefined)
       throw new RangeError('a number has no estimate or no name')
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
-    if (rows === 0) return { ...UNKNOWN, name }
+    if (rows === 0 || isUndefined(estimate, integers)) return { ...UNKNOWN, name }
     const accuracy = accuracyAt(rows)
     const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
     const linear = isLinear(estimate)
@@ -134,7 +135,25 @@ function rowsOf(
     case 'variance':
     case 'standard-deviation':
       return estimate.rows.kind === 'public' ? estimate.rows.rows : numberAt(estimate.rows.statistic, cell)
+    case 'covariance':
+    case 'correlation': {
+      const { rows } = estimate.moments
+      return rows.kind === 'public' ? rows.value : numberAt(rows.statistic, cell)
+    }
   }
+}
+
+/** True for a correlation with a column that has a single value. */
+function isUndefined(estimate: Estimate, integers: readonly (readonly bigint[])[]): boolean {
+  if (estimate.kind !== 'correlation') return false
+  const integerOf = (moment: Moment) =>
+    moment.kind === 'public' ? BigInt(moment.value) : (integers[moment.statistic]?.[0] ?? 0n)
+  const { moments, squares } = estimate
+  return [moments.sum, moments.otherSum].some((sum, place) => {
+    const square = squares[place] ?? moments.rows
+    // In half steps; the centred square of a boolean is 1.
+    return integerOf(square) * integerOf(moments.rows) === integerOf(sum) ** 2n
+  })
 }
 
 /** True if the error is that of a single noisy sum or count, so that its expected size is known. */
@@ -151,6 +170,8 @@ function isLinear(estimate: Estimate): boolean {
     case 'proportion-of-cells':
     case 'variance':
     case 'standard-deviation':
+    case 'covariance':
+    case 'correlation':
       return false
   }
 }

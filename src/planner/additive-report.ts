@@ -14,6 +14,7 @@ import type {
   NoiseReport,
   PredictedError,
   Report,
+  StatisticName,
   StatisticNoise,
 } from './report-kinds.ts'
 
@@ -43,8 +44,8 @@ export function noiseOfAdditive(plan: AdditivePlan): NoiseReport {
   }
 }
 
-/** The name of a noisy statistic, and its column. */
-function nameOf(statistic: Statistic): { readonly statistic: string; readonly column?: string } {
+/** The name of a noisy statistic, and its columns. */
+function nameOf(statistic: Statistic): StatisticName {
   switch (statistic.kind) {
     case 'count':
       return {
@@ -63,6 +64,11 @@ function nameOf(statistic: Statistic): { readonly statistic: string; readonly co
       return nameOfSum(statistic.factor === 1n ? 'sum' : 'sum about the middle', statistic)
     case 'affine-square-sum':
       return nameOfSum('sum of squares about the middle', statistic)
+    case 'affine-product-sum':
+      return {
+        statistic: 'sum of products about the middles',
+        columns: statistic.terms.map(({ column }) => column),
+      }
   }
 }
 
@@ -103,6 +109,7 @@ function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): Statist
 }
 
 const NEEDS_ROWS = 'depends on the number of rows, which is private; give supposed.rows'
+const STATED_WITH_ANSWER = 'depends on the data; the answer states it'
 const SEVERAL_STATISTICS = 'differs from statistic to statistic; see estimates'
 const STATED_BY_VALUE = 'differs from group to group; each value has its own half-width'
 
@@ -114,7 +121,11 @@ const STATED_BY_VALUE = 'differs from group to group; each value has its own hal
 export function accuracyOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): AccuracyReport {
   return accuracyOfEach(
     plan,
-    plan.estimates.map((estimate) => foreseenError(plan, estimate, supposed) ?? unknownError(NEEDS_ROWS)),
+    plan.estimates.map(
+      (estimate) =>
+        foreseenError(plan, estimate, supposed) ??
+        unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
+    ),
   )
 }
 
@@ -248,6 +259,13 @@ function isWhole(estimate: Estimate): boolean {
     case 'mean':
     case 'variance':
     case 'standard-deviation':
+    case 'covariance':
+    case 'correlation':
       return false
   }
+}
+
+/** True if the half-width of an estimate follows from the number of rows, so that it can be known before the release. */
+export function isForeseeable({ kind }: Estimate): boolean {
+  return kind !== 'correlation'
 }

@@ -2,10 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../../schemas/query.ts'
 import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import { type Aggregate, type GroupKey, LARGEST_SQUARED_INDEX, type Statistic } from './aggregate.ts'
+import type { Aggregate, GroupKey, Predicate, Statistic } from './aggregate.ts'
+import type { PairMoments } from './estimates/covariance.ts'
+import type { Moment } from './estimates/moments.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
+import type { MeasuredColumn } from './measured-column.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { planPredicate, requireColumn, widestBounding } from './predicate.ts'
+import { planPair, requireProducts } from './sums-of-products.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
@@ -34,6 +38,19 @@ export type Estimate =
       readonly sum: number
       readonly rows: RowCount
     }
+  /** From sums about the middles of the ranges, over the rows where neither column is NULL. */
+  | {
+      readonly kind: 'covariance'
+      readonly columns: readonly [MeasuredColumn, MeasuredColumn]
+      readonly moments: PairMoments
+    }
+  /** From the same sums and the sums of squares of both columns. */
+  | {
+      readonly kind: 'correlation'
+      readonly columns: readonly [MeasuredColumn, MeasuredColumn]
+      readonly moments: PairMoments
+      readonly squares: readonly [Moment, Moment]
+    }
   /** Share of a public number of rows. */
   | { readonly kind: 'proportion'; readonly statistic: number; readonly rows: number }
   /** Share from two cells of one count: rows that do not satisfy the predicate, then rows that do. */
@@ -56,11 +73,15 @@ export interface AdditiveShape {
  */
 export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): AdditiveShape {
   const groupings = planGroupings(query, dataset, limits)
+  const where = query.where === undefined ? undefined : planPredicate(query.where, dataset, 'where')
   const statistics: Statistic[] = []
+  const conditions: Predicate[] = where === undefined ? [] : [where]
   const sources: Sources = {
     dataset,
-    everyRow: query.where === undefined && groupings.length === 0,
+    where,
+    everyRow: where === undefined && groupings.length === 0,
     place: (statistic) => placeOf(statistic, statistics),
+    exclude: (predicate) => conditions.push({ kind: 'not', predicate }),
   }
   const estimates = estimatesOf(query, sources)
   const groupBy = groupings.map((grouping) => grouping.key)
@@ -69,26 +90,40 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
   }
   return {
     aggregate: {
-      ...(query.where === undefined ? {} : { where: planPredicate(query.where, dataset, 'where') }),
+      ...whereAll(conditions),
       groupBy,
       statistics,
       bounding: widestBounding(dataset),
     },
     groupings,
     estimates,
-    wholeNumbers: estimates.every(
-      (estimate) => !('column' in estimate) || estimate.column.type === 'integer',
-    ),
+    wholeNumbers: estimates.flatMap(columnsOf).every(({ type }) => type !== 'number'),
   }
 }
 
+function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
+  const [first, ...others] = predicates
+  if (first === undefined) return {}
+  return { where: others.length === 0 ? first : { kind: 'and', predicates } }
+}
+
+/** The columns whose values an estimate is about. */
+export function columnsOf(estimate: Estimate): readonly MeasuredColumn[] {
+  if ('column' in estimate) return [estimate.column]
+  return 'columns' in estimate ? estimate.columns : []
+}
+
 /** Source of the statistics that estimates are made from. */
-interface Sources {
+export interface Sources {
   readonly dataset: Dataset
+  /** The query's own condition on rows. */
+  readonly where: Predicate | undefined
   /** True if every row of the dataset is in the one cell; a public number of rows is then that of the cell. */
   readonly everyRow: boolean
   /** Adds a statistic to the aggregate unless it is there already, and returns its place. */
   readonly place: (statistic: Statistic) => number
+  /** Excludes the rows that satisfy a predicate from all statistics. */
+  readonly exclude: (predicate: Predicate) => void
 }
 
 function placeOf(statistic: Statistic, statistics: Statistic[]): number {
@@ -107,6 +142,9 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'variance':
     case 'standardDeviation':
       return [numericEstimate(query.kind, query.column, 'column', sources)]
+    case 'covariance':
+    case 'correlation':
+      return [planPair(query, sources)]
     case 'proportion':
       return [proportionEstimate(query.of, sources)]
     case 'countDistinct': {
@@ -173,7 +211,7 @@ function numericEstimate(kind: NumericStatistic, name: string, field: string, so
       }
     case 'variance':
     case 'standardDeviation': {
-      requireSquares(column, field)
+      requireProducts(column, field)
       const squares = { kind: 'affine-square-sum', column: column.name, factor: 2n, offset } as const
       return {
         kind: kind === 'variance' ? 'variance' : 'standard-deviation',
@@ -216,15 +254,6 @@ export function requireNumericColumn(dataset: Dataset, name: string, field: stri
   throw refuseField('query-does-not-fit', field, `must be numeric, and ${name} is of type ${column.type}`)
 }
 
-function requireSquares(column: NumericColumn, field: string): void {
-  if (-column.lowerIndex <= LARGEST_SQUARED_INDEX && column.upperIndex <= LARGEST_SQUARED_INDEX) return
-  throw refuseField(
-    'query-does-not-fit',
-    field,
-    `needs bounds within ${LARGEST_SQUARED_INDEX} steps of 0; the bounds of ${column.name} are larger`,
-  )
-}
-
 function withoutNullCell(key: GroupKey): GroupKey {
   return 'nullCell' in key ? { ...key, nullCell: false } : key
 }
@@ -249,6 +278,8 @@ function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimit
     case 'mean':
     case 'variance':
     case 'standardDeviation':
+    case 'covariance':
+    case 'correlation':
     case 'proportion':
     case 'countDistinct':
       return []

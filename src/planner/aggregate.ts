@@ -44,6 +44,7 @@ export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
  * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL, or over the people who
  * have a value.
  * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows or people.
+ * `affine-product-sum`: the sum of the product of two such terms, over the rows where neither column is NULL.
  * `count-distinct`: the number of cells of a separate declared domain that have a row.
  * `count-distinct-values`: the number of values of a free-text column. Of each person the `valuesEach` values whose lowest
  * rank is lowest are counted, after `bounding`; a row has one value. Only with one cell.
@@ -55,13 +56,21 @@ export type Statistic =
       readonly factor: bigint
       readonly offset: bigint
     } & Summand)
+  | { readonly kind: 'affine-product-sum'; readonly terms: readonly [AffineTerm, AffineTerm] }
   | { readonly kind: 'count-distinct'; readonly of: GroupKey }
   | { readonly kind: 'count-distinct-values'; readonly column: string; readonly valuesEach: number }
 
-/** The integers that a sum adds up: those of a numeric column, or one for each person. */
+/** The integers that a sum adds up: those of a numeric or boolean column, or one for each person. */
 export type Summand =
   | { readonly column: string; readonly perPerson?: undefined }
   | { readonly column?: undefined; readonly perPerson: PersonValue }
+
+/** The integer factor * index + offset of a row. The index of a boolean is 0 or 1. */
+export interface AffineTerm {
+  readonly column: string
+  readonly factor: bigint
+  readonly offset: bigint
+}
 
 /**
  * Counts of each value of one column, for mechanisms that choose among values instead of declared cells. Rows where the
@@ -74,7 +83,7 @@ export type ValueCounting = {
   readonly bounding: Bounding
 } & Summand
 
-/** Largest index in a sum of squares: its square times any number of rows must fit 128 bits. */
+/** Largest index in a sum of squares or products: its square times any number of rows must fit 128 bits. */
 export const LARGEST_SQUARED_INDEX = 2n ** 45n
 
 /**

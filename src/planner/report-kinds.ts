@@ -24,6 +24,13 @@ export type Result =
       readonly truncated: boolean
     }
 
+/** Name of a noisy statistic, with the column or columns that it is about. */
+export interface StatisticName {
+  readonly statistic: string
+  readonly column?: string
+  readonly columns?: readonly string[]
+}
+
 /** Noise of one statistic, in the unit of the statistic. */
 export interface StatisticNoise {
   /** The scale b of geometric and Laplace noise, the standard deviation sigma of Gaussian noise. */
@@ -39,12 +46,11 @@ export type NoiseReport = { readonly neighbours: Neighbours } & (
   | ({ readonly mechanism: MechanismName; readonly calibration?: GaussianCalibration } & (
       | StatisticNoise
       | {
-          readonly statistics: readonly (StatisticNoise & {
-            readonly statistic: string
-            readonly column?: string
-            /** Share of the price, if the statistic has its own. */
-            readonly epsilon?: number
-          })[]
+          readonly statistics: readonly (StatisticNoise &
+            StatisticName & {
+              /** Share of the price, if the statistic has its own. */
+              readonly epsilon?: number
+            })[]
         }
     ))
   | {
@@ -105,7 +111,7 @@ export interface AccuracyReport extends PredictedError {
   /** Accuracy of each statistic by its name, for a query for several. */
   readonly estimates?: Readonly<Record<string, PredictedError>>
   /** Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are several. */
-  readonly statistics?: readonly (ErrorReport & { readonly statistic: string; readonly column?: string })[]
+  readonly statistics?: readonly (ErrorReport & StatisticName)[]
   /** Half-width of each gap of a selection; they hold together. */
   readonly gapHalfWidth?: number
   /** Number of rows with which a key appears with this confidence, for a selection of keys. */

@@ -1,4 +1,4 @@
-import { columnNamed, type Dataset, type GridColumn, isGrid } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset } from '../catalog/dataset.ts'
 import type { RankScore } from '../mechanisms/quantile.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
@@ -12,6 +12,7 @@ import {
   type Statistic,
 } from './aggregate.ts'
 import type { Disjoint } from './disjoint.ts'
+import { type MeasuredColumn, measuredColumn } from './measured-column.ts'
 import { requireColumn } from './predicate.ts'
 
 /*
@@ -203,7 +204,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
     case 'affine-sum':
     case 'affine-square-sum': {
       const { perPerson } = statistic
-      const column = perPerson === undefined ? requireGrid(statistic.column, dataset) : undefined
+      const column = perPerson === undefined ? measuredOf(statistic.column, dataset) : undefined
       const range =
         column === undefined ? rangeOf(perPerson) : ([column.lowerIndex, column.upperIndex] as const)
       const ends = extremes(statistic, range)
@@ -217,13 +218,32 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
           (column ?? columnOf(perPerson, dataset))?.nullable === true,
       }
     }
+    case 'affine-product-sum': {
+      const columns = statistic.terms.map(({ column }) => measuredOf(column, dataset))
+      const ends = statistic.terms.map(({ factor, offset }, place) =>
+        [columns[place]?.lowerIndex ?? 0n, columns[place]?.upperIndex ?? 0n].map(
+          (index) => factor * index + offset,
+        ),
+      )
+      // The product of two terms over a box of their values is smallest and largest at corners of the box.
+      const corners = (ends[0] ?? []).flatMap((one) => (ends[1] ?? []).map((other) => one * other))
+      return {
+        ...rows,
+        lowest: corners.reduce(smaller),
+        highest: corners.reduce(larger),
+        mayBeNothing:
+          aggregate.where !== undefined ||
+          aggregate.groupBy.length > 0 ||
+          columns.some(({ nullable }) => nullable),
+      }
+    }
   }
 }
 
-function requireGrid(name: string, dataset: Dataset): GridColumn {
-  const column = requireColumn(dataset, name, 'column')
-  if (!isGrid(column)) throw new RangeError('a sum needs a column on a grid')
-  return column
+function measuredOf(name: string, dataset: Dataset): MeasuredColumn {
+  const measured = measuredColumn(requireColumn(dataset, name, 'column'))
+  if (measured === undefined) throw new RangeError('a sum needs a column on a grid or a boolean column')
+  return measured
 }
 
 function rangeOf(value: PersonValue | undefined): readonly [bigint, bigint] {

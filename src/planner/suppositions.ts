@@ -1,8 +1,8 @@
 import type { Query, Suppositions } from '../../schemas/query.ts'
-import type { NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { AdditiveQuery, AdditiveShape } from './additive.ts'
+import { type AdditiveQuery, type AdditiveShape, columnsOf } from './additive.ts'
 import { columnRange } from './estimates/estimator.ts'
+import type { MeasuredColumn } from './measured-column.ts'
 
 /** Returns the suppositions of a query; an empty object if it has none. */
 export function suppositionsOf(query: Query): Suppositions {
@@ -27,11 +27,7 @@ export function withoutIdleSuppositions(query: Query): Query {
 export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   const { mean, standardDeviation } = suppositionsOf(query)
   if (mean === undefined && standardDeviation === undefined) return
-  const columns = new Map(
-    estimates.flatMap((estimate) =>
-      'column' in estimate ? [[estimate.column.name, estimate.column] as const] : [],
-    ),
-  )
+  const columns = new Map(estimates.flatMap(columnsOf).map((column) => [column.name, column]))
   const [column, ...others] = columns.values()
   const field = mean === undefined ? 'supposed.standardDeviation' : 'supposed.mean'
   if (column === undefined)
@@ -48,7 +44,7 @@ export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: Addi
  * Variance"), and at most (U - L)^2 / 4 for any mean.
  */
 function requireMomentsFit(
-  column: NumericColumn,
+  column: MeasuredColumn,
   mean: number | undefined,
   standardDeviation: number | undefined,
 ): void {

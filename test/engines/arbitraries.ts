@@ -129,6 +129,12 @@ const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
 
 const coefficient = fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n))
 
+const term = fc.record({
+  column: fc.constantFrom('small', 'middling', 'wide', 'flag'),
+  factor: coefficient,
+  offset: coefficient,
+})
+
 const statistic: fc.Arbitrary<Statistic> = fc.oneof(
   fc.record(
     { kind: fc.constant('count' as const), column: anyName, where: predicate },
@@ -146,6 +152,7 @@ const statistic: fc.Arbitrary<Statistic> = fc.oneof(
     factor: coefficient,
     offset: coefficient,
   }),
+  fc.record({ kind: fc.constant('affine-product-sum' as const), terms: fc.tuple(term, term) }),
   fc.record({ kind: fc.constant('count-distinct' as const), of: groupKey }),
 )
 

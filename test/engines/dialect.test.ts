@@ -22,7 +22,7 @@ const otherDialect: Dialect = {
     `(SELECT ${columns.map(({ name }) => quoteIdentifier(name)).join(', ')} FROM rows) AS stored`,
   value: (value, _type, bind) => (typeof value === 'string' ? `$${bind(value)}` : `(${value})`),
   sum: (integers) => `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
-  square: (column) => `(CAST(${column} AS DECIMAL(38, 0)) * ${column})`,
+  product: (left, right) => `(CAST(${left} AS DECIMAL(38, 0)) * ${right})`,
   quotient: (dividend, divisor) => `CAST((${dividend} - ${dividend} % ${divisor}) / ${divisor} AS BIGINT)`,
 }
 

@@ -1,6 +1,7 @@
 import type { Dataset } from '../../src/catalog/dataset.ts'
 import type { Engine, IndexCounts, TextCounts } from '../../src/engines/engine.ts'
 import {
+  type AffineTerm,
   type Aggregate,
   type GroupKey,
   groupKeySize,
@@ -120,6 +121,8 @@ function statisticOf(statistic: Statistic, rows: readonly StoredRow[]): bigint {
         const affine = statistic.factor * index + statistic.offset
         return sum + (statistic.kind === 'affine-sum' ? affine : affine * affine)
       }, 0n)
+    case 'affine-product-sum':
+      return rows.reduce((sum, row) => sum + productOf(statistic.terms, row), 0n)
   }
 }
 
@@ -136,7 +139,23 @@ function counts(
 function summands({ column, perPerson }: Summand, rows: readonly StoredRow[]): bigint[] {
   if (perPerson !== undefined)
     return byPerson(rows, (row) => row).flatMap((own) => personValueOf(perPerson, own) ?? [])
-  return rows.map((row) => storedValue(row, column)).filter((value) => typeof value === 'bigint')
+  return rows.flatMap((row) => indexOf(column, row) ?? [])
+}
+
+/** The product of two terms in a row; 0 if either has no value. */
+function productOf(terms: readonly AffineTerm[], row: StoredRow): bigint {
+  const values = terms.map(({ column, factor, offset }) => {
+    const index = indexOf(column, row)
+    return index === undefined ? undefined : factor * index + offset
+  })
+  return values.reduce<bigint>((product, value) => product * (value ?? 0n), 1n)
+}
+
+/** The index of a row in a column; `undefined` for NULL. A boolean is 0 or 1. */
+function indexOf(column: string, row: StoredRow): bigint | undefined {
+  const value = storedValue(row, column)
+  const index = typeof value === 'boolean' ? BigInt(value) : value
+  return typeof index === 'bigint' ? index : undefined
 }
 
 function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {

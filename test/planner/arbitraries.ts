@@ -63,6 +63,10 @@ export const where: fc.Arbitrary<object> = fc.oneof(
 /** The names of the numeric columns of `people`. */
 export const numeric = fc.constantFrom('Age', 'Balance', 'Income')
 
+/** Names of numeric and boolean columns, without repetition. */
+export const measured = (constraints: { readonly minLength: number; readonly maxLength: number }) =>
+  fc.uniqueArray(fc.constantFrom('Age', 'Balance', 'Income', 'Member'), constraints)
+
 /** Columns of `people` that can be grouped by, in their wire form. */
 export const grouping = fc.constantFrom(
   'Sex',

@@ -9,6 +9,7 @@ import { accuracyReport, reporter } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 import { estimatesOf, LIMITS, planFor } from './planned.ts'
+import { releasesOf } from './releases.ts'
 
 /*
  * Stated half-widths hold with the stated confidence, before and after the release, and hardly more often. Noise comes from a
@@ -19,24 +20,6 @@ const CONFIDENCE = 0.95
 const DRAWS = 2000
 /** A probability of failure of 0.05 leads to more failures than this less than once in 1e8 runs. */
 const MOST_FAILURES = 156
-
-type Draw = () => bigint
-
-/** Draws the noise of one entry, in output units: the discrete Laplace distribution by its inverse, the others to within a unit of 2^40. */
-function drawer({ noise }: Measurement, random: () => number): Draw {
-  switch (noise.kind) {
-    case 'discrete-laplace': {
-      const scale = Number(noise.scale.numerator) / Number(noise.scale.denominator)
-      const geometric = () => Math.floor(-scale * Math.log(1 - random()))
-      return () => BigInt(geometric() - geometric())
-    }
-    case 'discrete-gaussian': {
-      const sigma = Number(noise.sigma)
-      const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-      return () => BigInt(Math.round(sigma * normal()))
-    }
-  }
-}
 
 const random = seedrandom('intervals')
 const between = (lower: number, upper: number) => lower + Math.floor(random() * (upper - lower + 1))
@@ -126,21 +109,6 @@ const MECHANISMS = [
   { mechanism: 'laplace', epsilon: 2 },
   { mechanism: 'gaussian', epsilon: 2, delta: 1e-6 },
 ]
-
-/** Releases of a plan over rows, with seeded noise. */
-function* releasesOf(planned: AdditivePlan, rows: readonly StoredRow[], draws: number, seed: string) {
-  const source = seedrandom(seed)
-  const exact = aggregateRows(planned.aggregate, rows)
-  const drawers = planned.measurements.map((measurement) => drawer(measurement, source))
-  const reportOf = reporter(planned)
-  for (let draw = 0; draw < draws; draw += 1) {
-    const noisy = exact.map((cells, place) => {
-      const bits = BigInt(planned.measurements[place]?.fractionBits ?? 0)
-      return cells.map((value) => (value << bits) + (drawers[place]?.() ?? 0n))
-    })
-    yield reportOf({ kind: 'additive', noisy })
-  }
-}
 
 function numberIn({ result, accuracy }: ReturnType<ReturnType<typeof reporter>>) {
   if (!('value' in result) || accuracy.halfWidth === null) throw new Error('one number is asked for')

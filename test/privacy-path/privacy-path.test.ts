@@ -11,7 +11,7 @@ import {
   type WrongPlan,
   withCountsPublic,
   withMonotonicScores,
-  withSensitivitiesDividedByFour,
+  withSensitivitiesFarTooSmall,
   withSensitivitiesTooSmall,
 } from './wrong-plans.ts'
 
@@ -78,7 +78,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     } else if (wire.kind === 'keySelection') {
       expectViolations(wire, neighbours, withSensitivitiesTooSmall)
     } else if (planFor(3).kind === 'additive') {
-      expectViolations(wire, neighbours, withSensitivitiesDividedByFour)
+      expectViolations(wire, neighbours, withSensitivitiesFarTooSmall)
     }
   })
 

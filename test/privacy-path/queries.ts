@@ -38,6 +38,10 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
       [{ kind, column, where: SOME_ROWS }, column === 'Age'] as const,
     ]),
   ),
+  [{ kind: 'covariance', columns: ['Age', 'Balance'] }, false],
+  [{ kind: 'covariance', columns: ['Member', 'Age'], where: SOME_ROWS }, true],
+  [{ kind: 'correlation', columns: ['Income', 'Balance'] }, false],
+  [{ kind: 'correlation', columns: ['Balance', 'Age'], where: SOME_ROWS }, false],
   [{ kind: 'proportion', of: SOME_ROWS }, true],
   [{ kind: 'proportion', of: SOME_AGES, where: SOME_ROWS }, true],
   [{ kind: 'countDistinct', column: 'Sex' }, true],
@@ -173,6 +177,10 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
     case 'variance':
     case 'standardDeviation':
       // The squares move farthest between the middle and an end, the sum between the ends.
+      return !changeOne
+    case 'covariance':
+    case 'correlation':
+      // Between two corners of the box, some sum moves by less than from a corner to an excluded row or another corner.
       return !changeOne
     case 'groupBy':
       // In L2 the sum about the middle moves farther within a cell than between two; the count does not move then.

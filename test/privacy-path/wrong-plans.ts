@@ -55,11 +55,15 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
   }
 }
 
-/** Each measurement of sums and counts in turn with a quarter of its sensitivity. */
-export function withSensitivitiesDividedByFour(plan: Plan): readonly WrongPlan[] {
+/**
+ * Each measurement of sums and counts in turn with so small a sensitivity that a pair that moves it alone spends more than
+ * the price of all.
+ */
+export function withSensitivitiesFarTooSmall(plan: Plan): readonly WrongPlan[] {
   if (plan.kind !== 'additive') return []
-  return withOneChanged(plan.measurements, 'a quarter of the sensitivity', (measurement) =>
-    withNoiseTimes(measurement, 1n, 4n),
+  const divisor = BigInt(Math.max(4, 2 * plan.measurements.length))
+  return withOneChanged(plan.measurements, `1 / ${divisor} of the sensitivity`, (measurement) =>
+    withNoiseTimes(measurement, 1n, divisor),
   ).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
 }
 

@@ -1,8 +1,8 @@
 import { type Dialect, quoteIdentifier, type SqlValueType, standardSql } from '../dialect.ts'
 import { ROWS_TABLE } from './instance.ts'
 
-/** The largest magnitude whose square fits 64 bits, which DuckDB multiplies fastest. */
-const LARGEST_SQUARED_IN_64_BITS = 2n ** 31n
+/** The largest product that is computed in 64 bits, which DuckDB multiplies fastest. */
+const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
 const TYPES = {
   bigint: 'BIGINT',
@@ -23,10 +23,10 @@ export const duckDbDialect: Dialect = {
   value: (value, type, bind) => `$${bind(value)}::${TYPES[type]}`,
   // Faster than count(*) FILTER by a factor of 100 for a thousand conditions.
   countIf: (condition) => `coalesce(count_if(${condition}), 0)`,
-  square: (column, largestMagnitude) => {
-    const factor = largestMagnitude > LARGEST_SQUARED_IN_64_BITS ? `CAST(${column} AS HUGEINT)` : column
-    return `${factor} * ${factor}`
-  },
+  product: (left, right, largestMagnitude) =>
+    largestMagnitude > LARGEST_64_BIT_PRODUCT
+      ? `CAST(${left} AS HUGEINT) * CAST(${right} AS HUGEINT)`
+      : `${left} * ${right}`,
   quotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
   countedInteger: (integer) => `CAST(${integer} AS DOUBLE)`,
   countedText: (column) =>

@@ -1,5 +1,6 @@
 import type { Estimate } from '../additive.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
+import { correlationEstimator, covarianceEstimator } from './covariance.ts'
 import type { Estimator } from './estimator.ts'
 import { meanEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
@@ -25,5 +26,9 @@ export function estimatorOf(plan: AdditivePlan, estimate: Estimate): Estimator {
       return varianceEstimator(plan, estimate)
     case 'standard-deviation':
       return standardDeviationEstimator(plan, estimate)
+    case 'covariance':
+      return covarianceEstimator(plan, estimate)
+    case 'correlation':
+      return correlationEstimator(plan, estimate)
   }
 }

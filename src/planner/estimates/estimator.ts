@@ -1,9 +1,9 @@
 import type { Suppositions } from '../../../schemas/query.ts'
-import type { NumericColumn } from '../../catalog/dataset.ts'
 import type { Noise } from '../../mechanisms/combined-noise.ts'
 import { numberFromDecimal } from '../../privacy/decimal.ts'
 import type { RowCount } from '../additive.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
+import type { MeasuredColumn } from '../measured-column.ts'
 import type { ErrorReport } from '../report-kinds.ts'
 import { noiseAt } from './noisy-statistic.ts'
 
@@ -31,6 +31,8 @@ export interface Estimator {
   readonly released: (numberAt: NumberAt) => Released
 }
 
+type GridRange = Pick<MeasuredColumn, 'lowerIndex' | 'upperIndex' | 'stepNano'>
+
 /** The bounds of a column in the unit that people read. */
 export interface ColumnRange {
   readonly lower: number
@@ -40,7 +42,7 @@ export interface ColumnRange {
 }
 
 /** The bounds of a column in the unit that people read. */
-export function columnRange({ lowerIndex, upperIndex, stepNano }: NumericColumn): ColumnRange {
+export function columnRange({ lowerIndex, upperIndex, stepNano }: GridRange): ColumnRange {
   return {
     lower: numberFromDecimal(lowerIndex * stepNano, 9),
     middle: numberFromDecimal((lowerIndex + upperIndex) * stepNano, 9) / 2,

@@ -1,9 +1,11 @@
+import { columnNamed, type Dataset } from '../../catalog/dataset.ts'
 import { type Noise, noiseOf } from '../../mechanisms/combined-noise.ts'
 import type { Measurement } from '../../mechanisms/measurement.ts'
 import { accuracy } from '../../mechanisms/mechanism.ts'
 import { numberFromDecimal } from '../../privacy/decimal.ts'
-import type { Statistic, Summand } from '../aggregate.ts'
+import type { AffineTerm, Statistic, Summand } from '../aggregate.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
+import { measuredColumn } from '../measured-column.ts'
 import type { ErrorReport } from '../report-kinds.ts'
 
 /** The statistic at this place of a plan. */
@@ -39,25 +41,25 @@ export function errorAt(plan: AdditivePlan, place: number, confidence: number): 
 export function numberAt(plan: AdditivePlan, place: number, integer: bigint | undefined): number {
   if (integer === undefined) throw new RangeError('a statistic was not released')
   const { fractionBits } = measurementAt(plan, place)
-  const { stepNano, factor, power } = gridOf(plan, place)
-  return numberFromDecimal(integer * stepNano ** power, 9 * Number(power)) / factor / 2 ** fractionBits
+  const { unitNano, power, factor } = gridOf(plan, place)
+  return numberFromDecimal(integer * unitNano, 9 * power) / factor / 2 ** fractionBits
 }
 
 /** One grid unit of the statistic at this place, in the unit that people read. */
 export function unitOf(plan: AdditivePlan, place: number): number {
-  const { stepNano, factor, power } = gridOf(plan, place)
-  return numberFromDecimal(stepNano ** power, 9 * Number(power)) / factor
+  const { unitNano, power, factor } = gridOf(plan, place)
+  return numberFromDecimal(unitNano, 9 * power) / factor
 }
 
 const ONE_NANO = 1_000_000_000n
 
 interface Grid {
-  readonly stepNano: bigint
+  readonly unitNano: bigint
+  readonly power: number
   readonly factor: number
-  readonly power: bigint
 }
 
-/** A grid unit is stepNano^power * 1e-9^power / factor. */
+/** A grid unit is unitNano * 1e-9^power / factor. */
 function gridOf(plan: AdditivePlan, place: number): Grid {
   const statistic = statisticAt(plan, place)
   switch (statistic.kind) {
@@ -65,18 +67,32 @@ function gridOf(plan: AdditivePlan, place: number): Grid {
     case 'count-people':
     case 'count-distinct':
     case 'count-distinct-values':
-      return { stepNano: ONE_NANO, factor: 1, power: 1n }
+      return { unitNano: ONE_NANO, power: 1, factor: 1 }
     case 'affine-sum':
-      return { stepNano: stepOf(plan, statistic), factor: Number(statistic.factor), power: 1n }
+      return gridOfProduct(plan, [statistic])
     case 'affine-square-sum':
-      return { stepNano: stepOf(plan, statistic), factor: Number(statistic.factor) ** 2, power: 2n }
+      return gridOfProduct(plan, [statistic, statistic])
+    case 'affine-product-sum':
+      return gridOfProduct(plan, statistic.terms)
   }
 }
 
-function stepOf({ estimates }: AdditivePlan, { column: ofRows, perPerson }: Summand): bigint {
-  if (perPerson?.kind === 'count') return ONE_NANO
-  const column = ofRows ?? perPerson?.column
-  for (const estimate of estimates)
-    if ('column' in estimate && estimate.column.name === column) return estimate.column.stepNano
-  throw new RangeError('a sum belongs to an estimate of its column')
+/** A column times a factor, or a value of each person times a factor. */
+type Factor = Summand & { readonly factor: bigint }
+
+function gridOfProduct({ dataset }: AdditivePlan, factors: readonly (Factor | AffineTerm)[]): Grid {
+  const steps = factors.map((factor) => stepOf(dataset, factor))
+  return {
+    unitNano: steps.reduce((product, step) => product * step, 1n),
+    power: factors.length,
+    factor: factors.reduce((product, { factor }) => product * Number(factor), 1),
+  }
+}
+
+function stepOf(dataset: Dataset, summand: Summand): bigint {
+  if (summand.perPerson?.kind === 'count') return ONE_NANO
+  const column = columnNamed(dataset, summand.column ?? summand.perPerson.column)
+  const grid = column && measuredColumn(column)
+  if (grid === undefined) throw new RangeError('a sum is about a numeric or boolean column')
+  return grid.stepNano
 }

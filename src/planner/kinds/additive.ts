@@ -13,7 +13,7 @@ import {
   refuseTarget,
 } from '../accuracy-first.ts'
 import { type AdditiveQuery, type AdditiveShape, type Estimate, planAdditive } from '../additive.ts'
-import { accuracyOfAdditive, additiveReporter, noiseOfAdditive } from '../additive-report.ts'
+import { accuracyOfAdditive, additiveReporter, isForeseeable, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount } from '../aggregate.ts'
 import type { Grouping } from '../grouping.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
@@ -91,8 +91,12 @@ export function planAdditiveQuery(
   return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
 }
 
-/** @throws Refusal for several statistics, or if the half-width depends on a number of rows that is not supposed. */
+/** @throws Refusal for several statistics, for a half-width that only the answer can state, or if the half-width depends on a number of rows that is not supposed. */
 function halfWidthOf(plan: AdditivePlan): number {
+  if (!plan.estimates.every(isForeseeable)) {
+    const rule = `is not supported for ${plan.query.kind}, whose half-width depends on the data: give epsilon instead`
+    throw refuseField('query-does-not-fit', 'accuracy', rule)
+  }
   if (plan.estimates.length > 1) {
     const rule =
       'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
@@ -112,15 +116,25 @@ function amountCompared(plan: AdditivePlan): bigint {
 function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   if (!query.postprocess.nonNegative) return
   for (const estimate of estimates) {
-    const mayBeNegative =
-      estimate.kind === 'sum' || estimate.kind === 'sum-from-middle' || estimate.kind === 'mean'
-    if (mayBeNegative && estimate.column.lowerIndex < 0n) {
-      throw refuseField(
-        'query-does-not-fit',
-        'postprocess.nonNegative',
-        `needs a value that is never negative, and ${estimate.column.name} may be below 0`,
-      )
-    }
+    const reason = mayBeNegative(estimate)
+    if (reason === undefined) continue
+    const rule = `needs a value that is never negative, and ${reason}`
+    throw refuseField('query-does-not-fit', 'postprocess.nonNegative', rule)
+  }
+}
+
+/** Says why an estimate may be negative; `undefined` if it cannot be. */
+function mayBeNegative(estimate: Estimate): string | undefined {
+  switch (estimate.kind) {
+    case 'sum':
+    case 'sum-from-middle':
+    case 'mean':
+      return estimate.column.lowerIndex < 0n ? `${estimate.column.name} may be below 0` : undefined
+    case 'covariance':
+    case 'correlation':
+      return `a ${estimate.kind} may be negative`
+    default:
+      return undefined
   }
 }
 
