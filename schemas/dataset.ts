@@ -243,13 +243,31 @@ export const populationSource = z
       'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
   })
 
+const visitsSource = z
+  .strictObject({
+    kind: z.literal('visits'),
+    people: z.int().min(1).max(1_000_000).describe('The number of patients.'),
+    rows: z
+      .int()
+      .min(1)
+      .max(10_000_000)
+      .describe('The number of visits, at least one for each patient. A few patients have many.'),
+    seed: z.string().min(1).max(100).describe('The same numbers and seed always give the same visits.'),
+  })
+  .refine(({ people, rows }) => rows >= people, { path: ['rows'], message: 'must be at least people' })
+  .meta({
+    id: 'VisitsSource',
+    description:
+      'Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency.',
+  })
+
 export const columns = z.array(column).min(1).max(200).readonly()
 const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
 
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
-  source: z.discriminatedUnion('kind', [fileSource, populationSource]),
+  source: z.discriminatedUnion('kind', [fileSource, populationSource, visitsSource]),
   privacyUnit: z
     .discriminatedUnion('kind', [
       z.strictObject({ kind: z.literal('row') }),

@@ -111,6 +111,8 @@ export type Source =
   | { readonly kind: 'file'; readonly path: string; readonly format: FileFormat }
   /** Made-up people; the same size and seed always give the same people. */
   | { readonly kind: 'population'; readonly rows: number; readonly seed: string }
+  /** Visits of made-up patients, with several rows each; the same numbers and seed always give the same visits. */
+  | { readonly kind: 'visits'; readonly people: number; readonly rows: number; readonly seed: string }
 
 /** Public facts of a registered dataset. None depends on data that the neighbours relation protects. */
 export interface Dataset {

@@ -1,6 +1,13 @@
-import seedrandom from 'seedrandom'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
 import { writeDigested } from '../../files/durable-file.ts'
+import {
+  choose,
+  csvInChunks,
+  seededUniform,
+  standardNormal,
+  truncatedNormal,
+  type Weights,
+} from './sampling.ts'
 import type { SourceKind, SourceOfKind } from './source.ts'
 
 /** The size and the seed of a made-up population. */
@@ -14,12 +21,6 @@ export interface Person {
   readonly earnings: number
   readonly occupation: string
 }
-
-/** The probability of each outcome. */
-type Weights = Readonly<Record<string, number>>
-
-/** Uniform on [0, 1). */
-type Uniform = () => number
 
 const SEXES: Weights = { M: 0.5, F: 0.5 }
 const MARRIED: Weights = { M: 0.478, W: 0.057, S: 0.109, D: 0.019, N: 0.337 }
@@ -54,19 +55,15 @@ export const populationSource: SourceKind<'population'> = {
   }),
 }
 
-/** Number of rows that are generated before the process yields to other work. */
-const ROWS_PER_CHUNK = 1_000
-
 /** The rows of a population as a CSV file, in chunks, with a header. */
-export function* populationCsv(population: Population): Generator<string> {
-  let lines = [populationColumns.map(({ name }) => name).join(',')]
-  for (const { sex, age, married, earnings, occupation } of generatePopulation(population)) {
-    lines.push([sex, age, married, earnings, occupation].join(','))
-    if (lines.length < ROWS_PER_CHUNK) continue
-    yield `${lines.join('\n')}\n`
-    lines = []
-  }
-  if (lines.length > 0) yield `${lines.join('\n')}\n`
+export function populationCsv(population: Population): Generator<string> {
+  return csvInChunks(populationColumns, generatePopulation(population), (person) => [
+    person.sex,
+    person.age,
+    person.married,
+    person.earnings,
+    person.occupation,
+  ])
 }
 
 /**
@@ -77,42 +74,14 @@ export function* populationCsv(population: Population): Generator<string> {
  * probability, and a test compares a digest of 100,000 rows.
  */
 export function* generatePopulation({ rows, seed }: Population): Generator<Person> {
-  const uniform = seedrandom(seed)
+  const uniform = seededUniform(seed)
   for (let row = 0; row < rows; row += 1) {
     yield {
       sex: choose(uniform, SEXES),
       age: Math.round(AGE.mean + AGE.deviation * standardNormal(uniform)),
       married: choose(uniform, MARRIED),
-      earnings: Math.round(10 ** (EARNINGS.mean + EARNINGS.deviation * truncatedNormal(uniform))),
+      earnings: Math.round(10 ** (EARNINGS.mean + EARNINGS.deviation * truncatedNormal(uniform, EARNINGS))),
       occupation: choose(uniform, OCCUPATIONS),
     }
-  }
-}
-
-function choose(uniform: Uniform, weights: Weights): string {
-  const outcomes = Object.entries(weights)
-  let remaining = uniform()
-  for (const [outcome, weight] of outcomes) {
-    if (remaining < weight) return outcome
-    remaining -= weight
-  }
-  // Rounding can leave a remainder, which goes to the last outcome.
-  return outcomes.at(-1)?.[0] ?? ''
-}
-
-/** Samples by Marsaglia's polar method, whose only transcendental function is the logarithm. */
-function standardNormal(uniform: Uniform): number {
-  for (;;) {
-    const x = 2 * uniform() - 1
-    const y = 2 * uniform() - 1
-    const square = x * x + y * y
-    if (square > 0 && square < 1) return x * Math.sqrt((-2 * Math.log(square)) / square)
-  }
-}
-
-function truncatedNormal(uniform: Uniform): number {
-  for (;;) {
-    const z = standardNormal(uniform)
-    if (z >= -EARNINGS.deviationsBelow && z <= EARNINGS.deviationsAbove) return z
   }
 }

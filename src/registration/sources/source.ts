@@ -2,6 +2,7 @@ import type { FileFormat, Source } from '../../catalog/dataset.ts'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
 import { fileSource } from './file.ts'
 import { populationSource } from './population.ts'
+import { visitsSource } from './visits.ts'
 
 /** A source of one kind, such as a file. */
 export type SourceOfKind<Kind extends Source['kind']> = Extract<Source, { readonly kind: Kind }>
@@ -39,6 +40,7 @@ export interface SourceKind<Kind extends Source['kind']> {
 const SOURCE_KINDS: { readonly [Kind in Source['kind']]: SourceKind<Kind> } = {
   file: fileSource,
   population: populationSource,
+  visits: visitsSource,
 }
 
 /** Reader of sources of a kind. */
