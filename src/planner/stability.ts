@@ -6,6 +6,7 @@ import type { KeySensitivity, ScoreSensitivity, Sensitivity } from '../privacy/s
 import {
   type Aggregate,
   type Bounding,
+  cellCount,
   type GroupKey,
   groupKeySize,
   type PersonValue,
@@ -36,7 +37,8 @@ import { requireColumn } from './predicate.ts'
  * - `change-one`, one cell: the entry moves by at most the difference of the largest and the smallest contribution,
  *   where an excluded unit contributes 0.
  * - `change-one`, several cells: the contributions of two units are subtracted, so L0 and L1 double, L-infinity is the
- *   span of one cell, and L2^2 depends on whether contributions can have both signs.
+ *   span of one cell, and L2^2 depends on whether contributions can have both signs. No more cells change than there
+ *   are, and each by at most the span.
  *
  * A count of distinct cells moves at most as a count of rows does: each row makes at most one cell of the domain occur. A
  * unit makes at most as many occur as its rows can be in.
@@ -47,7 +49,7 @@ import { requireColumn } from './predicate.ts'
  */
 export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Sensitivity {
   const contribution = contributionOf(statistic, aggregate, dataset)
-  return stabilityOfContribution(contribution, dataset.neighbours, aggregate.groupBy.length > 0)
+  return stabilityOfContribution(contribution, dataset.neighbours, BigInt(cellCount(aggregate)))
 }
 
 /** What the counts of a noisy maximum or a session count, and how each unit's rows are bounded. */
@@ -81,8 +83,8 @@ export function stabilityOfRank(
   dataset: Dataset,
 ): ScoreSensitivity {
   const rows = of === 'people' ? 1n : rowBounds(bounding, dataset).rows
-  // A person replaced by one with fewer rows, or with none that count, leaves weights without a counterpart.
-  const ends = [below, above, ...(dataset.privacyUnit.kind === 'person' ? [0n] : [])]
+  // A row that does not count has no weight; a person may be replaced by one with fewer rows.
+  const ends = [below, above, 0n]
   const sensitivity =
     dataset.neighbours === 'add-remove'
       ? larger(absolute(below), absolute(above))
@@ -275,7 +277,7 @@ function extremes(
 function stabilityOfContribution(
   contribution: Contribution,
   neighbours: Neighbours,
-  severalCells: boolean,
+  allCells: bigint,
 ): Sensitivity {
   const { terms, cells, lowest, highest, mayBeNothing } = contribution
   const inOneCell = smaller(contribution.termsPerCell, terms)
@@ -292,16 +294,18 @@ function stabilityOfContribution(
         lInfinity: inOneCell * magnitude,
       }
     case 'change-one': {
-      if (!severalCells) {
+      if (allCells === 1n) {
         const span = spanOfOneCell(lowest, highest, inOneCell, mayBeNothing)
         return { l0: entries(1n, span), l1: span, l2Squared: span ** 2n, lInfinity: span }
       }
       const [negative, positive] = [larger(0n, -lowest), larger(0n, highest)]
+      const span = inOneCell * (negative + positive)
+      const distance = squares * squaredDistance(contribution, negative, positive)
       return {
-        l0: entries(2n * cells, magnitude),
-        l1: 2n * terms * magnitude,
-        l2Squared: squares * squaredDistance(contribution, negative, positive),
-        lInfinity: inOneCell * (negative + positive),
+        l0: entries(smaller(2n * cells, allCells), magnitude),
+        l1: smaller(2n * terms * magnitude, allCells * span),
+        l2Squared: smaller(distance, allCells * span ** 2n),
+        lInfinity: span,
       }
     }
   }

@@ -35,13 +35,13 @@ const MISTAKES: readonly {
 }[] = [
   {
     name: 'a replaced row counted in one cell only (L1)',
-    mutations: stability('l1: 2n * terms * magnitude', 'l1: terms * magnitude'),
+    mutations: stability('smaller(2n * terms * magnitude', 'smaller(terms * magnitude'),
     seenBy: [HISTOGRAM, { ...HISTOGRAM, ...LAPLACE }],
   },
   {
     name: 'a replaced row counted in one cell only (L2)',
     mutations: [
-      ...stability('l1: 2n * terms * magnitude', 'l1: terms * magnitude'),
+      ...stability('smaller(2n * terms * magnitude', 'smaller(terms * magnitude'),
       ...stability(
         'squares * squaredDistance(contribution, negative, positive)',
         'squares * magnitude ** 2n',
@@ -64,10 +64,7 @@ const MISTAKES: readonly {
   },
   {
     name: 'several cells taken for one',
-    mutations: stability(
-      'dataset.neighbours, aggregate.groupBy.length > 0)',
-      'dataset.neighbours, aggregate.groupBy.length > 1)',
-    ),
+    mutations: stability('if (allCells === 1n)', 'if (allCells <= 2n)'),
     seenBy: [HISTOGRAM, { kind: 'proportion', of: MEN, where: SOME_ROWS }],
   },
   {
