@@ -156,6 +156,30 @@ export const noise = z
       'middle of the range and a count.',
   })
 
+/** Bounds on what each person contributes, and their effect on accuracy. */
+export const contribution = z
+  .strictObject({
+    rows: z.int().optional().describe('Largest number of rows of each person.'),
+    groups: z.int().optional().describe('Largest number of groups of each person.'),
+    rowsPerGroup: z.int().optional().describe('Largest number of rows of each person in one group.'),
+    perPerson: z
+      .strictObject({ lower: z.number(), upper: z.number() })
+      .optional()
+      .describe("Bounds to which a person's total is clamped."),
+    factor: z
+      .number()
+      .describe('Scale of the noise, divided by the scale that one row per person would need.'),
+  })
+  .optional()
+  .meta({
+    id: 'AppliedContribution',
+    description:
+      'Bounds on what each person contributes, as they were applied. Only for datasets whose privacy unit is a person. ' +
+      'The number of rows that the bounds leave out is not revealed.',
+  })
+
+const unit = z.enum(['rows', 'people'])
+
 const errorReport = z.strictObject({
   halfWidth: z.number().describe('The noise is at most this, with the stated confidence.'),
   expectedAbsoluteError: z
@@ -176,11 +200,10 @@ export const accuracy = z
   .strictObject({
     confidence: z.number(),
     ...nullableError,
-    unit: z
-      .literal('rows')
+    unit: unit
       .optional()
       .describe(
-        'Present if the half-width is a number of rows and not in the unit of the value. Selection: the count of the ' +
+        'Present if the half-width is a number of rows or people and not in the unit of the value. Selection: the count of the ' +
           'chosen candidate is within the half-width of the best count. Quantile: the rank of the value is within the ' +
           'half-width of the requested rank. Keys with counts: the noise of a count is at most the half-width, before keys ' +
           'are selected.',
@@ -232,6 +255,7 @@ export const answer = z
     result,
     noise,
     accuracy,
+    contribution,
     ...debit,
     paid,
     receipt,
@@ -284,13 +308,20 @@ export const preview = z
     kind,
     noise,
     accuracy,
+    contribution,
     ...debit,
     affordable,
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
 
-const queryOfBatch = { kind, noise, accuracy, price: amount.describe('Cost of the query on its own.') }
+const queryOfBatch = {
+  kind,
+  noise,
+  accuracy,
+  contribution,
+  price: amount.describe('Cost of the query on its own.'),
+}
 
 export const batchFacts = {
   dataset: datasetId,
@@ -300,7 +331,8 @@ export const batchFacts = {
     .readonly()
     .describe(
       'Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive ' +
-        'query; with change-one neighbours, as its two most expensive queries.',
+        'query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that ' +
+        'one person can affect several times costs as much as that many of its most expensive queries.',
     ),
   sumOfPrices: amount.describe('Cost of the queries if each is asked separately.'),
 }

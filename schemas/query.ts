@@ -132,8 +132,48 @@ const groupingColumn = z.union(
     'or {"column", "by"} for a column of dates or timestamps',
 )
 
+/** Largest number of rows that a dataset keeps of one person. */
+const MOST_ROWS = 1_000_000
+
+const ownRows = z.int().min(1).max(MOST_ROWS)
+
+const contribution = z
+  .strictObject({
+    rows: ownRows.optional().describe('Largest number of rows of each person, in all groups together.'),
+    groups: ownRows.optional().describe('Largest number of groups of each person. Not together with `rows`.'),
+    rowsPerGroup: ownRows
+      .optional()
+      .describe('Largest number of rows of each person in one group. Only with `groups`. Default: 1.'),
+    perPerson: z
+      .strictObject({ lower: z.number(), upper: z.number() })
+      .optional()
+      .describe(
+        "Bounds to which a person's total is clamped, in each group. Only for sums, means and values per person.",
+      ),
+  })
+  .meta({
+    id: 'Contribution',
+    description:
+      'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, and leave more data ' +
+      "out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. " +
+      'Only for datasets whose privacy unit is a person.',
+  })
+
+const counted = {
+  of: z
+    .enum(['rows', 'people'])
+    .optional()
+    .describe(
+      '`rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.',
+    ),
+}
+
+/** Subject of a count, and the bounds on what each person contributes to it. */
+export const countedContribution = { ...counted, contribution: contribution.optional() }
+
 const rows = {
   where: where.optional(),
+  contribution: contribution.optional(),
   // The planner holds the exact rules; these bounds document them.
   epsilon: z
     .number()
@@ -191,10 +231,10 @@ const additive = {
     .describe('Post-processing of noisy values. It costs nothing.'),
 }
 
-const countQuery = z.strictObject({ kind: z.literal('count'), ...additive }).meta({
+const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...additive }).meta({
   id: 'CountQuery',
   examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
-  description: 'Number of rows.',
+  description: 'Number of rows or of people.',
 })
 
 const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ...additive }).meta({
@@ -294,17 +334,18 @@ const countDistinctQuery = z
   })
 
 const histogramQuery = z
-  .strictObject({ kind: z.literal('histogram'), column: groupingColumn, ...additive })
+  .strictObject({ kind: z.literal('histogram'), column: groupingColumn, ...counted, ...additive })
   .meta({
     id: 'HistogramQuery',
     examples: [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 }],
-    description: 'Number of rows in each category, bin or period of a column.',
+    description: 'Number of rows or of people in each category, bin or period of a column.',
   })
 
 const contingencyQuery = z
   .strictObject({
     kind: z.literal('contingency'),
     columns: z.array(groupingColumn).min(2).max(8),
+    ...counted,
     ...additive,
   })
   .meta({
@@ -319,13 +360,13 @@ const contingencyQuery = z
         postprocess: { nonNegative: true },
       },
     ],
-    description: 'Number of rows in each cell of the full cross product of two or more columns.',
+    description: 'Number of rows or of people in each cell of the full cross product of two or more columns.',
   })
 
 const groupStatistic = z
   .union(
     [
-      z.strictObject({ kind: z.literal('count') }),
+      z.strictObject({ kind: z.literal('count'), ...counted }),
       z.strictObject({ kind: z.enum(['sum', 'mean', 'variance', 'standardDeviation']), column: columnName }),
     ],
     'must be {"kind": "count"}, or {"kind", "column"} with kind one of sum, mean, variance, standardDeviation',
@@ -334,7 +375,8 @@ const groupStatistic = z
 
 function isSameStatistic(one: GroupStatistic, other: GroupStatistic): boolean {
   const columnOf = (statistic: GroupStatistic) => ('column' in statistic ? statistic.column : undefined)
-  return one.kind === other.kind && columnOf(one) === columnOf(other)
+  const ofPeople = (statistic: GroupStatistic) => 'of' in statistic && statistic.of === 'people'
+  return one.kind === other.kind && columnOf(one) === columnOf(other) && ofPeople(one) === ofPeople(other)
 }
 
 const groupByQuery = z
@@ -360,7 +402,7 @@ const groupByQuery = z
       })
       .describe(
         'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
-          '`count` and `mean_Age`. A statistic may be listed once.',
+          '`count`, `count_people` and `mean_Age`. A statistic may be listed once.',
       ),
     ...supposable,
   })
@@ -408,6 +450,7 @@ const noisyMaxQuery = z
           '`exponential`, which has the smallest error, or `laplace` if `gap` is true.',
       ),
     k: z.int().min(1).max(100).default(1).describe('Number of candidates to select, in order.'),
+    ...counted,
     gap: z
       .boolean()
       .default(false)
@@ -419,7 +462,7 @@ const noisyMaxQuery = z
   .meta({
     id: 'NoisyMaxQuery',
     examples: [{ kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, epsilon: 0.1 }],
-    description: 'Candidate with the most rows, without its count (report noisy max).',
+    description: 'Candidate with the most rows or people, without its count (report noisy max).',
   })
 
 const medianQuery = z.strictObject({ kind: z.literal('median'), column: columnName, ...rows }).meta({
@@ -573,6 +616,7 @@ export const batch = z
 
 export type Query = z.output<typeof query>
 export type PairQuery = Extract<Query, { kind: 'covariance' | 'correlation' }>
+export type ContributionRequest = z.output<typeof contribution>
 export type Suppositions = z.output<typeof supposed>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>

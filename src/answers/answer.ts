@@ -9,7 +9,7 @@ import type { Plan, Released } from '../planner/plan-kinds.ts'
 import { replacementLoss } from '../planner/plan-kinds.ts'
 import { priceOf } from '../planner/price.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { withoutIdleSuppositions } from '../planner/suppositions.ts'
+import { questionOf } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -76,7 +76,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const { dataset, query } = question
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
-  const request = { query: withoutIdleSuppositions(query) }
+  const request = { query: questionOf(query) }
   return answerUnderCharge(dependencies, question, request, price, async () =>
     describeRelease(planned, await release(planned, dependencies.engine, dependencies.noiseSource)),
   )
@@ -94,7 +94,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const planned = planQueries(queries, batch.dataset, limits)
   // In sequence: each query has its own time limit, and other requests keep their connections.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
-  const request = { batch: queries.map(withoutIdleSuppositions) }
+  const request = { batch: queries.map(questionOf) }
   return answerUnderCharge(withLongerLease, batch, request, planned.price, async () => {
     const answers: object[] = []
     for (const each of planned.plans) {
@@ -159,7 +159,13 @@ function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit
 
 function describeRelease(planned: Plan, released: Released) {
   const { result, accuracy } = report(planned, released)
-  return { kind: planned.query.kind, result, noise: noiseReport(planned), accuracy }
+  return {
+    kind: planned.query.kind,
+    result,
+    noise: noiseReport(planned),
+    accuracy,
+    ...contributionOf(planned),
+  }
 }
 
 /** Balances that a preview compares its price with. */
@@ -240,5 +246,10 @@ function describePlan(planned: Plan) {
     kind: planned.query.kind,
     noise: noiseReport(planned),
     accuracy: accuracyReport(planned),
+    ...contributionOf(planned),
   }
+}
+
+function contributionOf({ contribution }: Plan) {
+  return contribution === undefined ? {} : { contribution }
 }

@@ -7,7 +7,7 @@ export interface AdversaryKnowledge {
   readonly dataset: Dataset
   /** Total privacy loss that the dataset's budget allows. */
   readonly granted: PrivacyLoss
-  /** Number of rows the adversary chooses among. Default: the public number of rows, or 2 if that is private. */
+  /** Number of candidates for the person. Default: the public number of people, or 2 if that is private. */
   readonly candidates?: number | undefined
 }
 
@@ -15,12 +15,12 @@ export interface AdversaryKnowledge {
 export interface PreviewedRelease {
   /** Its price in epsilon and delta. */
   readonly loss: PrivacyLoss
-  /** Privacy loss between datasets that differ by one replaced row. */
+  /** Privacy loss between datasets that differ by one replaced privacy unit. */
   readonly replacementLoss: PrivacyLoss
   readonly accuracy?: {
     readonly confidence: number
     readonly halfWidth: number | null
-    readonly unit?: 'rows'
+    readonly unit?: 'rows' | 'people'
   }
 }
 
@@ -52,7 +52,7 @@ export function describeReleaseRisk(disclosed: AdversaryKnowledge, release: Prev
 const FEWEST_CANDIDATES = 2
 
 function riskOfBudget({ dataset, granted, candidates: supposed }: AdversaryKnowledge) {
-  const candidates = supposed ?? Math.max(1, dataset.rows ?? FEWEST_CANDIDATES)
+  const candidates = supposed ?? Math.max(1, dataset.people ?? dataset.rows ?? FEWEST_CANDIDATES)
   const risk = informedAdversaryRisk(lossOfReplacement(granted, dataset.neighbours), candidates)
   return { candidates, blindGuess: 1 / candidates, dataset: describeLoss(granted, risk) }
 }

@@ -3,12 +3,13 @@ import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../.
 import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Aggregate, GroupKey, Predicate, Statistic } from './aggregate.ts'
+import { planBounding, requirePeople } from './contribution.ts'
 import type { PairMoments } from './estimates/covariance.ts'
 import type { Moment } from './estimates/moments.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import type { MeasuredColumn } from './measured-column.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
-import { planPredicate, requireColumn, widestBounding } from './predicate.ts'
+import { planPredicate, requireColumn } from './predicate.ts'
 import { planPair, requireProducts } from './sums-of-products.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
@@ -83,6 +84,7 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
     place: (statistic) => placeOf(statistic, statistics),
     exclude: (predicate) => conditions.push({ kind: 'not', predicate }),
   }
+  const bounding = planBounding(query.contribution, dataset, groupings.length === 0 ? 'one' : 'groups')
   const estimates = estimatesOf(query, sources)
   const groupBy = groupings.map((grouping) => grouping.key)
   if (estimates.some(({ kind }) => kind === 'proportion-of-cells') && query.kind === 'proportion') {
@@ -93,7 +95,7 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
       ...whereAll(conditions),
       groupBy,
       statistics,
-      bounding: widestBounding(dataset),
+      bounding,
     },
     groupings,
     estimates,
@@ -136,7 +138,7 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'count':
     case 'histogram':
     case 'contingency':
-      return [{ kind: 'count', statistic: sources.place({ kind: 'count' }) }]
+      return [countEstimate(query.of, 'of', sources)]
     case 'sum':
     case 'mean':
     case 'variance':
@@ -155,7 +157,8 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'groupBy': {
       const centered = centeredColumns(query.statistics)
       return query.statistics.map((statistic, position) => {
-        if (statistic.kind === 'count') return { kind: 'count', statistic: sources.place({ kind: 'count' }) }
+        if (statistic.kind === 'count')
+          return countEstimate(statistic.of, `statistics.${position}.of`, sources)
         const { kind, column } = statistic
         const field = `statistics.${position}.column`
         const shared = kind === 'sum' && centered.has(column)
@@ -165,9 +168,18 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
   }
 }
 
+function countEstimate(of: 'rows' | 'people' | undefined, field: string, sources: Sources): Estimate {
+  requirePeople(of, sources.dataset, field)
+  return {
+    kind: 'count',
+    statistic: sources.place({ kind: of === 'people' ? 'count-people' : 'count' }),
+  }
+}
+
 /** Returns the name of a group's statistic in answers: its kind, or its kind and column, such as `mean_Age`. */
 export function statisticName(statistic: GroupStatistic): string {
-  return 'column' in statistic ? `${statistic.kind}_${statistic.column}` : statistic.kind
+  if ('column' in statistic) return `${statistic.kind}_${statistic.column}`
+  return statistic.of === 'people' ? `${statistic.kind}_people` : statistic.kind
 }
 
 /**

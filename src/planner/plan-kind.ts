@@ -2,6 +2,7 @@ import type { Query, Suppositions } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import type { PrivacyLoss, RhoPico } from '../privacy/loss.ts'
 import type { Predicate } from './aggregate.ts'
+import type { ContributionReport } from './contribution.ts'
 import type { AccuracyReport, NoiseReport, Report } from './report-kinds.ts'
 
 /** Limits on a plan. */
@@ -24,6 +25,8 @@ export interface PlanFacts {
   readonly rho?: RhoPico
   /** Confidence of every half-width stated. */
   readonly confidence: number
+  /** Bounds on what each person contributes; absent where rows are the privacy units. */
+  readonly contribution?: ContributionReport
 }
 
 /** Contract of one kind of plan. Every member depends only on the plan, or on its release. */

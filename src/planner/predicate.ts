@@ -24,10 +24,11 @@ type Comparison = Extract<QueryPredicate, { value: unknown }>
 export function planRows(
   where: QueryPredicate | undefined,
   dataset: Dataset,
+  bounding: Bounding,
 ): { readonly where?: Predicate; readonly bounding: Bounding } {
   return {
     ...(where === undefined ? {} : { where: planPredicate(where, dataset, 'where') }),
-    bounding: widestBounding(dataset),
+    bounding,
   }
 }
 

@@ -104,10 +104,10 @@ export interface PredictedError {
 export interface AccuracyReport extends PredictedError {
   readonly confidence: number
   /**
-   * `rows` if the half-width is not about the released value but about the count of the chosen candidate against the best (a
-   * selection), or about its rank (a quantile).
+   * Present if the half-width is not about the released value but about the count of the chosen candidate against the best
+   * (a selection), or about its rank (a quantile).
    */
-  readonly unit?: 'rows'
+  readonly unit?: 'rows' | 'people'
   /** Accuracy of each statistic by its name, for a query for several. */
   readonly estimates?: Readonly<Record<string, PredictedError>>
   /** Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are several. */

@@ -10,10 +10,14 @@ export function suppositionsOf(query: Query): Suppositions {
 }
 
 /**
- * Removes the suppositions from a query that gives an epsilon. They affect only its previews, so requests that differ
- * in them alone are the same question.
+ * Removes what does not change the answer: the suppositions of a query that gives an epsilon, which affect only its
+ * previews, and a count of rows that is spelled out. Requests that differ in these alone are the same question.
  */
-export function withoutIdleSuppositions(query: Query): Query {
+export function questionOf(query: Query): Query {
+  if ('of' in query && query.of === 'rows') {
+    const { of: _, ...rest } = query
+    return questionOf(rest)
+  }
   if (query.epsilon === undefined || !('supposed' in query)) return query
   const { supposed: _, ...question } = query
   return question

@@ -15,6 +15,7 @@ import {
 import { type AdditiveQuery, type AdditiveShape, type Estimate, planAdditive } from '../additive.ts'
 import { accuracyOfAdditive, additiveReporter, isForeseeable, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount } from '../aggregate.ts'
+import { contributionReport, ONE_ROW_PER_PERSON, quotient, requireNoClamp } from '../contribution.ts'
 import type { Grouping } from '../grouping.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
@@ -52,6 +53,7 @@ export function planAdditiveQuery(
   offer: Offer,
 ): AdditivePlan {
   requireCalibrationFits(query)
+  requireNoClamp(query.contribution)
   const shape = planAdditive(query, dataset, limits)
   requireNonNegative(query, shape)
   requireSuppositionsFit(query, shape)
@@ -72,6 +74,7 @@ export function planAdditiveQuery(
         aggregate,
         groupings,
         estimates,
+        ...contributionOf(query, aggregate, measured.measurements, dataset),
       }
     },
   })
@@ -89,6 +92,29 @@ export function planAdditiveQuery(
   )
   if (first === undefined) throw refuseTarget(epsilonRange(1, largest))
   return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
+}
+
+/** The contribution of each person. Of several statistics, the one whose noise grows most states the factor. */
+function contributionOf(
+  { contribution }: AdditiveQuery,
+  aggregate: Aggregate,
+  measurements: readonly Measurement[],
+  dataset: Dataset,
+): Pick<PlanFacts, 'contribution'> {
+  const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
+  const factor = () =>
+    Math.max(
+      ...measurements.map(({ mechanism, sensitivity }, place) => {
+        const statistic = aggregate.statistics[place]
+        if (statistic === undefined) throw new RangeError('each measurement belongs to a statistic')
+        const one = stabilityOf(statistic, ofOneRow, dataset)
+        return mechanism === 'gaussian'
+          ? Math.sqrt(quotient(sensitivity.l2Squared, one.l2Squared))
+          : quotient(sensitivity.l1, one.l1)
+      }),
+    )
+  const report = contributionReport(aggregate.bounding, factor, contribution?.perPerson)
+  return report === undefined ? {} : { contribution: report }
 }
 
 /** @throws Refusal for several statistics, for a half-width that only the answer can state, or if the half-width depends on a number of rows that is not supposed. */

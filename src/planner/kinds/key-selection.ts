@@ -12,7 +12,7 @@ import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../accuracy-first.ts'
 import type { ValueCounting } from '../aggregate.ts'
 import { LARGEST_ANSWER, type PlanFacts, type PlanKind, type PlanLimits } from '../plan-kind.ts'
-import { planRows, requireColumn } from '../predicate.ts'
+import { planRows, requireColumn, widestBounding } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
 import type { AccuracyReport, Result } from '../report-kinds.ts'
 import { stabilityOfValueCounts } from '../stability.ts'
@@ -49,7 +49,7 @@ export function planKeySelection(
     const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
-  const counting = { ...planRows(query.where, dataset), column: column.name }
+  const counting = { ...planRows(query.where, dataset, widestBounding(dataset)), column: column.name }
   const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
   const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
     const measurement = calibrate({ sensitivity: stabilityOfValueCounts(counting.bounding, dataset) }, loss)

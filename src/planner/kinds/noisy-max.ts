@@ -10,7 +10,15 @@ import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import type { Aggregate } from '../aggregate.ts'
+import type { Aggregate, Bounding, Statistic } from '../aggregate.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+  requirePeople,
+} from '../contribution.ts'
 import { type CellLabel, planGrouping } from '../grouping.ts'
 import { splitEpsilon } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
@@ -49,13 +57,18 @@ export function planNoisyMax(
     const rule = `has ${candidates.length} candidates; at most ${maxCells} are supported`
     throw refuseField('query-does-not-fit', 'candidates', rule)
   }
+  const sensitivityWith = (bounding: Bounding) =>
+    stabilityOfCounts({ of: query.of ?? 'rows', bounding }, dataset)
   const setting = {
     candidates: candidates.length,
     k: query.k,
     gap: query.gap,
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
-    ...stabilityOfCounts({ of: 'rows', bounding: aggregate.bounding }, dataset),
+    ...sensitivityWith(aggregate.bounding),
   } as const
+  const contribution = contributionReport(aggregate.bounding, () =>
+    quotient(setting.sensitivity, sensitivityWith(ONE_ROW_PER_PERSON).sensitivity),
+  )
   const planAt = (loss: PrivacyLoss): NoisyMaxPlan => {
     // Refuses an epsilon that is too small to be divided among the k candidates.
     splitEpsilon(loss.epsilonNano, query.k)
@@ -70,6 +83,7 @@ export function planNoisyMax(
       aggregate,
       measurement,
       candidates,
+      ...(contribution === undefined ? {} : { contribution }),
     }
   }
   const halfWidthOf = (plan: NoisyMaxPlan) => knownHalfWidth(accuracy(plan))
@@ -77,13 +91,17 @@ export function planNoisyMax(
 }
 
 function candidatesOf(
-  { candidates, where }: NoisyMaxQuery,
+  { candidates, where, of, contribution }: NoisyMaxQuery,
   dataset: Dataset,
 ): { readonly aggregate: Aggregate; readonly candidates: readonly CellLabel[] } {
-  const rows = planRows(where, dataset)
+  requireNoClamp(contribution)
+  requirePeople(of, dataset)
+  const kind = of === 'people' ? 'count-people' : 'count'
+  const bounding = planBounding(contribution, dataset, 'column' in candidates ? 'groups' : 'one')
+  const rows = planRows(where, dataset, bounding)
   if ('column' in candidates) {
     const { key, labels } = planGrouping(candidates.column, dataset, 'candidates.column')
-    return { aggregate: { ...rows, groupBy: [key], statistics: [{ kind: 'count' }] }, candidates: labels }
+    return { aggregate: { ...rows, groupBy: [key], statistics: [{ kind }] }, candidates: labels }
   }
   const names = candidates.predicates.map(({ name }) => name)
   const repeated = names.findIndex((name, position) => names.indexOf(name) !== position)
@@ -93,10 +111,12 @@ function candidatesOf(
       `candidates.predicates.${repeated}.name`,
       'must not repeat an earlier name',
     )
-  const statistics = candidates.predicates.map((candidate, position) => ({
-    kind: 'count' as const,
-    where: planPredicate(candidate.where, dataset, `candidates.predicates.${position}.where`),
-  }))
+  const statistics = candidates.predicates.map(
+    (candidate, position): Statistic => ({
+      kind,
+      where: planPredicate(candidate.where, dataset, `candidates.predicates.${position}.where`),
+    }),
+  )
   return { aggregate: { ...rows, groupBy: [], statistics }, candidates: names }
 }
 
@@ -140,12 +160,12 @@ function reportSelected(
   }
 }
 
-function accuracy({ confidence, measurement }: NoisyMaxPlan): AccuracyReport {
+function accuracy({ query, confidence, measurement }: NoisyMaxPlan): AccuracyReport {
   return {
     confidence,
     halfWidth: noisyMaxMechanism.accuracy(measurement, confidence).halfWidth,
     expectedAbsoluteError: null,
-    unit: 'rows',
+    unit: query.of ?? 'rows',
     ...(measurement.gap ? { gapHalfWidth: noisyMaxGapAccuracy(measurement, confidence).halfWidth } : {}),
   }
 }

@@ -15,7 +15,14 @@ import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
 import { requireNumericColumn } from '../additive.ts'
-import type { ValueCounting } from '../aggregate.ts'
+import type { Bounding, ValueCounting } from '../aggregate.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+} from '../contribution.ts'
 import { rhoTogether, splitEpsilon } from '../measure.ts'
 import type { PlanFacts, PlanKind } from '../plan-kind.ts'
 import { planRows } from '../predicate.ts'
@@ -49,8 +56,10 @@ export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Off
     const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
-  const counting = { ...planRows(query.where, dataset), column: column.name }
-  const counted = { of: 'rows', bounding: counting.bounding } as const
+  requireNoClamp(query.contribution)
+  const bounding = planBounding(query.contribution, dataset, 'one')
+  const counting = { ...planRows(query.where, dataset, bounding), column: column.name }
+  const counted = { of: 'rows', bounding } as const
   const scoresAt = scoresOf(query, counted, dataset, points, offer.confidence)
   const planAt = (loss: PrivacyLoss): QuantilePlan => {
     const scores = scoresAt(loss)
@@ -73,11 +82,27 @@ export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Off
       counting,
       column,
       measurements,
+      ...contributionOf(scores, counted, dataset),
     }
   }
   const parts = query.kind === 'percentile' ? percentagesOf(query).length : 1
   const halfWidthOf = (plan: QuantilePlan) => knownHalfWidth(accuracy(plan))
   return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** The contribution of each person. The sensitivity of every score grows by the same factor. */
+function contributionOf(
+  [score]: RankScores,
+  counted: Counted,
+  dataset: Dataset,
+): Pick<PlanFacts, 'contribution'> {
+  if (score === undefined) throw new RangeError('a quantile has a score')
+  const sensitivityWith = (bounding: Bounding) =>
+    stabilityOfRank(score, { ...counted, bounding }, dataset).sensitivity
+  const contribution = contributionReport(counted.bounding, () =>
+    quotient(sensitivityWith(counted.bounding), sensitivityWith(ONE_ROW_PER_PERSON)),
+  )
+  return contribution === undefined ? {} : { contribution }
 }
 
 type RankScores = readonly QuantileMeasurement['score'][]

@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
+import type { Dataset } from '../../src/catalog/dataset.ts'
+import { plan } from '../../src/planner/plan.ts'
+import type { Plan } from '../../src/planner/plan-kinds.ts'
+import { accuracyReport } from '../../src/planner/report.ts'
+import type { Neighbours } from '../../src/privacy/neighbours.ts'
+import { Refusal } from '../../src/privacy/refusal.ts'
+import { patients, people } from './people.ts'
+import { LIMITS, planFor } from './planned.ts'
+
+const MAX_ROWS = 4
+
+function planned(wire: object, dataset: Dataset): Plan {
+  return plan(querySchema.parse({ epsilon: 1, ...wire }), dataset, LIMITS)
+}
+
+const planOf = (wire: object, neighbours: Neighbours = 'add-remove') =>
+  planned(wire, patients(neighbours, MAX_ROWS))
+
+/** The norms of the first statistic. */
+function normsOf(wire: object, neighbours?: Neighbours) {
+  const { measurements } = planFor('additive', planOf(wire, neighbours))
+  const { l0, l1, l2Squared, lInfinity } = measurements[0]?.sensitivity ?? {}
+  return [l0, l1, l2Squared, lInfinity].map(Number)
+}
+
+function refusalOf(wire: object, dataset: Dataset = patients('add-remove', MAX_ROWS)) {
+  try {
+    planned(wire, dataset)
+  } catch (error) {
+    if (error instanceof Refusal) return [error.code, error.errors.map(({ field }) => field)]
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+const histogram = { kind: 'histogram', column: { column: 'Age', edges: [0, 30, 60, 90, 120] } }
+
+describe('the sensitivity of a query', () => {
+  test.each<readonly [what: string, wire: object, norms: readonly number[]]>([
+    ['rows', { kind: 'count' }, [1, 4, 16, 4]],
+    ['bounded rows', { kind: 'count', contribution: { rows: 2 } }, [1, 2, 4, 2]],
+    ['people', { kind: 'count', of: 'people' }, [1, 1, 1, 1]],
+    ['rows in a table', histogram, [4, 4, 16, 4]],
+    ['people in a table', { ...histogram, of: 'people' }, [4, 4, 4, 1]],
+    ['people in up to two groups', { ...histogram, of: 'people', contribution: { groups: 2 } }, [2, 2, 2, 1]],
+    [
+      'two rows in up to two groups',
+      { ...histogram, contribution: { groups: 2, rowsPerGroup: 2 } },
+      [2, 4, 8, 2],
+    ],
+    [
+      'up to three rows in two groups, of four in all',
+      { ...histogram, contribution: { groups: 2, rowsPerGroup: 3 } },
+      [2, 4, 10, 3],
+    ],
+    [
+      'people in a table over a constant column',
+      { kind: 'histogram', column: 'Sex', of: 'people' },
+      [1, 1, 1, 1],
+    ],
+    ['rows in a table over a constant column', { kind: 'histogram', column: 'Region' }, [1, 4, 16, 4]],
+    ['a sum', { kind: 'sum', column: 'Age' }, [1, 480, 480 ** 2, 480]],
+    [
+      'a sum of bounded rows',
+      { kind: 'sum', column: 'Age', contribution: { rows: 1 } },
+      [1, 120, 120 ** 2, 120],
+    ],
+  ])('%s', (_, wire, norms) => {
+    expect(normsOf({ mechanism: 'geometric', ...wire })).toEqual(norms)
+  })
+
+  test('a replaced person moves twice as many cells', () => {
+    expect(normsOf({ ...histogram, of: 'people' }, 'change-one')).toEqual([8, 8, 8, 1])
+    expect(normsOf({ kind: 'count', of: 'people' }, 'change-one')).toEqual([1, 1, 1, 1])
+  })
+
+  test.each([
+    [{ kind: 'noisyMax', candidates: histogram }, 4n],
+    [{ kind: 'noisyMax', candidates: histogram, contribution: { rows: 3 } }, 3n],
+    [{ kind: 'noisyMax', candidates: histogram, contribution: { groups: 4, rowsPerGroup: 2 } }, 2n],
+    [{ kind: 'noisyMax', candidates: histogram, of: 'people' }, 1n],
+  ])('of a selection: %j is %d', ({ candidates: { column }, ...wire }, sensitivity) => {
+    const { measurement } = planFor('noisy-max', planOf({ ...wire, candidates: { column } }))
+    expect(measurement.sensitivity).toBe(sensitivity)
+    expect(measurement.monotonic).toBe(true)
+  })
+
+  test.each([
+    [{ kind: 'median', column: 'Age' }, 4n],
+    [{ kind: 'median', column: 'Age', contribution: { rows: 1 } }, 1n],
+  ])('of a quantile: %j is %d', (wire, sensitivity) => {
+    const { measurements } = planFor('quantile', planOf(wire))
+    expect(measurements.map((measurement) => measurement.sensitivity)).toEqual([sensitivity])
+  })
+})
+
+describe('what an answer says about the contribution', () => {
+  test.each<readonly [wire: object, contribution: object]>([
+    [{ kind: 'count' }, { rows: 4, factor: 4 }],
+    [
+      { kind: 'count', contribution: { rows: 2 } },
+      { rows: 2, factor: 2 },
+    ],
+    [
+      { kind: 'count', of: 'people' },
+      { rows: 4, factor: 1 },
+    ],
+    [
+      { ...histogram, of: 'people' },
+      { rows: 4, factor: 4 },
+    ],
+    [
+      { ...histogram, of: 'people', mechanism: 'gaussian', delta: 1e-6 },
+      { rows: 4, factor: 2 },
+    ],
+    [
+      { ...histogram, contribution: { groups: 2 } },
+      { groups: 2, rowsPerGroup: 1, factor: 2 },
+    ],
+    [
+      { kind: 'mean', column: 'Age', contribution: { rows: 3 } },
+      { rows: 3, factor: 3 },
+    ],
+    [
+      { kind: 'median', column: 'Age', contribution: { rows: 2 } },
+      { rows: 2, factor: 2 },
+    ],
+    [
+      { kind: 'noisyMax', candidates: { column: 'Region' } },
+      { rows: 4, factor: 4 },
+    ],
+    [
+      { kind: 'noisyMax', candidates: { column: 'Region' }, of: 'people' },
+      { rows: 4, factor: 1 },
+    ],
+  ])('%j: %j', (wire, contribution) => {
+    expect(planOf(wire).contribution).toEqual(contribution)
+  })
+
+  test('nothing, where each row is a privacy unit', () => {
+    expect(planned({ kind: 'count' }, people('add-remove'))).not.toHaveProperty('contribution')
+  })
+
+  test('accuracy is stated in people for a selection among counts of people', () => {
+    const wire = { kind: 'noisyMax', candidates: { column: 'Region' } }
+    const units = [wire, { ...wire, of: 'people' }].map((each) => accuracyReport(planOf(each)).unit)
+    expect(units).toEqual(['rows', 'people'])
+  })
+})
+
+describe('refused, naming field and rule', () => {
+  test.each<readonly [wire: object, code: string, field: string]>([
+    [{ kind: 'count', contribution: { rows: 5 } }, 'query-does-not-fit', 'contribution.rows'],
+    [{ ...histogram, contribution: { groups: 5 } }, 'query-does-not-fit', 'contribution.groups'],
+    [
+      { ...histogram, contribution: { groups: 1, rowsPerGroup: 5 } },
+      'query-does-not-fit',
+      'contribution.rowsPerGroup',
+    ],
+    [{ kind: 'count', contribution: { groups: 1 } }, 'query-does-not-fit', 'contribution.groups'],
+    [
+      { kind: 'median', column: 'Age', contribution: { groups: 1 } },
+      'query-does-not-fit',
+      'contribution.groups',
+    ],
+    [
+      { kind: 'noisyMax', candidates: { predicates: [] }, contribution: { groups: 1 } },
+      'query-does-not-fit',
+      'contribution.groups',
+    ],
+    [{ ...histogram, contribution: { groups: 1, rows: 1 } }, 'invalid-request', 'contribution.groups'],
+    [{ ...histogram, contribution: { rowsPerGroup: 1 } }, 'invalid-request', 'contribution.rowsPerGroup'],
+    [
+      { kind: 'count', contribution: { perPerson: { lower: 0, upper: 1 } } },
+      'query-does-not-fit',
+      'contribution.perPerson',
+    ],
+  ])('%j', (wire, code, field) => {
+    const predicates = ['N', 'E'].map((name) => ({
+      name,
+      where: { column: 'Region', op: '=', value: name },
+    }))
+    const candidates = 'candidates' in wire ? { candidates: { predicates } } : {}
+    expect(refusalOf({ ...wire, ...candidates })).toEqual([code, [field]])
+  })
+
+  test.each<readonly [wire: object, field: string]>([
+    [{ kind: 'count', contribution: { rows: 1 } }, 'contribution'],
+    [{ kind: 'count', of: 'people' }, 'of'],
+    [{ ...histogram, of: 'people' }, 'of'],
+    [{ kind: 'noisyMax', candidates: { column: 'Region' }, of: 'people' }, 'of'],
+    [{ kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'count', of: 'people' }] }, 'statistics.0.of'],
+  ])('where each row is a privacy unit: %j', (wire, field) => {
+    expect(refusalOf(wire, people('add-remove'))).toEqual(['query-does-not-fit', [field]])
+  })
+})
