@@ -71,8 +71,10 @@ describe('the sensitivity of a query', () => {
     expect(normsOf({ mechanism: 'geometric', ...wire })).toEqual(norms)
   })
 
-  test('a replaced person moves twice as many cells', () => {
-    expect(normsOf({ ...histogram, of: 'people' }, 'change-one')).toEqual([8, 8, 8, 1])
+  test('a replaced person moves twice as many cells, but no more than there are', () => {
+    const one = { ...histogram, of: 'people', contribution: { groups: 1 } }
+    expect(normsOf(one, 'change-one')).toEqual([2, 2, 2, 1])
+    expect(normsOf({ ...histogram, of: 'people' }, 'change-one')).toEqual([4, 4, 4, 1])
     expect(normsOf({ kind: 'count', of: 'people' }, 'change-one')).toEqual([1, 1, 1, 1])
   })
 
