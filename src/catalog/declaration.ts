@@ -5,7 +5,7 @@ import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { type FieldError, Refusal } from '../privacy/refusal.ts'
 import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source } from './dataset.ts'
-import { parseGridValue } from './grid-value.ts'
+import { parseGridValue, valueOfIndex } from './grid-value.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
@@ -248,24 +248,27 @@ function declareGrid(declared: GridDeclaration, report: Report): Grid {
   const stepNano = declareStep(declared, report)
   const bound = (name: 'lower' | 'upper') => {
     const parsed = parseGridValue(declared.type, declared[name])
-    if ('rule' in parsed) report(name, parsed.rule)
-    const nano = 'nano' in parsed ? parsed.nano : 0n
-    if (nano % stepNano !== 0n) report(name, NOT_ON_GRID[declared.type])
-    const index = divideRoundingDown(nano, stepNano)
+    if ('rule' in parsed) {
+      report(name, parsed.rule)
+      return undefined
+    }
+    const index = divideRoundingDown(parsed.nano, stepNano)
+    if (parsed.nano % stepNano !== 0n) report(name, notOnGrid(declared.type, stepNano, index))
     if (index > LARGEST_INDEX || index < -LARGEST_INDEX) report(name, 'must be within 2^53 steps of 0')
-    return { nano, index }
+    return { nano: parsed.nano, index }
   }
   const [lower, upper] = [bound('lower'), bound('upper')]
-  if (lower.nano >= upper.nano) report('upper', 'must be greater than lower')
-  return { stepNano, lowerIndex: lower.index, upperIndex: upper.index }
+  if (lower !== undefined && upper !== undefined && lower.nano >= upper.nano)
+    report('upper', 'must be greater than lower')
+  return { stepNano, lowerIndex: lower?.index ?? 0n, upperIndex: upper?.index ?? 0n }
 }
 
-const NOT_ON_GRID = {
-  integer: 'must be a multiple of step',
-  number: 'must be a multiple of step',
-  date: 'must be a whole number of steps from 1970-01-01',
-  timestamp: 'must be a whole number of steps from 1970-01-01T00:00:00Z',
-} as const satisfies Record<GridColumn['type'], string>
+/** Returns the rule that a value between two steps breaks. The steps of times are hard to find, so it names one. */
+function notOnGrid(type: GridColumn['type'], stepNano: bigint, indexBefore: bigint): string {
+  if (type === 'integer' || type === 'number') return 'must be a multiple of step'
+  const before = valueOfIndex({ type, stepNano }, indexBefore)
+  return `must be a whole number of steps from 1970-01-01, such as "${before}"`
+}
 
 /** Returns the step in 1e-9 of the column's unit. */
 function declareStep({ type, step }: GridDeclaration, report: Report): bigint {
@@ -315,7 +318,9 @@ function isTimeZone(name: string): boolean {
 function gridIndex(value: unknown, grid: Grid & Pick<GridColumn, 'type'>): Parsed<bigint> {
   const parsed = parseGridValue(grid.type, value)
   if ('rule' in parsed) return parsed
-  if (parsed.nano % grid.stepNano !== 0n) return { rule: NOT_ON_GRID[grid.type] }
+  if (parsed.nano % grid.stepNano !== 0n) {
+    return { rule: notOnGrid(grid.type, grid.stepNano, divideRoundingDown(parsed.nano, grid.stepNano)) }
+  }
   const index = parsed.nano / grid.stepNano
   return index < grid.lowerIndex || index > grid.upperIndex
     ? { rule: 'must lie within lower and upper' }

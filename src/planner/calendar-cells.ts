@@ -17,7 +17,7 @@ export interface CalendarCells {
 
 /** Largest number of periods: of equal length in steps, which engines divide by, and of others, among which they search. */
 const MOST_EVEN_PERIODS = 100_000
-const MOST_UNEVEN_PERIODS = 10_000
+const MOST_UNEVEN_PERIODS = 2_000
 
 const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n

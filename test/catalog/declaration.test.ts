@@ -94,6 +94,86 @@ test('an integer column has a whole step', () => {
   })
 })
 
+describe('dates and timestamps', () => {
+  const date = {
+    name: 'visited',
+    type: 'date',
+    lower: '2020-01-01',
+    upper: '2024-12-31',
+    step: 1,
+    dateFormat: 'YYYY-MM-DD',
+    nullable: false,
+  } as const
+  const timestamp = {
+    ...date,
+    type: 'timestamp',
+    lower: '2020-01-01T00:00:00Z',
+    upper: '2024-12-31T23:00:00Z',
+    step: 3600,
+    timeZone: 'Europe/Berlin',
+  } as const
+
+  test('have exact grid indexes since 1970', () => {
+    expect(declareDataset(declaration(date, { ...timestamp, name: 'arrived' }), 'v1').columns).toMatchObject([
+      { type: 'date', stepNano: 1_000_000_000n, lowerIndex: 18_262n, upperIndex: 20_088n },
+      { type: 'timestamp', stepNano: 3_600_000_000_000n, lowerIndex: 438_288n, upperIndex: 482_135n },
+    ])
+  })
+
+  test('before 1970 have negative indexes, and a replacement is one of them', () => {
+    const early = { ...date, lower: '1900-01-01', onInvalidValue: { replaceWith: '1969-12-31' } }
+    expect(declareDataset(declaration(early), 'v1').columns[0]).toMatchObject({
+      lowerIndex: -25_567n,
+      invalidValue: { kind: 'replace', value: -1n },
+    })
+  })
+
+  test.each<[string, ColumnDeclaration, string, string]>([
+    ['31 February', { ...date, upper: '2024-02-31' }, 'upper', 'existing date'],
+    ['a time as the bound of a date', { ...date, upper: '2024-02-29T10:00:00Z' }, 'upper', 'existing date'],
+    ['another spelling', { ...date, lower: '01/02/2020' }, 'lower', 'existing date'],
+    ['reversed bounds', { ...date, lower: '2025-01-01' }, 'upper', 'greater than lower'],
+    ['a step of half a day', { ...date, step: 0.5 }, 'step', 'whole number of days'],
+    ['a step of 0', { ...timestamp, step: 0 }, 'step', 'whole number of seconds'],
+    [
+      'a bound between two steps',
+      { ...date, lower: '2020-01-05', upper: '2024-12-26', step: 7 },
+      'lower',
+      '"2020-01-02"',
+    ],
+    [
+      'a time between two steps',
+      { ...timestamp, upper: '2024-12-31T23:59:59Z' },
+      'upper',
+      '"2024-12-31T23:00:00Z"',
+    ],
+    ['a time zone that does not exist', { ...timestamp, timeZone: 'Europe/Atlantis' }, 'timeZone', 'IANA'],
+    ['an offset as the time zone', { ...timestamp, timeZone: '+01:00' }, 'timeZone', 'IANA'],
+    ['no time zone', { ...timestamp, timeZone: '' }, 'timeZone', 'IANA'],
+    [
+      'a time zone over thousands of years',
+      { ...timestamp, lower: '1000-01-01T00:00:00Z' },
+      'timeZone',
+      '400 years',
+    ],
+    [
+      'a replacement that does not exist',
+      { ...date, onInvalidValue: { replaceWith: '2023-02-29' } },
+      'onInvalidValue.replaceWith',
+      'existing date',
+    ],
+    [
+      'a replacement out of bounds',
+      { ...date, onInvalidValue: { replaceWith: '2019-12-31' } },
+      'onInvalidValue.replaceWith',
+      'within',
+    ],
+  ])('%s is refused with its field and rule', (_, column, field, rule) => {
+    const errors = errorsOf(declaration(column))
+    expect(errors).toEqual([{ field: `columns.0.${field}`, rule: expect.stringContaining(rule) }])
+  })
+})
+
 test('two columns that differ only in case are refused', () => {
   const errors = errorsOf(declaration(price, { name: 'price', type: 'string', nullable: true }))
   expect(errors).toContainEqual({ field: 'columns.1.name', rule: expect.stringContaining('differ') })
