@@ -14,6 +14,17 @@ export const cellLabel = z
 
 export const cellKey = z.record(z.string(), cellLabel)
 
+const coefficient = {
+  value: z.number(),
+  halfWidth: z
+    .number()
+    .nullable()
+    .describe(
+      'The distance to the coefficient of the least squares over the same rows is at most this. Null if the noise is too ' +
+        'large for a bound.',
+    ),
+}
+
 export const result = z
   .union([
     z.strictObject({ value: z.number() }),
@@ -32,6 +43,16 @@ export const result = z
           }),
         )
         .readonly(),
+    }),
+    z.strictObject({
+      intercept: z.strictObject(coefficient),
+      coefficients: z
+        .array(z.strictObject({ column: z.string(), ...coefficient }))
+        .readonly()
+        .describe(
+          'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
+        ),
+      ridge: z.number().describe('Ridge that was added.'),
     }),
     z.strictObject({
       selected: z
@@ -58,7 +79,8 @@ export const result = z
   .meta({
     id: 'Result',
     description:
-      'A noisy value; noisy cells or groups of the declared domain; or selected candidates, percentiles or keys.',
+      'A noisy value; noisy cells or groups of the declared domain; the coefficients of a regression; or selected ' +
+      'candidates, percentiles or keys.',
   })
 
 const statisticNoise = {

@@ -318,6 +318,35 @@ const correlationQuery = z.strictObject({ kind: z.literal('correlation'), column
     'not supported.',
 })
 
+const linearRegressionQuery = z
+  .strictObject({
+    kind: z.literal('linearRegression'),
+    outcome: columnName.describe('Column to explain: numeric, boolean or temporal.'),
+    predictors: z
+      .array(columnName)
+      .min(1)
+      .max(8)
+      .describe('Columns that explain the outcome, each numeric, boolean or temporal.'),
+    ridge: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          'Ridge: a number added to the sum of squares of each predictor, where the predictor is centred and scaled to lie ' +
+          'between -1 and 1, so that the number is about as large as a number of rows. Default: the expected noise of ' +
+          'these sums. At least 0.',
+        minimum: 0,
+      }),
+    ...additive,
+  })
+  .meta({
+    id: 'LinearRegressionQuery',
+    examples: [{ kind: 'linearRegression', outcome: 'Earnings', predictors: ['Age'], epsilon: 1 }],
+    description:
+      'Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ' +
+      'ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.',
+  })
+
 const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...supposable }).meta({
   id: 'ProportionQuery',
   examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
@@ -535,6 +564,7 @@ export const QUERY_KINDS = [
   'standardDeviation',
   'covariance',
   'correlation',
+  'linearRegression',
   'proportion',
   'countDistinct',
   'histogram',
@@ -560,6 +590,7 @@ export const query = z
       standardDeviationQuery,
       covarianceQuery,
       correlationQuery,
+      linearRegressionQuery,
       proportionQuery,
       countDistinctQuery,
       histogramQuery,
@@ -617,6 +648,7 @@ export const batch = z
 export type Query = z.output<typeof query>
 export type PairQuery = Extract<Query, { kind: 'covariance' | 'correlation' }>
 export type ContributionRequest = z.output<typeof contribution>
+export type RegressionQuery = Extract<Query, { kind: 'linearRegression' }>
 export type Suppositions = z.output<typeof supposed>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>

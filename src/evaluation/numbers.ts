@@ -17,10 +17,18 @@ const SHOWN_NUMBER_CHARACTERS = 200
 export function costOfEstimates(plan: AdditivePlan): EvaluationCost {
   const { aggregate, measurements, estimates } = plan
   return {
-    work: cellCount(aggregate) * (measurements.length + 2 * estimates.length),
+    work: cellCount(aggregate) * (measurements.length + workOfEstimates(estimates)),
     ...charactersOfNumbers(plan, estimates.length),
   }
 }
+
+/** A regression bounds each entry of a matrix of this size several times. */
+function workOfEstimates(estimates: AdditivePlan['estimates']): number {
+  const isRegression = estimates.some(({ kind }) => kind === 'coefficient')
+  return isRegression ? REGRESSION_WORK * estimates.length ** 2 : 2 * estimates.length
+}
+
+const REGRESSION_WORK = 40
 
 export function costOfQuantiles(plan: QuantilePlan, values: IndexCounts | undefined): EvaluationCost {
   return {

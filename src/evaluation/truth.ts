@@ -1,6 +1,8 @@
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import { type Estimate, statisticName } from '../planner/additive.ts'
+import { type Estimate, estimateNames } from '../planner/additive.ts'
 import type { Moment } from '../planner/estimates/moments.ts'
+import { numberAt } from '../planner/estimates/noisy-statistic.ts'
+import { solveRegression } from '../planner/estimates/regression.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
@@ -50,6 +52,7 @@ export function answerNumbers({ result, accuracy: { halfWidth } }: Report): read
   if ('value' in result) return [{ value: result.value, halfWidth }]
   if ('cells' in result) return result.cells.map(({ value }) => ({ value, halfWidth }))
   if ('groups' in result) return result.groups.flatMap(({ values }) => Object.values(values))
+  if ('coefficients' in result) return [result.intercept, ...result.coefficients]
   if ('percentiles' in result) return result.percentiles.map(({ value }) => ({ value, halfWidth }))
   throw new RangeError('the result is a selection, which has no numbers')
 }
@@ -62,11 +65,11 @@ export function numberNames(plan: AdditivePlan | QuantilePlan): readonly NumberN
       ? percentagesOf(query).map((p) => ({ p }))
       : [{}]
   const { groupings } = plan
-  if (groupings.length === 0) return [{}]
+  const statistics = estimateNames(query).map((statistic) => ({ statistic }))
+  if (groupings.length === 0) return statistics.length === 0 ? [{}] : statistics
   const keys = cellKeys(groupings)
-  if (query.kind !== 'groupBy') return keys.map((key) => ({ key }))
-  const statistics = query.statistics.map(statisticName)
-  return keys.flatMap((key) => statistics.map((statistic) => ({ key, statistic })))
+  if (statistics.length === 0) return keys.map((key) => ({ key }))
+  return keys.flatMap((key) => statistics.map((statistic) => ({ key, ...statistic })))
 }
 
 /**
@@ -79,7 +82,7 @@ export function exactEstimates(
 ): readonly TrueNumber[] {
   const { round, nonNegative } = plan.query.postprocess
   const query = { ...plan.query, postprocess: { round: false, nonNegative: false } }
-  const unprocessed: AdditivePlan = { ...plan, query }
+  const unprocessed: AdditivePlan = { ...plan, query, estimates: withoutRidge(plan.estimates) }
   const noiseless = plan.measurements.map(({ fractionBits }, statistic) =>
     (integers[statistic] ?? []).map((integer) => integer << BigInt(fractionBits)),
   )
@@ -93,7 +96,7 @@ export function exactEstimates(
     if (estimate === undefined || name === undefined)
       throw new RangeError('a number has no estimate or no name')
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
-    if (rows === 0 || isUndefined(estimate, integers)) return { ...UNKNOWN, name }
+    if (rows === 0 || isUndefined(unprocessed, estimate, integers)) return { ...UNKNOWN, name }
     const accuracy = accuracyAt(rows)
     const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
     const linear = isLinear(estimate)
@@ -105,6 +108,16 @@ export function exactEstimates(
       unbiased: linear && !('rows' in estimate) && !round && !nonNegative,
     }
   })
+}
+
+/** The truth of a regression is that of least squares without a ridge. */
+function withoutRidge(estimates: readonly Estimate[]): readonly Estimate[] {
+  const [first] = estimates
+  if (first?.kind !== 'coefficient') return estimates
+  const regression = { ...first.regression, ridge: 0 }
+  return estimates.map((estimate) =>
+    estimate.kind === 'coefficient' ? { ...estimate, regression } : estimate,
+  )
 }
 
 const UNKNOWN = {
@@ -140,11 +153,27 @@ function rowsOf(
       const { rows } = estimate.moments
       return rows.kind === 'public' ? rows.value : numberAt(rows.statistic, cell)
     }
+    case 'coefficient':
+      return undefined
   }
 }
 
-/** True for a correlation with a column that has a single value. */
-function isUndefined(estimate: Estimate, integers: readonly (readonly bigint[])[]): boolean {
+/** True for a correlation with a column that has a single value, and for predictors that determine each other. */
+function isUndefined(
+  plan: AdditivePlan,
+  estimate: Estimate,
+  integers: readonly (readonly bigint[])[],
+): boolean {
+  if (estimate.kind === 'coefficient')
+    return (
+      solveRegression(estimate.regression, 0, (place) =>
+        numberAt(
+          plan,
+          place,
+          (integers[place]?.[0] ?? 0n) << BigInt(plan.measurements[place]?.fractionBits ?? 0),
+        ),
+      ) === undefined
+    )
   if (estimate.kind !== 'correlation') return false
   const integerOf = (moment: Moment) =>
     moment.kind === 'public' ? BigInt(moment.value) : (integers[moment.statistic]?.[0] ?? 0n)
@@ -172,6 +201,7 @@ function isLinear(estimate: Estimate): boolean {
     case 'standard-deviation':
     case 'covariance':
     case 'correlation':
+    case 'coefficient':
       return false
   }
 }

@@ -1,16 +1,16 @@
-import type { Suppositions } from '../../schemas/query.ts'
+import type { RegressionQuery, Suppositions } from '../../schemas/query.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { type Estimate, statisticName } from './additive.ts'
+import { type Estimate, estimateNames } from './additive.ts'
 import type { Statistic, Summand } from './aggregate.ts'
 import type { NumberAt, Released } from './estimates/estimator.ts'
-import { estimatorOf } from './estimates/estimator-of.ts'
+import { estimatorsOf } from './estimates/estimator-of.ts'
 import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
+import { ridgeOf } from './estimates/regression.ts'
 import { cellKeys } from './grouping.ts'
 import type { AdditivePlan } from './kinds/additive.ts'
 import type {
   AccuracyReport,
-  ErrorReport,
   NoiseReport,
   PredictedError,
   Report,
@@ -110,6 +110,7 @@ function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): Statist
 
 const NEEDS_ROWS = 'depends on the number of rows, which is private; give supposed.rows'
 const STATED_WITH_ANSWER = 'depends on the data; the answer states it'
+const TOO_MUCH_NOISE = 'the noise is too large for a bound; use a larger epsilon or fewer predictors'
 const SEVERAL_STATISTICS = 'differs from statistic to statistic; see estimates'
 const STATED_BY_VALUE = 'differs from group to group; each value has its own half-width'
 
@@ -121,21 +122,23 @@ const STATED_BY_VALUE = 'differs from group to group; each value has its own hal
 export function accuracyOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): AccuracyReport {
   return accuracyOfEach(
     plan,
-    plan.estimates.map(
-      (estimate) =>
-        foreseenError(plan, estimate, supposed) ??
-        unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
+    foreseenErrors(plan, supposed, (estimate) =>
+      unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
     ),
   )
 }
 
-function foreseenError(
+function foreseenErrors(
   plan: AdditivePlan,
-  estimate: Estimate,
   supposed: Suppositions,
-): ErrorReport | undefined {
-  const foreseen = estimatorOf(plan, estimate).foreseen(supposed)
-  return foreseen && { ...foreseen, halfWidth: roundedHalfWidth(plan, estimate, foreseen.halfWidth) }
+  otherwise: (estimate: Estimate) => PredictedError,
+): readonly PredictedError[] {
+  const estimators = estimatorsOf(plan)
+  return plan.estimates.map((estimate, place) => {
+    const foreseen = estimators[place]?.foreseen(supposed)
+    if (foreseen === undefined) return otherwise(estimate)
+    return { ...foreseen, halfWidth: roundedHalfWidth(plan, estimate, foreseen.halfWidth) }
+  })
 }
 
 function unknownError(reason: string): PredictedError {
@@ -156,7 +159,7 @@ function accuracyOfEach(
 
 /** Values of each estimate, by the names of the query's statistics. */
 function byName<Value>({ query }: AdditivePlan, each: readonly Value[]): Readonly<Record<string, Value>> {
-  const names = query.kind === 'groupBy' ? query.statistics.map(statisticName) : []
+  const names = estimateNames(query)
   return Object.fromEntries(each.map((value, place) => [names[place] ?? '', value]))
 }
 
@@ -181,14 +184,13 @@ type Noisy = readonly (readonly bigint[])[]
  * costs nothing. Computations that depend on the plan alone run once.
  */
 export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
-  const { groupings, estimates, query } = plan
-  const releasers = estimates.map((estimate) => releaser(plan, estimate))
-  const [only] = releasers
-  if (only === undefined) throw new RangeError('a plan must have an estimate')
+  const { groupings, query } = plan
+  const releasedIn = releaser(plan)
+  if (query.kind === 'linearRegression') return regressionReporter(plan, query, releasedIn)
   if (groupings.length === 0) {
     const parts = partsOf(plan)
     return (noisy) => {
-      const { value, ...error } = only(noisy, 0)
+      const { value, ...error } = firstOf(releasedIn(noisy, 0))
       return { result: { value }, accuracy: accuracyOfEach(plan, [error], parts) }
     }
   }
@@ -196,17 +198,14 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   if (query.kind !== 'groupBy') {
     const accuracy = accuracyOfAdditive(plan)
     return (noisy) => ({
-      result: { cells: keys.map((key, cell) => ({ key, value: only(noisy, cell).value })) },
+      result: { cells: keys.map((key, cell) => ({ key, value: firstOf(releasedIn(noisy, cell)).value })) },
       accuracy,
     })
   }
   const accuracy = accuracyOfGroups(plan)
   return (noisy) => {
     const valuesOf = (cell: number) =>
-      releasers.map((released) => {
-        const { value, halfWidth } = released(noisy, cell)
-        return { value, halfWidth }
-      })
+      releasedIn(noisy, cell).map(({ value, halfWidth }) => ({ value, halfWidth }))
     return {
       result: { groups: keys.map((key, cell) => ({ key, values: byName(plan, valuesOf(cell)) })) },
       accuracy,
@@ -214,27 +213,66 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   }
 }
 
+function regressionReporter(
+  plan: AdditivePlan,
+  { predictors }: RegressionQuery,
+  releasedIn: (noisy: Noisy, cell: number) => readonly Released[],
+): (noisy: Noisy) => Report {
+  const [estimate] = plan.estimates
+  if (estimate?.kind !== 'coefficient') throw new RangeError('a regression has coefficients')
+  const ridge = ridgeOf(plan, estimate.regression)
+  const parts = partsOf(plan)
+  const numberOf = ({ value, halfWidth }: Released) => ({
+    value,
+    halfWidth: Number.isFinite(halfWidth) ? halfWidth : null,
+  })
+  return (noisy) => {
+    const [intercept, ...slopes] = releasedIn(noisy, 0)
+    if (intercept === undefined) throw new RangeError('a regression has an intercept')
+    const coefficients = predictors.flatMap((column, place) => {
+      const slope = slopes[place]
+      return slope === undefined ? [] : [{ column, ...numberOf(slope) }]
+    })
+    const errors = [intercept, ...slopes].map(({ halfWidth, expectedAbsoluteError }) =>
+      Number.isFinite(halfWidth) ? { halfWidth, expectedAbsoluteError } : unknownError(TOO_MUCH_NOISE),
+    )
+    return {
+      result: { intercept: numberOf(intercept), coefficients, ridge },
+      accuracy: accuracyOfEach(plan, errors, parts),
+    }
+  }
+}
+
+function firstOf(released: readonly Released[]): Released {
+  const [first] = released
+  if (first === undefined) throw new RangeError('a plan must have an estimate')
+  return first
+}
+
 /** Accuracy stated once for all groups. Bounds that depend on the number of rows are stated with each value. */
 function accuracyOfGroups(plan: AdditivePlan): AccuracyReport {
   return accuracyOfEach(
     plan,
-    plan.estimates.map((estimate) => foreseenError(plan, estimate, {}) ?? unknownError(STATED_BY_VALUE)),
+    foreseenErrors(plan, {}, () => unknownError(STATED_BY_VALUE)),
   )
 }
 
-/** Makes one estimate of any cell, post-processed as the query asks. */
-function releaser(plan: AdditivePlan, estimate: Estimate): (noisy: Noisy, cell: number) => Released {
+/** Makes the estimates of any cell, post-processed as the query asks. */
+function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
   const { round, nonNegative } = plan.query.postprocess
-  const estimator = estimatorOf(plan, estimate)
+  const estimators = estimatorsOf(plan)
   return (noisy, cell) => {
     const at: NumberAt = (place, other = cell) => numberAt(plan, place, noisy[place]?.[other])
-    const { value, halfWidth, expectedAbsoluteError } = estimator.released(at)
-    const rounded = round ? Math.round(value) : value
-    return {
-      value: nonNegative && rounded < 0 ? 0 : rounded,
-      halfWidth: roundedHalfWidth(plan, estimate, halfWidth),
-      expectedAbsoluteError,
-    }
+    return plan.estimates.map((estimate, place) => {
+      const released = estimators[place]?.released(at)
+      if (released === undefined) throw new RangeError('each estimate has an estimator')
+      const rounded = round ? Math.round(released.value) : released.value
+      return {
+        value: nonNegative && rounded < 0 ? 0 : rounded,
+        halfWidth: roundedHalfWidth(plan, estimate, released.halfWidth),
+        expectedAbsoluteError: released.expectedAbsoluteError,
+      }
+    })
   }
 }
 
@@ -261,11 +299,12 @@ function isWhole(estimate: Estimate): boolean {
     case 'standard-deviation':
     case 'covariance':
     case 'correlation':
+    case 'coefficient':
       return false
   }
 }
 
 /** True if the half-width of an estimate follows from the number of rows, so that it can be known before the release. */
 export function isForeseeable({ kind }: Estimate): boolean {
-  return kind !== 'correlation'
+  return kind !== 'correlation' && kind !== 'coefficient'
 }

@@ -6,11 +6,12 @@ import type { Aggregate, GroupKey, Predicate, Statistic } from './aggregate.ts'
 import { planBounding, requirePeople } from './contribution.ts'
 import type { PairMoments } from './estimates/covariance.ts'
 import type { Moment } from './estimates/moments.ts'
+import type { Regression } from './estimates/regression.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import type { MeasuredColumn } from './measured-column.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { planPredicate, requireColumn } from './predicate.ts'
-import { planPair, requireProducts } from './sums-of-products.ts'
+import { planPair, planRegression, requireProducts } from './sums-of-products.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
@@ -51,6 +52,13 @@ export type Estimate =
       readonly columns: readonly [MeasuredColumn, MeasuredColumn]
       readonly moments: PairMoments
       readonly squares: readonly [Moment, Moment]
+    }
+  /** The intercept of a regression (place 0) or the coefficient of a predictor. */
+  | {
+      readonly kind: 'coefficient'
+      readonly columns: readonly MeasuredColumn[]
+      readonly regression: Regression
+      readonly place: number
     }
   /** Share of a public number of rows. */
   | { readonly kind: 'proportion'; readonly statistic: number; readonly rows: number }
@@ -147,6 +155,8 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'covariance':
     case 'correlation':
       return [planPair(query, sources)]
+    case 'linearRegression':
+      return planRegression(query, sources)
     case 'proportion':
       return [proportionEstimate(query.of, sources)]
     case 'countDistinct': {
@@ -180,6 +190,18 @@ function countEstimate(of: 'rows' | 'people' | undefined, field: string, sources
 export function statisticName(statistic: GroupStatistic): string {
   if ('column' in statistic) return `${statistic.kind}_${statistic.column}`
   return statistic.of === 'people' ? `${statistic.kind}_people` : statistic.kind
+}
+
+/** Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. */
+export function estimateNames(query: Query): readonly string[] {
+  switch (query.kind) {
+    case 'groupBy':
+      return query.statistics.map(statisticName)
+    case 'linearRegression':
+      return ['intercept', ...query.predictors.map((predictor) => `coefficient_${predictor}`)]
+    default:
+      return []
+  }
 }
 
 /**
@@ -292,6 +314,7 @@ function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimit
     case 'standardDeviation':
     case 'covariance':
     case 'correlation':
+    case 'linearRegression':
     case 'proportion':
     case 'countDistinct':
       return []

@@ -15,6 +15,16 @@ export type Result =
         readonly values: Readonly<Record<string, { readonly value: number; readonly halfWidth: number }>>
       }[]
     }
+  /** Half-widths are null if the noise is too large for a bound. */
+  | {
+      readonly intercept: { readonly value: number; readonly halfWidth: number | null }
+      readonly coefficients: readonly {
+        readonly column: string
+        readonly value: number
+        readonly halfWidth: number | null
+      }[]
+      readonly ridge: number
+    }
   /** Best first; the gap is to the next one, in rows. */
   | { readonly selected: readonly { readonly candidate: CellLabel; readonly gap?: number }[] }
   | { readonly percentiles: readonly { readonly p: number; readonly value: number }[] }

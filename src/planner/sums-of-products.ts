@@ -1,4 +1,4 @@
-import type { PairQuery } from '../../schemas/query.ts'
+import type { PairQuery, RegressionQuery } from '../../schemas/query.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Estimate, Sources } from './additive.ts'
 import { type AffineTerm, LARGEST_SQUARED_INDEX, type Predicate } from './aggregate.ts'
@@ -31,6 +31,44 @@ export function planPair(query: PairQuery, sources: Sources): Estimate {
   if (query.kind === 'covariance') return { kind: 'covariance', columns, moments: pair }
   const squares = [moments.product(one, one), moments.product(other, other)] as const
   return { kind: 'correlation', columns, moments: pair, squares }
+}
+
+/** Largest ridge that a query may declare. */
+const LARGEST_RIDGE = 1e12
+
+/**
+ * Plans a linear regression: its intercept, then the coefficient of each predictor.
+ * @throws Refusal `query-does-not-fit` as {@link planMomentColumns} does; `invalid-request` for a ridge out of range.
+ */
+export function planRegression(query: RegressionQuery, sources: Sources): readonly Estimate[] {
+  const { ridge } = query
+  if (ridge !== undefined && !(ridge >= 0 && ridge <= LARGEST_RIDGE))
+    throw refuseField('invalid-request', 'ridge', `must be at least 0 and at most ${LARGEST_RIDGE}`)
+  const columns = planMomentColumns(
+    [query.outcome, ...query.predictors],
+    (place) => (place === 0 ? 'outcome' : `predictors.${place - 1}`),
+    sources,
+  )
+  const [outcome, ...predictors] = columns
+  if (outcome === undefined) throw new RangeError('a regression has an outcome')
+  const moments = momentsOf(columns, sources)
+  const gram = [
+    [moments.rows(), ...predictors.map(moments.sum)],
+    ...predictors.map((one) => [
+      moments.sum(one),
+      ...predictors.map((other) =>
+        predictors.indexOf(one) <= predictors.indexOf(other)
+          ? moments.product(one, other)
+          : moments.product(other, one),
+      ),
+    ]),
+  ]
+  const products = [
+    moments.sum(outcome),
+    ...predictors.map((predictor) => moments.product(predictor, outcome)),
+  ]
+  const regression = { outcome, predictors, gram, products, ...(ridge === undefined ? {} : { ridge }) }
+  return products.map((_, place) => ({ kind: 'coefficient', columns, regression, place }))
 }
 
 /**

@@ -35,6 +35,8 @@ const WIRES: readonly object[] = [
   { kind: 'covariance', columns: ['Age', 'Income'] },
   { kind: 'covariance', columns: ['Age', 'Balance'], accuracy: { halfWidth: 900 }, supposed: { rows: 200 } },
   { kind: 'correlation', columns: ['Member', 'Balance'], ...gaussian, where: of },
+  { kind: 'linearRegression', outcome: 'Income', predictors: ['Age', 'Member', 'Balance'] },
+  { kind: 'linearRegression', outcome: 'Age', predictors: ['Balance'], ...gaussian, ridge: 3, where: of },
   { kind: 'proportion', of },
   { kind: 'proportion', of, where: { column: 'Region', op: 'isNull' } },
   { kind: 'countDistinct', column: 'Region' },
@@ -128,7 +130,8 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         expect(noise.neighbours).toBe(neighbours)
         expect(accuracy.confidence).toBe(planned.confidence)
         // With several values, each states its own accuracy. Keys without counts have none.
-        const unknown = 'groups' in result || ('keys' in result && !('counts' in wire))
+        const unknown =
+          'groups' in result || 'coefficients' in result || ('keys' in result && !('counts' in wire))
         expect(accuracy.halfWidth === null).toBe(unknown)
         const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile'
         expect(accuracy.expectedAbsoluteError === null).toBe(unknown || inRanks)

@@ -46,6 +46,11 @@ const estimateQuery = asked(
       kind: fc.constantFrom('covariance', 'correlation'),
       columns: measured({ minLength: 2, maxLength: 2 }),
     }),
+    measured({ minLength: 2, maxLength: 4 }).map(([outcome, ...predictors]) => ({
+      kind: 'linearRegression',
+      outcome,
+      predictors,
+    })),
     fc.record({ kind: fc.constant('proportion'), of: where }),
     fc.record({ kind: fc.constantFrom('histogram', 'countDistinct'), column: grouping }),
     fc.record({
@@ -164,7 +169,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       'sum affine-sum',
       ...['mean', 'groupBy'].flatMap((asked) => [`${asked} affine-sum`, `${asked} count`]),
       ...['variance', 'standardDeviation', 'groupBy'].map((asked) => `${asked} affine-square-sum`),
-      ...['covariance', 'correlation'].flatMap((asked) => [
+      ...['covariance', 'correlation', 'linearRegression'].flatMap((asked) => [
         `${asked} affine-product-sum`,
         `${asked} affine-sum`,
       ]),

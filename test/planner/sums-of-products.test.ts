@@ -1,8 +1,8 @@
-import seedrandom from 'seedrandom'
 import { describe, expect, test } from 'vitest'
 import { accuracyReport, reporter } from '../../src/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
+import { DATA, valuesOf } from './correlated-people.ts'
 import { estimatesOf, refusalOf } from './planned.ts'
 import { releasesOf } from './releases.ts'
 
@@ -15,34 +15,7 @@ const DRAWS = 1000
 /** A probability of failure of 0.05 leads to more failures than this less than once in 1e8 runs. */
 const MOST_FAILURES = 93
 
-const random = seedrandom('sums of products')
-
-/** A person whose balance, income and membership depend on the age, more closely for a larger share. */
-function person(share: number): StoredRow {
-  const place = random()
-  const near = () => share * place + (1 - share) * random()
-  return {
-    Age: BigInt(Math.round(120 * place)),
-    Balance: BigInt(Math.round(600 - 1600 * near())),
-    Income: random() < 0.1 ? null : BigInt(Math.round(20 + 980 * near())),
-    Sex: 0,
-    Region: null,
-    Member: random() < 0.1 ? null : near() > 0.4,
-    Note: '',
-  }
-}
-
-const DATA = [0, 0.5, 0.9].map((share) => Array.from({ length: 4000 }, () => person(share)))
-const STEPS: Readonly<Record<string, number>> = { Age: 1, Balance: 0.05, Income: 0.5, Member: 1 }
-
 type Pair = readonly [string, string]
-
-/** Values of several columns in the rows where all are present, in the unit that people read. */
-function valuesOf(rows: readonly StoredRow[], columns: readonly string[]): readonly (readonly number[])[] {
-  return rows
-    .filter((row) => columns.every((column) => row[column] !== null))
-    .map((row) => columns.map((column) => Number(row[column]) * (STEPS[column] ?? Number.NaN)))
-}
 
 /** Population covariance of two columns by its definition. */
 function covarianceOf(rows: readonly StoredRow[], columns: Pair): number {

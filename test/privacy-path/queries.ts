@@ -42,6 +42,8 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [{ kind: 'covariance', columns: ['Member', 'Age'], where: SOME_ROWS }, true],
   [{ kind: 'correlation', columns: ['Income', 'Balance'] }, false],
   [{ kind: 'correlation', columns: ['Balance', 'Age'], where: SOME_ROWS }, false],
+  [{ kind: 'linearRegression', outcome: 'Age', predictors: ['Balance'] }, false],
+  [{ kind: 'linearRegression', outcome: 'Age', predictors: ['Member'], where: SOME_ROWS }, true],
   [{ kind: 'proportion', of: SOME_ROWS }, true],
   [{ kind: 'proportion', of: SOME_AGES, where: SOME_ROWS }, true],
   [{ kind: 'countDistinct', column: 'Sex' }, true],
@@ -180,6 +182,7 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
       return !changeOne
     case 'covariance':
     case 'correlation':
+    case 'linearRegression':
       // Between two corners of the box, some sum moves by less than from a corner to an excluded row or another corner.
       return !changeOne
     case 'groupBy':

@@ -4,11 +4,25 @@ import { correlationEstimator, covarianceEstimator } from './covariance.ts'
 import type { Estimator } from './estimator.ts'
 import { meanEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
+import { type Regression, regressionEstimators } from './regression.ts'
 import { measuredEstimator, sumFromMiddleEstimator } from './sum.ts'
 import { standardDeviationEstimator, varianceEstimator } from './variance.ts'
 
-/** Returns the estimator of an estimate of a plan. */
-export function estimatorOf(plan: AdditivePlan, estimate: Estimate): Estimator {
+/** Returns the estimators of a plan's estimates. Those of one regression share its solution. */
+export function estimatorsOf(plan: AdditivePlan): readonly Estimator[] {
+  const solved = new Map<Regression, readonly Estimator[]>()
+  return plan.estimates.map((estimate) => {
+    if (estimate.kind !== 'coefficient') return estimatorOf(plan, estimate)
+    const { regression, place } = estimate
+    const estimators = solved.get(regression) ?? regressionEstimators(plan, regression)
+    solved.set(regression, estimators)
+    const estimator = estimators[place]
+    if (estimator === undefined) throw new RangeError('the regression has no such coefficient')
+    return estimator
+  })
+}
+
+function estimatorOf(plan: AdditivePlan, estimate: Exclude<Estimate, { kind: 'coefficient' }>): Estimator {
   switch (estimate.kind) {
     case 'count':
     case 'count-distinct':

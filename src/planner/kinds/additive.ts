@@ -158,6 +158,7 @@ function mayBeNegative(estimate: Estimate): string | undefined {
       return estimate.column.lowerIndex < 0n ? `${estimate.column.name} may be below 0` : undefined
     case 'covariance':
     case 'correlation':
+    case 'coefficient':
       return `a ${estimate.kind} may be negative`
     default:
       return undefined
