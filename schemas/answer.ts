@@ -254,6 +254,13 @@ export const accuracy = z
       .describe(
         'Only for a selection of keys: a key with this number of rows appears, with the stated confidence.',
       ),
+    peopleToAppear: z
+      .number()
+      .optional()
+      .describe(
+        'Only for a selection of keys where people are the privacy units: a key with this number of people appears, with ' +
+          'the stated confidence.',
+      ),
   })
   .meta({
     id: 'Accuracy',

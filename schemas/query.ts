@@ -359,7 +359,9 @@ const countDistinctQuery = z
     id: 'CountDistinctQuery',
     examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
     description:
-      'Number of declared categories, bins or periods of a column that occur. NULL is not counted.',
+      'Number of declared categories, bins or periods of a column that occur, or of values of a free-text column that is ' +
+      'declared as `selectable` (only under add-remove neighbours; each person contributes as many values as ' +
+      '`contribution` allows). NULL is not counted.',
   })
 
 const histogramQuery = z
@@ -543,7 +545,8 @@ const keySelectionQuery = z
       .describe('Also release a noisy count for each key. Without counts more keys appear.'),
     ...rows,
     delta: z.number().meta({
-      description: 'Largest probability with which a key of a single row appears. Greater than 0.',
+      description:
+        'Largest probability with which any of the keys that only one person has appears. Greater than 0.',
       exclusiveMinimum: 0,
       exclusiveMaximum: 1,
     }),
@@ -551,8 +554,9 @@ const keySelectionQuery = z
   .meta({
     id: 'KeySelectionQuery',
     description:
-      'Common values of a free-text column whose values are not declared (private key selection). Values of few rows do ' +
-      'not appear.',
+      'Common values of a free-text column that is declared as `selectable` (private key selection). Values of few people ' +
+      'do not appear. Where people have several rows, each person counts once for each value, and `contribution` bounds ' +
+      'the number of values of one person.',
   })
 
 /** All kinds of queries. */

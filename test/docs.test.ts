@@ -49,7 +49,7 @@ test("the README's first answer has the shape and the id of an answer to its fir
 
 test('every query on the page of queries can be planned on the demo dataset within its budget', () => {
   const { budget, ...census } = censusRegistration
-  const diagnosis = { name: 'Diagnosis', type: 'string', nullable: true } as const
+  const diagnosis = { name: 'Diagnosis', type: 'string', selectable: true, nullable: true } as const
   const withDiagnosis = declareDataset({ ...census, columns: [...census.columns, diagnosis] }, '1')
   const text = page('docs/queries.md')
   const asked = [...text.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, json = '']) =>

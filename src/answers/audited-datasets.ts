@@ -29,7 +29,7 @@ const COLUMNS = [
   { name: 'Age', type: 'integer', lower: 0, upper: 100, step: 1, nullable: false },
   { name: 'Income', type: 'number', lower: 0, upper: 100, step: 0.5, nullable: false },
   { name: 'Sex', type: 'category', categories: ['F', 'M'], nullable: false },
-  { name: 'City', type: 'string', nullable: false },
+  { name: 'City', type: 'string', selectable: true, nullable: false },
 ] as const
 
 /** Two pairs of neighbouring datasets, one for each kind of neighbours. Their people are synthetic, and are shown in full. */

@@ -2,15 +2,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../../schemas/query.ts'
 import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import type { Aggregate, GroupKey, Predicate, Statistic } from './aggregate.ts'
-import { planBounding, requirePeople } from './contribution.ts'
+import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from './aggregate.ts'
+import { mostKeys, planBounding, planKeyBounding, requirePeople } from './contribution.ts'
 import type { PairMoments } from './estimates/covariance.ts'
 import type { Moment } from './estimates/moments.ts'
 import type { Regression } from './estimates/regression.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import type { MeasuredColumn } from './measured-column.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
-import { planPredicate, requireColumn } from './predicate.ts'
+import { planPredicate, requireColumn, requireSelectable, widestBounding } from './predicate.ts'
 import { planPair, planRegression, requireProducts } from './sums-of-products.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
@@ -68,6 +68,8 @@ export type Estimate =
 /** The aggregate of a query, and how its answer is made from that. */
 export interface AdditiveShape {
   readonly aggregate: Aggregate
+  /** Bounds on what each person contributes, as answers state them. */
+  readonly bounding: Bounding
   /** Groupings that span the cells of the answer; without any, there is one cell. */
   readonly groupings: readonly Grouping[]
   /** Estimates of each cell of the answer. */
@@ -82,17 +84,18 @@ export interface AdditiveShape {
  */
 export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): AdditiveShape {
   const groupings = planGroupings(query, dataset, limits)
+  const bounding = boundingOf(query, dataset, groupings)
   const where = query.where === undefined ? undefined : planPredicate(query.where, dataset, 'where')
   const statistics: Statistic[] = []
   const conditions: Predicate[] = where === undefined ? [] : [where]
   const sources: Sources = {
     dataset,
+    bounding,
     where,
     everyRow: where === undefined && groupings.length === 0,
     place: (statistic) => placeOf(statistic, statistics),
     exclude: (predicate) => conditions.push({ kind: 'not', predicate }),
   }
-  const bounding = planBounding(query.contribution, dataset, groupings.length === 0 ? 'one' : 'groups')
   const estimates = estimatesOf(query, sources)
   const groupBy = groupings.map((grouping) => grouping.key)
   if (estimates.some(({ kind }) => kind === 'proportion-of-cells') && query.kind === 'proportion') {
@@ -103,12 +106,21 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
       ...whereAll(conditions),
       groupBy,
       statistics,
-      bounding,
+      // The groups of a count of values are the values, which the statistic bounds itself.
+      bounding:
+        query.kind === 'countDistinct' && bounding.kind === 'groups' ? widestBounding(dataset) : bounding,
     },
+    bounding,
     groupings,
     estimates,
     wholeNumbers: estimates.flatMap(columnsOf).every(({ type }) => type !== 'number'),
   }
+}
+
+function boundingOf(query: AdditiveQuery, dataset: Dataset, groupings: readonly Grouping[]): Bounding {
+  if (query.kind === 'countDistinct' && isFreeText(query.column, dataset))
+    return planKeyBounding(query.contribution, dataset)
+  return planBounding(query.contribution, dataset, groupings.length === 0 ? 'one' : 'groups')
 }
 
 function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
@@ -126,6 +138,7 @@ export function columnsOf(estimate: Estimate): readonly MeasuredColumn[] {
 /** Source of the statistics that estimates are made from. */
 export interface Sources {
   readonly dataset: Dataset
+  readonly bounding: Bounding
   /** The query's own condition on rows. */
   readonly where: Predicate | undefined
   /** True if every row of the dataset is in the one cell; a public number of rows is then that of the cell. */
@@ -160,6 +173,7 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'proportion':
       return [proportionEstimate(query.of, sources)]
     case 'countDistinct': {
+      if (isFreeText(query.column, sources.dataset)) return [distinctValues(query.column, sources)]
       const { key } = planGrouping(query.column, sources.dataset, 'column')
       const statistic = sources.place({ kind: 'count-distinct', of: withoutNullCell(key) })
       return [{ kind: 'count-distinct', statistic }]
@@ -175,6 +189,29 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
         return numericEstimate(shared ? 'sumFromMiddle' : kind, column, field, sources)
       })
     }
+  }
+}
+
+/** True for a column whose values are not declared. */
+function isFreeText(column: GroupingColumn, dataset: Dataset): column is string {
+  return typeof column === 'string' && requireColumn(dataset, column, 'column').type === 'string'
+}
+
+/**
+ * Counts the values of a free-text column. Neighbours that replace a unit are not supported: one value may replace
+ * another.
+ */
+function distinctValues(name: string, { dataset, bounding, place }: Sources): Estimate {
+  const column = requireSelectable(dataset, name)
+  if (dataset.neighbours === 'change-one') {
+    const rule =
+      'must have declared values; those of free text can be counted under add-remove neighbours only'
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const valuesEach = mostKeys(bounding)
+  return {
+    kind: 'count-distinct',
+    statistic: place({ kind: 'count-distinct-values', column: column.name, valuesEach }),
   }
 }
 

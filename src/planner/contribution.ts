@@ -68,6 +68,29 @@ export function planBounding(
 }
 
 /**
+ * Plans the bounds on the undeclared values of each person. A person counts once for each key, so more rows of one key have no effect.
+ * @throws Refusal as {@link planBounding}, and for more than one row of each key.
+ */
+export function planKeyBounding(contribution: ContributionRequest | undefined, dataset: Dataset): Bounding {
+  const bounding = planBounding(contribution, dataset, 'groups')
+  if (bounding.kind !== 'groups' || bounding.rowsPerGroup === 1) return bounding
+  const rule = 'must be 1: each person counts once for each value'
+  throw refuseField('query-does-not-fit', 'contribution.rowsPerGroup', rule)
+}
+
+/** Largest number of undeclared values of one person. */
+export function mostKeys(bounding: Bounding): number {
+  switch (bounding.kind) {
+    case 'one-row-each':
+      return 1
+    case 'rows':
+      return bounding.rows
+    case 'groups':
+      return bounding.groups
+  }
+}
+
+/**
  * Requires that a query does not clamp a person's total.
  * @throws Refusal `query-does-not-fit` if it does.
  */

@@ -8,6 +8,7 @@ import {
   isNumeric,
   isQueryable,
   type QueryableColumn,
+  type StringColumn,
 } from '../catalog/dataset.ts'
 import { parseGridValue } from '../catalog/grid-value.ts'
 import { divideRoundingDown, divideRoundingUp } from '../privacy/rational.ts'
@@ -104,6 +105,21 @@ export function requireColumn(dataset: Dataset, name: string, field: string): Qu
     field,
     `the dataset has no column "${name}"; it has ${names.join(', ')}`,
   )
+}
+
+/**
+ * Returns the free-text column whose values a query releases.
+ * @throws Refusal `query-does-not-fit` for a column of another type, or one that is not declared as selectable.
+ */
+export function requireSelectable(dataset: Dataset, name: string): StringColumn {
+  const column = requireColumn(dataset, name, 'column')
+  if (column.type !== 'string') {
+    const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  if (column.selectable === true) return column
+  const rule = `must be declared with "selectable": true; the values of ${column.name} may identify people`
+  throw refuseField('query-does-not-fit', 'column', rule)
 }
 
 function planComparison(comparison: Comparison, column: QueryableColumn, field: string): Predicate {

@@ -126,6 +126,8 @@ export interface AccuracyReport extends PredictedError {
   readonly gapHalfWidth?: number
   /** Number of rows with which a key appears with this confidence, for a selection of keys. */
   readonly rowsToAppear?: number
+  /** Number of people with which a key appears with this confidence, where people are the privacy units. */
+  readonly peopleToAppear?: number
 }
 
 /** An answer's values and their accuracy. */

@@ -138,7 +138,7 @@ describe('batches and sessions', () => {
 describe("an auditor's own pair", () => {
   const columns = [
     { name: 'Age', type: 'integer', lower: 0, upper: 100 },
-    { name: 'Note', type: 'string', nullable: true },
+    { name: 'Note', type: 'string', selectable: true, nullable: true },
     { name: 'Member', type: 'boolean', nullable: true },
   ]
   const rows = [

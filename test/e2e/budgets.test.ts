@@ -29,7 +29,7 @@ const registration = {
   source: { kind: 'file', path: 'pupils.csv', format: 'csv' },
   columns: [
     { name: 'year', type: 'integer', lower: 0, upper: 100 },
-    { name: 'name', type: 'string' },
+    { name: 'name', type: 'string', selectable: true },
   ],
   privacyUnit: { kind: 'row' },
   neighbours: 'add-remove',

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await writeFile(path.join(service.dataDirectory, 'people.csv'), 'Age,City\n40,North\n50,South\n60,North\n')
   const columns = [
     { name: 'Age', type: 'integer', lower: 0, upper: 120 },
-    { name: 'City', type: 'string' },
+    { name: 'City', type: 'string', selectable: true },
   ]
   const budget = { epsilon: 1, delta: 1e-6 }
   const source = { kind: 'file', path: 'people.csv', format: 'csv' }

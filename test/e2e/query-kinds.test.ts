@@ -30,7 +30,7 @@ beforeAll(async () => {
       source: { kind: 'file', path: 'visits.csv', format: 'csv' },
       columns: [
         { name: 'Visit', type: 'integer', lower: 0, upper: 10_000 },
-        { name: 'Diagnosis', type: 'string', nullable: true },
+        { name: 'Diagnosis', type: 'string', selectable: true, nullable: true },
       ],
       privacyUnit: { kind: 'row' },
       neighbours: 'change-one',

@@ -198,3 +198,72 @@ describe('refused, naming field and rule', () => {
     expect(refusalOf(wire, people('add-remove'))).toEqual(['query-does-not-fit', [field]])
   })
 })
+
+describe('values of free text', () => {
+  const keys = { kind: 'keySelection', column: 'Note', delta: 1e-6 }
+  const distinct = { kind: 'countDistinct', column: 'Note', mechanism: 'geometric' }
+
+  test.each<
+    readonly [contribution: object | undefined, neighbours: Neighbours, keys: bigint, rising: bigint]
+  >([
+    [undefined, 'add-remove', 4n, 4n],
+    [{ rows: 2 }, 'add-remove', 2n, 2n],
+    [{ groups: 3 }, 'add-remove', 3n, 3n],
+    [undefined, 'change-one', 8n, 4n],
+    [{ groups: 1 }, 'change-one', 2n, 1n],
+  ])('a selection with contribution %j under %s moves %d keys', (contribution, neighbours, l0, rising) => {
+    const wire = { ...keys, ...(contribution === undefined ? {} : { contribution }) }
+    const { measurement, counting } = planFor('key-selection', planOf(wire, neighbours))
+    expect(measurement.sensitivity).toEqual({ l0, l1: l0, l2Squared: l0, lInfinity: 1n, rising })
+    expect(counting.people).toBe(true)
+  })
+
+  test('a selection states the number of people of a key that appears', () => {
+    const { unit, peopleToAppear, rowsToAppear } = accuracyReport(planOf(keys))
+    expect([unit, rowsToAppear]).toEqual(['people', undefined])
+    expect(peopleToAppear).toBeGreaterThan(1)
+    const ofRows = accuracyReport(planned(keys, people('add-remove')))
+    expect([ofRows.unit, ofRows.peopleToAppear]).toEqual(['rows', undefined])
+    expect(planOf({ ...keys, contribution: { groups: 3 } }).contribution).toEqual({
+      groups: 3,
+      rowsPerGroup: 1,
+      factor: 3,
+    })
+  })
+
+  test.each<readonly [contribution: object | undefined, norms: readonly number[], stated: object]>([
+    [undefined, [1, 4, 16, 4], { rows: 4, factor: 4 }],
+    [{ rows: 2 }, [1, 2, 4, 2], { rows: 2, factor: 2 }],
+    [{ groups: 3 }, [1, 3, 9, 3], { groups: 3, rowsPerGroup: 1, factor: 3 }],
+  ])('a count of distinct values with contribution %j', (contribution, norms, stated) => {
+    const wire = { ...distinct, ...(contribution === undefined ? {} : { contribution }) }
+    expect(normsOf(wire)).toEqual(norms)
+    expect(planOf(wire).contribution).toEqual(stated)
+    // The bounds on values are the statistic's own: no row is left out before.
+    const { aggregate } = planFor('additive', planOf({ ...distinct, contribution: { groups: 3 } }))
+    expect(aggregate).toMatchObject({
+      bounding: { kind: 'rows', rows: 4 },
+      statistics: [{ kind: 'count-distinct-values', column: 'Note', valuesEach: 3 }],
+    })
+  })
+
+  test('of rows, each with one value', () => {
+    const { measurements } = planFor('additive', planned(distinct, people('add-remove')))
+    expect(measurements[0]?.sensitivity).toEqual({ l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n })
+  })
+
+  test('are refused where they are not declared as selectable, or where a unit may be replaced', () => {
+    const undeclared = people('add-remove')
+    const columns = undeclared.columns.map((column) =>
+      column.type === 'string' ? { ...column, selectable: false } : column,
+    )
+    for (const wire of [keys, distinct])
+      expect(refusalOf(wire, { ...undeclared, columns })).toEqual(['query-does-not-fit', ['column']])
+    expect(refusalOf(distinct, patients('change-one'))).toEqual(['query-does-not-fit', ['column']])
+    expect(refusalOf(distinct, people('change-one'))).toEqual(['query-does-not-fit', ['column']])
+    expect(refusalOf({ ...keys, contribution: { groups: 1, rowsPerGroup: 2 } })).toEqual([
+      'query-does-not-fit',
+      ['contribution.rowsPerGroup'],
+    ])
+  })
+})

@@ -41,7 +41,7 @@ export function people(neighbours: Neighbours, rows = 100) {
       { name: 'Sex', type: 'category', categories: ['M', 'F'], nullable: false },
       { name: 'Region', type: 'category', categories: ['N', 'E', 'S'], nullable: true },
       { name: 'Member', type: 'boolean', nullable: true },
-      { name: 'Note', type: 'string', nullable: true },
+      { name: 'Note', type: 'string', selectable: true, nullable: true },
     ],
     privacyUnit: { kind: 'row' },
     neighbours,

@@ -187,12 +187,6 @@ describe('refusals', () => {
       'of.value',
     ],
     [
-      'distinct values of free text',
-      { kind: 'countDistinct', column: 'Note' },
-      'query-does-not-fit',
-      'column',
-    ],
-    [
       'distinct values of numbers without edges',
       { kind: 'countDistinct', column: 'Age' },
       'query-does-not-fit',

@@ -27,7 +27,7 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
       { name: 'Sex', type: 'category', categories: ['M', 'F'], nullable: false },
       { name: 'Region', type: 'category', categories: ['N', 'E', 'S'], nullable: true },
       { name: 'Member', type: 'boolean', nullable: true },
-      { name: 'Note', type: 'string', nullable: true },
+      { name: 'Note', type: 'string', selectable: true, nullable: true },
     ],
     privacyUnit: { kind: 'row' },
     neighbours,

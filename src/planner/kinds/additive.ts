@@ -74,7 +74,7 @@ export function planAdditiveQuery(
         aggregate,
         groupings,
         estimates,
-        ...contributionOf(query, aggregate, measured.measurements, dataset),
+        ...contributionOf(query, shape, measured.measurements, dataset),
       }
     },
   })
@@ -97,7 +97,7 @@ export function planAdditiveQuery(
 /** The contribution of each person. Of several statistics, the one whose noise grows most states the factor. */
 function contributionOf(
   { contribution }: AdditiveQuery,
-  aggregate: Aggregate,
+  { aggregate, bounding }: AdditiveShape,
   measurements: readonly Measurement[],
   dataset: Dataset,
 ): Pick<PlanFacts, 'contribution'> {
@@ -113,7 +113,7 @@ function contributionOf(
           : quotient(sensitivity.l1, one.l1)
       }),
     )
-  const report = contributionReport(aggregate.bounding, factor, contribution?.perPerson)
+  const report = contributionReport(bounding, factor, contribution?.perPerson)
   return report === undefined ? {} : { contribution: report }
 }
 

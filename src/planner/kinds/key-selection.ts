@@ -11,8 +11,15 @@ import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../accuracy-first.ts'
 import type { ValueCounting } from '../aggregate.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planKeyBounding,
+  quotient,
+  requireNoClamp,
+} from '../contribution.ts'
 import { LARGEST_ANSWER, type PlanFacts, type PlanKind, type PlanLimits } from '../plan-kind.ts'
-import { planRows, requireColumn, widestBounding } from '../predicate.ts'
+import { planRows, requireSelectable } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
 import type { AccuracyReport, Result } from '../report-kinds.ts'
 import { stabilityOfValueCounts } from '../stability.ts'
@@ -37,19 +44,25 @@ export interface KeySelectionRelease {
   readonly keys: readonly { readonly key: string; readonly noisyCount?: bigint }[]
 }
 
-/** @throws Refusal `query-does-not-fit` for a column whose values are declared, or numbers. */
+/** @throws Refusal `query-does-not-fit` for a column whose values cannot be selected, or a contribution that does not fit. */
 export function planKeySelection(
   query: KeySelectionQuery,
   dataset: Dataset,
   { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
   offer: Offer,
 ): KeySelectionPlan {
-  const column = requireColumn(dataset, query.column, 'column')
-  if (column.type !== 'string') {
-    const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
-    throw refuseField('query-does-not-fit', 'column', rule)
+  requireNoClamp(query.contribution)
+  const column = requireSelectable(dataset, query.column)
+  const bounding = planKeyBounding(query.contribution, dataset)
+  const counting: ValueCounting = {
+    ...planRows(query.where, dataset, bounding),
+    column: column.name,
+    ...(dataset.privacyUnit.kind === 'person' ? { people: true } : {}),
   }
-  const counting = { ...planRows(query.where, dataset, widestBounding(dataset)), column: column.name }
+  const contribution = contributionReport(bounding, () => {
+    const ofOneRow = stabilityOfValueCounts(ONE_ROW_PER_PERSON, dataset)
+    return quotient(stabilityOfValueCounts(bounding, dataset).l1, ofOneRow.l1)
+  })
   const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
   const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
     const measurement = calibrate({ sensitivity: stabilityOfValueCounts(counting.bounding, dataset) }, loss)
@@ -63,6 +76,7 @@ export function planKeySelection(
       measurement,
       maxKeys: maxCells,
       maxCharacters,
+      ...(contribution === undefined ? {} : { contribution }),
     }
   }
   return planAtOffer(offer, epsilonRange(1), { planAt, halfWidthOf })
@@ -99,15 +113,16 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionRelease> = {
   },
 }
 
-function accuracy({ confidence, measurement }: KeySelectionPlan): AccuracyReport {
+function accuracy({ confidence, counting, measurement }: KeySelectionPlan): AccuracyReport {
   const { countForConfidence, count } = keySelectionAccuracy(measurement, confidence)
   return {
     confidence,
     halfWidth: count?.halfWidth ?? null,
     ...(count === undefined ? { reason: 'no counts are released; set counts' } : {}),
     expectedAbsoluteError: count?.expectedAbsoluteError ?? null,
-    unit: 'rows',
-    rowsToAppear: countForConfidence,
+    ...(counting.people === true
+      ? { unit: 'people', peopleToAppear: countForConfidence }
+      : { unit: 'rows', rowsToAppear: countForConfidence }),
   }
 }
 
