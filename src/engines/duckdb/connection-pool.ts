@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import type { DuckDBMaterializedResult } from '@duckdb/node-api'
 import { createLimiter } from '../../concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
-import type { PrintedStatement } from '../sql-printer.ts'
+import type { PrintedStatement } from '../printing/printer.ts'
 import {
   type Connection,
   closeConnection,

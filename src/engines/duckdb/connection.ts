@@ -6,7 +6,7 @@ import {
   DuckDBTypeId,
 } from '@duckdb/node-api'
 import type { SqlValue } from '../dialect.ts'
-import type { PrintedStatement } from '../sql-printer.ts'
+import type { PrintedStatement } from '../printing/printer.ts'
 
 /**
  * The number of statements that a connection keeps prepared. That saves parsing; DuckDB plans a statement anew for each

@@ -1,0 +1,65 @@
+import type { Predicate } from '../../planner/aggregate.ts'
+import { ANY_TYPE, GRID, type Printer, printColumn, printIndex, printValue } from './printer.ts'
+
+/**
+ * Prints a condition that is TRUE for exactly the rows for which the predicate holds, and FALSE or NULL for the others.
+ * AND and OR preserve this. NOT goes through IS NOT TRUE, so that comparisons need no treatment of NULL.
+ */
+export function printPredicate(printer: Printer, predicate: Predicate): string {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or': {
+      const operands = predicate.predicates.map((operand) => printPredicate(printer, operand))
+      if (operands.length === 0) return predicate.kind === 'and' ? 'true' : 'false'
+      return `(${operands.join(predicate.kind === 'and' ? ' AND ' : ' OR ')})`
+    }
+    case 'not':
+      return printer.dialect.isNotTrue(printPredicate(printer, predicate.predicate))
+    case 'is-null':
+      return `(${printColumn(printer, predicate.column, ANY_TYPE)} IS NULL)`
+    case 'index-between':
+      return printBetween(printer, predicate)
+    case 'index-in': {
+      const column = printColumn(printer, predicate.column, GRID)
+      return printMembership(
+        column,
+        predicate.indexes.map((index) => printIndex(printer, index)),
+      )
+    }
+    case 'category-in': {
+      const column = printColumn(printer, predicate.column, ['category'])
+      return printMembership(
+        column,
+        predicate.indexes.map((index) => printValue(printer, categoryIndex(index), 'integer')),
+      )
+    }
+    case 'boolean-is':
+      return `(${printColumn(printer, predicate.column, ['boolean'])} = ${printValue(printer, predicate.value, 'boolean')})`
+    case 'string-in': {
+      const column = printColumn(printer, predicate.column, ['string'])
+      return printMembership(
+        column,
+        predicate.values.map((value) => printValue(printer, value, 'text')),
+      )
+    }
+  }
+}
+
+function printBetween(printer: Printer, predicate: Extract<Predicate, { kind: 'index-between' }>): string {
+  const column = printColumn(printer, predicate.column, GRID)
+  const { lower, upper } = predicate
+  if (lower === undefined && upper === undefined) return `(${column} IS NOT NULL)`
+  if (upper === undefined) return `(${column} >= ${printIndex(printer, lower ?? 0n)})`
+  if (lower === undefined) return `(${column} <= ${printIndex(printer, upper)})`
+  return `(${column} BETWEEN ${printIndex(printer, lower)} AND ${printIndex(printer, upper)})`
+}
+
+function printMembership(column: string, values: readonly string[]): string {
+  return values.length === 0 ? 'false' : `(${column} IN (${values.join(', ')}))`
+}
+
+function categoryIndex(index: number): bigint {
+  if (!Number.isInteger(index) || index < 0 || index >= 2 ** 31)
+    throw new RangeError('a category must have an index')
+  return BigInt(index)
+}
