@@ -275,7 +275,7 @@ async function medianComparisons(folder: string): Promise<{
     sourcePath,
     grids.map(({ column, rows }) => ({ name: column, type: 'INTEGER', values: rows })),
   )
-  await ingest({ sourcePath, format: 'parquet', columns, targetPath })
+  await ingest({ sourcePath, format: 'parquet', columns, privacyUnit: { kind: 'row' }, targetPath })
   const config = readConfig({})
   const engine = openDuckDbEngine({
     files: () => targetPath,

@@ -90,7 +90,9 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       const registered = await registry.register(request.body, principalOf(request).name)
       const { entry, granted, created } = registered
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
-      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), disclosureRisk })
+      const { ingestion } = entry
+      const counts = ingestion === undefined ? {} : { ingestion }
+      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...counts, disclosureRisk })
     },
   )
 

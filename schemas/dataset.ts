@@ -362,11 +362,43 @@ export const dataset = z
   })
   .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })
 
+const exactCount = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+const ingestionCounts = z
+  .strictObject({
+    rowsRead: exactCount.describe('Rows of the source.'),
+    rowsWithoutIdentifier: exactCount.describe('Rows left out because an identifier is missing.'),
+    rowsBeyondMaxRows: exactCount.describe('Rows left out because their person has more than `maxRows`.'),
+    rowsStored: exactCount.describe('Rows that queries read.'),
+    people: exactCount.optional().describe('People with stored rows. Only with the privacy unit `person`.'),
+    misfits: z
+      .array(
+        z.strictObject({
+          column: columnName,
+          values: exactCount.describe('Values that did not fit the declaration of the column.'),
+        }),
+      )
+      .readonly(),
+  })
+  .meta({
+    id: 'IngestionCounts',
+    description:
+      'Exact numbers about the source, shown to custodians only. They are not protected by noise: do not publish them.',
+  })
+
 /** Response to a registration. */
-export const registeredDataset = dataset.extend({ disclosureRisk: budgetRisk }).meta({
-  id: 'RegisteredDataset',
-  description: 'Public facts of a dataset and the disclosure risk of its whole budget.',
-})
+export const registeredDataset = dataset
+  .extend({
+    ingestion: ingestionCounts
+      .optional()
+      .describe('What ingestion counted. Absent if an earlier release ingested the source.'),
+    disclosureRisk: budgetRisk,
+  })
+  .meta({
+    id: 'RegisteredDataset',
+    description:
+      'Public facts of a dataset, what its ingestion counted, and the disclosure risk of its whole budget.',
+  })
 
 /** GET /v1/datasets */
 export const datasetList = z

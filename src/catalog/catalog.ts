@@ -16,6 +16,24 @@ export interface CatalogEntry {
   readonly registeredAt: string
   /** SHA-256 of the source, hexadecimal. Private, because it would confirm a guess of the whole file. */
   readonly sourceDigest: string
+  /** Exact numbers about the source, for the custodian only. Absent if an earlier release ingested it. */
+  readonly ingestion?: IngestionCounts
+}
+
+/** Exact numbers about the ingestion of a source. They are not protected by noise, so only custodians may see them. */
+export interface IngestionCounts {
+  /** Rows of the source. */
+  readonly rowsRead: number
+  /** Rows left out because an identifier is missing. */
+  readonly rowsWithoutIdentifier: number
+  /** Rows left out because their person has more than `maxRows`. */
+  readonly rowsBeyondMaxRows: number
+  /** Rows that queries read. */
+  readonly rowsStored: number
+  /** People with stored rows. Absent if each row is a person. */
+  readonly people?: number
+  /** The number of values of each declared column that did not fit its declaration. */
+  readonly misfits: readonly { readonly column: string; readonly values: number }[]
 }
 
 /** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */
@@ -45,6 +63,8 @@ export interface Catalog {
   refresh(rows: RowsOpener): Promise<void>
   /** Returns the path of the ingested rows of one version of a dataset. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
+  /** Returns the path of the key that chose the rows of one version of a dataset, if people are its privacy units. */
+  personKeyFile(dataset: Pick<Dataset, 'id' | 'version'>): string
 }
 
 /** Opens and closes the ingested rows of one version of a dataset. */
@@ -100,6 +120,7 @@ export async function openCatalog(
     get: (id) => entries.get(id),
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
     rowsFile: (dataset) => path.join(folderOf(dataset.id), rowsFileName(dataset)),
+    personKeyFile: (dataset) => path.join(folderOf(dataset.id), personKeyFileName(dataset)),
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
     lastNeighbours: (id) => (entries.get(id)?.dataset ?? removed.get(id))?.neighbours,
@@ -133,10 +154,15 @@ function rowsFileName({ version }: Pick<Dataset, 'version'>): string {
   return `${version}.duckdb`
 }
 
+function personKeyFileName({ version }: Pick<Dataset, 'version'>): string {
+  return `${version}.person-key`
+}
+
 /** Removes the files of interrupted registrations and removals, because rows without an entry must not be kept. */
 async function cleanUp(folder: string, entry: CatalogEntry | RemovedEntry | undefined): Promise<void> {
   if (entry === undefined) return rm(folder, { recursive: true })
-  const kept = [ENTRY_FILE, ...('state' in entry ? [] : [rowsFileName(entry.dataset)])]
+  const kept = [ENTRY_FILE]
+  if (!('state' in entry)) kept.push(rowsFileName(entry.dataset), personKeyFileName(entry.dataset))
   for (const name of await readdir(folder)) {
     if (!kept.includes(name)) await rm(path.join(folder, name), { recursive: true })
   }

@@ -23,6 +23,7 @@ type StoredEntry =
       readonly people?: number
       readonly registeredAt: string
       readonly sourceDigest: string
+      readonly ingestion?: CatalogEntry['ingestion']
     }
   | RemovedEntry
 
@@ -80,6 +81,7 @@ function storedForm({
   dataset: { version, rows, people },
   registeredAt,
   sourceDigest,
+  ingestion,
 }: CatalogEntry): StoredEntry {
   const facts = { declaration, budget, version, registeredAt, sourceDigest }
   return {
@@ -87,6 +89,7 @@ function storedForm({
     ...facts,
     ...(rows === undefined ? {} : { rows }),
     ...(people === undefined ? {} : { people }),
+    ...(ingestion === undefined ? {} : { ingestion }),
   }
 }
 
@@ -97,7 +100,7 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     throw new Error(`${file} is damaged: it has no known state or no valid version`)
   }
   if (stored.state === 'removed') return stored
-  const { budget, version, rows, people, registeredAt, sourceDigest } = stored
+  const { budget, version, rows, people, registeredAt, sourceDigest, ingestion } = stored
   const { source } = stored.declaration
   const declaration: DatasetDeclaration = {
     accounting: 'basic',
@@ -106,5 +109,6 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }
   const dataset = declareDataset(declaration, version, rows ?? people)
-  return { declaration, budget, dataset, registeredAt, sourceDigest }
+  const entry = { declaration, budget, dataset, registeredAt, sourceDigest }
+  return ingestion === undefined ? entry : { ...entry, ingestion }
 }

@@ -64,6 +64,7 @@ export async function openAuditedPair(
       sourcePath,
       format: 'csv',
       columns: declareColumns(declaration),
+      privacyUnit: { kind: 'row' },
       targetPath: fileOf({ id }),
     })
     const dataset = declareDataset(declaration, '1', rows.length)

@@ -8,9 +8,10 @@ import {
   declareColumns,
   declareDataset,
 } from '../catalog/declaration.ts'
+import { createPersonKey } from '../catalog/person-key.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
-import { ingest } from '../engines/duckdb/ingest.ts'
+import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import { openedForNeighbours } from '../ledger/event.ts'
 import type { Budget, Ledger } from '../ledger/ledger.ts'
@@ -110,6 +111,8 @@ interface CheckedRegistration {
   readonly version: string
   /** The file of ingested rows. */
   readonly rowsFile: string
+  /** The file of the key that chooses the rows of people, where people are the privacy units. */
+  readonly personKeyFile: string
   /** The copy of the source, which is deleted at the end. */
   readonly copy: string
 }
@@ -160,14 +163,6 @@ async function checkRegistration(
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
     throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
-  if (declaration.privacyUnit.kind === 'person' || columns.some(({ type }) => type === 'identifier')) {
-    throw new Refusal(
-      'unsupported-privacy-unit',
-      'Several rows per person need contribution bounding, which this version does not support. ' +
-        'Register a file with one row per person and the privacy unit {"kind": "row"}.',
-      [{ field: 'privacyUnit.kind', rule: 'must be "row"' }],
-    )
-  }
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
     // The first releases did not record the neighbours in the event; in that case the last withdrawal recorded them.
@@ -177,7 +172,12 @@ async function checkRegistration(
   // The ledger may outlive the catalog: a question must not be answered by a release about another version.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
   const rowsFile = catalog.rowsFile({ id, version })
-  return { declaration, budget, granted, columns, version, rowsFile, copy: `${rowsFile}.source` }
+  const files = {
+    rowsFile,
+    personKeyFile: catalog.personKeyFile({ id, version }),
+    copy: `${rowsFile}.source`,
+  }
+  return { declaration, budget, granted, columns, version, ...files }
 }
 
 /**
@@ -186,7 +186,7 @@ async function checkRegistration(
  */
 async function publish(
   { catalog, engine, ledger }: RegistryDependencies,
-  { declaration, budget, granted, columns, version, rowsFile, copy }: CheckedRegistration,
+  { declaration, budget, granted, columns, version, rowsFile, personKeyFile, copy }: CheckedRegistration,
   { format, digest }: SourceCopy,
   principal: string,
   requireAlone: () => Promise<void>,
@@ -194,8 +194,9 @@ async function publish(
   const { id, accounting, neighbours } = declaration
   let mayBePublished = false
   try {
-    const { rows } = await ingest({ sourcePath: copy, format, columns, targetPath: rowsFile })
-    if (neighbours === 'change-one' && rows === 0) {
+    const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
+    const ingestion = await ingest({ sourcePath: copy, format, columns, privacyUnit, targetPath: rowsFile })
+    if (neighbours === 'change-one' && ingestion.rowsStored === 0) {
       const detail = 'With change-one neighbours a dataset needs at least one row.'
       throw new Refusal('source-does-not-fit', detail, [
         { field: 'source', rule: 'must have at least one row' },
@@ -204,9 +205,10 @@ async function publish(
     const entry: CatalogEntry = {
       declaration,
       budget,
-      dataset: declareDataset(declaration, version, rows),
+      dataset: declareDataset(declaration, version, ingestion.people ?? ingestion.rowsStored),
       registeredAt: new Date().toISOString(),
       sourceDigest: digest,
+      ingestion,
     }
     await engine.open(entry.dataset)
     const outcome = await ledger.openBudget(id, { accounting, granted, neighbours }, principal)
@@ -218,9 +220,17 @@ async function publish(
   } catch (error) {
     await engine.closeDataset({ id, version })
     // An entry that may be on the disk needs its rows. If it is not there, the next start deletes them.
-    if (!mayBePublished) await rm(rowsFile, { force: true })
+    if (!mayBePublished) for (const file of [rowsFile, personKeyFile]) await rm(file, { force: true })
     throw error
   }
+}
+
+/** The privacy unit as ingestion needs it: for people with a new key, which is stored first. */
+async function keyedUnit(
+  unit: DatasetDeclaration['privacyUnit'],
+  personKeyFile: string,
+): Promise<Ingestion['privacyUnit']> {
+  return unit.kind === 'row' ? unit : { ...unit, key: await createPersonKey(personKeyFile) }
 }
 
 /**

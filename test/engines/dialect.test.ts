@@ -38,7 +38,7 @@ test('an aggregate has the same integers in another dialect', async () => {
   const folder = await temporaryFolder()
   const [sourcePath, targetPath] = [join(folder.path, 'rows.csv'), join(folder.path, 'rows.duckdb')]
   await writeFile(sourcePath, randomRows(200, 31))
-  await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  await ingest({ sourcePath, format: 'csv', columns, privacyUnit: { kind: 'row' }, targetPath })
   const rows = await storedRows(targetPath, columns)
   const dataset = datasetOf(columns, 'rows')
   const instance = await openLockedInstance(targetPath, 'READ_ONLY', {

@@ -89,6 +89,10 @@ export const column = {
     categories,
   }),
   string: (name: string, given: Facts = {}): Column => ({ ...facts(name, given), type: 'string' }),
+  identifier: (
+    name: string,
+    rule: Extract<InvalidValueRule['kind'], 'drop-row' | 'refuse'> = 'refuse',
+  ): Column => ({ type: 'identifier', name, nullable: rule === 'drop-row', invalidValue: { kind: rule } }),
 }
 
 /** A dataset of these columns. */

@@ -1,20 +1,48 @@
 import type { Column } from '../../catalog/dataset.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import {
+  type DigestDialect,
+  type DigestedValue,
+  PERSON_COLUMN,
+  printPersonOrder,
+  printRowOrder,
+  RANK_COLUMN,
+} from '../person-rows.ts'
 import { encodeBoolean } from './encodings/boolean.ts'
 import { encodeCategory } from './encodings/category.ts'
 import type { Encoding, Parameter, SourceColumn, Statement } from './encodings/encoding.ts'
+import { encodeIdentifier } from './encodings/identifier.ts'
 import { encodeNumber } from './encodings/numeric.ts'
 import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
+
+/** How the rows of a source belong to people. */
+export type IngestedUnit =
+  | { readonly kind: 'row' }
+  | {
+      readonly kind: 'person'
+      /** Position of the identifier among the declared columns. */
+      readonly position: number
+      readonly maxRows: number
+      /** The secret key of the digests that choose and order a person's rows: 64 hexadecimal digits. */
+      readonly key: string
+    }
 
 /** The statements that turn a source's values into stored values. No value of a source makes one of them fail. */
 export interface IngestStatements {
   /** Create what the other statements use. */
   readonly prepare: readonly Statement[]
-  /** Creates the temporary table `staged`: the values to store, and for each value whether it is invalid. */
+  /**
+   * Creates the temporary table `staged`: for each declared column the value to keep, and whether the source's value is
+   * invalid.
+   */
   readonly stage: Statement
-  /** Selects one row: the number of rows, then for each column whether it has a value for which the source is refused. */
+  /** Selects one row of texts: the number of rows, of rows to leave out, and of the invalid values of each column. */
   readonly inspect: Statement
+  /** Selects a row if an identifier that must not repeat does. */
+  readonly repetitions: readonly { readonly position: number; readonly statement: Statement }[]
+  /** Creates the temporary table `people`: each identifier with the number of its person. Absent if rows are people. */
+  readonly people: Statement | undefined
   /** Creates the table that queries read. */
   readonly store: Statement
 }
@@ -26,49 +54,200 @@ export interface RelationColumn {
   readonly type: string
 }
 
+/** DuckDB's functions for the order of a person's rows. */
+export const duckDbDigest: DigestDialect = { md5Order: (text) => [`md5(${text})`] }
+
+/** A declared column with the SQL of its values. */
+interface EncodedColumn {
+  readonly column: Column
+  readonly encoding: Encoding
+  /** Name of the value to keep in `staged`. */
+  readonly kept: string
+  /** Name of the flag of an invalid value in `staged`. */
+  readonly invalid: string
+}
+
 /**
  * Prints the statements that ingest columns.
  *
  * @param source a relation to select from, such as `read_csv(...)`
  * @param sourceColumns the relation's column for each declared column
+ * @param table the table that queries read
  */
 export function printIngest(
   columns: readonly Column[],
+  unit: IngestedUnit,
   source: Statement,
   sourceColumns: readonly RelationColumn[],
   table: string,
 ): IngestStatements {
-  const sources = sourceColumns.map(({ type }, position) => ({ position, name: `source${position}`, type }))
-  const encodings = columns.map((column, i) => encode(column, at(sources, i)))
+  const encoded = columns.map((column, position): EncodedColumn => {
+    const { type } = at(sourceColumns, position)
+    const encoding = encode(column, { position, name: `source${position}`, type })
+    return { column, encoding, kept: `kept${position}`, invalid: `invalid${position}` }
+  })
+  return {
+    prepare: encoded.flatMap(({ encoding: { preparation } }) => preparation ?? []),
+    stage: printStage(encoded, source, sourceColumns),
+    inspect: printInspect(encoded),
+    repetitions: unit.kind === 'row' ? printRepetitions(encoded) : [],
+    people: unit.kind === 'row' ? undefined : printPeople(encoded, unit),
+    store: unit.kind === 'row' ? printRows(encoded, table) : printRowsOfPeople(encoded, unit, table),
+  }
+}
 
-  const rawValues = sources.map(({ name }, i) => `${quoteIdentifier(at(sourceColumns, i).name)} AS ${name}`)
-  const invalid = columns.map(
-    ({ nullable }, i) =>
-      `source${i} IS ${nullable ? 'NOT NULL AND' : 'NULL OR'} stored${i} IS NULL AS invalid${i}`,
+function printStage(
+  encoded: readonly EncodedColumn[],
+  source: Statement,
+  sourceColumns: readonly RelationColumn[],
+): Statement {
+  const sourceValues = sourceColumns.map(({ name }, i) => `${quoteIdentifier(name)} AS source${i}`)
+  const flags = encoded.map(({ column, invalid }, i) => `${printInvalid(column, i)} AS ${invalid}`)
+  const kept = encoded.map(({ column, encoding, kept, invalid }, i) =>
+    column.invalidValue.kind === 'replace'
+      ? `CASE WHEN ${invalid} THEN CAST($replacement${i} AS ${encoding.storedType}) ELSE stored${i} END AS ${kept}`
+      : `stored${i} AS ${kept}`,
   )
-  const stage = `CREATE TEMPORARY TABLE staged AS
-  WITH encoded AS (${printEncoded(encodings, `(SELECT ${list(rawValues)} FROM ${source.sql})`)})
-  SELECT ${list([...columns.map((_, i) => `stored${i}`), ...invalid])}
-  FROM encoded`
+  const values = printEncoded(
+    encoded.map(({ encoding }) => encoding),
+    `(SELECT ${list(sourceValues)} FROM ${source.sql})`,
+  )
+  return {
+    sql: `CREATE TEMPORARY TABLE staged AS
+  WITH encoded AS (${values}),
+  checked AS (SELECT ${list(['*', ...flags])} FROM encoded)
+  SELECT ${list([...kept, ...encoded.map(({ invalid }) => invalid)])} FROM checked`,
+    parameters: { ...source.parameters, ...replacements(encoded) },
+  }
+}
 
-  const refused = columns.map(({ invalidValue }, i) =>
-    invalidValue.kind === 'refuse' ? `coalesce(bool_or(invalid${i}), false)` : 'false',
+/** An invalid value that is not replaced is kept as NULL. */
+function printInvalid({ type, nullable }: Column, i: number): string {
+  if (type === 'identifier') return `stored${i} IS NULL`
+  return `source${i} IS ${nullable ? 'NOT NULL AND' : 'NULL OR'} stored${i} IS NULL`
+}
+
+function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string, Parameter>> {
+  return Object.fromEntries(
+    encoded.flatMap(({ column: { invalidValue }, encoding: { storedType } }, i) =>
+      invalidValue.kind === 'replace'
+        ? [[`replacement${i}`, { value: invalidValue.value, type: storedType }]]
+        : [],
+    ),
   )
-  const kept = columns.map((column, i) => {
-    const value = column.invalidValue.kind === 'replace' ? printReplaced(i, at(encodings, i)) : `stored${i}`
+}
+
+function printInspect(encoded: readonly EncodedColumn[]): Statement {
+  const counts = [
+    'count(*)',
+    `count(*) FILTER (WHERE NOT (${printStays(encoded)}))`,
+    ...encoded.map(({ invalid }) => `count(*) FILTER (WHERE ${invalid})`),
+  ]
+  return { sql: `SELECT ${list(counts.map((count) => `${count}::VARCHAR`))} FROM staged`, parameters: {} }
+}
+
+/** A condition for the rows that no rule leaves out. */
+function printStays(encoded: readonly EncodedColumn[]): string {
+  const conditions = encoded.flatMap(({ column, invalid }) =>
+    column.invalidValue.kind === 'drop-row' ? [`NOT ${invalid}`] : [],
+  )
+  return conditions.length === 0 ? 'true' : conditions.join(' AND ')
+}
+
+function printRepetitions(encoded: readonly EncodedColumn[]): IngestStatements['repetitions'] {
+  const stays = printStays(encoded)
+  return encoded.flatMap(({ column, kept }, position) => {
+    if (column.type !== 'identifier') return []
+    const sql = `SELECT true FROM staged WHERE ${stays} GROUP BY ${kept} HAVING count(*) > 1 LIMIT 1`
+    return [{ position, statement: { sql, parameters: {} } }]
+  })
+}
+
+/** Columns that queries can use; identifiers are not stored. */
+function storedColumns(encoded: readonly EncodedColumn[]): readonly EncodedColumn[] {
+  return encoded.filter(({ column }) => column.type !== 'identifier')
+}
+
+function printRows(encoded: readonly EncodedColumn[], table: string): Statement {
+  const values = storedColumns(encoded).map(
+    ({ column, kept }) => `staged.${kept} AS ${quoteIdentifier(column.name)}`,
+  )
+  // A table needs a column, even if all that is declared are identifiers.
+  const stored = values.length === 0 ? 'true AS sotto_row' : list(values)
+  return {
+    sql: `CREATE TABLE ${quoteIdentifier(table)} AS SELECT ${stored} FROM staged WHERE ${printStays(encoded)}`,
+    parameters: {},
+  }
+}
+
+type PersonUnit = Extract<IngestedUnit, { kind: 'person' }>
+
+/** Numbers people in the order of a keyed digest, which says nothing about their order in the source. */
+function printPeople(encoded: readonly EncodedColumn[], { position, key }: PersonUnit): Statement {
+  const order = printPersonOrder(duckDbDigest, key, 'identifier').join(', ')
+  return {
+    sql: `CREATE TEMPORARY TABLE people AS
+  SELECT identifier, row_number() OVER (ORDER BY ${order}) - 1 AS person
+  FROM (SELECT DISTINCT ${at(encoded, position).kept} AS identifier FROM staged WHERE ${printStays(encoded)})`,
+    parameters: {},
+  }
+}
+
+/**
+ * Stores at most `maxRows` rows of each person, those that come first in the order of the keyed digest, with their ranks.
+ * Columns that are constant per person get the value of the first row.
+ */
+function printRowsOfPeople(
+  encoded: readonly EncodedColumn[],
+  { position, maxRows, key }: PersonUnit,
+  table: string,
+): Statement {
+  const stored = storedColumns(encoded)
+  const digested = stored.map(({ column, kept }) => ({ type: digestedType(column), sql: kept }))
+  const order = printRowOrder(duckDbDigest, key, 'identifier', digested)
+  const digests = order.map((sql, i) => ({ name: `digest${i}`, sql }))
+  // Names are qualified, because a declared name may be any of them.
+  const values = stored.map(({ column, kept }) => {
+    const value = isConstant(column) ? `first_value(digested.${kept}) OVER own` : `digested.${kept}`
     return `${value} AS ${quoteIdentifier(column.name)}`
   })
   return {
-    prepare: encodings.flatMap(({ preparation }) => (preparation === undefined ? [] : [preparation])),
-    stage: {
-      sql: stage,
-      parameters: source.parameters,
-    },
-    inspect: { sql: `SELECT ${list(['count(*)::VARCHAR', ...refused])} FROM staged`, parameters: {} },
-    store: {
-      sql: `CREATE TABLE ${quoteIdentifier(table)} AS SELECT ${list(kept)} FROM staged`,
-      parameters: replacements(columns, encodings),
-    },
+    sql: `CREATE TABLE ${quoteIdentifier(table)} AS
+  WITH digested AS (
+    SELECT ${list([...stored.map(({ kept }) => kept), 'person', ...digests.map(({ name, sql }) => `${sql} AS ${name}`)])}
+    FROM staged JOIN people ON ${at(encoded, position).kept} = identifier
+    WHERE ${printStays(encoded)}
+  ), ranked AS (
+    SELECT ${list([
+      ...values,
+      `CAST(digested.person AS INTEGER) AS ${PERSON_COLUMN}`,
+      `row_number() OVER own AS ${RANK_COLUMN}`,
+    ])}
+    FROM digested
+    WINDOW own AS (PARTITION BY digested.person ORDER BY ${digests.map(({ name }) => `digested.${name}`).join(', ')})
+  )
+  SELECT * REPLACE (CAST(${RANK_COLUMN} AS INTEGER) AS ${RANK_COLUMN}) FROM ranked WHERE ${RANK_COLUMN} <= ${maxRows}`,
+    parameters: {},
+  }
+}
+
+function isConstant(column: Column): boolean {
+  return column.type !== 'identifier' && column.constantPerPerson === true
+}
+
+function digestedType({ type }: Column): DigestedValue['type'] {
+  switch (type) {
+    case 'boolean':
+      return 'boolean'
+    case 'string':
+    case 'identifier':
+      return 'text'
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp':
+    case 'category':
+      return 'integer'
   }
 }
 
@@ -108,27 +287,10 @@ function encode(column: Column, source: SourceColumn): Encoding {
     case 'category':
       return encodeCategory(column, source)
     case 'string':
-    case 'identifier':
       return encodeText(source)
+    case 'identifier':
+      return encodeIdentifier(source)
   }
-}
-
-/** An invalid value that is not replaced stays NULL; a source with a refused one is not stored. */
-function printReplaced(i: number, { storedType }: Encoding): string {
-  return `CASE WHEN invalid${i} THEN CAST($replacement${i} AS ${storedType}) ELSE stored${i} END`
-}
-
-function replacements(
-  columns: readonly Column[],
-  encodings: readonly Encoding[],
-): Readonly<Record<string, Parameter>> {
-  return Object.fromEntries(
-    columns.flatMap(({ invalidValue }, i) =>
-      invalidValue.kind === 'replace'
-        ? [[`replacement${i}`, { value: invalidValue.value, type: at(encodings, i).storedType }]]
-        : [],
-    ),
-  )
 }
 
 function list(expressions: readonly string[]): string {

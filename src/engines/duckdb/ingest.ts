@@ -1,12 +1,16 @@
 import { rm, stat, symlink } from 'node:fs/promises'
 import { type DuckDBConnection, type DuckDBResultReader, VARCHAR } from '@duckdb/node-api'
+import type { IngestionCounts } from '../../catalog/catalog.ts'
 import type { Column, FileFormat } from '../../catalog/dataset.ts'
 import { publishFile } from '../../files/durable-file.ts'
+import type { PrivacyUnit } from '../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
+import { quoteIdentifier } from '../dialect.ts'
 import type { Statement } from './encodings/encoding.ts'
+import { canIdentify } from './encodings/identifier.ts'
 import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
-import { printIngest, type RelationColumn } from './ingest-sql.ts'
+import { type IngestedUnit, printIngest, type RelationColumn } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -15,6 +19,10 @@ export interface Ingestion {
   readonly sourcePath: string
   readonly format: FileFormat
   readonly columns: readonly Column[]
+  /** The privacy unit. For people it comes with the secret key that chooses and orders each person's rows. */
+  readonly privacyUnit:
+    | Extract<PrivacyUnit, { kind: 'row' }>
+    | (Extract<PrivacyUnit, { kind: 'person' }> & { readonly key: string })
   /** The DuckDB file to write; it exists completely or not at all. */
   readonly targetPath: string
   readonly limits?: Partial<Pick<InstanceLimits, 'threads' | 'memoryLimit' | 'maxTemporaryDirectorySize'>>
@@ -22,20 +30,25 @@ export interface Ingestion {
 
 const SOURCE_FIELD = 'source'
 
+/** People are numbered by 32-bit integers. */
+const MOST_PEOPLE = 2 ** 31 - 1
+
 /**
  * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type by
- * the rules of `encodings/`.
+ * the rules of `encodings/`. Identifiers are not stored. Where people are the privacy units, each row has the number of its
+ * person and its rank among that person's rows instead, and rows beyond `maxRows` are left out.
  *
+ * @returns exact numbers for the dataset's custodian
  * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.
  */
-export async function ingest(ingestion: Ingestion): Promise<{ rows: number }> {
+export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
   checkDeclarations(ingestion.columns)
   const partialPath = `${ingestion.targetPath}.partial`
   await removePartial(partialPath)
   try {
-    const rows = await ingestInto(partialPath, ingestion)
+    const report = await ingestInto(partialPath, ingestion)
     await publishFile(partialPath, ingestion.targetPath)
-    return { rows }
+    return report
   } catch (error) {
     if (error instanceof Refusal) throw error
     // Messages of DuckDB and the file system may quote data.
@@ -71,7 +84,7 @@ function checkDeclarations(columns: readonly Column[]): void {
   }
 }
 
-async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<number> {
+async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<IngestionCounts> {
   await readableOrRefused(async () => {
     if (!(await stat(ingestion.sourcePath)).isFile()) throw unreadable()
   })
@@ -105,32 +118,97 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<nu
 async function ingestThrough(
   connection: DuckDBConnection,
   sourcePath: string,
-  { format, columns }: Ingestion,
-): Promise<number> {
+  { format, columns, privacyUnit }: Ingestion,
+): Promise<IngestionCounts> {
   const relation = await readableOrRefused(() => FILE_FORMATS[format].relation(connection, sourcePath))
   const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
-  const statements = printIngest(columns, source, locateColumns(columns, relation), ROWS_TABLE)
+  const found = locateColumns(columns, relation)
+  const statements = printIngest(columns, positionedUnit(privacyUnit, columns), source, found, ROWS_TABLE)
   for (const statement of statements.prepare) await run(connection, statement)
   await readableOrRefused(() => run(connection, statements.stage))
 
-  const [facts = []] = (await run(connection, statements.inspect)).getRows()
-  const [count, ...refusals] = facts
-  const rows = Number(count)
-  if (!Number.isSafeInteger(rows)) throw new Error('the number of rows is not an integer')
-  if (relation.expectedRows !== undefined && relation.expectedRows !== rows) throw unreadable()
-  const refused = refusals.indexOf(true)
-  if (refused !== -1) {
-    throw refuseField(
-      'source-does-not-fit',
-      `columns.${refused}.name`,
-      'the source has values that do not fit the declaration of this column',
-    )
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = await countsOf(connection, statements.inspect)
+  if (relation.expectedRows !== undefined && relation.expectedRows !== rowsRead) throw unreadable()
+  refuseMisfits(columns, misfits)
+  for (const { position, statement } of statements.repetitions) {
+    const repeated = await run(connection, statement)
+    if (repeated.currentRowCount > 0) throw repeatedIdentifier(position)
   }
-
+  const people = await numberPeople(connection, statements.people)
   await run(connection, statements.store)
-  await connection.run('DROP TABLE staged')
+  const [rowsStored = 0] = await countsOf(connection, ROWS_STORED)
+  // Staged rows hold identifiers. They are in memory and in temporary files, which are deleted.
+  for (const table of ['staged', 'people']) await connection.run(`DROP TABLE IF EXISTS ${table}`)
   await connection.run('CHECKPOINT')
-  return rows
+  return {
+    rowsRead,
+    rowsWithoutIdentifier,
+    rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
+    rowsStored,
+    ...(people === undefined ? {} : { people }),
+    misfits: columns.map(({ name }, i) => ({ column: name, values: misfits[i] ?? 0 })),
+  }
+}
+
+const ROWS_STORED: Statement = {
+  sql: `SELECT count(*)::VARCHAR FROM ${quoteIdentifier(ROWS_TABLE)}`,
+  parameters: {},
+}
+
+/** The unit with the position of its identifier in place of the name. */
+function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly Column[]): IngestedUnit {
+  if (unit.kind === 'row') return unit
+  const position = columns.findIndex(({ type, name }) => type === 'identifier' && name === unit.column)
+  if (position === -1)
+    throw refuseField('invalid-request', 'privacyUnit.column', 'must be a declared column of type identifier')
+  return { kind: 'person', position, maxRows: unit.maxRows, key: unit.key }
+}
+
+/** Reads a row of counts. */
+async function countsOf(connection: DuckDBConnection, statement: Statement): Promise<readonly number[]> {
+  const [row = []] = (await run(connection, statement)).getRows()
+  return row.map((text) => {
+    const count = Number(text)
+    if (!Number.isSafeInteger(count)) throw new Error('a count is not an integer')
+    return count
+  })
+}
+
+/** @throws Refusal `source-does-not-fit` naming the first column with an invalid value that its rule refuses. */
+function refuseMisfits(columns: readonly Column[], misfits: readonly number[]): void {
+  for (const [position, { type, invalidValue }] of columns.entries()) {
+    if (invalidValue.kind !== 'refuse' || misfits[position] === 0) continue
+    const rule =
+      type === 'identifier'
+        ? 'the source has rows without this identifier; declare onInvalidValue "dropRow" to leave them out'
+        : 'the source has values that do not fit the declaration of this column'
+    throw refuseField('source-does-not-fit', `columns.${position}.name`, rule)
+  }
+}
+
+function repeatedIdentifier(position: number): Refusal {
+  return refuseField(
+    'source-does-not-fit',
+    `columns.${position}.name`,
+    'the source has several rows with the same identifier; if they belong to one person, declare the privacy unit ' +
+      '{"kind": "person"} with this column',
+  )
+}
+
+/** Creates the table of people, if rows belong to people. Returns their number. */
+async function numberPeople(
+  connection: DuckDBConnection,
+  statement: Statement | undefined,
+): Promise<number | undefined> {
+  if (statement === undefined) return undefined
+  await run(connection, statement)
+  const [people = 0] = await countsOf(connection, {
+    sql: 'SELECT count(*)::VARCHAR FROM people',
+    parameters: {},
+  })
+  if (people > MOST_PEOPLE)
+    throw refuseField('source-does-not-fit', SOURCE_FIELD, `must have at most ${MOST_PEOPLE} people`)
+  return people
 }
 
 function run(connection: DuckDBConnection, { sql, parameters }: Statement): Promise<DuckDBResultReader> {
@@ -143,7 +221,7 @@ function run(connection: DuckDBConnection, { sql, parameters }: Statement): Prom
 }
 
 function locateColumns(columns: readonly Column[], relation: FileRelation): readonly RelationColumn[] {
-  return columns.map(({ name }, index) => {
+  return columns.map(({ name, type }, index) => {
     const position = relation.fileNames.indexOf(name)
     if (relation.fileNames.lastIndexOf(name) !== position) {
       throw refuseField('source-does-not-fit', `columns.${index}.name`, 'matches two columns of the source')
@@ -154,6 +232,13 @@ function locateColumns(columns: readonly Column[], relation: FileRelation): read
         'source-does-not-fit',
         `columns.${index}.name`,
         'the source has no column of this name',
+      )
+    }
+    if (type === 'identifier' && !canIdentify(found.type)) {
+      throw refuseField(
+        'source-does-not-fit',
+        `columns.${index}.name`,
+        'must be text or whole numbers in the source',
       )
     }
     return found

@@ -96,7 +96,13 @@ async function ingestInstants(id: string, declared: TemporalColumn, instants: re
     `COPY (SELECT make_timestamp(s::BIGINT * 1000000) AS t FROM (VALUES ${values}) v(s)) TO '${sourcePath}' (FORMAT parquet)`,
   )
   const targetPath = join(folder.path, `${id}.duckdb`)
-  await ingest({ sourcePath, format: 'parquet', columns: [declared], targetPath })
+  await ingest({
+    sourcePath,
+    format: 'parquet',
+    columns: [declared],
+    privacyUnit: { kind: 'row' },
+    targetPath,
+  })
   return sourcePath
 }
 

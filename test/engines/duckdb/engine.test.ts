@@ -79,7 +79,7 @@ async function ingestCsv(
   const sourcePath = join(folder.path, `${id}.csv`)
   const targetPath = join(folder.path, `${id}.duckdb`)
   await writeFile(sourcePath, content)
-  await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  await ingest({ sourcePath, format: 'csv', columns, privacyUnit: { kind: 'row' }, targetPath })
   return { dataset: datasetOf(columns, id), rows: await storedRows(targetPath, columns) }
 }
 

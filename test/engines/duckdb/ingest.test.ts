@@ -48,9 +48,15 @@ async function ingestCsv(columns: readonly Column[], content: string | Uint8Arra
   const sourcePath = nextPath('csv')
   await writeFile(sourcePath, content)
   const targetPath = nextPath('duckdb')
-  const { rows } = await ingest({ sourcePath, format: 'csv', columns, targetPath })
+  const { rowsStored } = await ingest({
+    sourcePath,
+    format: 'csv',
+    columns,
+    privacyUnit: { kind: 'row' },
+    targetPath,
+  })
   const stored = await storedRows(targetPath, columns)
-  expect(stored).toHaveLength(rows)
+  expect(stored).toHaveLength(rowsStored)
   return stored
 }
 
@@ -62,7 +68,13 @@ async function writeParquetFile(select: string): Promise<string> {
 
 async function ingestParquet(columns: readonly Column[], select: string) {
   const targetPath = nextPath('duckdb')
-  await ingest({ sourcePath: await writeParquetFile(select), format: 'parquet', columns, targetPath })
+  await ingest({
+    sourcePath: await writeParquetFile(select),
+    format: 'parquet',
+    columns,
+    privacyUnit: { kind: 'row' },
+    targetPath,
+  })
   return storedRows(targetPath, columns)
 }
 
@@ -515,7 +527,13 @@ describe('files', () => {
     await writeFile(sourcePath, content)
     for (const format of ['csv', 'parquet'] as const) {
       const refusal = await refusalOf(
-        ingest({ sourcePath, format, columns: [x], targetPath: nextPath('duckdb') }),
+        ingest({
+          sourcePath,
+          format,
+          columns: [x],
+          privacyUnit: { kind: 'row' },
+          targetPath: nextPath('duckdb'),
+        }),
       )
       expect(refusal.code).toBe('source-unreadable')
       expect(refusal.message).toBe('source: cannot be read in its declared format')
@@ -529,7 +547,13 @@ describe('files', () => {
   it('that are missing, or folders, are refused as unreadable', async () => {
     for (const sourcePath of [join(folder.path, 'missing'), folder.path]) {
       const refusal = await refusalOf(
-        ingest({ sourcePath, format: 'csv', columns: [x], targetPath: nextPath('duckdb') }),
+        ingest({
+          sourcePath,
+          format: 'csv',
+          columns: [x],
+          privacyUnit: { kind: 'row' },
+          targetPath: nextPath('duckdb'),
+        }),
       )
       expect(refusal.code).toBe('source-unreadable')
     }
@@ -543,7 +567,13 @@ describe('files', () => {
     }
     for (const name of ["a*'?.csv", '[a].csv', 'a b.csv', 'ab.csv']) {
       const targetPath = nextPath('duckdb')
-      await ingest({ sourcePath: join(odd, name), format: 'csv', columns: [x], targetPath })
+      await ingest({
+        sourcePath: join(odd, name),
+        format: 'csv',
+        columns: [x],
+        privacyUnit: { kind: 'row' },
+        targetPath,
+      })
       expect(await storedRows(targetPath, [x])).toEqual([{ x: BigInt(name.length) }])
     }
   })
@@ -555,7 +585,7 @@ describe('files', () => {
     await writeFile(`${targetPath}.partial.wal`, 'left behind by a crash')
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, 'x\n1\n')
-    await ingest({ sourcePath, format: 'csv', columns: [x], targetPath })
+    await ingest({ sourcePath, format: 'csv', columns: [x], privacyUnit: { kind: 'row' }, targetPath })
     expect(await storedRows(targetPath, [x])).toEqual([{ x: 1n }])
     const left = (await readdir(folder.path)).filter((name) => name.includes('.partial'))
     expect(left).toEqual([])
@@ -565,9 +595,9 @@ describe('files', () => {
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, 'x\n1\n')
     const targetPath = join(folder.path, 'no', 'such', 'folder', 'rows.duckdb')
-    await expect(ingest({ sourcePath, format: 'csv', columns: [x], targetPath })).rejects.toThrow(
-      /^the source could not be stored$/,
-    )
+    await expect(
+      ingest({ sourcePath, format: 'csv', columns: [x], privacyUnit: { kind: 'row' }, targetPath }),
+    ).rejects.toThrow(/^the source could not be stored$/)
   })
 
   it('must be declared with columns that differ in more than case', async () => {
@@ -628,7 +658,13 @@ describe('Parquet', () => {
     const sourcePath = join(odd, 'file.parquet')
     await withDuckDb(':memory:', `COPY (SELECT 1 AS y) TO '${sourcePath}' (FORMAT parquet)`)
     const refusal = await refusalOf(
-      ingest({ sourcePath, format: 'parquet', columns: [wide], targetPath: nextPath('duckdb') }),
+      ingest({
+        sourcePath,
+        format: 'parquet',
+        columns: [wide],
+        privacyUnit: { kind: 'row' },
+        targetPath: nextPath('duckdb'),
+      }),
     )
     expect(refusal.code).toBe('source-does-not-fit')
   })

@@ -38,7 +38,7 @@ async function fromParquet(declared: TemporalColumn, select: string): Promise<re
 async function stored(declared: TemporalColumn, sourcePath: string, format: 'csv' | 'parquet') {
   const targetPath = nextPath('duckdb')
   const columns: readonly Column[] = [declared]
-  await ingest({ sourcePath, format, columns, targetPath })
+  await ingest({ sourcePath, format, columns, privacyUnit: { kind: 'row' }, targetPath })
   const rows = await storedRows(targetPath, columns)
   return rows.map((row) => {
     const index = row[declared.name]

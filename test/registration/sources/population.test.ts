@@ -142,7 +142,13 @@ describe('a population', () => {
 
     const columns = declareColumns({ ...censusRegistration, source: population })
     const targetPath = join(folder.path, 'people.duckdb')
-    await ingest({ sourcePath: paths.copy, format: copied.format, columns, targetPath })
+    await ingest({
+      sourcePath: paths.copy,
+      format: copied.format,
+      columns,
+      privacyUnit: { kind: 'row' },
+      targetPath,
+    })
     expect(await storedRows(targetPath, columns)).toEqual(
       Array.from(generatePopulation(population), ({ sex, age, married, earnings, occupation }) => ({
         Sex: indexIn(columns, 'Sex', sex),

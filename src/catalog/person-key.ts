@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { writePrivately } from '../files/durable-file.ts'
+
+const KEY_BYTES = 32
+
+/**
+ * Creates the secret key that chooses and orders each person's rows in one version of a dataset, and writes it durably to a
+ * file that only its owner may read. With the key, anyone who knows a person's rows could compute which of them are kept.
+ * @returns 64 hexadecimal digits
+ */
+export async function createPersonKey(file: string): Promise<string> {
+  const key = randomBytes(KEY_BYTES).toString('hex')
+  await writePrivately(file, `${key}\n`)
+  return key
+}
+
+/**
+ * Reads the key of one version of a dataset.
+ * @throws Error if the file is missing or damaged.
+ */
+export async function readPersonKey(file: string): Promise<string> {
+  const key = (await readFile(file, 'utf8')).trim()
+  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${file} is damaged: it has no key`)
+  return key
+}
