@@ -34,7 +34,6 @@ export const PROBLEMS = {
   'source-refused': { status: 422, title: 'Source file refused' },
   'source-unreadable': { status: 422, title: 'Source file cannot be read' },
   'source-does-not-fit': { status: 422, title: 'Source file does not fit the declaration' },
-  'unsupported-privacy-unit': { status: 422, title: 'Privacy unit not supported' },
   'not-synthetic': { status: 403, title: 'Dataset is not synthetic' },
   'too-many-worlds': { status: 422, title: 'Too many possible worlds' },
   'risk-below-prior': { status: 422, title: 'Risk below the prior' },

@@ -15,7 +15,6 @@ export type RefusalCode =
   | 'source-refused'
   | 'source-unreadable'
   | 'source-does-not-fit'
-  | 'unsupported-privacy-unit'
   | 'not-synthetic'
   | 'too-many-worlds'
   | 'risk-below-prior'

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataset as datasetSchema, registeredDataset } from '../../schemas/dataset.ts'
@@ -54,7 +54,13 @@ const EXACT = { epsilon: 90, mechanism: 'geometric' }
 describe('a file is registered', () => {
   test('its public facts are returned, and a repeated registration changes nothing', async () => {
     const { body } = await register(pupils).expect(201)
-    const { disclosureRisk, ...facts } = registeredDataset.parse(body)
+    const { disclosureRisk, ingestion, ...facts } = registeredDataset.parse(body)
+    expect(ingestion).toMatchObject({
+      rowsRead: 4,
+      rowsStored: 4,
+      rowsWithoutIdentifier: 0,
+      rowsBeyondMaxRows: 0,
+    })
     expect(disclosureRisk).toMatchObject({ candidates: 4, blindGuess: 0.25 })
     expect(datasetSchema.parse(facts)).toMatchObject({ id: 'pupils', neighbours: 'change-one', rows: 4 })
     expect((await service.as('analyst').get('/v1/datasets/pupils').expect(200)).body).toEqual(facts)
@@ -199,7 +205,7 @@ describe('an invalid value follows the declared rule', () => {
       'source-unreadable',
     ],
     [
-      'several rows per person',
+      'people by a column that is no identifier',
       { ...pupils, privacyUnit: { kind: 'person', column: 'name', maxRows: 3 } },
       400,
       'invalid-request',
@@ -344,6 +350,92 @@ test('a repeated registration changes nothing after a grant', async () => {
   expect(body.code).toBe('dataset-exists')
 })
 
+describe('people with several rows are registered', () => {
+  const visits = {
+    ...pupils,
+    id: 'visits',
+    source: { kind: 'file', path: 'school/visits.csv', format: 'csv' },
+    columns: [
+      { name: 'pupil', type: 'identifier', nullable: true, onInvalidValue: 'dropRow' },
+      { name: 'minutes', type: 'integer', lower: 0, upper: 60, nullable: true },
+    ],
+    privacyUnit: { kind: 'person', column: 'pupil', maxRows: 2 },
+  }
+  const ingestion = {
+    rowsRead: 7,
+    rowsWithoutIdentifier: 1,
+    rowsBeyondMaxRows: 1,
+    rowsStored: 5,
+    people: 3,
+    misfits: [
+      { column: 'pupil', values: 1 },
+      { column: 'minutes', values: 1 },
+    ],
+  }
+  const keys = async () => {
+    const folder = path.join(service.dataDirectory, 'datasets', 'visits')
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.person-key'))
+    return Promise.all(
+      names.map(async (name) => {
+        const file = path.join(folder, name)
+        return { name, key: await readFile(file, 'utf8'), mode: (await stat(file)).mode & 0o777 }
+      }),
+    )
+  }
+
+  test('the custodian is told what ingestion counted, others see the public number of people', async () => {
+    const lines = ['ada,1', 'ben,2', 'ada,3', ',4', 'cyn,?', 'ada,5', 'ben,6']
+    await writeFile(
+      path.join(service.dataDirectory, 'school/visits.csv'),
+      `pupil,minutes\n${lines.join('\n')}\n`,
+    )
+    const { body } = await register(visits).expect(201)
+    expect(body).toMatchObject({ people: 3, privacyUnit: visits.privacyUnit, ingestion })
+    expect(body).not.toHaveProperty('rows')
+    expect((await register(visits).expect(200)).body).toEqual(body)
+    for (const role of ['analyst', 'auditor'] as const) {
+      const { body: facts } = await service.as(role).get('/v1/datasets/visits').expect(200)
+      expect(facts).toMatchObject({ people: 3 })
+      expect(facts).not.toHaveProperty('ingestion')
+    }
+  })
+
+  test('the key of the digests is private, lives as long as the rows, and is new for each version', async () => {
+    const [first, ...others] = await keys()
+    expect(others).toEqual([])
+    expect(first).toMatchObject({
+      name: '1.person-key',
+      mode: 0o600,
+      key: expect.stringMatching(/^[0-9a-f]{64}\n$/),
+    })
+    await service.restart()
+    expect(await keys()).toEqual([first])
+    await service.as('custodian').delete('/v1/datasets/visits').expect(204)
+    expect(await keys()).toEqual([])
+    const { body } = await register(visits).expect(201)
+    expect(body.ingestion).toEqual(ingestion)
+    const [second] = await keys()
+    expect(second?.name).toBe('2.person-key')
+    expect(second?.key).not.toBe(first?.key)
+  })
+
+  test('a refused file leaves no key', async () => {
+    const strict = visits.columns.map((column) =>
+      column.type === 'identifier' ? { ...column, nullable: false, onInvalidValue: 'refuse' } : column,
+    )
+    const { body } = await register({ ...visits, id: 'refused', columns: strict }).expect(422)
+    expect(body.errors.map(({ field }: { field: string }) => field)).toEqual(['columns.0.name'])
+    expect(await readdir(path.join(service.dataDirectory, 'datasets'))).not.toContain('refused')
+  })
+
+  test('an identifier that repeats is refused where each row is a person', async () => {
+    const { body } = await register({ ...visits, id: 'rows', privacyUnit: { kind: 'row' } }).expect(422)
+    expect(body).toMatchObject({ code: 'source-does-not-fit', errors: [{ field: 'columns.0.name' }] })
+    expect(body.detail).toContain('"person"')
+    expect(JSON.stringify(body)).not.toContain('ada')
+  })
+})
+
 describe('responses without charge reveal nothing about any person', () => {
   const others = 'Ada,1\nBen,2\nCyn,3\n'
   const seenOf = async (csv: string) => {
@@ -361,7 +453,12 @@ describe('responses without charge reveal nothing about any person', () => {
         neighbours: 'add-remove',
         synthetic: false,
       }
-      seen.push((await watched.as('custodian').post('/v1/datasets').send(registration).expect(201)).body)
+      // The counts of the ingestion are exact, and for the custodian only.
+      const { ingestion, ...registered } = (
+        await watched.as('custodian').post('/v1/datasets').send(registration).expect(201)
+      ).body
+      expect(ingestion.rowsRead).toBe(csv.trim().split('\n').length)
+      seen.push(registered)
       const query = { kind: 'sum', column: 'year', epsilon: 1 }
       const { body: paid } = await watched
         .as('analyst')
