@@ -74,8 +74,8 @@ describe.each(KINDS_OF_NEIGHBOURS)('other kinds under %s', (neighbours) => {
   test.each(MIXED.map((wires) => [wires.map(titleOf).join(' '), wires] as const))('%s', (_, wires) => {
     const planners = wires.map((wire) => planner(wire, neighbours))
     let [share, credit] = [0, 1]
-    for (const { rows, pairs } of widePairs[neighbours]) {
-      const plans = planners.map((planFor) => planFor(rows))
+    for (const { units, pairs } of widePairs[neighbours]) {
+      const plans = planners.map((planFor) => planFor(units))
       const batch = planBatch(plans, 'basic')
       const price = numberOf(batch.price)
       credit = price / numberOf(batch.sumOfPrices)
@@ -105,8 +105,8 @@ test.each(WIRES.map((wire) => [titleOf(wire), wire] as const))(
     const where = 'where' in wire ? { op: 'and', predicates: [MEN, wire.where] } : MEN
     for (const neighbours of KINDS_OF_NEIGHBOURS) {
       const planFor = planner({ ...wire, where }, neighbours)
-      for (const { rows, pairs } of widePairs[neighbours]) {
-        const plan = planFor(rows)
+      for (const { units, pairs } of widePairs[neighbours]) {
+        const plan = planFor(units)
         for (const dataset of new Set(pairs.flatMap(({ one, other }) => [one, other])))
           expect(observe(plan, dataset)).toEqual(
             observe(

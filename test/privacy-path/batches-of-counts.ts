@@ -91,9 +91,9 @@ export function examine(
   const planners = wires.map((wire) => planner(wire, neighbours))
   let [share, price, sumOfPrices] = [0, 0, 0]
   const known = new Map<string, number>()
-  for (const { rows, pairs } of widePairs[neighbours]) {
+  for (const { units, pairs } of widePairs[neighbours]) {
     const batch = planBatch(
-      planners.map((planFor) => planFor(rows)),
+      planners.map((planFor) => planFor(units)),
       accounting,
     )
     price = numberOf(batch.price)

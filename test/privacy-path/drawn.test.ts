@@ -241,8 +241,8 @@ test.each(['add-remove', 'change-one'] as const)(
     const planFor = planner(wire, neighbours)
     const distributions = new Map<string, readonly number[]>()
     let [largest, looked] = [0, 0]
-    for (const { rows, pairs } of widePairs[neighbours]) {
-      const plan = planFor(rows)
+    for (const { units, pairs } of widePairs[neighbours]) {
+      const plan = planFor(units)
       if (plan.kind !== 'noisy-max') throw new Error('this is a choice')
       const { measurement } = plan
       const scale = measurement.scale.numerator

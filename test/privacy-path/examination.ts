@@ -1,3 +1,4 @@
+import type { Dataset } from '../../src/catalog/dataset.ts'
 import { plan as planAsItIs } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { PrivacyLoss } from '../../src/privacy/loss.ts'
@@ -7,18 +8,19 @@ import { type Distribution, distributionOf, type Observed, observe, spentOn } fr
 import { asked, type Wire } from './queries.ts'
 import { type Pairs, tallPairs, tinyDataset, towerPairs, widePairs } from './tiny-datasets.ts'
 
-/** Plans a query for tiny datasets with this number of rows. */
+/** Plans a query for tiny datasets with this number of rows, or people. */
 export function planner(
   wire: Wire,
   neighbours: Neighbours,
   plan: typeof planAsItIs = planAsItIs,
-): (rows: number) => Plan {
+  datasetOf: (neighbours: Neighbours, units: number) => Dataset = tinyDataset,
+): (units: number) => Plan {
   const query = asked(wire)
   const plans = new Map<number, Plan>()
-  return (rows) => {
-    // Under add-remove the number of rows is no public fact.
-    const known = neighbours === 'add-remove' ? 0 : rows
-    const planned = plans.get(known) ?? plan(query, tinyDataset(neighbours, rows), { maxCells: 1000 })
+  return (units) => {
+    // Under add-remove the number of units is no public fact.
+    const known = neighbours === 'add-remove' ? 0 : units
+    const planned = plans.get(known) ?? plan(query, datasetOf(neighbours, units), { maxCells: 1000 })
     plans.set(known, planned)
     return planned
   }
@@ -51,14 +53,14 @@ export interface Examination {
 
 /** Examines every pair. */
 export function examine(
-  planFor: (rows: number) => Plan,
+  planFor: (units: number) => Plan,
   families: readonly Pairs[],
   claimOf: (plan: Plan) => PrivacyLoss = ({ loss }) => loss,
 ): Examination {
   const looked = new Set<string>()
   let [share, violation]: [number, string | undefined] = [0, undefined]
-  for (const { rows, pairs } of families) {
-    const plan = planFor(rows)
+  for (const { units, pairs } of families) {
+    const plan = planFor(units)
     const claim = claimOf(plan)
     const distributionOfDataset = remembered(plan)
     for (const pair of pairs) {

@@ -24,8 +24,8 @@ export function largestShare(
     distributionOf(plan, observe(plan, rows)),
 ): number {
   let share = 0
-  for (const { rows, pairs } of pairsFor(wire, neighbours)) {
-    const planned = planFor(rows)
+  for (const { units, pairs } of pairsFor(wire, neighbours)) {
+    const planned = planFor(units)
     if (planned.rho === undefined) throw new Error('a plan without a price in rho')
     const rho = rhoNumber(planned.rho)
     const distributions = new Map<

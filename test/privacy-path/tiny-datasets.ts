@@ -2,6 +2,7 @@ import type { Dataset } from '../../src/catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
+import { PERSON, RANK } from '../engines/reference-people.ts'
 
 /**
  * 10^15 points: the exponential mechanism spends its epsilon only if most points are equally good.
@@ -36,6 +37,27 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
     sharing: false,
   }
   return declareDataset(declaration, 'v1', rows)
+}
+
+/**
+ * The same dataset of people with up to `maxRows` rows each. `Sex` is constant per person.
+ *
+ * @param people the public number of people under `change-one`.
+ */
+export function tinyPeople(neighbours: Neighbours, people: number, maxRows: number): Dataset {
+  const { rows: _, ...dataset } = tinyDataset(neighbours, 0)
+  const columns = dataset.columns.map((column) =>
+    column.name === 'Sex' ? { ...column, constantPerPerson: true } : column,
+  )
+  return {
+    ...dataset,
+    columns: [
+      { name: 'Id', type: 'identifier', nullable: false, invalidValue: { kind: 'refuse' } },
+      ...columns,
+    ],
+    privacyUnit: { kind: 'person', column: 'Id', maxRows },
+    ...(neighbours === 'add-remove' ? {} : { people }),
+  }
 }
 
 type Values = readonly [
@@ -88,33 +110,35 @@ export interface Pair {
   readonly other: readonly StoredRow[]
 }
 
-/** Pairs of neighbours; `rows` is the number of rows of the larger one. */
+/** Pairs of neighbours; `units` is the number of rows or people of the larger one. */
 export interface Pairs {
-  readonly rows: number
+  readonly units: number
   readonly pairs: readonly Pair[]
 }
 
-/** Every pair of neighbours among all datasets of these rows in which the larger dataset has one of these sizes. */
-function allPairs(
+/** Every pair of neighbours among all datasets of these units in which the larger dataset has one of these sizes. */
+function allPairs<Unit>(
   kind: Neighbours,
-  distinct: readonly StoredRow[],
+  distinct: readonly Unit[],
   sizes: readonly number[],
+  rowsOf: (units: readonly Unit[]) => readonly StoredRow[],
 ): readonly Pairs[] {
-  // The number of times that each row occurs determines a dataset.
+  // The number of times that each unit occurs determines a dataset.
   const datasets = new Map<string, readonly StoredRow[]>()
   const datasetOf = (multiplicities: readonly number[]): readonly StoredRow[] => {
     const name = multiplicities.join()
     const known = datasets.get(name)
     const rows =
-      known ?? distinct.flatMap((each, index) => new Array<StoredRow>(multiplicities[index] ?? 0).fill(each))
+      known ??
+      rowsOf(distinct.flatMap((each, index) => new Array<Unit>(multiplicities[index] ?? 0).fill(each)))
     datasets.set(name, rows)
     return rows
   }
   const changed = (multiplicities: readonly number[], index: number, by: number) =>
     multiplicities.map((count, place) => (place === index ? count + by : count))
-  return sizes.map((rows) => {
+  return sizes.map((units) => {
     const pairs: Pair[] = []
-    for (const larger of multisets(distinct.length, rows)) {
+    for (const larger of multisets(distinct.length, units)) {
       for (const [leaving, count] of larger.entries()) {
         if (count === 0) continue
         const fewer = changed(larger, leaving, -1)
@@ -124,7 +148,7 @@ function allPairs(
             pairs.push({ one: datasetOf(larger), other: datasetOf(changed(fewer, coming, 1)) })
       }
     }
-    return { rows, pairs }
+    return { units, pairs }
   })
 }
 
@@ -136,21 +160,90 @@ function multisets(kinds: number, size: number): number[][] {
   ).flat()
 }
 
-function ofBothKinds(
-  distinct: readonly StoredRow[],
+function ofBothKinds<Unit>(
+  distinct: readonly Unit[],
   sizes: readonly number[],
+  rowsOf: (units: readonly Unit[]) => readonly StoredRow[],
 ): Record<Neighbours, readonly Pairs[]> {
   return {
-    'add-remove': allPairs('add-remove', distinct, sizes),
-    'change-one': allPairs('change-one', distinct, sizes),
+    'add-remove': allPairs('add-remove', distinct, sizes, rowsOf),
+    'change-one': allPairs('change-one', distinct, sizes, rowsOf),
   }
 }
 
+const asTheyAre = (rows: readonly StoredRow[]) => rows
+
 /** All neighbours among the datasets of up to three rows of any kind. */
-export const widePairs = ofBothKinds(WIDE, [1, 2, 3])
+export const widePairs = ofBothKinds(WIDE, [1, 2, 3], asTheyAre)
 
 /** All neighbours among the datasets of up to ten rows of few kinds, for distributions that depend on ranks. */
-export const tallPairs = ofBothKinds(TALL, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+export const tallPairs = ofBothKinds(TALL, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], asTheyAre)
 
 /** Neighbours among datasets of few or many rows of two kinds, for keys that many rows have. */
-export const towerPairs = ofBothKinds(TALL.slice(0, 2), [1, 2, 3, 4, 5, 6, 8, 12, 18, 27, 60])
+export const towerPairs = ofBothKinds(TALL.slice(0, 2), [1, 2, 3, 4, 5, 6, 8, 12, 18, 27, 60], asTheyAre)
+
+/** The rows of one person, in the order of their ranks. */
+export type Person = readonly StoredRow[]
+
+/** The rows of people, numbered in the order in which they are given. */
+export function rowsOfPeople(people: readonly Person[]): readonly StoredRow[] {
+  return people.flatMap((rows, person) =>
+    rows.map((row, place) => ({ ...row, [PERSON]: person, [RANK]: place + 1 })),
+  )
+}
+
+/** Rows of these places among {@link WIDE}. */
+const wide = (...places: readonly number[]): Person => places.flatMap((place) => WIDE.slice(place, place + 1))
+
+/** So many rows of one kind. */
+const many = (number: number, rows: Person): Person => new Array<Person>(number).fill(rows).flat()
+
+/** A row that no other row of its `Sex` is like in `Region`, `Member` and `Note`. */
+const EASTERN = row([4n, 3n, null, 0n, 0, 1, false, 'b'])
+
+/**
+ * People with one to three rows: the largest or the smallest values three times in one cell, in three cells, beside rows
+ * that predicates exclude, or excluded altogether, and with every kind of NULL. `Sex` is constant per person.
+ */
+const PEOPLE: readonly Person[] = [
+  wide(0),
+  wide(0, 0, 0),
+  wide(2, 2, 2),
+  wide(1, 1, 1),
+  wide(4, 4, 4),
+  wide(3, 1, 4),
+  wide(5, 2, 6),
+  [...wide(6), EASTERN, ...wide(0)],
+]
+
+/** People with one row or fifty, in one cell or spread over many. */
+const SKEWED: readonly Person[] = [
+  wide(0),
+  many(50, wide(0)),
+  many(50, wide(1)),
+  [...many(16, wide(3, 1, 4)), ...wide(1, 3)],
+  many(50, wide(4)),
+]
+
+/** Few kinds of people with three rows or one, for datasets with many of each. */
+const TALL_PEOPLE: readonly Person[] = [...TALL.map((each) => many(3, [each])), TALL.slice(0, 1)]
+
+/** Largest number of rows of a person of {@link peoplePairs} and {@link tallPeoplePairs}, and of {@link skewedPairs}. */
+export const MOST_ROWS = 3
+export const MOST_ROWS_SKEWED = 50
+
+/** All neighbours among the datasets of up to three people with up to three rows. */
+export const peoplePairs = ofBothKinds(PEOPLE, [1, 2, 3], rowsOfPeople)
+
+/** All neighbours among the datasets of up to eight people of few kinds, for distributions that depend on ranks. */
+export const tallPeoplePairs = ofBothKinds(TALL_PEOPLE, [1, 2, 4, 6, 8], rowsOfPeople)
+
+/** Neighbours among datasets of few or many people of two kinds, for keys that many people have. */
+export const peopleTowerPairs = ofBothKinds(
+  [[...wide(0, 5), EASTERN], [EASTERN]],
+  [1, 2, 3, 4, 6, 9, 14, 21, 32, 48],
+  rowsOfPeople,
+)
+
+/** All neighbours among the datasets of up to four people with up to fifty rows. */
+export const skewedPairs = ofBothKinds(SKEWED, [1, 2, 4], rowsOfPeople)
