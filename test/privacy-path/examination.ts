@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { Dataset } from '../../src/catalog/dataset.ts'
 import { plan as planAsItIs } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
@@ -7,6 +8,7 @@ import type { StoredRow } from '../engines/reference-engine.ts'
 import { type Distribution, distributionOf, type Observed, observe, spentOn } from './distributions.ts'
 import { asked, type Wire } from './queries.ts'
 import { type Pairs, tallPairs, tinyDataset, towerPairs, widePairs } from './tiny-datasets.ts'
+import type { WrongPlan } from './wrong-plans.ts'
 
 /** Plans a query for tiny datasets with this number of rows, or people. */
 export function planner(
@@ -56,13 +58,14 @@ export function examine(
   planFor: (units: number) => Plan,
   families: readonly Pairs[],
   claimOf: (plan: Plan) => PrivacyLoss = ({ loss }) => loss,
+  observeFor: typeof observe = observe,
 ): Examination {
   const looked = new Set<string>()
   let [share, violation]: [number, string | undefined] = [0, undefined]
   for (const { units, pairs } of families) {
     const plan = planFor(units)
     const claim = claimOf(plan)
-    const distributionOfDataset = remembered(plan)
+    const distributionOfDataset = remembered(plan, observeFor)
     for (const pair of pairs) {
       const [one, other] = [distributionOfDataset(pair.one), distributionOfDataset(pair.other)]
       const names = [one.name, other.name].sort().join(' | ')
@@ -76,19 +79,45 @@ export function examine(
   return { pairs: looked.size, share, ...(violation === undefined ? {} : { violation }) }
 }
 
+/** Examines plans with a mistake, the same one for each number of units. */
+export function examineWrong(
+  planFor: (units: number) => Plan,
+  pairs: readonly Pairs[],
+  mistaken: (right: Plan) => Plan,
+): Examination {
+  return examine((units) => mistaken(planFor(units)), pairs)
+}
+
+/** Expects that some pair shows each of the mistakes. */
+export function expectViolations(
+  planFor: (units: number) => Plan,
+  pairs: readonly Pairs[],
+  mistakes: (right: Plan) => readonly WrongPlan[],
+): void {
+  const names = mistakes(planFor(3)).map(({ mistake }) => mistake)
+  expect(names).not.toEqual([])
+  for (const [index, mistake] of names.entries()) {
+    const wrong = examineWrong(planFor, pairs, (right) => mistakes(right)[index]?.plan ?? right)
+    expect(wrong.violation, `${mistake} went unseen, at ${wrong.share} of the price`).toBeDefined()
+  }
+}
+
 interface NamedDistribution {
   readonly name: string
   readonly distribution: Distribution
 }
 
 /** The distribution for each dataset, computed once for all datasets with the same observed data. */
-function remembered(plan: Plan): (rows: readonly StoredRow[]) => NamedDistribution {
+function remembered(
+  plan: Plan,
+  observeFor: typeof observe,
+): (rows: readonly StoredRow[]) => NamedDistribution {
   const byRows = new Map<readonly StoredRow[], NamedDistribution>()
   const byName = new Map<string, NamedDistribution>()
   return (rows) => {
     const known = byRows.get(rows)
     if (known !== undefined) return known
-    const observed = observe(plan, rows)
+    const observed = observeFor(plan, rows)
     const name = nameOf(observed)
     const found = byName.get(name) ?? { name, distribution: distributionOf(plan, observed) }
     byRows.set(rows, found)

@@ -213,6 +213,7 @@ const PEOPLE: readonly Person[] = [
   wide(4, 4, 4),
   wide(3, 1, 4),
   wide(5, 2, 6),
+  wide(4, 3, 3),
   [...wide(6), EASTERN, ...wide(0)],
 ]
 
@@ -238,10 +239,10 @@ export const peoplePairs = ofBothKinds(PEOPLE, [1, 2, 3], rowsOfPeople)
 /** All neighbours among the datasets of up to eight people of few kinds, for distributions that depend on ranks. */
 export const tallPeoplePairs = ofBothKinds(TALL_PEOPLE, [1, 2, 4, 6, 8], rowsOfPeople)
 
-/** Neighbours among datasets of few or many people of two kinds, for keys that many people have. */
+/** Neighbours among datasets of few or many people with three keys, one key or none. */
 export const peopleTowerPairs = ofBothKinds(
-  [[...wide(0, 5), EASTERN], [EASTERN]],
-  [1, 2, 3, 4, 6, 9, 14, 21, 32, 48],
+  [[...wide(0, 5), EASTERN], [EASTERN], wide(3)],
+  [1, 2, 4, 9],
   rowsOfPeople,
 )
 

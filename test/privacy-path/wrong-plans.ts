@@ -104,7 +104,12 @@ function oneUnitTooSmall(measurement: Measurement): Measurement {
   return { ...measurement, noise: { ...measurement.noise, sigma: BigInt(sigma) } }
 }
 
-function withNoiseTimes(measurement: Measurement, numerator: bigint, denominator: bigint): Measurement {
+/** A measurement with this part of its noise. */
+export function withNoiseTimes(
+  measurement: Measurement,
+  numerator: bigint,
+  denominator: bigint,
+): Measurement {
   const { noise } = measurement
   return {
     ...measurement,
