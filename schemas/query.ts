@@ -168,6 +168,17 @@ const counted = {
     ),
 }
 
+const valuePerPerson = {
+  perPerson: z
+    .enum(['sum', 'count', 'mean'])
+    .optional()
+    .describe(
+      'Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of ' +
+        'the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is ' +
+        'a person.',
+    ),
+}
+
 /** Subject of a count, and the bounds on what each person contributes to it. */
 export const countedContribution = { ...counted, contribution: contribution.optional() }
 
@@ -270,11 +281,13 @@ const supposed = z
 
 const supposable = { ...additive, supposed: supposed.optional() }
 
-const meanQuery = z.strictObject({ kind: z.literal('mean'), column: columnName, ...supposable }).meta({
-  id: 'MeanQuery',
-  examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
-  description: 'Mean of a numeric column. NULL values are ignored.',
-})
+const meanQuery = z
+  .strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...supposable })
+  .meta({
+    id: 'MeanQuery',
+    examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
+    description: 'Mean of a numeric column, or of a value of each person. NULL values are ignored.',
+  })
 
 const varianceQuery = z
   .strictObject({ kind: z.literal('variance'), column: columnName, ...supposable })
@@ -398,7 +411,8 @@ const groupStatistic = z
   .union(
     [
       z.strictObject({ kind: z.literal('count'), ...counted }),
-      z.strictObject({ kind: z.enum(['sum', 'mean', 'variance', 'standardDeviation']), column: columnName }),
+      z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson }),
+      z.strictObject({ kind: z.enum(['sum', 'variance', 'standardDeviation']), column: columnName }),
     ],
     'must be {"kind": "count"}, or {"kind", "column"} with kind one of sum, mean, variance, standardDeviation',
   )
@@ -406,8 +420,11 @@ const groupStatistic = z
 
 function isSameStatistic(one: GroupStatistic, other: GroupStatistic): boolean {
   const columnOf = (statistic: GroupStatistic) => ('column' in statistic ? statistic.column : undefined)
-  const ofPeople = (statistic: GroupStatistic) => 'of' in statistic && statistic.of === 'people'
-  return one.kind === other.kind && columnOf(one) === columnOf(other) && ofPeople(one) === ofPeople(other)
+  const subjectOf = (statistic: GroupStatistic) => {
+    if (statistic.kind === 'count') return statistic.of ?? 'rows'
+    return statistic.kind === 'mean' ? statistic.perPerson : undefined
+  }
+  return one.kind === other.kind && columnOf(one) === columnOf(other) && subjectOf(one) === subjectOf(other)
 }
 
 const groupByQuery = z
@@ -433,7 +450,7 @@ const groupByQuery = z
       })
       .describe(
         'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
-          '`count`, `count_people` and `mean_Age`. A statistic may be listed once.',
+          '`count`, `count_people`, `mean_Age` and `mean_perPerson_sum_Cost`. A statistic may be listed once.',
       ),
     ...supposable,
   })
@@ -496,11 +513,13 @@ const noisyMaxQuery = z
     description: 'Candidate with the most rows or people, without its count (report noisy max).',
   })
 
-const medianQuery = z.strictObject({ kind: z.literal('median'), column: columnName, ...rows }).meta({
-  id: 'MedianQuery',
-  examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
-  description: 'Median of a numeric column, as one of its grid points. NULL values are ignored.',
-})
+const medianQuery = z
+  .strictObject({ kind: z.literal('median'), column: columnName, ...valuePerPerson, ...rows })
+  .meta({
+    id: 'MedianQuery',
+    examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
+    description: 'Median of a numeric column, as one of its grid points. NULL values are ignored.',
+  })
 
 const percentage = z.number().meta({
   description: 'Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median.',
@@ -516,6 +535,7 @@ const percentileQuery = z
       [percentage, z.array(percentage).min(1).max(20)],
       'must be a number between 0 and 100, or an array of up to 20 numbers',
     ),
+    ...valuePerPerson,
     ...rows,
   })
   .meta({
@@ -526,7 +546,7 @@ const percentileQuery = z
   })
 
 const extremeQuery = z
-  .strictObject({ kind: z.enum(['minimum', 'maximum']), column: columnName, ...rows })
+  .strictObject({ kind: z.enum(['minimum', 'maximum']), column: columnName, ...valuePerPerson, ...rows })
   .meta({
     id: 'ExtremeQuery',
     examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],

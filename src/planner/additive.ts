@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { GroupingColumn, GroupStatistic, Query, QueryPredicate } from '../../schemas/query.ts'
+import type {
+  ContributionRequest,
+  GroupingColumn,
+  GroupStatistic,
+  Query,
+  QueryPredicate,
+} from '../../schemas/query.ts'
 import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from './aggregate.ts'
@@ -9,6 +15,7 @@ import type { Moment } from './estimates/moments.ts'
 import type { Regression } from './estimates/regression.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import type { MeasuredColumn } from './measured-column.ts'
+import { type PersonValueRequest, planPersonValue } from './person-value.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { planPredicate, requireColumn, requireSelectable, widestBounding } from './predicate.ts'
 import { planPair, planRegression, requireProducts } from './sums-of-products.ts'
@@ -164,7 +171,7 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'mean':
     case 'variance':
     case 'standardDeviation':
-      return [numericEstimate(query.kind, query.column, 'column', sources)]
+      return [ofColumn(query, 'column', query.contribution, sources)]
     case 'covariance':
     case 'correlation':
       return [planPair(query, sources)]
@@ -183,13 +190,71 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
       return query.statistics.map((statistic, position) => {
         if (statistic.kind === 'count')
           return countEstimate(statistic.of, `statistics.${position}.of`, sources)
-        const { kind, column } = statistic
         const field = `statistics.${position}.column`
-        const shared = kind === 'sum' && centered.has(column)
-        return numericEstimate(shared ? 'sumFromMiddle' : kind, column, field, sources)
+        const { perPerson } = query.contribution ?? {}
+        if (statistic.kind === 'sum' && perPerson === undefined && centered.has(statistic.column))
+          return numericEstimate('sumFromMiddle', statistic.column, field, sources)
+        return ofColumn(statistic, field, query.contribution, sources)
       })
     }
   }
+}
+
+/** Plans a statistic of a column: of its rows, of people's clamped totals, or of a value per person. */
+function ofColumn(
+  statistic: ColumnStatistic,
+  field: string,
+  contribution: ContributionRequest | undefined,
+  sources: Sources,
+): Estimate {
+  const { kind, column } = statistic
+  if (statistic.kind === 'mean' && statistic.perPerson !== undefined)
+    return meanPerPerson({ kind: statistic.perPerson, column, field, contribution }, sources)
+  if ((kind === 'sum' || kind === 'mean') && contribution?.perPerson !== undefined)
+    return clampedEstimate(kind, { kind: 'sum', column, field, contribution }, sources)
+  return numericEstimate(kind, column, field, sources)
+}
+
+/** Plans the mean of a value per person: a noisy sum about the middle of its range, divided by the number of people. */
+function meanPerPerson(request: PersonValueRequest, sources: Sources): Estimate {
+  const { dataset, bounding, everyRow, place } = sources
+  const { value, column } = planPersonValue(request, dataset, bounding)
+  const offset = -(column.lowerIndex + column.upperIndex)
+  const sum = place({ kind: 'affine-sum', perPerson: value, factor: 2n, offset })
+  const { people } = dataset
+  const rows: RowCount =
+    people !== undefined && everyRow && !column.nullable
+      ? { kind: 'public', rows: people }
+      : {
+          kind: 'noisy',
+          statistic: place({ kind: 'count-people', ...(column.nullable ? { column: column.name } : {}) }),
+        }
+  return { kind: 'mean', column, sum, rows }
+}
+
+/**
+ * Plans a sum of people's clamped totals, or such a sum divided by a noisy number of rows. A person's total moves the sum by
+ * at most the larger clamping bound, whatever the number of rows. It has no middle that would fit every number of rows,
+ * so the mean is about 0.
+ */
+function clampedEstimate(kind: 'sum' | 'mean', request: PersonValueRequest, sources: Sources): Estimate {
+  const { value, column } = planPersonValue(request, sources.dataset, sources.bounding)
+  const statistic = sources.place({ kind: 'affine-sum', perPerson: value, factor: 1n, offset: 0n })
+  if (kind === 'sum') return { kind, column, statistic }
+  const most = value.upper > -value.lower ? value.upper : -value.lower
+  const about0 = { ...column, lowerIndex: -most, upperIndex: most }
+  return { kind, column: about0, sum: statistic, rows: rowsOf(column, sources) }
+}
+
+/** The one column whose totals a query clamps; `undefined` if its sums and means are about several columns, or none. */
+export function clampedColumn(statistics: readonly GroupStatistic[]): string | undefined {
+  const columns = new Set(
+    statistics.flatMap((statistic) =>
+      statistic.kind === 'sum' || statistic.kind === 'mean' ? [statistic.column] : [],
+    ),
+  )
+  const [only] = columns
+  return columns.size === 1 ? only : undefined
 }
 
 /** True for a column whose values are not declared. */
@@ -225,6 +290,8 @@ function countEstimate(of: 'rows' | 'people' | undefined, field: string, sources
 
 /** Returns the name of a group's statistic in answers: its kind, or its kind and column, such as `mean_Age`. */
 export function statisticName(statistic: GroupStatistic): string {
+  if (statistic.kind === 'mean' && statistic.perPerson !== undefined)
+    return `mean_perPerson_${statistic.perPerson}_${statistic.column}`
   if ('column' in statistic) return `${statistic.kind}_${statistic.column}`
   return statistic.of === 'people' ? `${statistic.kind}_people` : statistic.kind
 }
@@ -248,12 +315,19 @@ export function estimateNames(query: Query): readonly string[] {
 function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<string> {
   return new Set(
     statistics.flatMap((statistic) =>
-      statistic.kind === 'count' || statistic.kind === 'sum' ? [] : [statistic.column],
+      statistic.kind === 'count' || statistic.kind === 'sum' || isPerPerson(statistic)
+        ? []
+        : [statistic.column],
     ),
   )
 }
 
-type NumericStatistic = Extract<GroupStatistic, { column: string }>['kind'] | 'sumFromMiddle'
+function isPerPerson(statistic: GroupStatistic): boolean {
+  return statistic.kind === 'mean' && statistic.perPerson !== undefined
+}
+
+type ColumnStatistic = Extract<GroupStatistic, { column: string }>
+type NumericStatistic = ColumnStatistic['kind'] | 'sumFromMiddle'
 
 /**
  * Plans one statistic of a numeric column. If the number of rows is public, a mean is one noisy sum divided by it.

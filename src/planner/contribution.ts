@@ -90,12 +90,24 @@ export function mostKeys(bounding: Bounding): number {
   }
 }
 
+/** Largest number of rows of one person in one cell. */
+export function mostRowsPerCell(bounding: Bounding): number {
+  switch (bounding.kind) {
+    case 'one-row-each':
+      return 1
+    case 'rows':
+      return bounding.rows
+    case 'groups':
+      return bounding.rowsPerGroup
+  }
+}
+
 /**
- * Requires that a query does not clamp a person's total.
+ * Requires that a query does not clamp a person's total, except where it has one.
  * @throws Refusal `query-does-not-fit` if it does.
  */
-export function requireNoClamp(contribution: ContributionRequest | undefined): void {
-  if (contribution?.perPerson === undefined) return
+export function requireNoClamp(contribution: ContributionRequest | undefined, hasTotals = false): void {
+  if (contribution?.perPerson === undefined || hasTotals) return
   const rule = 'applies to sums, means and values per person only'
   throw refuseField('query-does-not-fit', 'contribution.perPerson', rule)
 }

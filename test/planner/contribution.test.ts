@@ -267,3 +267,180 @@ describe('values of free text', () => {
     ])
   })
 })
+
+describe('a value of each person', () => {
+  /** The first statistic, its range and its norms. */
+  function planOfValue(wire: object, neighbours?: Neighbours) {
+    const { aggregate, measurements, estimates } = planFor('additive', planOf(wire, neighbours))
+    const [statistic] = aggregate.statistics
+    const { l0, l1, l2Squared, lInfinity } = measurements[0]?.sensitivity ?? {}
+    return {
+      statistic,
+      norms: [l0, l1, l2Squared, lInfinity].map(Number),
+      statistics: aggregate.statistics,
+      estimates,
+    }
+  }
+
+  test.each<readonly [wire: object, value: object, norms: readonly number[]]>([
+    // Ages are 0 to 120, and a person has up to 4 rows: the total is 0 to 480, about the middle 240, in half steps.
+    [{ perPerson: 'sum' }, { kind: 'sum', lower: 0n, upper: 480n }, [1, 480, 480 ** 2, 480]],
+    [{ perPerson: 'count' }, { kind: 'count', lower: 1n, upper: 4n }, [1, 3, 9, 3]],
+    [{ perPerson: 'mean' }, { kind: 'mean', lower: 0n, upper: 120n }, [1, 120, 120 ** 2, 120]],
+    [
+      { perPerson: 'sum', contribution: { perPerson: { lower: 20, upper: 100 } } },
+      { kind: 'sum', lower: 20n, upper: 100n },
+      [1, 80, 80 ** 2, 80],
+    ],
+    [
+      { perPerson: 'sum', contribution: { rows: 2, perPerson: { lower: -5, upper: 1000 } } },
+      { kind: 'sum', lower: 0n, upper: 240n },
+      [1, 240, 240 ** 2, 240],
+    ],
+    [
+      { perPerson: 'count', contribution: { rows: 1 } },
+      { kind: 'count', lower: 0n, upper: 1n },
+      [1, 1, 1, 1],
+    ],
+  ])('mean of %j', (wire, value, norms) => {
+    const planned = planOfValue({ kind: 'mean', column: 'Age', mechanism: 'geometric', ...wire })
+    expect(planned.statistic).toMatchObject({
+      kind: 'affine-sum',
+      factor: 2n,
+      perPerson: { column: 'Age', ...value },
+    })
+    expect(planned.norms).toEqual(norms)
+    expect(planned.statistics[1]).toEqual({ kind: 'count-people' })
+  })
+
+  test('is divided by the public number of people where there is one', () => {
+    const { statistics, estimates } = planOfValue(
+      { kind: 'mean', column: 'Age', perPerson: 'sum' },
+      'change-one',
+    )
+    expect(statistics).toHaveLength(1)
+    expect(estimates).toMatchObject([{ kind: 'mean', rows: { kind: 'public', rows: 50 } }])
+    // The people with an income are fewer, and the number of rows is not public.
+    for (const wire of [{ column: 'Income', perPerson: 'sum' }, { column: 'Age' }])
+      expect(planOfValue({ kind: 'mean', ...wire }, 'change-one').statistics).toHaveLength(2)
+  })
+
+  test('in each group: rows per group bound its range, groups its number', () => {
+    const wire = {
+      kind: 'groupBy',
+      keys: [histogram.column],
+      statistics: [
+        { kind: 'mean', column: 'Age', perPerson: 'count' },
+        { kind: 'mean', column: 'Age', perPerson: 'sum' },
+        { kind: 'count', of: 'people' },
+      ],
+      contribution: { groups: 2, rowsPerGroup: 3 },
+      mechanism: 'geometric',
+    }
+    const { norms, statistics } = planOfValue(wire)
+    expect(norms).toEqual([2, 4, 8, 2])
+    expect(statistics).toHaveLength(3)
+    expect(statistics[2]).toMatchObject({ perPerson: { kind: 'sum', lower: 0n, upper: 360n } })
+  })
+
+  test.each<readonly [wire: object, lower: bigint, upper: bigint]>([
+    [{ perPerson: 'sum' }, 0n, 480n],
+    [{ perPerson: 'count' }, 1n, 4n],
+    [{ perPerson: 'mean', contribution: { perPerson: { lower: 18, upper: 65 } } }, 18n, 65n],
+  ])('quantiles of %j', (wire, lower, upper) => {
+    const planned = planOf({ kind: 'median', column: 'Age', ...wire })
+    const { counting, measurements } = planFor('quantile', planned)
+    expect(counting.column).toBeUndefined()
+    expect(counting.perPerson).toMatchObject({ column: 'Age', lower, upper })
+    expect(measurements).toMatchObject([{ sensitivity: 1n, lowerIndex: lower, upperIndex: upper }])
+    expect(accuracyReport(planned).unit).toBe('people')
+    expect(planned.contribution?.factor).toBe(1)
+  })
+})
+
+describe("a person's clamped total", () => {
+  const clamp = { perPerson: { lower: 0, upper: 50 } }
+
+  test.each<readonly [wire: object, norms: readonly number[]]>([
+    [{ kind: 'sum', column: 'Age', contribution: clamp }, [1, 50, 2500, 50]],
+    [{ kind: 'mean', column: 'Age', contribution: clamp }, [1, 50, 2500, 50]],
+    [
+      {
+        kind: 'groupBy',
+        keys: [histogram.column],
+        statistics: [{ kind: 'sum', column: 'Age' }],
+        contribution: { groups: 2, rowsPerGroup: 2, ...clamp },
+      },
+      [2, 100, 5000, 50],
+    ],
+    [
+      { kind: 'sum', column: 'Balance', contribution: { perPerson: { lower: -10, upper: 5 } } },
+      [1, 200, 40000, 200],
+    ],
+  ])('%j', (wire, norms) => {
+    expect(normsOf({ mechanism: 'laplace', ...wire })).toEqual(norms)
+  })
+
+  test('is stated, with its effect on the noise', () => {
+    const wire = { kind: 'sum', column: 'Age', contribution: { rows: 3, ...clamp } }
+    expect(planOf(wire).contribution).toEqual({ rows: 3, ...clamp, factor: 50 / 120 })
+  })
+
+  test('divided by the number of rows is the mean, whose bounds follow from the clamp', () => {
+    const { estimates, aggregate } = planFor(
+      'additive',
+      planOf({ kind: 'mean', column: 'Age', contribution: clamp }),
+    )
+    expect(aggregate.statistics[1]).toEqual({ kind: 'count' })
+    expect(estimates).toMatchObject([{ kind: 'mean', column: { lowerIndex: -50n, upperIndex: 50n } }])
+  })
+
+  test.each<readonly [wire: object, field: string]>([
+    [{ kind: 'variance', column: 'Age', contribution: clamp }, 'contribution.perPerson'],
+    [{ kind: 'median', column: 'Age', contribution: clamp }, 'contribution.perPerson'],
+    [
+      { kind: 'proportion', of: { column: 'Sex', op: '=', value: 'M' }, contribution: clamp },
+      'contribution.perPerson',
+    ],
+    [
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: ['Age', 'Income'].map((column) => ({ kind: 'sum', column })),
+        contribution: clamp,
+      },
+      'contribution.perPerson',
+    ],
+    [
+      { kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 5, upper: 5 } } },
+      'contribution.perPerson.upper',
+    ],
+    [
+      { kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 5, upper: 1 } } },
+      'contribution.perPerson.upper',
+    ],
+    [
+      { kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 0.5, upper: 10 } } },
+      'contribution.perPerson.lower',
+    ],
+    [
+      { kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 500, upper: 600 } } },
+      'contribution.perPerson',
+    ],
+    [{ kind: 'mean', column: 'Sex', perPerson: 'sum' }, 'column'],
+    [{ kind: 'mean', column: 'Sex', perPerson: 'mean' }, 'column'],
+  ])('is refused: %j', (wire, field) => {
+    expect(refusalOf(wire)).toEqual(['query-does-not-fit', [field]])
+  })
+
+  test.each([
+    [{ kind: 'mean', column: 'Age', perPerson: 'sum' }, 'perPerson'],
+    [{ kind: 'median', column: 'Age', perPerson: 'count' }, 'perPerson'],
+    [
+      { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'mean', column: 'Age', perPerson: 'sum' }] },
+      'statistics.0.perPerson',
+    ],
+  ])('needs people: %j', (wire, field) => {
+    expect(refusalOf(wire, people('add-remove'))).toEqual(['query-does-not-fit', [field]])
+  })
+})

@@ -12,9 +12,16 @@ import {
   planAtOffer,
   refuseTarget,
 } from '../accuracy-first.ts'
-import { type AdditiveQuery, type AdditiveShape, type Estimate, planAdditive } from '../additive.ts'
+import {
+  type AdditiveQuery,
+  type AdditiveShape,
+  clampedColumn,
+  type Estimate,
+  planAdditive,
+  requireNumericColumn,
+} from '../additive.ts'
 import { accuracyOfAdditive, additiveReporter, isForeseeable, noiseOfAdditive } from '../additive-report.ts'
-import { type Aggregate, cellCount } from '../aggregate.ts'
+import { type Aggregate, cellCount, type Statistic } from '../aggregate.ts'
 import { contributionReport, ONE_ROW_PER_PERSON, quotient, requireNoClamp } from '../contribution.ts'
 import type { Grouping } from '../grouping.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
@@ -53,7 +60,7 @@ export function planAdditiveQuery(
   offer: Offer,
 ): AdditivePlan {
   requireCalibrationFits(query)
-  requireNoClamp(query.contribution)
+  requireNoClamp(query.contribution, hasTotals(query))
   const shape = planAdditive(query, dataset, limits)
   requireNonNegative(query, shape)
   requireSuppositionsFit(query, shape)
@@ -94,6 +101,21 @@ export function planAdditiveQuery(
   return others.reduce((best, next) => (amountCompared(next) < amountCompared(best) ? next : best), first)
 }
 
+/** True for a query in which each person has a total that can be clamped. */
+function hasTotals(query: AdditiveQuery): boolean {
+  if (query.kind === 'groupBy') return clampedColumn(query.statistics) !== undefined
+  return query.kind === 'sum' || query.kind === 'mean'
+}
+
+/** The statistic that a sum of people's totals is compared with: the same of their rows. */
+function ofRows(statistic: Statistic, dataset: Dataset): Statistic {
+  if (statistic.kind !== 'affine-sum' || statistic.perPerson?.kind !== 'sum') return statistic
+  const { factor, perPerson } = statistic
+  const { lowerIndex, upperIndex } = requireNumericColumn(dataset, perPerson.column, 'column')
+  const offset = factor === 1n ? 0n : -(lowerIndex + upperIndex)
+  return { kind: 'affine-sum', column: perPerson.column, factor, offset }
+}
+
 /** The contribution of each person. Of several statistics, the one whose noise grows most states the factor. */
 function contributionOf(
   { contribution }: AdditiveQuery,
@@ -107,7 +129,7 @@ function contributionOf(
       ...measurements.map(({ mechanism, sensitivity }, place) => {
         const statistic = aggregate.statistics[place]
         if (statistic === undefined) throw new RangeError('each measurement belongs to a statistic')
-        const one = stabilityOf(statistic, ofOneRow, dataset)
+        const one = stabilityOf(ofRows(statistic, dataset), ofOneRow, dataset)
         return mechanism === 'gaussian'
           ? Math.sqrt(quotient(sensitivity.l2Squared, one.l2Squared))
           : quotient(sensitivity.l1, one.l1)

@@ -15,7 +15,7 @@ import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
 import { requireNumericColumn } from '../additive.ts'
-import type { Bounding, ValueCounting } from '../aggregate.ts'
+import type { Bounding, Summand, ValueCounting } from '../aggregate.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -24,6 +24,7 @@ import {
   requireNoClamp,
 } from '../contribution.ts'
 import { rhoTogether, splitEpsilon } from '../measure.ts'
+import { planPersonValue } from '../person-value.ts'
 import type { PlanFacts, PlanKind } from '../plan-kind.ts'
 import { planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
@@ -49,17 +50,14 @@ export interface QuantileRelease {
 
 /** @throws Refusal `query-does-not-fit` for a column that is not numeric, or an invalid percentile. */
 export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Offer): QuantilePlan {
-  const column = requireNumericColumn(dataset, query.column, 'column')
+  requireNoClamp(query.contribution, query.perPerson !== undefined)
+  const bounding = planBounding(query.contribution, dataset, 'one')
+  const { column, summand } = rankedValues(query, dataset, bounding)
   const { lowerIndex, upperIndex } = column
   const points = upperIndex - lowerIndex + 1n
-  if (points > MAX_QUANTILE_POINTS) {
-    const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
-    throw refuseField('query-does-not-fit', 'column', rule)
-  }
-  requireNoClamp(query.contribution)
-  const bounding = planBounding(query.contribution, dataset, 'one')
-  const counting = { ...planRows(query.where, dataset, bounding), column: column.name }
-  const counted = { of: 'rows', bounding } as const
+  requirePoints(column, query)
+  const counting = { ...planRows(query.where, dataset, bounding), ...summand }
+  const counted = { of: query.perPerson === undefined ? 'rows' : 'people', bounding } as const
   const scoresAt = scoresOf(query, counted, dataset, points, offer.confidence)
   const planAt = (loss: PrivacyLoss): QuantilePlan => {
     const scores = scoresAt(loss)
@@ -88,6 +86,37 @@ export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Off
   const parts = query.kind === 'percentile' ? percentagesOf(query).length : 1
   const halfWidthOf = (plan: QuantilePlan) => knownHalfWidth(accuracy(plan))
   return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** The values that a quantile ranks, of rows or of people, and their grid. */
+function rankedValues(
+  { column: name, perPerson: kind, contribution }: QuantileQuery,
+  dataset: Dataset,
+  bounding: Bounding,
+): { readonly column: NumericColumn; readonly summand: Summand } {
+  if (kind === undefined) {
+    const column = requireNumericColumn(dataset, name, 'column')
+    return { column, summand: { column: name } }
+  }
+  const { value, column } = planPersonValue(
+    { kind, column: name, field: 'column', contribution },
+    dataset,
+    bounding,
+  )
+  return { column, summand: { perPerson: value } }
+}
+
+/** @throws Refusal for a grid that quantiles do not support. */
+function requirePoints({ lowerIndex, upperIndex }: NumericColumn, { perPerson }: QuantileQuery): void {
+  const points = upperIndex - lowerIndex + 1n
+  const within = lowerIndex >= -MAX_QUANTILE_POINTS && upperIndex <= MAX_QUANTILE_POINTS
+  if (within && points <= MAX_QUANTILE_POINTS) return
+  if (perPerson === undefined) {
+    const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
+    throw refuseField('query-does-not-fit', 'column', rule)
+  }
+  const rule = `must bound the values to at most ${MAX_QUANTILE_POINTS} grid points; without it they have ${points}`
+  throw refuseField('query-does-not-fit', 'contribution.perPerson', rule)
 }
 
 /** The contribution of each person. The sensitivity of every score grows by the same factor. */
@@ -163,11 +192,12 @@ export const quantile: PlanKind<QuantilePlan, QuantileRelease> = {
   },
 }
 
-function accuracy({ confidence, measurements }: QuantilePlan): AccuracyReport {
+function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyReport {
   // Several are sorted, so that one with a large error can move another: the half-width holds for all together.
   const shared = 1 - (1 - confidence) / measurements.length
   const each = measurements.map((measurement) => quantileMechanism.accuracy(measurement, shared).halfWidth)
-  return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit: 'rows' }
+  const unit = query.perPerson === undefined ? 'rows' : 'people'
+  return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit }
 }
 
 function quantileNoise({ query }: QuantilePlan) {
