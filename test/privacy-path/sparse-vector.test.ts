@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { previewSession } from '../../src/answers/session.ts'
+import type { Dataset } from '../../src/catalog/dataset.ts'
 import type { SparseVectorMeasurement } from '../../src/mechanisms/sparse-vector.ts'
 import type { Aggregate } from '../../src/planner/aggregate.ts'
-import { planPredicate } from '../../src/planner/predicate.ts'
+import { planPredicate, widestBounding } from '../../src/planner/predicate.ts'
 import { epsilonFromWire, epsilonNumber, NO_LOSS } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
@@ -10,7 +11,16 @@ import { epsilonOf, untouched } from '../balances.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 import { atLeast, atMost, massAt, sumOverIntegers } from './integer-sums.ts'
 import { asked, RIVALS } from './queries.ts'
-import { type Pairs, tallPairs, tinyDataset, widePairs } from './tiny-datasets.ts'
+import {
+  MOST_ROWS,
+  type Pairs,
+  peoplePairs,
+  tallPairs,
+  tallPeoplePairs,
+  tinyDataset,
+  tinyPeople,
+  widePairs,
+} from './tiny-datasets.ts'
 
 /*
  * Sessions of the sparse vector technique, on the grid that production uses: the distribution of whole sequences of answers to
@@ -83,20 +93,44 @@ const UNLIKELY = (positives: number): Session => ({
     ]),
 })
 
+/** The datasets whose units are examined, and their pairs of neighbours. */
+interface Units {
+  readonly name: string
+  readonly datasetOf: (neighbours: Neighbours) => Dataset
+  readonly wide: Record<Neighbours, readonly Pairs[]>
+  readonly tall: Record<Neighbours, readonly Pairs[]>
+}
+
+const ROWS: Units = {
+  name: 'rows',
+  datasetOf: (neighbours) => tinyDataset(neighbours, 3),
+  wide: widePairs,
+  tall: tallPairs,
+}
+const PEOPLE: Units = {
+  name: 'people with several rows',
+  datasetOf: (neighbours) => tinyPeople(neighbours, 3, MOST_ROWS),
+  wide: peoplePairs,
+  tall: tallPeoplePairs,
+}
+
 /** Differences between the questions' counts and the threshold. */
-function valuesOf({ questions, threshold }: Session): (rows: readonly StoredRow[]) => readonly bigint[] {
+function valuesOf(
+  { questions, threshold }: Session,
+  { datasetOf }: Units,
+): (rows: readonly StoredRow[]) => readonly bigint[] {
   const query = asked({ kind: 'noisyMax', candidates: RIVALS, epsilon: 1 })
   if (query.kind !== 'noisyMax' || !('predicates' in query.candidates))
     throw new Error('these are predicates')
   const { predicates } = query.candidates
   // Predicates mean the same under either kind of neighbours.
-  const dataset = tinyDataset('add-remove', 1)
+  const dataset = datasetOf('add-remove')
   const statistics = questions.map((question) => {
     const asking = predicates.find(({ name }) => name === question)
     if (asking === undefined) throw new Error(`no question asks for ${question}`)
     return { kind: 'count' as const, where: planPredicate(asking.where, dataset, 'where') }
   })
-  const aggregate: Aggregate = { groupBy: [], statistics, bounding: { kind: 'one-row-each' } }
+  const aggregate: Aggregate = { groupBy: [], statistics, bounding: widestBounding(dataset) }
   return (rows) => aggregateRows(aggregate, rows).map(([count = 0n]) => count - threshold)
 }
 
@@ -104,9 +138,10 @@ function valuesOf({ questions, threshold }: Session): (rows: readonly StoredRow[
 function largestLoss(
   measurement: SparseVectorMeasurement,
   session: Session,
+  units: Units,
   pairs: readonly Pairs[],
 ): number {
-  const values = valuesOf(session)
+  const values = valuesOf(session, units)
   const answers = session.answersOf(measurement)
   const distributions = new Map<string, readonly number[]>()
   const distributionOf = (rows: readonly StoredRow[]) => {
@@ -131,14 +166,22 @@ const ROUNDING = 1e-9
 
 const KINDS = ['add-remove', 'change-one'] as const
 const sessions = KINDS.flatMap((neighbours) =>
-  [1, 2].flatMap((positives) => [1, 10].map((epsilon) => ({ neighbours, positives, epsilon }))),
+  [1, 2].flatMap((positives) => [
+    ...[1, 10].map((epsilon) => ({ of: ROWS.name, units: ROWS, neighbours, positives, epsilon })),
+    { of: PEOPLE.name, units: PEOPLE, neighbours, positives, epsilon: 30 },
+  ]),
 )
 
 /** A session planned on a tiny dataset, with the noise that its preview publishes. */
-function planned(neighbours: Neighbours, positives: number, epsilon: number): SparseVectorMeasurement {
+function planned(
+  neighbours: Neighbours,
+  positives: number,
+  epsilon: number,
+  { datasetOf }: Units = ROWS,
+): SparseVectorMeasurement {
   const { noise, cost } = previewSession(
     { threshold: 1, positives, epsilon },
-    tinyDataset(neighbours, 3),
+    datasetOf(neighbours),
     untouched(),
   )
   // Exact: scales are whole numbers of grains below 2^53, and a grain is a power of two.
@@ -155,10 +198,10 @@ function planned(neighbours: Neighbours, positives: number, epsilon: number): Sp
 }
 
 /** The largest loss of both sessions. */
-function lostBy(measurement: SparseVectorMeasurement, neighbours: Neighbours): number {
+function lostBy(measurement: SparseVectorMeasurement, neighbours: Neighbours, units: Units = ROWS): number {
   return Math.max(
-    largestLoss(measurement, MIXED, widePairs[neighbours]),
-    largestLoss(measurement, UNLIKELY(measurement.positives), tallPairs[neighbours]),
+    largestLoss(measurement, MIXED, units, units.wide[neighbours]),
+    largestLoss(measurement, UNLIKELY(measurement.positives), units, units.tall[neighbours]),
   )
 }
 
@@ -176,27 +219,29 @@ test('the probabilities of all answers add up to 1', () => {
 })
 
 describe.each(sessions)(
-  'under $neighbours, $positives positives, epsilon $epsilon',
-  ({ neighbours, positives, epsilon }) => {
-    const measurement = planned(neighbours, positives, epsilon)
+  '$of under $neighbours, $positives positives, epsilon $epsilon',
+  ({ units, neighbours, positives, epsilon }) => {
+    const measurement = planned(neighbours, positives, epsilon, units)
     const price = epsilonNumber(measurement.loss.epsilonNano)
 
     test('a session spends its price and no more', () => {
       expect(price).toBe(epsilon)
-      const lost = lostBy(measurement, neighbours)
+      const lost = lostBy(measurement, neighbours, units)
       expect(lost).toBeLessThanOrEqual(price + ROUNDING)
-      if (epsilon === 10) expect(lost).toBeGreaterThan(price * (1 - 1e-9))
+      if (epsilon >= 10) expect(lost).toBeGreaterThan(price * (1 - 1e-9))
     })
 
     test.each([
       ['a threshold noise for half the sensitivity', { thresholdScale: measurement.thresholdScale / 2n }],
       ['a question noise for half the sensitivity', { questionScale: measurement.questionScale / 2n }],
     ])('%s is seen', (_, wrong) => {
-      expect(lostBy({ ...measurement, ...wrong }, neighbours)).toBeGreaterThan(price * 1.05)
+      expect(lostBy({ ...measurement, ...wrong }, neighbours, units)).toBeGreaterThan(price * 1.05)
     })
 
     test('one positive more than was paid for is detected', () => {
-      expect(lostBy({ ...measurement, positives: positives + 1 }, neighbours)).toBeGreaterThan(price * 1.05)
+      expect(lostBy({ ...measurement, positives: positives + 1 }, neighbours, units)).toBeGreaterThan(
+        price * 1.05,
+      )
     })
   },
 )
@@ -204,4 +249,9 @@ describe.each(sessions)(
 test.each([1, 2])('treating counts as monotonic under change-one is detected: %d positives', (positives) => {
   const measurement = planned('add-remove', positives, 10)
   expect(lostBy(measurement, 'change-one')).toBeGreaterThan(10 * 1.05)
+})
+
+test('a session for one row of each person is detected where people have several', () => {
+  const measurement = planned('add-remove', 1, 10, ROWS)
+  expect(lostBy(measurement, 'add-remove', PEOPLE)).toBeGreaterThan(10 * 1.05)
 })
