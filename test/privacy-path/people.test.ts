@@ -2,17 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { QUERY_KINDS } from '../../schemas/query.ts'
 import { calibrateKeyPresence } from '../../src/mechanisms/key-selection.ts'
 import type { Bounding } from '../../src/planner/aggregate.ts'
-import { planBatch } from '../../src/planner/batch.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { epsilonNano, epsilonNumber } from '../../src/privacy/loss.ts'
+import { epsilonNano } from '../../src/privacy/loss.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
 import { PERSON, RANK } from '../engines/reference-people.ts'
-import { numberOf } from './batches-of-counts.ts'
-import { distributionOf, observe, spentOn } from './distributions.ts'
+import { observe } from './distributions.ts'
 import { examine, examineWrong, expectViolations } from './examination.ts'
+import { BY_REGION, BY_SEX, spentByBatch } from './people-batches.ts'
 import { NOTES, PEOPLE_QUERIES, peoplePairsFor, peoplePlanner, REGIONS } from './people-queries.ts'
-import { asked, RIVALS, SOME_ROWS, slackOf, titleOf, type Wire } from './queries.ts'
+import { RIVALS, SOME_ROWS, slackOf, titleOf, type Wire } from './queries.ts'
 import {
   MOST_ROWS,
   MOST_ROWS_SKEWED,
@@ -232,48 +231,6 @@ function enforced(name: string, families: readonly Pairs[]): readonly Pairs[] {
  * Batches: predicates partition rows, not people.
  */
 
-const of = (column: string, value: unknown) => ({ column, op: '=', value })
-const people = (epsilon: number, where: object): Wire => ({
-  kind: 'count',
-  of: 'people',
-  where,
-  epsilon,
-  mechanism: 'geometric',
-})
-
-/** One person can be in three of the four, or in one of the two. */
-const BY_REGION = [
-  people(1, of('Region', 'N')),
-  people(0.5, of('Region', 'E')),
-  people(0.25, of('Region', 'S')),
-  people(0.125, { column: 'Region', op: 'isNull' }),
-]
-const BY_SEX = [people(1, of('Sex', 'M')), people(0.5, of('Sex', 'F'))]
-
-/** The largest part of a batch's price that its answers spend together, and the price. */
-function spentByBatch(
-  wires: readonly Wire[],
-  neighbours: (typeof KINDS_OF_NEIGHBOURS)[number],
-  datasetOf: typeof withoutOthers = withoutOthers,
-) {
-  let [share, price] = [0, 0]
-  for (const { units, pairs } of peoplePairs[neighbours]) {
-    const dataset = datasetOf(neighbours, units)
-    const plans = wires.map((wire) => plan(asked(wire), dataset, { maxCells: 1000 }))
-    price = numberOf(planBatch(plans, 'basic').price)
-    for (const { one, other } of pairs) {
-      const lost = plans.reduce((sum, planned) => {
-        const [here, there] = [one, other].map((rows) => distributionOf(planned, observe(planned, rows)))
-        if (here === undefined || there === undefined) throw new Error('a pair has two datasets')
-        const spent = spentOn(planned, here, there).share
-        return sum + spent * epsilonNumber(planned.loss.epsilonNano)
-      }, 0)
-      share = Math.max(share, lost / price)
-    }
-  }
-  return { share, price }
-}
-
 describe.each(KINDS_OF_NEIGHBOURS)('batches under %s', (neighbours) => {
   test('queries that separate rows, but not people, cost as many as a person has rows', () => {
     const { share, price } = spentByBatch(BY_REGION, neighbours)
@@ -290,6 +247,8 @@ describe.each(KINDS_OF_NEIGHBOURS)('batches under %s', (neighbours) => {
   })
 
   test('queries that separate rows, taken to separate people, are detected', () => {
-    expect(spentByBatch(BY_REGION, neighbours, withConstant('Region')).share).toBeGreaterThan(1.01)
+    expect(spentByBatch(BY_REGION, neighbours, { datasetOf: withConstant('Region') }).share).toBeGreaterThan(
+      1.01,
+    )
   })
 })
