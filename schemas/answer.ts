@@ -6,10 +6,13 @@ import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
 export const kind = z.enum(QUERY_KINDS)
 
-const gridValue = z.union([z.number(), z.string()])
+/** A value of a column on a grid. */
+export const shownValue = z
+  .union([z.number(), z.string()])
+  .describe('Number; for a column of dates or timestamps, an ISO 8601 text in UTC.')
 
 export const cellLabel = z
-  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: gridValue, upper: gridValue })])
+  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: shownValue, upper: shownValue })])
   .describe('Category, boolean, period, bin, or null for the rows without a value.')
 
 export const cellKey = z.record(z.string(), cellLabel)
@@ -27,7 +30,7 @@ const coefficient = {
 
 export const result = z
   .union([
-    z.strictObject({ value: z.number() }),
+    z.strictObject({ value: shownValue }),
     z.strictObject({ cells: z.array(z.strictObject({ key: cellKey, value: z.number() })).readonly() }),
     z.strictObject({
       groups: z
@@ -35,7 +38,7 @@ export const result = z
           z.strictObject({
             key: cellKey,
             values: z
-              .record(z.string(), z.strictObject({ value: z.number(), halfWidth: z.number() }))
+              .record(z.string(), z.strictObject({ value: shownValue, halfWidth: z.number() }))
               .describe(
                 'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
                   'column, such as `count` and `mean_Age`.',
@@ -69,7 +72,7 @@ export const result = z
         .describe('Selected candidates, best first.'),
     }),
     z.strictObject({
-      percentiles: z.array(z.strictObject({ p: z.number(), value: z.number() })).readonly(),
+      percentiles: z.array(z.strictObject({ p: z.number(), value: shownValue })).readonly(),
     }),
     z.strictObject({
       keys: z.array(z.strictObject({ key: z.string(), count: z.number().optional() })).readonly(),
@@ -200,7 +203,7 @@ export const contribution = z
       'The number of rows that the bounds leave out is not revealed.',
   })
 
-const unit = z.enum(['rows', 'people'])
+const unit = z.enum(['rows', 'people', 'days', 'seconds'])
 
 const errorReport = z.strictObject({
   halfWidth: z.number().describe('The noise is at most this, with the stated confidence.'),
@@ -215,6 +218,14 @@ const errorReport = z.strictObject({
 const nullableError = {
   halfWidth: errorReport.shape.halfWidth.nullable(),
   expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
+  unit: unit
+    .optional()
+    .describe(
+      'Unit of the half-width, if it is not that of the value. `days`, `seconds`: the value is a date or a timestamp. ' +
+        '`rows`, `people`: the half-width is about a count or a rank. Selection: the count of the chosen candidate is ' +
+        'within the half-width of the best count. Quantile: the rank of the value is within the half-width of the ' +
+        'requested rank. Keys with counts: the noise of a count is at most the half-width, before keys are selected.',
+    ),
   reason: z.string().optional().describe('Why the half-width is null, and what to do about it.'),
 }
 
@@ -222,14 +233,6 @@ export const accuracy = z
   .strictObject({
     confidence: z.number(),
     ...nullableError,
-    unit: unit
-      .optional()
-      .describe(
-        'Present if the half-width is a number of rows or people and not in the unit of the value. Selection: the count of the ' +
-          'chosen candidate is within the half-width of the best count. Quantile: the rank of the value is within the ' +
-          'half-width of the requested rank. Keys with counts: the noise of a count is at most the half-width, before keys ' +
-          'are selected.',
-      ),
     estimates: z
       .record(z.string(), z.strictObject(nullableError))
       .optional()

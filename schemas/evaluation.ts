@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { accuracy, batchFacts, cellKey, cellLabel, kind, noise, result } from './answer.ts'
+import { accuracy, batchFacts, cellKey, cellLabel, kind, noise, result, shownValue } from './answer.ts'
 import { amount } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { batch, query } from './query.ts'
@@ -87,15 +87,17 @@ const name = {
   p: z.number().optional(),
 }
 
-const relative = z.number().nullable().describe('Relative to the truth; null if the truth is 0.')
+const relative = z
+  .number()
+  .nullable()
+  .describe('Relative to the truth; null if the truth is 0, or a date or timestamp.')
 const percent =
-  'Sum of the absolute errors in percent of the sum of the absolute truths; null if all truths are 0.'
+  'Sum of the absolute errors in percent of the sum of the absolute truths; null if all truths are 0, or are dates or timestamps.'
 
 const evaluatedNumber = z
   .strictObject({
     ...name,
-    truth: z
-      .number()
+    truth: shownValue
       .nullable()
       .describe('Value without noise and without post-processing; null for a mean of no rows.'),
     meanAbsoluteError,
@@ -135,7 +137,7 @@ const shownRun = z
       .array(
         z.strictObject({
           ...name,
-          noisy: z.number().nullable(),
+          noisy: shownValue.nullable(),
           halfWidth: z
             .number()
             .nullable()

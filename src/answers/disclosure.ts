@@ -1,4 +1,5 @@
 import type { Dataset } from '../catalog/dataset.ts'
+import type { AccuracyUnit } from '../planner/report-kinds.ts'
 import { lossNumbers, lossOfReplacement, type PrivacyLoss } from '../privacy/loss.ts'
 import { informedAdversaryRisk } from '../risk/informed-adversary.ts'
 
@@ -20,7 +21,7 @@ export interface PreviewedRelease {
   readonly accuracy?: {
     readonly confidence: number
     readonly halfWidth: number | null
-    readonly unit?: 'rows' | 'people'
+    readonly unit?: AccuracyUnit
   }
 }
 

@@ -1,3 +1,4 @@
+import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import type { IndexCounts } from '../engines/engine.ts'
 import { cellCount } from '../planner/aggregate.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
@@ -108,10 +109,10 @@ function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
         if (!showsRun) continue
         values.push({
           ...numbers[position]?.name,
-          noisy: finiteOrNull(value),
+          noisy: asShown(finiteOrNull(value), numbers[position]),
           halfWidth,
           absoluteError: finiteOrNull(absoluteError),
-          relativeError: finiteOrNull(absoluteError / Math.abs(truth)),
+          relativeError: relative(absoluteError / Math.abs(truth), numbers[position]),
           ...(rankError === undefined ? {} : { rankErrorRows: rankError }),
         })
       }
@@ -132,13 +133,13 @@ function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
         const truth = truths[position] ?? Number.NaN
         return {
           ...known.name,
-          truth: finiteOrNull(truth),
+          truth: asShown(finiteOrNull(truth), known),
           meanAbsoluteError: {
             ...meanAbsoluteError,
             theoretical: known.expectedAbsoluteError,
             theoreticalBound: known.expectedAbsoluteErrorBound,
           },
-          meanRelativeError: finiteOrNull((meanAbsoluteError.value ?? Number.NaN) / Math.abs(truth)),
+          meanRelativeError: relative((meanAbsoluteError.value ?? Number.NaN) / Math.abs(truth), known),
           bias: { ...errors.figure(position, runs), theoretical: known.unbiased ? 0 : null },
           standardDeviation: errors.deviation(position, runs),
           withinHalfWidth: Number.isNaN(truth) ? null : (covered[position] ?? 0) / runs,
@@ -162,6 +163,16 @@ function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
   }
 }
 
+/** Returns a number as answers show it. */
+function asShown(value: number | null, known: TrueNumber | undefined): GridValue | null {
+  return value === null || known?.temporal === undefined ? value : shownValue(known.temporal, value)
+}
+
+/** Returns an error relative to the truth; null for dates and timestamps, which have no size. */
+function relative(error: number, known: TrueNumber | undefined): number | null {
+  return known?.temporal === undefined ? finiteOrNull(error) : null
+}
+
 /** Sets of numbers whose errors are added up: all numbers, or every n-th if a group has n statistics. */
 function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumber[]) {
   const count = plan.kind === 'additive' ? plan.estimates.length : 1
@@ -183,7 +194,10 @@ function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumb
       name: statistic === undefined ? {} : { statistic },
       /** Initial value of a sum of errors: NaN if no member has a truth. */
       initialSum: members.length === 0 ? Number.NaN : 0,
-      sumOfTruths: members.reduce((sum, { truth }) => sum + Math.abs(truth ?? 0), 0),
+      // Dates and timestamps have no size that errors could be relative to.
+      sumOfTruths: members.some(({ temporal }) => temporal !== undefined)
+        ? Number.NaN
+        : members.reduce((sum, { truth }) => sum + Math.abs(truth ?? 0), 0),
       theoretical,
       theoreticalBound: theoretical === null ? bound : null,
     }

@@ -1,3 +1,4 @@
+import type { GridValue } from '../catalog/grid-value.ts'
 import type { CellLabel } from '../planner/grouping.ts'
 import type { Plan, PlanKindName, ReleaseOf } from '../planner/plan-kinds.ts'
 import type { AccuracyReport, NoiseReport, Result } from '../planner/report-kinds.ts'
@@ -28,9 +29,9 @@ export interface AbsoluteErrorFigure extends Figure {
 /** One number of the answer, over all runs. */
 export interface EvaluatedNumber extends NumberName {
   /** Without noise and without post-processing; null for a statistic that no row contributes to, such as a mean of no rows. */
-  readonly truth: number | null
+  readonly truth: GridValue | null
   readonly meanAbsoluteError: AbsoluteErrorFigure
-  /** Relative to the truth; null if that is 0. */
+  /** Relative to the truth; null if that is 0, or a date or timestamp. */
   readonly meanRelativeError: number | null
   /** Mean of noisy value minus truth. */
   readonly bias: Figure & {
@@ -46,11 +47,11 @@ export interface EvaluatedNumber extends NumberName {
 
 /** One number of one answer. */
 export interface ShownNumber extends NumberName {
-  readonly noisy: number | null
+  readonly noisy: GridValue | null
   /** Half-width that the answer states; null if unknown. For a quantile, the half-width of its rank. */
   readonly halfWidth: number | null
   readonly absoluteError: number | null
-  /** Relative to the truth; null if that is 0. */
+  /** Relative to the truth; null if that is 0, or a date or timestamp. */
   readonly relativeError: number | null
   readonly rankErrorRows?: number
 }
@@ -60,7 +61,7 @@ export interface EvaluatedTotal {
   /** Name of the statistic, for groups: each has its own unit. */
   readonly statistic?: string
   readonly totalAbsoluteError: AbsoluteErrorFigure
-  /** 100 sum |noisy - truth| / sum |truth|; null if all truths are 0. */
+  /** 100 sum |noisy - truth| / sum |truth|; null if all truths are 0, or are dates or timestamps. */
   readonly relativeTotalErrorPercent: Figure
 }
 

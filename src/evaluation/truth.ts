@@ -1,5 +1,8 @@
+import { isTemporal, type TemporalColumn } from '../catalog/dataset.ts'
+import { type GridValue, unitsOfValue } from '../catalog/grid-value.ts'
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import { type Estimate, estimateNames } from '../planner/additive.ts'
+import { type Estimate, estimateNames, temporalType } from '../planner/additive.ts'
+import { additiveNumbers } from '../planner/additive-report.ts'
 import type { Moment } from '../planner/estimates/moments.ts'
 import { numberAt } from '../planner/estimates/noisy-statistic.ts'
 import { solveRegression } from '../planner/estimates/regression.ts'
@@ -7,7 +10,7 @@ import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import { percentagesOf } from '../planner/kinds/quantile.ts'
-import { accuracyReport, report } from '../planner/report.ts'
+import { accuracyReport } from '../planner/report.ts'
 import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 
@@ -27,6 +30,8 @@ export interface NumberName {
 /** One number of an answer with its true value, and its error as far as theory knows it. */
 export interface TrueNumber {
   readonly name: NumberName
+  /** Type of the dates or timestamps that the number stands for; absent for a number. */
+  readonly temporal?: TemporalColumn['type']
   /** Value without noise and without post-processing; null for a statistic that is undefined, such as a mean of no rows. */
   readonly truth: number | null
   /** Expected absolute error before post-processing; null if it is not known. */
@@ -37,7 +42,10 @@ export interface TrueNumber {
   readonly unbiased: boolean
 }
 
-/** A number of an answer with its half-width, which is that of the rank for a quantile. */
+/**
+ * A number of an answer with its half-width, which is that of the rank for a quantile. Dates and timestamps are numbers of
+ * days and seconds since 1970.
+ */
 export interface AnswerNumber {
   readonly value: number
   readonly halfWidth: number | null
@@ -49,12 +57,19 @@ export interface AnswerNumber {
  * @throws RangeError for a selection of candidates or keys.
  */
 export function answerNumbers({ result, accuracy: { halfWidth } }: Report): readonly AnswerNumber[] {
-  if ('value' in result) return [{ value: result.value, halfWidth }]
-  if ('cells' in result) return result.cells.map(({ value }) => ({ value, halfWidth }))
-  if ('groups' in result) return result.groups.flatMap(({ values }) => Object.values(values))
+  if ('value' in result) return [numberOf(result, halfWidth)]
+  if ('cells' in result) return result.cells.map((cell) => numberOf(cell, halfWidth))
+  if ('groups' in result)
+    return result.groups.flatMap(({ values }) =>
+      Object.values(values).map((value) => numberOf(value, value.halfWidth)),
+    )
   if ('coefficients' in result) return [result.intercept, ...result.coefficients]
-  if ('percentiles' in result) return result.percentiles.map(({ value }) => ({ value, halfWidth }))
+  if ('percentiles' in result) return result.percentiles.map((value) => numberOf(value, halfWidth))
   throw new RangeError('the result is a selection, which has no numbers')
+}
+
+function numberOf({ value }: { readonly value: GridValue }, halfWidth: number | null): AnswerNumber {
+  return { value: unitsOfValue(value), halfWidth }
 }
 
 /** The names of an answer's numbers, which are public. */
@@ -86,23 +101,25 @@ export function exactEstimates(
   const noiseless = plan.measurements.map(({ fractionBits }, statistic) =>
     (integers[statistic] ?? []).map((integer) => integer << BigInt(fractionBits)),
   )
-  const truths = answerNumbers(report(unprocessed, { kind: 'additive', noisy: noiseless }))
+  const truths = additiveNumbers(unprocessed)(noiseless)
   const names = numberNames(plan)
   const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, { rows }))
-  return truths.map(({ value }, position) => {
+  return truths.map((truth, position) => {
     const place = position % plan.estimates.length
     const estimate = plan.estimates[place]
     const name = names[position]
     if (estimate === undefined || name === undefined)
       throw new RangeError('a number has no estimate or no name')
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
-    if (rows === 0 || isUndefined(unprocessed, estimate, integers)) return { ...UNKNOWN, name }
+    if (rows === 0 || isUndefined(unprocessed, estimate, integers))
+      return { ...UNKNOWN, ...temporalOf(temporalType(estimate)), name }
     const accuracy = accuracyAt(rows)
     const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
     const linear = isLinear(estimate)
     return {
       name,
-      truth: value,
+      ...temporalOf(temporalType(estimate)),
+      truth,
       expectedAbsoluteError: linear ? expectedAbsoluteError : null,
       expectedAbsoluteErrorBound: linear ? null : expectedAbsoluteError,
       unbiased: linear && !('rows' in estimate) && !round && !nonNegative,
@@ -118,6 +135,10 @@ function withoutRidge(estimates: readonly Estimate[]): readonly Estimate[] {
   return estimates.map((estimate) =>
     estimate.kind === 'coefficient' ? { ...estimate, regression } : estimate,
   )
+}
+
+function temporalOf(type: TemporalColumn['type'] | undefined): Pick<TrueNumber, 'temporal'> {
+  return type === undefined ? {} : { temporal: type }
 }
 
 const UNKNOWN = {
@@ -262,6 +283,7 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
   return {
     numbers: scores.map((score, position) => ({
       ...UNKNOWN,
+      ...temporalOf(isTemporal(plan.column) ? plan.column.type : undefined),
       name: names[position] ?? {},
       truth: truthOf(score),
     })),

@@ -1,7 +1,8 @@
 import type { RegressionQuery, Suppositions } from '../../schemas/query.ts'
+import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { type Estimate, estimateNames } from './additive.ts'
+import { type Estimate, estimateNames, temporalType } from './additive.ts'
 import type { Statistic, Summand } from './aggregate.ts'
 import type { NumberAt, Released } from './estimates/estimator.ts'
 import { estimatorsOf } from './estimates/estimator-of.ts'
@@ -151,10 +152,17 @@ function accuracyOfEach(
   each: readonly PredictedError[],
   parts = partsOf(plan),
 ): AccuracyReport {
-  const [only = unknownError(SEVERAL_STATISTICS), ...others] = each
+  const withUnits = each.map((error, place) => ({ ...error, ...unitOfEstimate(plan.estimates[place]) }))
+  const [only = unknownError(SEVERAL_STATISTICS), ...others] = withUnits
   const error = others.length === 0 ? only : unknownError(SEVERAL_STATISTICS)
-  const estimates = others.length === 0 ? {} : { estimates: byName(plan, each) }
+  const estimates = others.length === 0 ? {} : { estimates: byName(plan, withUnits) }
   return { confidence: plan.confidence, ...error, ...estimates, ...parts }
+}
+
+/** Unit of the half-width of an estimate, if it is not that of its value. */
+function unitOfEstimate(estimate: Estimate | undefined): Pick<PredictedError, 'unit'> {
+  const type = estimate && temporalType(estimate)
+  return type === undefined ? {} : { unit: type === 'date' ? 'days' : 'seconds' }
 }
 
 /** Values of each estimate, by the names of the query's statistics. */
@@ -184,14 +192,14 @@ type Noisy = readonly (readonly bigint[])[]
  * costs nothing. Computations that depend on the plan alone run once.
  */
 export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
-  const { groupings, query } = plan
+  const { groupings, estimates, query } = plan
   const releasedIn = releaser(plan)
   if (query.kind === 'linearRegression') return regressionReporter(plan, query, releasedIn)
   if (groupings.length === 0) {
     const parts = partsOf(plan)
     return (noisy) => {
       const { value, ...error } = firstOf(releasedIn(noisy, 0))
-      return { result: { value }, accuracy: accuracyOfEach(plan, [error], parts) }
+      return { result: { value: shown(estimates[0], value) }, accuracy: accuracyOfEach(plan, [error], parts) }
     }
   }
   const keys = cellKeys(groupings)
@@ -205,7 +213,10 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   const accuracy = accuracyOfGroups(plan)
   return (noisy) => {
     const valuesOf = (cell: number) =>
-      releasedIn(noisy, cell).map(({ value, halfWidth }) => ({ value, halfWidth }))
+      releasedIn(noisy, cell).map(({ value, halfWidth }, place) => ({
+        value: shown(estimates[place], value),
+        halfWidth,
+      }))
     return {
       result: { groups: keys.map((key, cell) => ({ key, values: byName(plan, valuesOf(cell)) })) },
       accuracy,
@@ -257,27 +268,61 @@ function accuracyOfGroups(plan: AdditivePlan): AccuracyReport {
   )
 }
 
-/** Makes the estimates of any cell, post-processed as the query asks. */
-function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
-  const { round, nonNegative } = plan.query.postprocess
+/**
+ * Prepares the computation of the numbers of an answer before any post-processing: cell by cell, and within a cell
+ * estimate by estimate. Dates and timestamps are numbers of days and seconds since 1970.
+ */
+export function additiveNumbers(plan: AdditivePlan): (noisy: Noisy) => readonly number[] {
+  const estimatesIn = unprocessed(plan)
+  const cells = plan.groupings.reduce((product, { labels }) => product * labels.length, 1)
+  return (noisy) =>
+    Array.from({ length: cells }, (_, cell) => estimatesIn(noisy, cell).map(({ value }) => value)).flat()
+}
+
+/** Makes the estimates of any cell. */
+function unprocessed(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
   const estimators = estimatorsOf(plan)
   return (noisy, cell) => {
     const at: NumberAt = (place, other = cell) => numberAt(plan, place, noisy[place]?.[other])
-    return plan.estimates.map((estimate, place) => {
-      const released = estimators[place]?.released(at)
-      if (released === undefined) throw new RangeError('each estimate has an estimator')
-      const rounded = round ? Math.round(released.value) : released.value
-      return {
-        value: nonNegative && rounded < 0 ? 0 : rounded,
-        halfWidth: roundedHalfWidth(plan, estimate, released.halfWidth),
-        expectedAbsoluteError: released.expectedAbsoluteError,
-      }
-    })
+    return estimators.map((estimator) => estimator.released(at))
   }
 }
 
+/** Makes the estimates of any cell, post-processed as the query asks. */
+function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
+  const estimatesIn = unprocessed(plan)
+  return (noisy, cell) =>
+    estimatesIn(noisy, cell).map(({ value, halfWidth, expectedAbsoluteError }, place) => {
+      const estimate = plan.estimates[place]
+      if (estimate === undefined) throw new RangeError('each estimator belongs to an estimate')
+      return {
+        value: postprocessed(plan, estimate, value),
+        halfWidth: roundedHalfWidth(plan, estimate, halfWidth),
+        expectedAbsoluteError,
+      }
+    })
+}
+
+function postprocessed(plan: AdditivePlan, estimate: Estimate, value: number): number {
+  const rounded = isRounded(plan, estimate) ? Math.round(value) : value
+  // Dates and timestamps are not cut at 0.
+  const cut = plan.query.postprocess.nonNegative && temporalType(estimate) === undefined
+  return cut && rounded < 0 ? 0 : rounded
+}
+
+/** Shows a number as an answer does: as a text, if the estimate is a date or a timestamp. */
+function shown(estimate: Estimate | undefined, value: number): GridValue {
+  const type = estimate && temporalType(estimate)
+  return type === undefined ? value : shownValue(type, value)
+}
+
+/** True for an estimate that is rounded to a whole unit, as dates and timestamps always are. */
+function isRounded({ query }: AdditivePlan, estimate: Estimate): boolean {
+  return query.postprocess.round || temporalType(estimate) !== undefined
+}
+
 function roundedHalfWidth(plan: AdditivePlan, estimate: Estimate, halfWidth: number): number {
-  if (!plan.query.postprocess.round) return halfWidth
+  if (!isRounded(plan, estimate)) return halfWidth
   // If the true value is a whole number within h of x, it is within floor(h + 1/2) of the rounded x. Any other true
   // value may be half a unit further away.
   return isWhole(estimate) ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5

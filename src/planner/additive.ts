@@ -6,7 +6,15 @@ import type {
   Query,
   QueryPredicate,
 } from '../../schemas/query.ts'
-import { type Dataset, isNumeric, type NumericColumn } from '../catalog/dataset.ts'
+import {
+  type Dataset,
+  type GridColumn,
+  isGrid,
+  isNumeric,
+  isTemporal,
+  type NumericColumn,
+  type TemporalColumn,
+} from '../catalog/dataset.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from './aggregate.ts'
 import { mostKeys, planBounding, planKeyBounding, requirePeople } from './contribution.ts'
@@ -35,7 +43,7 @@ export type Estimate =
   /** From the sum about the middle of the range and the number of rows. */
   | {
       readonly kind: 'sum-from-middle' | 'mean'
-      readonly column: NumericColumn
+      readonly column: GridColumn
       readonly sum: number
       readonly rows: RowCount
     }
@@ -140,6 +148,11 @@ function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
 export function columnsOf(estimate: Estimate): readonly MeasuredColumn[] {
   if ('column' in estimate) return [estimate.column]
   return 'columns' in estimate ? estimate.columns : []
+}
+
+/** Returns the type of the dates or timestamps that an estimate is; `undefined` for an estimate that is a number. */
+export function temporalType(estimate: Estimate): TemporalColumn['type'] | undefined {
+  return estimate.kind === 'mean' && isTemporal(estimate.column) ? estimate.column.type : undefined
 }
 
 /** Source of the statistics that estimates are made from. */
@@ -338,38 +351,39 @@ type NumericStatistic = ColumnStatistic['kind'] | 'sumFromMiddle'
  * middle from 0 add up to the largest absolute value, and the epsilon is divided among fewer statistics.
  */
 function numericEstimate(kind: NumericStatistic, name: string, field: string, sources: Sources): Estimate {
-  const column = requireNumericColumn(sources.dataset, name, field)
-  const sum = (factor: bigint, offset: bigint) =>
+  const sum = (column: GridColumn, factor: bigint, offset: bigint) =>
     sources.place({ kind: 'affine-sum', column: column.name, factor, offset })
-  // In half steps, so that the middle of an odd range is a whole number of them too.
-  const offset = -(column.lowerIndex + column.upperIndex)
+  const fromMiddle = (column: GridColumn) => ({
+    // In half steps, so that the middle of an odd range is a whole number of them too.
+    sum: sum(column, 2n, -(column.lowerIndex + column.upperIndex)),
+    rows: rowsOf(column, sources),
+  })
+  if (kind === 'mean') {
+    const column = requireGridColumn(sources.dataset, name, field)
+    return { kind, column, ...fromMiddle(column) }
+  }
+  const column = requireNumericColumn(sources.dataset, name, field)
   switch (kind) {
     case 'sum':
-      return { kind: 'sum', column, statistic: sum(1n, 0n) }
+      return { kind: 'sum', column, statistic: sum(column, 1n, 0n) }
     case 'sumFromMiddle':
-    case 'mean':
-      return {
-        kind: kind === 'mean' ? 'mean' : 'sum-from-middle',
-        column,
-        sum: sum(2n, offset),
-        rows: rowsOf(column, sources),
-      }
+      return { kind: 'sum-from-middle', column, ...fromMiddle(column) }
     case 'variance':
     case 'standardDeviation': {
       requireProducts(column, field)
+      const offset = -(column.lowerIndex + column.upperIndex)
       const squares = { kind: 'affine-square-sum', column: column.name, factor: 2n, offset } as const
       return {
         kind: kind === 'variance' ? 'variance' : 'standard-deviation',
         column,
         squares: sources.place(squares),
-        sum: sum(2n, offset),
-        rows: rowsOf(column, sources),
+        ...fromMiddle(column),
       }
     }
   }
 }
 
-function rowsOf(column: NumericColumn, { dataset, everyRow, place }: Sources): RowCount {
+function rowsOf(column: GridColumn, { dataset, everyRow, place }: Sources): RowCount {
   if (dataset.rows !== undefined && everyRow && !column.nullable)
     return { kind: 'public', rows: dataset.rows }
   return {
@@ -397,6 +411,17 @@ export function requireNumericColumn(dataset: Dataset, name: string, field: stri
   const column = requireColumn(dataset, name, field)
   if (isNumeric(column)) return column
   throw refuseField('query-does-not-fit', field, `must be numeric, and ${name} is of type ${column.type}`)
+}
+
+/**
+ * Returns a column that is known to have an order and a public grid.
+ * @throws Refusal `query-does-not-fit` for any other column.
+ */
+export function requireGridColumn(dataset: Dataset, name: string, field: string): GridColumn {
+  const column = requireColumn(dataset, name, field)
+  if (isGrid(column)) return column
+  const rule = `must be of numbers, dates or timestamps, and ${name} is of type ${column.type}`
+  throw refuseField('query-does-not-fit', field, rule)
 }
 
 function withoutNullCell(key: GroupKey): GroupKey {

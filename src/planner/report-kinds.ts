@@ -1,3 +1,4 @@
+import type { GridValue } from '../catalog/grid-value.ts'
 import type { GaussianCalibration, MechanismName } from '../mechanisms/measurement.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { CellLabel } from './grouping.ts'
@@ -6,13 +7,13 @@ type CellKey = Readonly<Record<string, CellLabel>>
 
 /** Released values as an answer shows them. */
 export type Result =
-  | { readonly value: number }
+  | { readonly value: GridValue }
   | { readonly cells: readonly { readonly key: CellKey; readonly value: number }[] }
   /** Values by the names of the query's statistics, in their order. */
   | {
       readonly groups: readonly {
         readonly key: CellKey
-        readonly values: Readonly<Record<string, { readonly value: number; readonly halfWidth: number }>>
+        readonly values: Readonly<Record<string, { readonly value: GridValue; readonly halfWidth: number }>>
       }[]
     }
   /** Half-widths are null if the noise is too large for a bound. */
@@ -27,7 +28,7 @@ export type Result =
     }
   /** Best first; the gap is to the next one, in rows. */
   | { readonly selected: readonly { readonly candidate: CellLabel; readonly gap?: number }[] }
-  | { readonly percentiles: readonly { readonly p: number; readonly value: number }[] }
+  | { readonly percentiles: readonly { readonly p: number; readonly value: GridValue }[] }
   | {
       readonly keys: readonly { readonly key: string; readonly count?: number }[]
       /** True if keys were cut off at the limits of an answer. */
@@ -103,9 +104,16 @@ export interface ErrorReport {
 export interface PredictedError {
   readonly halfWidth: number | null
   readonly expectedAbsoluteError: number | null
+  /**
+   * Unit of both numbers, if it is not that of the released value: days for dates, seconds for timestamps. `rows` and
+   * `people`: they are about the count of the chosen candidate against the best (a selection), or about a rank (a quantile).
+   */
+  readonly unit?: AccuracyUnit
   /** Reason why the half-width is null, and advice. */
   readonly reason?: string
 }
+
+export type AccuracyUnit = 'rows' | 'people' | 'days' | 'seconds'
 
 /**
  * Accuracy of each released value. The half-width is null if it depends on a private number of rows or differs from
@@ -113,11 +121,6 @@ export interface PredictedError {
  */
 export interface AccuracyReport extends PredictedError {
   readonly confidence: number
-  /**
-   * Present if the half-width is not about the released value but about the count of the chosen candidate against the best
-   * (a selection), or about its rank (a quantile).
-   */
-  readonly unit?: 'rows' | 'people'
   /** Accuracy of each statistic by its name, for a query for several. */
   readonly estimates?: Readonly<Record<string, PredictedError>>
   /** Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are several. */

@@ -52,6 +52,11 @@ function requireMomentsFit(
   mean: number | undefined,
   standardDeviation: number | undefined,
 ): void {
+  if (column.type === 'date' || column.type === 'timestamp') {
+    const field = mean === undefined ? 'supposed.standardDeviation' : 'supposed.mean'
+    const rule = `applies to a column of numbers, and ${column.name} is of type ${column.type}; omit it`
+    throw refuseField('query-does-not-fit', field, rule)
+  }
   const { lower, middle, upper } = columnRange(column)
   if (mean !== undefined && !(mean >= lower && mean <= upper)) {
     const rule = `must lie within the bounds of ${column.name}, ${lower} and ${upper}`

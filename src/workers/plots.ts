@@ -148,6 +148,8 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   const cells = values.flatMap(({ key, truth }, place) => {
     const { noisy: value = null, halfWidth = null } = noisy[place] ?? {}
     if (key === undefined || value === null) return []
+    if (typeof value === 'string' || typeof truth === 'string')
+      throw refuseField('query-does-not-fit', 'query.statistics', 'must be numbers to be drawn')
     return [
       { key: Object.values(key).map(labelText), value, halfWidth, ...(truth === null ? {} : { truth }) },
     ]

@@ -38,8 +38,8 @@ function draw(
     const { halfWidth, expectedAbsoluteError } = accuracy
     if (halfWidth === null || expectedAbsoluteError === null) throw new Error('an answer states its accuracy')
     stated = { halfWidth, expectedAbsoluteError }
-    errors.push(value - truth)
-    if (Math.abs(value - truth) <= halfWidth * (1 + 1e-12)) covered += 1
+    errors.push(Number(value) - truth)
+    if (Math.abs(Number(value) - truth) <= halfWidth * (1 + 1e-12)) covered += 1
   }
   return { errors, covered: covered / DRAWS, stated }
 }

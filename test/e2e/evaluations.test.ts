@@ -91,11 +91,11 @@ describe('an evaluation of a query on synthetic data', () => {
     for (const [place, { truth, key }] of evaluated.values.entries()) {
       const cell = shown?.values[place]
       expect(cell?.key).toEqual(key)
-      expect(Number.isInteger(cell?.noisy) && (cell?.noisy ?? -1) >= 0).toBe(true)
-      expect(cell?.absoluteError).toBe(Math.abs((cell?.noisy ?? 0) - (truth ?? 0)))
-      expect(cell?.relativeError).toBe((cell?.absoluteError ?? 0) / (truth ?? 0))
+      expect(Number.isInteger(cell?.noisy) && Number(cell?.noisy ?? -1) >= 0).toBe(true)
+      expect(cell?.absoluteError).toBe(Math.abs(Number(cell?.noisy ?? 0) - Number(truth ?? 0)))
+      expect(cell?.relativeError).toBe((cell?.absoluteError ?? 0) / Number(truth ?? 0))
       absolute += cell?.absoluteError ?? 0
-      truths += truth ?? 0
+      truths += Number(truth ?? 0)
     }
     expect(truths).toBe(100_000)
     expect(shown?.totals).toEqual([

@@ -49,7 +49,7 @@ describe('every kind of query is answered, with its noise, accuracy and cost', (
     expect(answered.noise.neighbours).toBe('add-remove')
     // Twenty half-widths: a probability below 1e-20 for geometric and Laplace noise, and less for Gaussian.
     const { halfWidth } = answered.accuracy
-    expect(Math.abs(answered.result.value - truth)).toBeLessThan(20 * (halfWidth ?? 0) + truth * 0.01)
+    expect(Math.abs(Number(answered.result.value) - truth)).toBeLessThan(20 * (halfWidth ?? 0) + truth * 0.01)
     expect(epsilonOf(answered.cost)).toBe(0.01)
   })
 

@@ -53,7 +53,7 @@ async function ask(query: object, dataset = 'census') {
 async function askForValue(query: object, dataset?: string) {
   const { result, accuracy } = await ask(query, dataset)
   if (!('value' in result)) throw new Error('one value was asked for')
-  return { value: result.value, halfWidth: accuracy.halfWidth ?? Number.NaN }
+  return { value: Number(result.value), halfWidth: accuracy.halfWidth ?? Number.NaN }
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
@@ -124,7 +124,7 @@ describe('answers are within the stated accuracy', () => {
       expect(Object.keys(values)).toEqual(Object.keys(truths))
       for (const [name, truth] of Object.entries(truths)) {
         const { value, halfWidth } = values[name] ?? { value: Number.NaN, halfWidth: 0 }
-        expect(Math.abs(value - truth), `${JSON.stringify(key)} ${name}`).toBeLessThan(15 * halfWidth)
+        expect(Math.abs(Number(value) - truth), `${JSON.stringify(key)} ${name}`).toBeLessThan(15 * halfWidth)
       }
     }
   })

@@ -23,7 +23,7 @@ test.each(KINDS)('%s: running sums give the figures of all runs', async (_name, 
     return Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1))
   }
   const close = (value: number) => expect.closeTo(value, 9)
-  const truths = evaluation.values.map(({ truth }) => truth ?? Number.NaN)
+  const truths = evaluation.values.map(({ truth }) => Number(truth ?? Number.NaN))
   for (const [position, value] of evaluation.values.entries()) {
     const truth = truths[position] ?? Number.NaN
     const errors = answers.map((answer) => (answer[position]?.value ?? Number.NaN) - truth)

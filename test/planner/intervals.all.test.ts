@@ -128,7 +128,7 @@ function failuresOf(
   const rounding = 1e-9 * (1 + Math.abs(truth))
   for (const released of releasesOf(planned, rows, DRAWS, 'noise')) {
     const { value, halfWidth } = numberIn(released)
-    const error = Math.abs(value - truth) - rounding
+    const error = Math.abs(Number(value) - truth) - rounding
     if (error > halfWidth) failures.after += 1
     if (error > 0.7 * halfWidth) failures.afterShortened += 1
     for (const [place, foreseen] of stated.entries())
@@ -180,8 +180,8 @@ test('a sum from the sum about the middle lies within its half-width as often as
     for (const { result } of releasesOf(planned, crowd, DRAWS, 'sum')) {
       const [sum] = 'groups' in result ? Object.values(result.groups[0]?.values ?? {}) : []
       if (sum === undefined) throw new Error('a sum is asked for')
-      if (Math.abs(sum.value - truth) > sum.halfWidth) failures.stated += 1
-      if (Math.abs(sum.value - truth) > 0.7 * sum.halfWidth) failures.shortened += 1
+      if (Math.abs(Number(sum.value) - truth) > sum.halfWidth) failures.stated += 1
+      if (Math.abs(Number(sum.value) - truth) > 0.7 * sum.halfWidth) failures.shortened += 1
     }
     expect(failures.stated).toBeLessThanOrEqual(MOST_FAILURES)
     expect(failures.shortened).toBeGreaterThan(MOST_FAILURES)
@@ -220,7 +220,7 @@ describe('exactly, over all noise', () => {
     for (const [noise, probability] of combinations(distributions)) {
       const noisy = exact.map((value, place) => [value + (noise[place] ?? 0n)])
       const { value, halfWidth } = numberIn(reportOf({ kind: 'additive', noisy }))
-      const error = Math.abs(value - truth) - 1e-9
+      const error = Math.abs(Number(value) - truth) - 1e-9
       if (error > halfWidth) after += probability
       if (error > stated) before += probability
       all += probability

@@ -40,7 +40,7 @@ function failuresOf(planned: AdditivePlan, truth: number, halfWidth: number): nu
     })
     const { result } = report({ kind: 'additive', noisy })
     const value = 'value' in result ? result.value : Number.NaN
-    if (!(Math.abs(value - truth) <= halfWidth)) failures += 1
+    if (!(Math.abs(Number(value) - truth) <= halfWidth)) failures += 1
   }
   return failures
 }

@@ -54,7 +54,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours: Ne
       const [released] = releasesOf(estimatesOf(wire, neighbours, rows.length), rows, 1, 'exact')
       const value = released !== undefined && 'value' in released.result ? released.result.value : Number.NaN
       const truth = TRUTHS[kind](rows, columns)
-      expect(Math.abs(value - truth)).toBeLessThan(1e-3 * (kind === 'covariance' ? 1000 : 1))
+      expect(Math.abs(Number(value) - truth)).toBeLessThan(1e-3 * (kind === 'covariance' ? 1000 : 1))
     }
   })
 
@@ -71,7 +71,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours: Ne
           expect(before === null).toBe(kind === 'correlation')
           const failures = { after: 0, before: 0 }
           for (const { result, accuracy } of releasesOf(planned, rows, DRAWS, 'noise')) {
-            const error = Math.abs(('value' in result ? result.value : Number.NaN) - truth)
+            const error = Math.abs(Number('value' in result ? result.value : Number.NaN) - truth)
             const halfWidth = accuracy.halfWidth ?? Number.NaN
             if (!(error <= halfWidth)) failures.after += 1
             if (!(error <= (before ?? 2))) failures.before += 1

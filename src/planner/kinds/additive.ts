@@ -19,6 +19,7 @@ import {
   type Estimate,
   planAdditive,
   requireNumericColumn,
+  temporalType,
 } from '../additive.ts'
 import { accuracyOfAdditive, additiveReporter, isForeseeable, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount, type Statistic } from '../aggregate.ts'
@@ -173,6 +174,8 @@ function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape):
 
 /** Says why an estimate may be negative; `undefined` if it cannot be. */
 function mayBeNegative(estimate: Estimate): string | undefined {
+  // Dates and timestamps are not cut at 0.
+  if (temporalType(estimate) !== undefined) return undefined
   switch (estimate.kind) {
     case 'sum':
     case 'sum-from-middle':

@@ -1,5 +1,6 @@
 import type { Query } from '../../../schemas/query.ts'
-import type { Dataset, NumericColumn } from '../../catalog/dataset.ts'
+import type { Dataset, GridColumn } from '../../catalog/dataset.ts'
+import { shownValue } from '../../catalog/grid-value.ts'
 import {
   extremeRank,
   MAX_QUANTILE_POINTS,
@@ -14,7 +15,7 @@ import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import { requireNumericColumn } from '../additive.ts'
+import { requireGridColumn } from '../additive.ts'
 import type { Bounding, Summand, ValueCounting } from '../aggregate.ts'
 import {
   contributionReport,
@@ -38,7 +39,7 @@ export interface QuantilePlan extends PlanFacts {
   readonly kind: 'quantile'
   readonly query: QuantileQuery
   readonly counting: ValueCounting
-  readonly column: NumericColumn
+  readonly column: GridColumn
   readonly measurements: readonly QuantileMeasurement[]
 }
 
@@ -48,7 +49,7 @@ export interface QuantileRelease {
   readonly indexes: readonly bigint[]
 }
 
-/** @throws Refusal `query-does-not-fit` for a column that is not numeric, or an invalid percentile. */
+/** @throws Refusal `query-does-not-fit` for a column without an order, or an invalid percentile. */
 export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Offer): QuantilePlan {
   requireNoClamp(query.contribution, query.perPerson !== undefined)
   const bounding = planBounding(query.contribution, dataset, 'one')
@@ -93,9 +94,9 @@ function rankedValues(
   { column: name, perPerson: kind, contribution }: QuantileQuery,
   dataset: Dataset,
   bounding: Bounding,
-): { readonly column: NumericColumn; readonly summand: Summand } {
+): { readonly column: GridColumn; readonly summand: Summand } {
   if (kind === undefined) {
-    const column = requireNumericColumn(dataset, name, 'column')
+    const column = requireGridColumn(dataset, name, 'column')
     return { column, summand: { column: name } }
   }
   const { value, column } = planPersonValue(
@@ -107,7 +108,7 @@ function rankedValues(
 }
 
 /** @throws Refusal for a grid that quantiles do not support. */
-function requirePoints({ lowerIndex, upperIndex }: NumericColumn, { perPerson }: QuantileQuery): void {
+function requirePoints({ lowerIndex, upperIndex }: GridColumn, { perPerson }: QuantileQuery): void {
   const points = upperIndex - lowerIndex + 1n
   const within = lowerIndex >= -MAX_QUANTILE_POINTS && upperIndex <= MAX_QUANTILE_POINTS
   if (within && points <= MAX_QUANTILE_POINTS) return
@@ -224,7 +225,7 @@ function reportQuantiles({ query, column }: QuantilePlan, indexes: readonly bigi
   if (query.kind !== 'percentile' || !Array.isArray(query.p)) {
     const [value] = values
     if (value === undefined) throw new RangeError('a quantile was not released')
-    return { value }
+    return { value: shownValue(column.type, value) }
   }
   // Percentiles increase with p. Sorting values that noise has put out of order moves none of them further from the
   // truth.
@@ -235,7 +236,7 @@ function reportQuantiles({ query, column }: QuantilePlan, indexes: readonly bigi
   const percentiles = percentages.map((p, position) => {
     const value = increasing[order.indexOf(position)]
     if (value === undefined) throw new RangeError('a quantile was not released')
-    return { p, value }
+    return { p, value: shownValue(column.type, value) }
   })
   return { percentiles }
 }

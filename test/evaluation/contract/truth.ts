@@ -128,8 +128,8 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
       const shownValues = shown.map(({ values: [value] }) => value)
       expect(new Set(shownValues.map((value) => value?.rankErrorRows)).size).toBeGreaterThan(3)
       for (const value of shownValues) {
-        expect(value?.rankErrorRows).toBe(rankErrorOf(value?.noisy ?? Number.NaN))
-        expect(value?.absoluteError).toBe(Math.abs((value?.noisy ?? Number.NaN) - 30))
+        expect(value?.rankErrorRows).toBe(rankErrorOf(Number(value?.noisy)))
+        expect(value?.absoluteError).toBe(Math.abs(Number(value?.noisy) - 30))
       }
       // A rank error is at most 2.5, and the half-width at this small epsilon is far larger.
       expect(values[0]).toMatchObject({ withinHalfWidth: 1, meanAbsoluteError: { theoretical: null } })
