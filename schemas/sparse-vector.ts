@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
+import { contribution } from './answer.ts'
 import { amount, debit, paid, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
-import { where } from './query.ts'
+import { countedContribution, where } from './query.ts'
 
 const LARGEST_COUNT = 1_000_000_000_000
 const MAX_POSITIVES = 100
@@ -13,7 +14,7 @@ const terms = {
     .int()
     .min(0)
     .max(LARGEST_COUNT)
-    .describe('Number of rows. The threshold is as public as the answers.'),
+    .describe('Number of rows, or of people. The threshold is as public as the answers.'),
   positives: z
     .int()
     .min(1)
@@ -33,6 +34,7 @@ export const sessionRequest = z
       exclusiveMinimum: 0,
       maximum: MAX_QUERY_EPSILON,
     }),
+    ...countedContribution,
   })
   .meta({
     id: 'SessionRequest',
@@ -53,7 +55,7 @@ export function sessionParameters(exampleId: string) {
 /** POST /v1/sparse-vector-sessions/{id}/questions */
 export const sessionQuestion = z.strictObject({ where }).meta({
   id: 'SessionQuestion',
-  description: 'Asks if the number of rows that satisfy the predicate is at least the threshold.',
+  description: 'Asks if the number of rows (or people) that satisfy the predicate is at least the threshold.',
   examples: [{ where: { column: 'Age', op: '>=', value: 60 } }],
 })
 
@@ -77,7 +79,7 @@ export const sessionPageQuery = z.strictObject({
 })
 
 const share = z.strictObject({
-  scale: z.number().describe('Scale of the Laplace noise, in rows.'),
+  scale: z.number().describe('Scale of the Laplace noise, in rows or people.'),
   epsilon: z.number().describe('Share of the epsilon.'),
 })
 
@@ -85,6 +87,8 @@ const facts = {
   dataset: datasetId,
   datasetVersion: z.string(),
   ...terms,
+  of: z.literal('people').optional().describe('Present if the session counts people instead of rows.'),
+  contribution,
   noise: z
     .strictObject({
       mechanism: z.literal('sparse-vector'),
@@ -111,7 +115,7 @@ const facts = {
         .readonly()
         .describe(
           'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
-            'threshold by more than the margin, in rows.',
+            'threshold by more than the margin, in rows or people.',
         ),
       gap: z
         .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
@@ -163,7 +167,7 @@ const questionAnswer = {
     .min(0)
     .optional()
     .describe(
-      'Noisy number of rows by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates ' +
+      'Noisy number of rows or people by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates ' +
         'the count at no further cost.',
     ),
   positivesLeft,

@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../ledger/canonical.ts'
 import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from '../ledger/ledger.ts'
 import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
 import type { Predicate } from '../planner/aggregate.ts'
-import { planPredicate, widestBounding } from '../planner/predicate.ts'
+import { planPredicate } from '../planner/predicate.ts'
 import {
   comparisonReport,
   planSession,
@@ -15,6 +15,7 @@ import {
   sessionUnderTerms,
   termsOfSession,
 } from '../planner/session.ts'
+import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
@@ -159,7 +160,7 @@ async function ask(
     const detail = `A session answers ${MOST_QUESTIONS} questions at most. Earlier questions are replayed. Open another session to ask more.`
     throw new Refusal('session-used-up', detail)
   }
-  const { threshold, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
+  const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
   requireWaiting(asking)
@@ -167,7 +168,7 @@ async function ask(
   let body: string
   let stored: boolean
   try {
-    const value = await countRows(engine, dataset, predicate)
+    const value = await count(engine, dataset, predicate, counted)
     const compared = { threshold, thresholdNoise, positivesFound, value }
     const answer = sparseVectorMechanism.release(measurement, compared, noiseSource)
     const positivesLeft = positives - positivesFound - (answer.above ? 1 : 0)
@@ -190,16 +191,21 @@ async function ask(
 }
 
 /**
- * Counts the rows that satisfy a predicate.
+ * Counts the rows, or the people with rows, that satisfy a predicate.
  * @throws EngineFailure, which says nothing about data.
  * @throws RangeError if the engine returns anything but one cell.
  */
-async function countRows(engine: Engine, dataset: Dataset, where: Predicate): Promise<bigint> {
+async function count(
+  engine: Engine,
+  dataset: Dataset,
+  where: Predicate,
+  { of, bounding }: Counted,
+): Promise<bigint> {
   const [[value, ...cells] = [], ...statistics] = await engine.aggregate(dataset, {
     where,
     groupBy: [],
-    statistics: [{ kind: 'count' }],
-    bounding: widestBounding(dataset),
+    statistics: [{ kind: of === 'people' ? 'count-people' : 'count' }],
+    bounding,
   })
   if (value === undefined || cells.length > 0 || statistics.length > 0)
     throw new RangeError('the engine returned other cells than requested')

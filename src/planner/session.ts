@@ -1,3 +1,4 @@
+import type { ContributionRequest } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import {
   LEAST_SPARSE_VECTOR_EPSILON_NANO,
@@ -17,30 +18,49 @@ import {
   NO_LOSS,
 } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import { widestBounding } from './predicate.ts'
+import {
+  type ContributionReport,
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+  requirePeople,
+} from './contribution.ts'
 import { priceOf } from './price.ts'
-import { stabilityOfCounts } from './stability.ts'
+import { type Counted, stabilityOfCounts } from './stability.ts'
 
 /** Session of the sparse vector technique as an analyst requests it. */
 export interface SessionRequest {
-  /** A whole number of rows. */
+  /** A whole number of rows, or of people. */
   readonly threshold: number
   /** Number of answers "above" after which the session is used up. */
   readonly positives: number
   readonly epsilon: number
+  /** Default: rows. */
+  readonly of?: 'rows' | 'people' | undefined
+  readonly contribution?: ContributionRequest | undefined
 }
 
 /** Everything that is decided about a session before it is charged. It depends on public facts only. */
 export interface SessionPlan {
   readonly dataset: Dataset
-  /** In rows. */
+  /** In rows, or people. */
   readonly threshold: bigint
+  /** What each question counts. */
+  readonly counted: Counted
   readonly measurement: SparseVectorMeasurement
+  /** Bounds on what each person contributes; absent where rows are the privacy units. */
+  readonly contribution?: ContributionReport
 }
 
-/** @throws Refusal for an invalid epsilon, or one too small to be divided between threshold and questions. */
+/**
+ * Plans a session.
+ * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, or a contribution
+ * that does not fit the dataset.
+ */
 export function planSession(
-  { threshold, positives, epsilon }: SessionRequest,
+  { threshold, positives, epsilon, of = 'rows', contribution: requested }: SessionRequest,
   dataset: Dataset,
 ): SessionPlan {
   const whole = epsilonFromWire(epsilon, 'epsilon')
@@ -52,15 +72,22 @@ export function planSession(
       `must be at least ${least}, because it is divided between two noises`,
     )
   }
-  const shape = {
-    positives,
-    ...stabilityOfCounts({ of: 'rows', bounding: widestBounding(dataset) }, dataset),
-  }
+  requireNoClamp(requested)
+  requirePeople(of, dataset)
+  const bounding = planBounding(requested, dataset, 'one')
+  const sensitivityOf = (counted: Counted) => stabilityOfCounts(counted, dataset)
+  const counted = { of, bounding } as const
+  const shape = { positives, ...sensitivityOf(counted) }
+  const contribution = contributionReport(bounding, () =>
+    quotient(shape.sensitivity, sensitivityOf({ of, bounding: ONE_ROW_PER_PERSON }).sensitivity),
+  )
   const loss = { ...NO_LOSS, epsilonNano: whole }
   return {
     dataset,
     threshold: BigInt(threshold),
+    counted,
     measurement: sparseVectorMechanism.calibrate(shape, loss),
+    ...(contribution === undefined ? {} : { contribution }),
   }
 }
 
@@ -82,10 +109,12 @@ export interface SessionTerms {
   readonly thresholdScale: string
   readonly questionScale: string
   readonly epsilonNano: string
+  /** Absent in sessions of an earlier release, which counted rows, one of each privacy unit. */
+  readonly counted?: Counted
 }
 
 /** Terms of a session to be opened. */
-export function termsOfSession({ threshold, measurement }: SessionPlan): SessionTerms {
+export function termsOfSession({ threshold, counted, measurement }: SessionPlan): SessionTerms {
   return {
     threshold: String(threshold),
     sensitivity: String(measurement.sensitivity),
@@ -94,6 +123,7 @@ export function termsOfSession({ threshold, measurement }: SessionPlan): Session
     thresholdScale: String(measurement.thresholdScale),
     questionScale: String(measurement.questionScale),
     epsilonNano: String(measurement.loss.epsilonNano),
+    counted,
   }
 }
 
@@ -105,7 +135,7 @@ export function termsOfSession({ threshold, measurement }: SessionPlan): Session
 export function sessionUnderTerms(
   terms: SessionTerms,
   positives: number,
-): Pick<SessionPlan, 'threshold' | 'measurement'> {
+): Pick<SessionPlan, 'threshold' | 'counted' | 'measurement'> {
   const measurement: SparseVectorMeasurement = {
     positives,
     sensitivity: BigInt(terms.sensitivity),
@@ -117,14 +147,15 @@ export function sessionUnderTerms(
   }
   if (!coversLoss(measurement.loss, sparseVectorMechanism.privacyMap(measurement, measurement)))
     throw new Error('the terms of a session do not fit what was charged for it')
-  return { threshold: BigInt(terms.threshold), measurement }
+  const { counted = { of: 'rows', bounding: { kind: 'one-row-each' } } } = terms
+  return { threshold: BigInt(terms.threshold), counted, measurement }
 }
 
 /** Numbers of questions for which a preview states the margin. */
 const MARGIN_QUESTIONS = [1, 10, 100, 1_000]
 
 /** Describes a session's noise and accuracy, which are public before it is paid for. */
-export function sessionReport({ dataset, threshold, measurement }: SessionPlan) {
+export function sessionReport({ dataset, threshold, counted, measurement, contribution }: SessionPlan) {
   const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
   const granularity = 2 ** -fractionBits
   const shares = sparseVectorShares(measurement)
@@ -134,6 +165,8 @@ export function sessionReport({ dataset, threshold, measurement }: SessionPlan) 
     datasetVersion: dataset.version,
     threshold: Number(threshold),
     positives,
+    ...(counted.of === 'people' ? { of: counted.of } : {}),
+    ...(contribution === undefined ? {} : { contribution }),
     noise: {
       mechanism: 'sparse-vector' as const,
       neighbours: dataset.neighbours,
@@ -154,7 +187,7 @@ export function sessionReport({ dataset, threshold, measurement }: SessionPlan) 
   }
 }
 
-/** One answer, its gap in rows. */
+/** One answer, its gap in rows or people. */
 export function comparisonReport(answer: ThresholdAnswer, { fractionBits }: SparseVectorMeasurement) {
   return answer.above ? { above: true, gap: Number(answer.gap) * 2 ** -fractionBits } : { above: false }
 }

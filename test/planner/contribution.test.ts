@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
 import type { Dataset } from '../../src/catalog/dataset.ts'
+import { canonicalJson } from '../../src/ledger/canonical.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
+import { planSession, sessionReport, sessionUnderTerms, termsOfSession } from '../../src/planner/session.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { patients, people } from './people.ts'
@@ -443,4 +445,54 @@ describe("a person's clamped total", () => {
   ])('needs people: %j', (wire, field) => {
     expect(refusalOf(wire, people('add-remove'))).toEqual(['query-does-not-fit', [field]])
   })
+})
+
+describe('a session of threshold questions', () => {
+  const request = { threshold: 10, positives: 1, epsilon: 1 }
+  const session = (wire: object, dataset = patients('add-remove', MAX_ROWS)) =>
+    planSession({ ...request, ...wire }, dataset)
+
+  test.each<readonly [wire: object, sensitivity: bigint, contribution: object]>([
+    [{}, 4n, { rows: 4, factor: 4 }],
+    [{ contribution: { rows: 3 } }, 3n, { rows: 3, factor: 3 }],
+    [{ of: 'people' }, 1n, { rows: 4, factor: 1 }],
+    [{ of: 'people', contribution: { rows: 1 } }, 1n, { rows: 1, factor: 1 }],
+  ])('%j: sensitivity %d', (wire, sensitivity, contribution) => {
+    const planned = session(wire)
+    expect([planned.measurement.sensitivity, planned.measurement.monotonic]).toEqual([sensitivity, true])
+    expect(sessionReport(planned)).toMatchObject({
+      contribution,
+      noise: { sensitivity: Number(sensitivity) },
+    })
+    // Later questions count under the terms of the opening.
+    const { counted } = sessionUnderTerms(JSON.parse(canonicalJson(termsOfSession(planned))), 1)
+    expect(counted).toEqual(planned.counted)
+  })
+
+  test('opened before there were people counts one row of each', () => {
+    const { counted: _, ...terms } = termsOfSession(session({}, people('add-remove')))
+    expect(sessionUnderTerms(terms, 1).counted).toEqual({ of: 'rows', bounding: { kind: 'one-row-each' } })
+  })
+
+  test.each<readonly [wire: object, field: string]>([
+    [{ contribution: { rows: 5 } }, 'contribution.rows'],
+    [{ contribution: { groups: 1 } }, 'contribution.groups'],
+    [{ contribution: { perPerson: { lower: 0, upper: 1 } } }, 'contribution.perPerson'],
+  ])('is refused: %j', (wire, field) => {
+    expect(refusalOfSession(() => session(wire))).toEqual([field])
+  })
+
+  test('of people needs people', () => {
+    expect(refusalOfSession(() => session({ of: 'people' }, people('add-remove')))).toEqual(['of'])
+  })
+
+  function refusalOfSession(opening: () => unknown) {
+    try {
+      opening()
+    } catch (error) {
+      if (error instanceof Refusal) return error.errors.map(({ field }) => field)
+      throw error
+    }
+    throw new Error('nothing was refused')
+  }
 })
