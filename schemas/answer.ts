@@ -112,7 +112,7 @@ const statisticName = {
   statistic: z
     .string()
     .describe(
-      'One of: count, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
+      'One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
         'count of distinct values.',
     ),
   column: z.string().optional(),

@@ -413,19 +413,24 @@ const groupStatistic = z
       z.strictObject({ kind: z.literal('count'), ...counted }),
       z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson }),
       z.strictObject({ kind: z.enum(['sum', 'variance', 'standardDeviation']), column: columnName }),
+      z.strictObject({ kind: z.literal('countDistinct'), column: groupingColumn }),
+      z.strictObject({
+        kind: z.literal('proportion'),
+        of: where.describe('The share of rows that satisfy this predicate.'),
+        name: z
+          .string()
+          .min(1)
+          .max(63)
+          .optional()
+          .describe(
+            'Name of the statistic in the answer, if several are proportions. Default: `proportion`.',
+          ),
+      }),
     ],
-    'must be {"kind": "count"}, or {"kind", "column"} with kind one of sum, mean, variance, standardDeviation',
+    'must be {"kind": "count"}, {"kind": "proportion", "of"}, or {"kind", "column"} with kind one of sum, mean, ' +
+      'variance, standardDeviation, countDistinct',
   )
   .meta({ id: 'GroupStatistic', description: 'Statistic of each group.' })
-
-function isSameStatistic(one: GroupStatistic, other: GroupStatistic): boolean {
-  const columnOf = (statistic: GroupStatistic) => ('column' in statistic ? statistic.column : undefined)
-  const subjectOf = (statistic: GroupStatistic) => {
-    if (statistic.kind === 'count') return statistic.of ?? 'rows'
-    return statistic.kind === 'mean' ? statistic.perPerson : undefined
-  }
-  return one.kind === other.kind && columnOf(one) === columnOf(other) && subjectOf(one) === subjectOf(other)
-}
 
 const groupByQuery = z
   .strictObject({
@@ -439,15 +444,6 @@ const groupByQuery = z
       .array(groupStatistic)
       .min(1)
       .max(8)
-      .superRefine((statistics, context) => {
-        for (const [position, statistic] of statistics.entries())
-          if (statistics.findIndex((other) => isSameStatistic(statistic, other)) < position)
-            context.addIssue({
-              code: 'custom',
-              path: [position],
-              message: 'must not repeat an earlier statistic',
-            })
-      })
       .describe(
         'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
           '`count`, `count_people`, `mean_Age` and `mean_perPerson_sum_Cost`. A statistic may be listed once.',

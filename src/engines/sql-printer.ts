@@ -9,8 +9,9 @@ import { printStatistic, summedColumn } from './printing/statistics.ts'
 /**
  * An aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number of the cell, if there are group
  * keys; then for each statistic its columns. A count has one column. An affine sum has the sum of the indexes and the
- * number of rows that have one. A sum of squares has the sum of the squared indexes before those two. A sum of products
- * has the sum of the products of two indexes, the sum of each, and the number of rows that have both.
+ * number of rows that have one. An affine count has the number of rows that satisfy its condition, and that of all
+ * rows. A sum of squares has the sum of the squared indexes before the two of a sum. A sum of products has the sum of the
+ * products of two indexes, the sum of each, and the number of rows that have both.
  */
 export interface PrintedAggregate extends PrintedStatement {
   /** The number of cells; cells without rows are not in the result. */

@@ -4,6 +4,7 @@ import type { Aggregate, Statistic } from '../planner/aggregate.ts'
 const RESULT_COLUMNS = {
   count: 1,
   'count-people': 1,
+  'affine-count': 2,
   'affine-sum': 2,
   'affine-square-sum': 3,
   'affine-product-sum': 4,
@@ -59,6 +60,7 @@ function combine(statistic: Statistic, values: readonly bigint[], position: numb
     case 'count-distinct':
     case 'count-distinct-values':
       return values[position]
+    case 'affine-count':
     case 'affine-sum': {
       const { factor, offset } = statistic
       const [sum, count] = [values[position], values[position + 1]]

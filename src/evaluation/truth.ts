@@ -165,6 +165,7 @@ function rowsOf(
       return estimate.rows
     case 'proportion-of-cells':
       return numberAt(estimate.statistic, 0) + numberAt(estimate.statistic, 1)
+    case 'share':
     case 'mean':
     case 'variance':
     case 'standard-deviation':
@@ -218,6 +219,7 @@ function isLinear(estimate: Estimate): boolean {
       return estimate.rows.kind === 'public'
     case 'sum-from-middle':
     case 'proportion-of-cells':
+    case 'share':
     case 'variance':
     case 'standard-deviation':
     case 'covariance':

@@ -61,6 +61,8 @@ function nameOf(statistic: Statistic): StatisticName {
     case 'count-distinct':
     case 'count-distinct-values':
       return { statistic: 'count of distinct values' }
+    case 'affine-count':
+      return { statistic: 'count about the middle' }
     case 'affine-sum':
       return nameOfSum(statistic.factor === 1n ? 'sum' : 'sum about the middle', statistic)
     case 'affine-square-sum':
@@ -339,6 +341,7 @@ function isWhole(estimate: Estimate): boolean {
       return estimate.column.type === 'integer'
     case 'proportion':
     case 'proportion-of-cells':
+    case 'share':
     case 'mean':
     case 'variance':
     case 'standard-deviation':

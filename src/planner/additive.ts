@@ -77,6 +77,8 @@ export type Estimate =
     }
   /** Share of a public number of rows. */
   | { readonly kind: 'proportion'; readonly statistic: number; readonly rows: number }
+  /** Share from a count about the middle and the number of rows. */
+  | { readonly kind: 'share'; readonly sum: number; readonly rows: RowCount }
   /** Share from two cells of one count: rows that do not satisfy the predicate, then rows that do. */
   | { readonly kind: 'proportion-of-cells'; readonly statistic: number }
 
@@ -192,25 +194,63 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
       return planRegression(query, sources)
     case 'proportion':
       return [proportionEstimate(query.of, sources)]
-    case 'countDistinct': {
+    case 'countDistinct':
       if (isFreeText(query.column, sources.dataset)) return [distinctValues(query.column, sources)]
-      const { key } = planGrouping(query.column, sources.dataset, 'column')
-      const statistic = sources.place({ kind: 'count-distinct', of: withoutNullCell(key) })
-      return [{ kind: 'count-distinct', statistic }]
-    }
+      return [distinctEstimate(query.column, 'column', sources)]
     case 'groupBy': {
-      const centered = centeredColumns(query.statistics)
-      return query.statistics.map((statistic, position) => {
-        if (statistic.kind === 'count')
-          return countEstimate(statistic.of, `statistics.${position}.of`, sources)
-        const field = `statistics.${position}.column`
-        const { perPerson } = query.contribution ?? {}
-        if (statistic.kind === 'sum' && perPerson === undefined && centered.has(statistic.column))
-          return numericEstimate('sumFromMiddle', statistic.column, field, sources)
-        return ofColumn(statistic, field, query.contribution, sources)
-      })
+      requireDistinctNames(query.statistics)
+      return query.statistics.map((statistic, position) =>
+        groupEstimate(query, statistic, `statistics.${position}`, sources),
+      )
     }
   }
+}
+
+/** Plans one statistic of each group. */
+function groupEstimate(
+  { statistics, contribution }: Extract<AdditiveQuery, { kind: 'groupBy' }>,
+  statistic: GroupStatistic,
+  field: string,
+  sources: Sources,
+): Estimate {
+  switch (statistic.kind) {
+    case 'count':
+      return countEstimate(statistic.of, `${field}.of`, sources)
+    case 'proportion':
+      return shareEstimate(statistic.of, `${field}.of`, sources)
+    case 'countDistinct':
+      return distinctEstimate(statistic.column, `${field}.column`, sources)
+    default: {
+      const { kind, column } = statistic
+      const clamped = contribution?.perPerson !== undefined
+      if (kind === 'sum' && !clamped && centeredColumns(statistics).has(column))
+        return numericEstimate('sumFromMiddle', column, `${field}.column`, sources)
+      return ofColumn(statistic, `${field}.column`, contribution, sources)
+    }
+  }
+}
+
+function requireDistinctNames(statistics: readonly GroupStatistic[]): void {
+  const names = statistics.map(statisticName)
+  const repeated = names.findIndex((name, place) => names.indexOf(name) < place)
+  if (repeated === -1) return
+  const rule = 'must not repeat an earlier statistic'
+  throw refuseField('invalid-request', `statistics.${repeated}`, rule)
+}
+
+function distinctEstimate(column: GroupingColumn, field: string, { dataset, place }: Sources): Estimate {
+  const { key } = planGrouping(column, dataset, field)
+  return { kind: 'count-distinct', statistic: place({ kind: 'count-distinct', of: withoutNullCell(key) }) }
+}
+
+/**
+ * Plans the share of each group's rows that satisfy a predicate: the mean of a number that is 1 for these rows and 0 for
+ * the others. About its middle, a row moves its sum by half as much as a count.
+ */
+function shareEstimate(of: QueryPredicate, field: string, { dataset, place }: Sources): Estimate {
+  const where = planPredicate(of, dataset, field)
+  const sum = place({ kind: 'affine-count', where, factor: 2n, offset: -1n })
+  return { kind: 'share', sum, rows: { kind: 'noisy', statistic: place({ kind: 'count' }) } }
 }
 
 /** Plans a statistic of a column: of its rows, of people's clamped totals, or of a value per person. */
@@ -301,12 +341,27 @@ function countEstimate(of: 'rows' | 'people' | undefined, field: string, sources
   }
 }
 
-/** Returns the name of a group's statistic in answers: its kind, or its kind and column, such as `mean_Age`. */
+/**
+ * Returns the name of a group's statistic in answers: the name that the query gives it, or its kind, or its kind and
+ * column, such as `mean_Age`.
+ */
 export function statisticName(statistic: GroupStatistic): string {
-  if (statistic.kind === 'mean' && statistic.perPerson !== undefined)
-    return `mean_perPerson_${statistic.perPerson}_${statistic.column}`
-  if ('column' in statistic) return `${statistic.kind}_${statistic.column}`
-  return statistic.of === 'people' ? `${statistic.kind}_people` : statistic.kind
+  switch (statistic.kind) {
+    case 'count':
+      return statistic.of === 'people' ? 'count_people' : 'count'
+    case 'proportion':
+      return statistic.name ?? 'proportion'
+    case 'countDistinct': {
+      const { column } = statistic
+      return `countDistinct_${typeof column === 'string' ? column : column.column}`
+    }
+    case 'mean':
+      return statistic.perPerson === undefined
+        ? `mean_${statistic.column}`
+        : `mean_perPerson_${statistic.perPerson}_${statistic.column}`
+    default:
+      return `${statistic.kind}_${statistic.column}`
+  }
 }
 
 /** Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. */
@@ -327,19 +382,21 @@ export function estimateNames(query: Query): readonly string[] {
  */
 function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<string> {
   return new Set(
-    statistics.flatMap((statistic) =>
-      statistic.kind === 'count' || statistic.kind === 'sum' || isPerPerson(statistic)
-        ? []
-        : [statistic.column],
-    ),
+    statistics.flatMap((statistic) => {
+      switch (statistic.kind) {
+        case 'mean':
+          return statistic.perPerson === undefined ? [statistic.column] : []
+        case 'variance':
+        case 'standardDeviation':
+          return [statistic.column]
+        default:
+          return []
+      }
+    }),
   )
 }
 
-function isPerPerson(statistic: GroupStatistic): boolean {
-  return statistic.kind === 'mean' && statistic.perPerson !== undefined
-}
-
-type ColumnStatistic = Extract<GroupStatistic, { column: string }>
+type ColumnStatistic = Exclude<GroupStatistic, { kind: 'count' | 'countDistinct' | 'proportion' }>
 type NumericStatistic = ColumnStatistic['kind'] | 'sumFromMiddle'
 
 /**

@@ -41,6 +41,7 @@ export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
  * Statistic with one integer per cell.
  * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
  * `count-people`: people with at least one such row.
+ * `affine-count`: the sum over all rows of factor + offset where the row satisfies `where`, and of offset elsewhere.
  * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL, or over the people who
  * have a value.
  * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows or people.
@@ -51,6 +52,12 @@ export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
  */
 export type Statistic =
   | { readonly kind: 'count' | 'count-people'; readonly column?: string; readonly where?: Predicate }
+  | {
+      readonly kind: 'affine-count'
+      readonly where: Predicate
+      readonly factor: bigint
+      readonly offset: bigint
+    }
   | ({
       readonly kind: 'affine-sum' | 'affine-square-sum'
       readonly factor: bigint

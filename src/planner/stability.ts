@@ -191,6 +191,11 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
   switch (statistic.kind) {
     case 'count':
       return { ...rows, lowest: 0n, highest: 1n, mayBeNothing: true }
+    case 'affine-count': {
+      const ends = [statistic.offset, statistic.factor + statistic.offset]
+      const mayBeNothing = aggregate.where !== undefined || aggregate.groupBy.length > 0
+      return { ...rows, lowest: ends.reduce(smaller), highest: ends.reduce(larger), mayBeNothing }
+    }
     case 'count-distinct': {
       const termsPerCell = smaller(rows.termsPerCell, reachableCells([statistic.of], dataset))
       const terms = smaller(rows.terms, cells * termsPerCell)
@@ -259,7 +264,7 @@ function columnOf(value: PersonValue | undefined, dataset: Dataset) {
 
 /** Values among which a term is smallest and largest, for indexes in a range. */
 function extremes(
-  { kind, factor, offset }: Extract<Statistic, { factor: bigint }>,
+  { kind, factor, offset }: Extract<Statistic, { kind: 'affine-sum' | 'affine-square-sum' }>,
   [lower, upper]: readonly [bigint, bigint],
 ): bigint[] {
   const affine = (index: bigint) => factor * index + offset

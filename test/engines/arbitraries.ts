@@ -152,6 +152,12 @@ const statistic: fc.Arbitrary<Statistic> = fc.oneof(
     factor: coefficient,
     offset: coefficient,
   }),
+  fc.record({
+    kind: fc.constant('affine-count' as const),
+    where: predicate,
+    factor: coefficient,
+    offset: coefficient,
+  }),
   fc.record({ kind: fc.constant('affine-product-sum' as const), terms: fc.tuple(term, term) }),
   fc.record({ kind: fc.constant('count-distinct' as const), of: groupKey }),
 )

@@ -121,6 +121,10 @@ function statisticOf(statistic: Statistic, rows: readonly StoredRow[]): bigint {
         const affine = statistic.factor * index + statistic.offset
         return sum + (statistic.kind === 'affine-sum' ? affine : affine * affine)
       }, 0n)
+    case 'affine-count': {
+      const { where, factor, offset } = statistic
+      return rows.reduce((sum, row) => sum + (holds(where, row) ? factor : 0n) + offset, 0n)
+    }
     case 'affine-product-sum':
       return rows.reduce((sum, row) => sum + productOf(statistic.terms, row), 0n)
   }

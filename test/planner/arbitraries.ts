@@ -86,4 +86,6 @@ export const keys = fc.uniqueArray(grouping, { minLength: 1, maxLength: 2, selec
 export const groupStatistic: fc.Arbitrary<object> = fc.oneof(
   fc.constant({ kind: 'count' }),
   fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),
+  fc.record({ kind: fc.constant('proportion'), of: where, name: fc.constantFrom('one', 'other') }),
+  fc.record({ kind: fc.constant('countDistinct'), column: grouping }),
 )

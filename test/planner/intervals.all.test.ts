@@ -188,6 +188,29 @@ test('a sum from the sum about the middle lies within its half-width as often as
   }
 })
 
+test('a share of a group lies within its half-width as often as stated', () => {
+  for (const rows of DATA.map(([, each]) => each)) {
+    for (const mechanism of MECHANISMS) {
+      const statistics = [{ kind: 'proportion', of }, { kind: 'count' }]
+      const planned = estimatesOf({ kind: 'groupBy', keys: ['Sex'], statistics, ...mechanism })
+      const before =
+        accuracyReport(planned, { rows: rows.length }).estimates?.proportion?.halfWidth ?? Number.NaN
+      const failures = { after: 0, before: 0 }
+      for (const { result } of releasesOf(planned, rows, DRAWS, 'share')) {
+        const share = 'groups' in result ? result.groups[0]?.values.proportion : undefined
+        if (share === undefined) throw new Error('a share is asked for')
+        const error = Math.abs(share.value - shareOf(rows)) - 1e-12
+        if (error > share.halfWidth) failures.after += 1
+        if (error > before) failures.before += 1
+      }
+      expect(failures.after).toBeLessThanOrEqual(MOST_FAILURES)
+      expect(failures.before).toBeLessThanOrEqual(MOST_FAILURES)
+      // Data on one side of the predicate exclude errors on the other side.
+      if (rows === crowd) expect(failures.after).toBeGreaterThan(DRAWS / 50)
+    }
+  }
+})
+
 describe('exactly, over all noise', () => {
   /** Noise of a measurement with its probability. The omitted values have a total probability below 1e-5. */
   function distributionOf({ noise }: Measurement): readonly (readonly [bigint, number])[] {

@@ -59,7 +59,7 @@ const estimateQuery = asked(
       statistics: fc.uniqueArray(groupStatistic, {
         minLength: 1,
         maxLength: 3,
-        selector: (statistic) => JSON.stringify(statistic),
+        selector: (statistic) => ('name' in statistic ? statistic.name : JSON.stringify(statistic)),
       }),
     }),
     fc.record({

@@ -58,6 +58,18 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [
     {
       kind: 'groupBy',
+      keys: ['Sex'],
+      statistics: [
+        { kind: 'proportion', of: SOME_AGES },
+        { kind: 'proportion', of: { column: 'Member', op: '=', value: true }, name: 'members' },
+        { kind: 'countDistinct', column: 'Region' },
+      ],
+    },
+    true,
+  ],
+  [
+    {
+      kind: 'groupBy',
       keys: ['Region'],
       statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }, { kind: 'sum', column: 'Income' }],
     },

@@ -23,6 +23,10 @@ export function printStatistic(printer: Printer, statistic: Statistic): readonly
       const counts = counted === '*' ? condition : `${counted} IS NOT NULL AND ${condition}`
       return [`CAST(${printer.dialect.countIf(counts)} AS VARCHAR)`]
     }
+    case 'affine-count': {
+      const condition = printPredicate(printer, statistic.where)
+      return [`CAST(${printer.dialect.countIf(condition)} AS VARCHAR)`, 'CAST(count(*) AS VARCHAR)']
+    }
     case 'affine-sum':
       return printSums(printer, printIndexed(printer, summedColumn(statistic)).index)
     case 'affine-square-sum': {

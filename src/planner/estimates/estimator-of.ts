@@ -1,8 +1,8 @@
 import type { Estimate } from '../additive.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
 import { correlationEstimator, covarianceEstimator } from './covariance.ts'
-import type { Estimator } from './estimator.ts'
-import { meanEstimator } from './mean.ts'
+import { columnRange, type Estimator } from './estimator.ts'
+import { meanEstimator, shareEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
 import { type Regression, regressionEstimators } from './regression.ts'
 import { measuredEstimator, sumFromMiddleEstimator } from './sum.ts'
@@ -35,7 +35,9 @@ function estimatorOf(plan: AdditivePlan, estimate: Exclude<Estimate, { kind: 'co
     case 'proportion-of-cells':
       return proportionOfCellsEstimator(plan, estimate)
     case 'mean':
-      return meanEstimator(plan, estimate)
+      return meanEstimator(plan, estimate, columnRange(estimate.column))
+    case 'share':
+      return shareEstimator(plan, estimate)
     case 'variance':
       return varianceEstimator(plan, estimate)
     case 'standard-deviation':

@@ -7,7 +7,7 @@ import {
 import type { Estimate } from '../additive.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
 import {
-  columnRange,
+  type ColumnRange,
   type Estimator,
   isBelow,
   leastHalfWidth,
@@ -30,9 +30,9 @@ import { noiseAt } from './noisy-statistic.ts'
  */
 export function meanEstimator(
   plan: AdditivePlan,
-  { column, sum, rows }: Extract<Estimate, { kind: 'sum-from-middle' | 'mean' }>,
+  { sum, rows }: Pick<Extract<Estimate, { kind: 'share' }>, 'sum' | 'rows'>,
+  { lower, middle, upper, halfRange }: ColumnRange,
 ): Estimator {
-  const { lower, middle, upper, halfRange } = columnRange(column)
   const alpha = 1 - plan.confidence
   const halfWidthAt = halfWidthBound(alpha)
   const sumNoise = noiseAt(plan, sum)
@@ -77,5 +77,17 @@ export function meanEstimator(
       const expectedAbsoluteError = Math.min(widest, expectedAbsoluteBound(combination(mean)) / count)
       return { value, halfWidth, expectedAbsoluteError }
     },
+  }
+}
+
+/** Estimates a share: the mean of a number that is 0 or 1. Suppositions about a mean are not about it. */
+export function shareEstimator(
+  plan: AdditivePlan,
+  estimate: Extract<Estimate, { kind: 'share' }>,
+): Estimator {
+  const mean = meanEstimator(plan, estimate, { lower: 0, middle: 0.5, upper: 1, halfRange: 0.5 })
+  return {
+    foreseen: ({ rows }) => mean.foreseen(rows === undefined ? {} : { rows }),
+    released: mean.released,
   }
 }

@@ -68,6 +68,8 @@ function gridOf(plan: AdditivePlan, place: number): Grid {
     case 'count-distinct':
     case 'count-distinct-values':
       return { unitNano: ONE_NANO, power: 1, factor: 1 }
+    case 'affine-count':
+      return { unitNano: ONE_NANO, power: 1, factor: Number(statistic.factor) }
     case 'affine-sum':
       return gridOfProduct(plan, [statistic])
     case 'affine-square-sum':
