@@ -199,7 +199,7 @@ test('a share of a group lies within its half-width as often as stated', () => {
       for (const { result } of releasesOf(planned, rows, DRAWS, 'share')) {
         const share = 'groups' in result ? result.groups[0]?.values.proportion : undefined
         if (share === undefined) throw new Error('a share is asked for')
-        const error = Math.abs(share.value - shareOf(rows)) - 1e-12
+        const error = Math.abs(Number(share.value) - shareOf(rows)) - 1e-12
         if (error > share.halfWidth) failures.after += 1
         if (error > before) failures.before += 1
       }
