@@ -34,7 +34,7 @@ import type { Aggregate } from '../../src/planner/aggregate.ts'
 import type { SessionRequest } from '../../src/planner/session.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import { balancesOf, epsilonSpent } from '../balances.ts'
-import { people } from '../planner/people.ts'
+import { patients, people } from '../planner/people.ts'
 
 let directory = ''
 let ledger: Ledger
@@ -220,6 +220,40 @@ describe('opening', () => {
 })
 
 describe('asking', () => {
+  test('counts people, within the bounds that the session was opened with', async () => {
+    const granted = { epsilonNano: epsilonNano(3_000_000_000_000n), deltaAtto: deltaAtto(0n) }
+    const visits = patients('add-remove', 4)
+    await ledger.openBudget(
+      visits.id,
+      { accounting: 'basic', neighbours: 'add-remove', granted },
+      'custodian',
+    )
+    const asked: Aggregate[] = []
+    const sessions = createSparseVectorSessions(
+      dependencies(
+        async (_, aggregate) => {
+          asked.push(aggregate)
+          return [[7n]]
+        },
+        {},
+        () => visits,
+      ),
+    )
+    const rows = { rows: 3 }
+    for (const of of ['rows', 'people'] as const) {
+      const { body } = await sessions.open({
+        principal: 'ada',
+        dataset: visits,
+        request: { ...request, of, contribution: rows },
+      })
+      await sessions.ask({ principal: 'ada', session: String(JSON.parse(body).id), where: age(18) })
+    }
+    expect(asked.map(({ statistics, bounding }) => ({ statistics, bounding }))).toEqual([
+      { statistics: [{ kind: 'count' }], bounding: { kind: 'rows', rows: 3 } },
+      { statistics: [{ kind: 'count-people' }], bounding: { kind: 'rows', rows: 3 } },
+    ])
+  })
+
   test('reports which counts reach the threshold, and by how much, and ends with the last positive', async () => {
     const session = await openSession()
     const sessions = createSparseVectorSessions(dependencies())
