@@ -11,7 +11,7 @@ import { deltaNumber, epsilonNumber, ONE_EPSILON_NANO, type PrivacyLoss } from '
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
 import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
 import { atLeast, atMost, massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
-import { indexesOf } from './tiny-datasets.ts'
+import { indexesOf, personValuesOf } from './tiny-datasets.ts'
 
 /*
  * The distribution of a plan's release, from the data that it reads and from the noise that its measurements publish
@@ -68,7 +68,10 @@ export function distributionOf(plan: Plan, observed: Observed): Distribution {
   if (plan.kind === 'noisy-max' && observed.kind === 'integers')
     return { kind: 'outcomes', parts: [noisyMaxDistribution(plan.measurement, observed.integers.flat())] }
   if (plan.kind === 'quantile' && observed.kind === 'indexes') {
-    const places = placesOf(plan.column.lowerIndex, plan.column.upperIndex, indexesOf(plan.column.name))
+    const { counting, column } = plan
+    const indexes =
+      counting.perPerson === undefined ? indexesOf(column.name) : personValuesOf(counting.perPerson)
+    const places = placesOf(column.lowerIndex, column.upperIndex, indexes)
     const parts = plan.measurements.map((measurement) =>
       quantileDistribution(measurement, places, observed.rowsAt),
     )

@@ -51,6 +51,29 @@ const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'histogram', column: 'Sex', of: 'people' }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Region'], contribution: { groups: 2 } }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Member'], of: 'people', where: SOME_ROWS }, 'add-remove'],
+  [{ kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 2, upper: 7 } } }, 'both'],
+  [
+    {
+      kind: 'sum',
+      column: 'Balance',
+      where: SOME_ROWS,
+      contribution: { perPerson: { lower: -2, upper: 2 } },
+    },
+    'both',
+  ],
+  [{ kind: 'mean', column: 'Age', perPerson: 'sum' }, 'both'],
+  [{ kind: 'mean', column: 'Age', perPerson: 'mean', where: SOME_ROWS }, 'add-remove'],
+  [{ kind: 'mean', column: 'Income', perPerson: 'count' }, 'add-remove'],
+  [{ kind: 'countDistinct', column: 'Note', contribution: { groups: 2 } }, 'add-remove'],
+  [
+    {
+      kind: 'groupBy',
+      keys: ['Region'],
+      statistics: [{ kind: 'sum', column: 'Age' }],
+      contribution: { groups: 2, rowsPerGroup: 2, perPerson: { lower: 0, upper: 6 } },
+    },
+    'neither',
+  ],
   [
     {
       kind: 'groupBy',
@@ -104,11 +127,25 @@ const QUANTILES: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'percentile', column: 'Wealth', p: 75 }, 'both'],
   [{ kind: 'percentile', column: 'Wealth', p: [20, 50], contribution: { rows: 2 } }, 'neither'],
   [{ kind: 'minimum', column: 'Wealth' }, 'both'],
+  [{ kind: 'median', column: 'Wealth', perPerson: 'mean' }, 'both'],
+  [
+    {
+      kind: 'percentile',
+      column: 'Wealth',
+      p: 75,
+      perPerson: 'sum',
+      contribution: { perPerson: { lower: 0, upper: 1e15 } },
+    },
+    'both',
+  ],
+  [{ kind: 'maximum', column: 'Income', perPerson: 'count', where: SOME_ROWS }, 'neither'],
   [{ kind: 'maximum', column: 'Wealth', contribution: { rows: 2 } }, 'both'],
 ]
 
 const KEYS: readonly (readonly [Wire, Tight])[] = [
   [{ ...NOTES, counts: true }, 'neither'],
+  [{ ...NOTES, counts: true, contribution: { groups: 1 } }, 'neither'],
+  [{ ...NOTES, counts: false, contribution: { groups: 2 } }, 'neither'],
   [{ ...NOTES, counts: false }, 'neither'],
   [{ ...NOTES, counts: false, where: SOME_ROWS }, 'neither'],
 ]

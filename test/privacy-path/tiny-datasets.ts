@@ -1,8 +1,9 @@
 import type { Dataset } from '../../src/catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import type { PersonValue } from '../../src/planner/aggregate.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
-import { PERSON, RANK } from '../engines/reference-people.ts'
+import { PERSON, personValueOf, RANK } from '../engines/reference-people.ts'
 
 /**
  * 10^15 points: the exponential mechanism spends its epsilon only if most points are equally good.
@@ -228,6 +229,18 @@ const SKEWED: readonly Person[] = [
 
 /** Few kinds of people with three rows or one, for datasets with many of each. */
 const TALL_PEOPLE: readonly Person[] = [...TALL.map((each) => many(3, [each])), TALL.slice(0, 1)]
+
+/** Every value per person that some of the rows of a person with up to three rows can have. */
+export function personValuesOf(value: PersonValue): readonly bigint[] {
+  const values = [...PEOPLE, ...TALL_PEOPLE].flatMap((rows) =>
+    subsets(rows).flatMap((some) => personValueOf(value, some) ?? []),
+  )
+  return [...new Set(values)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+function subsets(rows: Person): readonly Person[] {
+  return rows.reduce<readonly Person[]>((some, row) => [...some, ...some.map((each) => [...each, row])], [[]])
+}
 
 /** Largest number of rows of a person of {@link peoplePairs} and {@link tallPeoplePairs}, and of {@link skewedPairs}. */
 export const MOST_ROWS = 3
