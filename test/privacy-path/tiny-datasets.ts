@@ -239,7 +239,7 @@ export function personValuesOf(value: PersonValue): readonly bigint[] {
 }
 
 function subsets(rows: Person): readonly Person[] {
-  return rows.reduce<readonly Person[]>((some, row) => [...some, ...some.map((each) => [...each, row])], [[]])
+  return rows.reduce<readonly Person[]>((some, row) => some.flatMap((each) => [each, [...each, row]]), [[]])
 }
 
 /** Largest number of rows of a person of {@link peoplePairs} and {@link tallPeoplePairs}, and of {@link skewedPairs}. */
