@@ -240,11 +240,11 @@ describe('asking', () => {
       ),
     )
     const rows = { rows: 3 }
-    for (const of of ['rows', 'people'] as const) {
+    for (const counted of ['rows', 'people'] as const) {
       const { body } = await sessions.open({
         principal: 'ada',
         dataset: visits,
-        request: { ...request, of, contribution: rows },
+        request: { ...request, of: counted, contribution: rows },
       })
       await sessions.ask({ principal: 'ada', session: String(JSON.parse(body).id), where: age(18) })
     }
