@@ -1,6 +1,6 @@
 import { BIGINT } from '@duckdb/node-api'
 import type { DateColumn, DateFormat, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
-import { type LocalOffset, localOffsets } from './clock.ts'
+import { localOffsets } from './clock.ts'
 import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
 
 const ONE_NANO = 1_000_000_000n
@@ -44,7 +44,17 @@ function daysLayers(column: DateColumn, source: SourceColumn, days: string): rea
       { [days]: floorDivision(microseconds, MICROSECONDS_PER_DAY) },
     ]
   }
-  return [partsLayer(column.dateFormat, source), { [days]: daysOfParts(position) }]
+  const plain = `plain${position}`
+  return [
+    plainLayer(
+      column.dateFormat,
+      source,
+      PLAIN_DATE,
+      (text) => `TRY_CAST(${text} AS DATE) - DATE '1970-01-01'`,
+    ),
+    partsLayer(column.dateFormat, source),
+    { [days]: `coalesce(${plain}, ${daysOfParts(position)})` },
+  ]
 }
 
 /**
@@ -85,12 +95,20 @@ function microsecondsLayers(
   const part = partOf(position)
   const seconds = `${part('hours')} * 3600 + ${part('minutes')} * 60 + ${part('seconds')}`
   const days = daysOfParts(position)
+  const plain = `plain${position}`
   return [
+    plainLayer(
+      column.dateFormat,
+      source,
+      PLAIN_TIME,
+      (text) => `epoch_us(TRY_CAST(rtrim(${text}, 'Z') AS TIMESTAMP))`,
+    ),
     partsLayer(column.dateFormat, source),
     {
-      [local]: `((${days}) * ${SECONDS_PER_DAY} + ${seconds}) * ${MICROSECONDS_PER_SECOND}
-      + coalesce(TRY_CAST(left(parts${position}.fraction || '000000', 6) AS BIGINT), 0)`,
+      [local]: `coalesce(${plain}, ((${days}) * ${SECONDS_PER_DAY} + ${seconds}) * ${MICROSECONDS_PER_SECOND}
+      + coalesce(TRY_CAST(left(parts${position}.fraction || '000000', 6) AS BIGINT), 0))`,
       [`offset${position}`]: `CASE
+        WHEN ${plain} IS NOT NULL THEN CASE WHEN ends_with(${textOf(source)}, 'Z') THEN 0 END
         WHEN parts${position}.zone = '' THEN NULL
         WHEN parts${position}.sign = '' THEN 0
         ELSE (${part('offsethours')} * 3600 + ${part('offsetminutes')} * 60)
@@ -99,6 +117,27 @@ function microsecondsLayers(
     },
     { [microseconds]: `${local} - coalesce(offset${position}, ${printOffset(column, local)})` },
   ]
+}
+
+/** The usual spellings of dates and times, whose parts need not be told apart. */
+const PLAIN_DATE = '[0-9]{4}-[0-9]{2}-[0-9]{2}'
+const PLAIN_TIME = `${PLAIN_DATE}[T ]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z?`
+
+/**
+ * Names `plain<i>`: the value of a text that has the usual spelling in ISO 8601, which is much faster than telling its
+ * parts apart; NULL for all other texts and for dates that do not exist.
+ */
+function plainLayer(
+  format: DateFormat,
+  source: SourceColumn,
+  pattern: string,
+  parse: (text: string) => string,
+): Layer {
+  const text = textOf(source)
+  // DuckDB's cast alone accepts other spellings as well, and takes the year 0 for 1 BC.
+  const isPlain = `regexp_full_match(${text}, '${pattern}') AND ${text} >= '0001'`
+  const plain = format === 'YYYY-MM-DD' ? `CASE WHEN ${isPlain} THEN ${parse(text)} END` : 'NULL::BIGINT'
+  return { [`plain${source.position}`]: plain }
 }
 
 function isTimestamp(type: string): boolean {
@@ -158,9 +197,9 @@ function partsLayer(format: DateFormat, source: SourceColumn): Layer {
     .map((field) => ({ YYYY: 'year', MM: 'month', DD: 'day' })[field])
   const names = [...fields, ...TIME_FIELDS].map((field) => `'${field}'`).join(', ')
   const i = source.position
-  return {
-    [`parts${i}`]: `regexp_extract(${trimmed(textOf(source))}, '^${date}${TIME_OF_DAY}$', [${names}])`,
-  }
+  const text = trimmed(textOf(source))
+  const parts = `regexp_extract(${text}, '^${date}${TIME_OF_DAY}$', [${names}])`
+  return { [`parts${i}`]: `CASE WHEN plain${i} IS NULL THEN ${parts} END` }
 }
 
 /** The days since 1970-01-01 of a text that was taken apart; NULL for a text of another form and a date that does not exist. */
@@ -169,7 +208,7 @@ function daysOfParts(i: number): string {
   return `CASE WHEN parts${i}.year <> '' AND parts${i}.year <> '0000' THEN TRY_CAST(${iso} AS DATE) - DATE '1970-01-01' END`
 }
 
-/** The offset of a local time, in microseconds. */
+/** The offset of a local time, in microseconds: the first offset, and the difference at every change up to that time. */
 function printOffset({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
   const [first, last] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
   const offsets = localOffsets(
@@ -177,18 +216,22 @@ function printOffset({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampCo
     (first ?? 0n) - LARGEST_OFFSET_SECONDS,
     (last ?? 0n) + LARGEST_OFFSET_SECONDS,
   )
-  return printOffsetSearch(local, offsets)
+  return printSum(
+    offsets.map(({ from, offsetSeconds }, place) => {
+      const difference = microsecondsIn(offsetSeconds - (offsets[place - 1]?.offsetSeconds ?? 0))
+      return from === undefined
+        ? `${difference}`
+        : `CAST(${local} >= ${microsecondsIn(from)} AS BIGINT) * ${difference}`
+    }),
+  )
 }
 
-/** Prints a binary search for the offset of a local time. */
-function printOffsetSearch(local: string, offsets: readonly LocalOffset[]): string {
-  const [only, ...others] = offsets
-  if (only === undefined) throw new RangeError('a time zone has an offset at every time')
-  if (others.length === 0) return `${microsecondsIn(only.offsetSeconds)}`
-  const middle = offsets.length >> 1
-  const below = printOffsetSearch(local, offsets.slice(0, middle))
-  const above = printOffsetSearch(local, offsets.slice(middle))
-  return `CASE WHEN ${local} < ${microsecondsIn(offsets[middle]?.from ?? 0)} THEN ${below} ELSE ${above} END`
+/** Prints a sum in which no operand is nested deeply. */
+function printSum(terms: readonly string[]): string {
+  const [only = '0', ...others] = terms
+  if (others.length === 0) return only
+  const middle = terms.length >> 1
+  return `(${printSum(terms.slice(0, middle))} + ${printSum(terms.slice(middle))})`
 }
 
 function microsecondsIn(seconds: number): bigint {
