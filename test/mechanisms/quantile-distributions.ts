@@ -210,6 +210,51 @@ export function largestLoss(module: Quantile, neighbours: Neighbours): number {
   return largest
 }
 
+/** Rows of one person that {@link largestLossOfPeople} considers. */
+const ROWS_EACH = 2
+
+/** Sets of rows with the rows of one person removed, one of each kind, the empty set of rows included. */
+function withoutPerson(rows: readonly number[]): ReadonlySet<string> {
+  let left = new Set([JSON.stringify(rows)])
+  for (let removed = 0; removed < ROWS_EACH; removed += 1) {
+    const fewer = [...left].flatMap((text) => {
+      const own: number[] = JSON.parse(text)
+      return own.map((_, place) => JSON.stringify(own.toSpliced(place, 1)))
+    })
+    left = new Set([...left, ...fewer])
+  }
+  return left
+}
+
+/**
+ * The largest privacy loss between any two small datasets that differ in a person with up to two rows, over epsilon. A
+ * person may be replaced by one with fewer rows.
+ */
+export function largestLossOfPeople(module: Quantile, neighbours: Neighbours): number {
+  let largest = 0
+  const remainders = SMALL.map(withoutPerson)
+  for (const wanted of WANTED) {
+    const score = wanted.score(module)
+    const sensitivity = BigInt(ROWS_EACH) * sensitivityOf(score, neighbours)
+    const grid = { lowerIndex: BigInt(LOWER), upperIndex: BigInt(UPPER) }
+    const measurement = module.calibrateQuantile({ score, sensitivity, ...grid }, ONE)
+    const distributions = SMALL.map((rows) => distributionOf(module, measurement, group(rows)))
+    for (const [first, a] of distributions.entries())
+      for (const [second, b] of distributions.entries()) {
+        const areNeighbours =
+          neighbours === 'add-remove'
+            ? remainders[first]?.has(JSON.stringify(SMALL[second]))
+            : !remainders[first]?.isDisjointFrom(remainders[second] ?? new Set())
+        if (areNeighbours !== true) continue
+        for (const [point, mass] of a) {
+          const loss = Math.log(mass / (b.get(point) ?? 0))
+          largest = Math.max(largest, Math.abs(loss))
+        }
+      }
+  }
+  return largest
+}
+
 /**
  * Neighbours between which nearly all of epsilon is lost: nearly all mass is on points that lose as much as possible,
  * and the examined point gains as much as possible.

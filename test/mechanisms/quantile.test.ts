@@ -33,6 +33,7 @@ import {
   LOWER,
   largestDeparture,
   largestLoss,
+  largestLossOfPeople,
   NEIGHBOURS,
   naiveDistribution,
   ONE,
@@ -262,6 +263,16 @@ describe('the distribution', () => {
   it.each(NEIGHBOURS)('loses at most epsilon between all small %s neighbours', (neighbours) => {
     expect(largestLoss(copy, neighbours)).toBeLessThanOrEqual(1 + 1e-12)
   })
+
+  it.each(NEIGHBOURS)(
+    'loses at most epsilon between %s neighbours that differ in a person with two rows',
+    (neighbours) => {
+      const loss = largestLossOfPeople(copy, neighbours)
+      expect(loss).toBeLessThanOrEqual(1 + 1e-12)
+      // Twice as much as noise for one row of each person would allow.
+      expect(loss).toBeGreaterThan(0.6)
+    },
+  )
 
   it.each(NEIGHBOURS)('loses nearly all of epsilon for some %s neighbours', (neighbours) => {
     const loss = tightLoss(copy, neighbours)

@@ -39,6 +39,12 @@ export const SELECTION_DISTRIBUTIONS: readonly ExactDistribution[] = [
       ),
     ),
   ),
+  // A person with several rows moves a count by more than 1.
+  ...(['gumbel', 'exponential', 'laplace'] as const).flatMap((noise) =>
+    [true, false].map((monotonic) =>
+      privacyDistribution({ noise, k: 1, monotonic, gap: noise === 'laplace', sensitivity: 2n }),
+    ),
+  ),
   // Whole levels; a tail beyond the first bits; levels of several distances; shared distances; multiplicities of 0.
   exponentialDistribution([0, 1, 2], [1, 1, 1], rational(1n, 1n)),
   exponentialDistribution([0, 4, 9], [1, 3, 2], rational(1n, 1n), [4]),
@@ -413,10 +419,10 @@ function gumbelRoundsDistribution(): ExactDistribution {
  * changes by more than exp(epsilon), and that of some outcome changes by nearly that factor.
  */
 function privacyDistribution(
-  setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'>,
+  setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'> & { readonly sensitivity?: bigint },
 ): ExactDistribution {
-  const { noise, k, monotonic } = setting
-  const epsilon = 2 * k * (monotonic ? 1 : 2)
+  const { noise, k, monotonic, sensitivity = 1n } = setting
+  const epsilon = 2 * k * (monotonic ? 1 : 2) * Number(sensitivity)
   const up = monotonic ? 0n : -1n
   // With more than half of the candidates selected, moving the others costs less. So four, and few of their neighbours.
   const [scores, moves] =
@@ -429,16 +435,15 @@ function privacyDistribution(
             [1n, 1n, up, up],
           ],
         ]
-      : [[noise === 'laplace' ? 0n : 2n, 0n, 0n], [...vectors(3, monotonic ? [0n, 1n] : [-1n, 0n, 1n])]]
+      : [
+          [noise === 'laplace' ? 0n : 2n * sensitivity, 0n, 0n],
+          [...vectors(3, monotonic ? [0n, sensitivity] : [-sensitivity, 0n, sensitivity])],
+        ]
   return {
-    name: `the price of the ${k} best with ${noise} noise, ${monotonic ? 'monotonic' : 'general'}`,
+    name: `the price of the ${k} best with ${noise} noise, ${monotonic ? 'monotonic' : 'general'}, sensitivity ${sensitivity}`,
     violation: (samplers) => {
       const candidates = scores.length
-      const distributionOf = distributionOfScores(
-        samplers,
-        { ...setting, sensitivity: 1n, candidates },
-        epsilon,
-      )
+      const distributionOf = distributionOfScores(samplers, { ...setting, sensitivity, candidates }, epsilon)
       const from = distributionOf(scores)
       let most = 0
       for (const move of moves) {

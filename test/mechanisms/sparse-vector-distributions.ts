@@ -211,7 +211,7 @@ function movesOf(monotonic: boolean, length: number): readonly (readonly bigint[
   return monotonic ? [...all([0n, 1n]), ...all([0n, -1n])] : all([-1n, 0n, 1n])
 }
 
-export const scenarios: readonly Scenario[] = [1, 2].flatMap((positives) =>
+const ofRows: readonly Scenario[] = [1, 2].flatMap((positives) =>
   [true, false].map((monotonic): Scenario => {
     const down = monotonic ? 0n : -1n
     // Many unlikely answers below push the threshold up; each answer above then needs its own noise to be high.
@@ -241,6 +241,26 @@ export const scenarios: readonly Scenario[] = [1, 2].flatMap((positives) =>
     }
   }),
 )
+
+/** The same with values as far from the threshold, and moves as large, as people with `rows` rows each make them. */
+function ofPeople({ shape, epsilonNano: epsilon, tight, pairs }: Scenario, rows: bigint): Scenario {
+  const scaled = (values: readonly bigint[]) => values.map((value) => THRESHOLD + rows * (value - THRESHOLD))
+  const ofPeoplePair = ({ values, neighbours }: Neighbours): Neighbours => ({
+    values: scaled(values),
+    neighbours: scaled(neighbours),
+  })
+  return {
+    shape: { ...shape, sensitivity: rows },
+    epsilonNano: epsilon,
+    tight: ofPeoplePair(tight),
+    pairs: pairs.map(ofPeoplePair),
+  }
+}
+
+export const scenarios: readonly Scenario[] = [
+  ...ofRows,
+  ...ofRows.filter(({ shape }) => shape.positives === 1).map((scenario) => ofPeople(scenario, 3n)),
+]
 
 export function bind(mechanism: Mechanism, { shape, epsilonNano: epsilon }: Scenario) {
   const measurement = mechanism.calibrateSparseVector(shape, epsilonNano(epsilon))
