@@ -44,7 +44,7 @@ const FIRST_DAY = Date.UTC(2023, 0, 1)
 const DAYS = 731
 const DAY_MS = 86_400_000
 
-const MOST_CENTS = 500_000
+const MOST_CENTS = 100_000
 
 /** The columns of every table of visits. */
 export const visitColumns = [
@@ -67,7 +67,7 @@ export const visitColumns = [
   },
   { name: 'age', type: 'integer', lower: 0, upper: 110, step: 1, nullable: false, constantPerPerson: true },
   { name: 'diagnosis', type: 'category', categories: Object.keys(DIAGNOSES), nullable: false },
-  { name: 'cost', type: 'number', lower: 0, upper: 5_000, step: 0.01, nullable: false },
+  { name: 'cost', type: 'number', lower: 0, upper: 1_000, step: 0.01, nullable: false },
   { name: 'emergency', type: 'boolean', nullable: false },
 ] as const satisfies readonly ColumnDeclaration[]
 
