@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { answer as answerSchema } from '../schemas/answer.ts'
+import { columns as columnsSchema } from '../schemas/dataset.ts'
 import { QUERY_KINDS, query as querySchema } from '../schemas/query.ts'
 import { LARGEST_WIRE_UNIVERSE } from '../schemas/risk.ts'
 import { declareDataset } from '../src/catalog/declaration.ts'
@@ -11,6 +12,7 @@ import { canonicalJson, chargeId, sha256 } from '../src/ledger/canonical.ts'
 import { plan } from '../src/planner/plan.ts'
 import { lossNumbers } from '../src/privacy/loss.ts'
 import { censusRegistration } from '../src/registration/demo.ts'
+import { visitColumns } from '../src/registration/sources/visits.ts'
 import * as limits from '../src/risk/limits.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -66,6 +68,35 @@ test('every query on the page of queries can be planned on the demo dataset with
   }
   const shown = new Set(asked.map(({ kind }) => kind))
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
+})
+
+test('every query about dates on the page of queries can be planned on the made-up visits', () => {
+  const visits = declareDataset(
+    {
+      id: 'visits',
+      title: 'Visits',
+      source: { kind: 'visits', people: 1_000, rows: 5_000, seed: 'page' },
+      columns: visitColumns,
+      privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+      neighbours: 'add-remove',
+      synthetic: true,
+      accounting: 'basic',
+      sharing: false,
+    },
+    '1',
+  )
+  const asked = [...page('docs/queries.md').matchAll(/^```json visits\n([\s\S]*?)^```/gm)]
+  expect(asked.length).toBeGreaterThan(6)
+  for (const [, json = ''] of asked)
+    expect(() => plan(querySchema.parse(JSON.parse(json)), visits, { maxCells: 10_000 }), json).not.toThrow()
+})
+
+test('every column on the page about registering can be declared', () => {
+  const asked = [...page('docs/registering.md').matchAll(/^```json column\n([\s\S]*?)^```/gm)]
+  expect(asked.length).toBeGreaterThan(1)
+  const declared = columnsSchema.parse(asked.map(([, json = '']) => JSON.parse(json)))
+  const { columns: _, ...facts } = censusRegistration
+  expect(declareDataset({ ...facts, columns: declared }, '1').columns).toHaveLength(asked.length)
 })
 
 const PAGES = [
