@@ -296,3 +296,71 @@ function exactNorms(
 function isReached({ kind, lower, upper }: PersonValue, setting: Setting): boolean {
   return kind !== 'count' && lower >= BigInt(setting.lower) && upper <= BigInt(setting.upper)
 }
+
+/**
+ * Sensitivities that Tumult Analytics (commit 6973f94), OpenDP (0.16.0) and Google's Go library state for a person added
+ * or removed. The scale of their noise at epsilon 1 is the L1 sensitivity, and its variance at rho 1/2 is L2^2.
+ */
+const PUBLISHED: readonly {
+  readonly source: string
+  readonly bounding: Bounding
+  /** Bounds of the summed column; absent for a count. */
+  readonly bounds?: readonly [lower: number, upper: number]
+  readonly grouped: boolean
+  readonly expected: Partial<Sensitivity>
+}[] = [
+  // Tumult Analytics, test/system/session/ids/test_l0_linf_truncation.py: scales [1], [2] and variances [0.5], [1] at rho 1.
+  published('Tumult', groups(1, 1), { l1: 1n, l2Squared: 1n }),
+  published('Tumult', groups(2, 1), { l1: 2n, l2Squared: 2n }),
+  // The same: a mean of [0, 10] is a sum of [-5, 5] and a count, [60, 12] at half of epsilon and [450, 18] at half of rho.
+  published('Tumult', groups(2, 3), { l1: 6n, l2Squared: 18n }),
+  published('Tumult', groups(2, 3), { l1: 30n, l2Squared: 450n }, [-5, 5]),
+  // OpenDP: truncate_per_group(3, by) and truncate_num_groups(2, by), scales of dp.len() and dp.sum((-2, 5)).
+  published('OpenDP', groups(2, 3), { l1: 6n, l2Squared: 18n }),
+  published('OpenDP', groups(2, 3), { l1: 30n, l2Squared: 450n }, [-2, 5]),
+  published('OpenDP', groups(4, 1), { l1: 4n, l2Squared: 4n }),
+  // OpenDP: truncate_per_group(3) of rows with an identifier.
+  published('OpenDP', { kind: 'rows', rows: 3 }, { l1: 3n, l2Squared: 9n }),
+  { ...published('OpenDP', { kind: 'rows', rows: 3 }, { l1: 3n, l2Squared: 9n }), grouped: false },
+  {
+    ...published('OpenDP', { kind: 'rows', rows: 3 }, { l1: 15n, l2Squared: 225n }, [-2, 5]),
+    grouped: false,
+  },
+  // Google's Go library, dpagg/sum_test.go: TestNewBoundedSumInt64, TestGetLInfInt.
+  published('Google', groups(1, 2), { l0: 1n, lInfinity: 10n }, [-1, 5]),
+  published('Google', groups(1, 1), { l0: 1n, lInfinity: 5n }, [-1, 5]),
+  published('Google', groups(1, 1), { lInfinity: 5n }, [3, 5]),
+  published('Google', groups(1, 1), { lInfinity: 7n }, [-7, 5]),
+  published('Google', groups(1, 1), { lInfinity: 7n }, [-7, -5]),
+]
+
+function groups(most: number, rowsPerGroup: number): Bounding {
+  return { kind: 'groups', groups: most, rowsPerGroup }
+}
+
+function published(
+  source: string,
+  bounding: Bounding,
+  expected: Partial<Sensitivity>,
+  bounds?: readonly [number, number],
+) {
+  return { source, bounding, expected, grouped: true, ...(bounds === undefined ? {} : { bounds }) }
+}
+
+test.each(PUBLISHED)(
+  '$source: the published sensitivity of a bounded contribution',
+  ({ bounding, bounds, grouped, expected }) => {
+    const [lower, upper] = bounds ?? [0, 1]
+    const setting: Setting = {
+      ...{ neighbours: 'add-remove', maxRows: 100, nullable: false, cells: 4, constant: false },
+      lower,
+      upper,
+    }
+    const statistic: Statistic =
+      bounds === undefined
+        ? { kind: 'count' }
+        : { kind: 'affine-sum', column: 'Value', factor: 1n, offset: 0n }
+    const aggregate = aggregateOf(statistic, bounding, setting, { filtered: false, grouped })
+    expect(stabilityOf(statistic, aggregate, small(setting))).toMatchObject(expected)
+  },
+)
