@@ -407,6 +407,26 @@ const contingencyQuery = z
     description: 'Number of rows or of people in each cell of the full cross product of two or more columns.',
   })
 
+const topGroupsQuery = z
+  .strictObject({
+    kind: z.literal('topGroups'),
+    keys: z
+      .array(groupingColumn)
+      .min(1)
+      .max(8)
+      .describe('Columns that define the groups: one group for each cell of their full cross product.'),
+    k: z.int().min(1).max(100).default(10).describe('Number of groups in the answer.'),
+    ...counted,
+    ...additive,
+  })
+  .meta({
+    id: 'TopGroupsQuery',
+    examples: [{ kind: 'topGroups', keys: ['Occupation'], k: 3, epsilon: 0.1 }],
+    description:
+      'The groups with the largest noisy counts, largest first, with these counts. One noisy count of each declared group ' +
+      'pays for both. The half-width holds for all groups together, selected or not.',
+  })
+
 const groupStatistic = z
   .union(
     [
@@ -590,6 +610,7 @@ export const QUERY_KINDS = [
   'histogram',
   'contingency',
   'groupBy',
+  'topGroups',
   'noisyMax',
   'median',
   'percentile',
@@ -616,6 +637,7 @@ export const query = z
       histogramQuery,
       contingencyQuery,
       groupByQuery,
+      topGroupsQuery,
       noisyMaxQuery,
       medianQuery,
       percentileQuery,

@@ -58,7 +58,15 @@ export function accumulateEstimates(
   size: EvaluationSize,
   integers: readonly (readonly bigint[])[],
 ): Accumulator<'additive'> {
-  return accumulateNumbers(plan, size, exactEstimates(plan, integers), reporter(plan))
+  const numbers = everyGroup(plan)
+  return accumulateNumbers(numbers, size, exactEstimates(numbers, integers), reporter(numbers))
+}
+
+/** The plan of all counts from which a query for the largest groups selects. */
+function everyGroup(plan: AdditivePlan): AdditivePlan {
+  if (plan.query.kind !== 'topGroups') return plan
+  const { k: _, keys: columns, ...counted } = plan.query
+  return { ...plan, query: { ...counted, kind: 'contingency', columns } }
 }
 
 /** Accumulates the errors of quantiles, in values and in ranks. */

@@ -2,7 +2,7 @@ import type { RegressionQuery, Suppositions } from '../../schemas/query.ts'
 import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { type Estimate, estimateNames, temporalType } from './additive.ts'
+import { cellsOf, type Estimate, estimateNames, temporalType } from './additive.ts'
 import type { Statistic, Summand } from './aggregate.ts'
 import type { NumberAt, Released } from './estimates/estimator.ts'
 import { estimatorsOf } from './estimates/estimator-of.ts'
@@ -205,6 +205,7 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
     }
   }
   const keys = cellKeys(groupings)
+  if (query.kind === 'topGroups') return topGroupsReporter(plan, query.k, releasedIn)
   if (query.kind !== 'groupBy') {
     const accuracy = accuracyOfAdditive(plan)
     return (noisy) => ({
@@ -256,6 +257,29 @@ function regressionReporter(
   }
 }
 
+/**
+ * Reports the groups with the largest noisy counts, largest first. Of equal counts the one that is declared first comes
+ * first. The order is that before rounding.
+ */
+function topGroupsReporter(
+  plan: AdditivePlan,
+  k: number,
+  releasedIn: (noisy: Noisy, cell: number) => readonly Released[],
+): (noisy: Noisy) => Report {
+  const keys = cellKeys(plan.groupings)
+  const numbersOf = additiveNumbers(plan)
+  const accuracy = accuracyOfAdditive(plan)
+  return (noisy) => {
+    const counts = numbersOf(noisy)
+    const order = keys.map((_, cell) => cell).sort((a, b) => (counts[b] ?? 0) - (counts[a] ?? 0))
+    const cells = order.slice(0, k).flatMap((cell) => {
+      const key = keys[cell]
+      return key === undefined ? [] : [{ key, value: firstOf(releasedIn(noisy, cell)).value }]
+    })
+    return { result: { cells }, accuracy }
+  }
+}
+
 function firstOf(released: readonly Released[]): Released {
   const [first] = released
   if (first === undefined) throw new RangeError('a plan must have an estimate')
@@ -276,7 +300,7 @@ function accuracyOfGroups(plan: AdditivePlan): AccuracyReport {
  */
 export function additiveNumbers(plan: AdditivePlan): (noisy: Noisy) => readonly number[] {
   const estimatesIn = unprocessed(plan)
-  const cells = plan.groupings.reduce((product, { labels }) => product * labels.length, 1)
+  const cells = cellsOf(plan.groupings)
   return (noisy) =>
     Array.from({ length: cells }, (_, cell) => estimatesIn(noisy, cell).map(({ value }) => value)).flat()
 }

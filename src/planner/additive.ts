@@ -38,7 +38,12 @@ export type RowCount =
 
 /** One number of an answer and the noisy statistics it is made from, each given by its place among the statistics. */
 export type Estimate =
-  | { readonly kind: 'count' | 'count-distinct'; readonly statistic: number }
+  | {
+      readonly kind: 'count' | 'count-distinct'
+      readonly statistic: number
+      /** Number of values, one in each cell, whose half-widths hold together; 1 if absent. */
+      readonly together?: number
+    }
   | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
   /** From the sum about the middle of the range and the number of rows. */
   | {
@@ -107,6 +112,7 @@ export function planAdditive(query: AdditiveQuery, dataset: Dataset, limits: Pla
   const conditions: Predicate[] = where === undefined ? [] : [where]
   const sources: Sources = {
     dataset,
+    groupings,
     bounding,
     where,
     everyRow: where === undefined && groupings.length === 0,
@@ -160,6 +166,7 @@ export function temporalType(estimate: Estimate): TemporalColumn['type'] | undef
 /** Source of the statistics that estimates are made from. */
 export interface Sources {
   readonly dataset: Dataset
+  readonly groupings: readonly Grouping[]
   readonly bounding: Bounding
   /** The query's own condition on rows. */
   readonly where: Predicate | undefined
@@ -182,6 +189,8 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
     case 'histogram':
     case 'contingency':
       return [countEstimate(query.of, 'of', sources)]
+    case 'topGroups':
+      return [{ ...countEstimate(query.of, 'of', sources), together: cellsOf(sources.groupings) }]
     case 'sum':
     case 'mean':
     case 'variance':
@@ -333,7 +342,11 @@ function distinctValues(name: string, { dataset, bounding, place }: Sources): Es
   }
 }
 
-function countEstimate(of: 'rows' | 'people' | undefined, field: string, sources: Sources): Estimate {
+function countEstimate(
+  of: 'rows' | 'people' | undefined,
+  field: string,
+  sources: Sources,
+): { readonly kind: 'count'; readonly statistic: number } {
   requirePeople(of, sources.dataset, field)
   return {
     kind: 'count',
@@ -489,6 +502,8 @@ function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimit
   switch (query.kind) {
     case 'histogram':
       return planTable([query.column], () => 'column', 'column', dataset, limits)
+    case 'topGroups':
+      return planTable(query.keys, (position) => `keys.${position}`, 'keys', dataset, limits)
     case 'contingency':
       return planTable(query.columns, (position) => `columns.${position}`, 'columns', dataset, limits)
     case 'groupBy':
@@ -514,6 +529,11 @@ function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimit
   }
 }
 
+/** Number of cells that groupings span. */
+export function cellsOf(groupings: readonly Grouping[]): number {
+  return groupings.reduce((product, { labels }) => product * labels.length, 1)
+}
+
 function planTable(
   columns: readonly GroupingColumn[],
   fieldOf: (position: number) => string,
@@ -528,7 +548,7 @@ function planTable(
   )
   if (repeated !== -1)
     throw refuseField('query-does-not-fit', fieldOf(repeated), 'must not repeat an earlier column')
-  const cells = groupings.reduce((product, grouping) => product * grouping.labels.length, 1)
+  const cells = cellsOf(groupings)
   if (cells > maxCells) {
     throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are supported`)
   }

@@ -154,7 +154,7 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
       { key: Object.values(key).map(labelText), value, halfWidth, ...(truth === null ? {} : { truth }) },
     ]
   })
-  const unit = kind === 'contingency' || kind === 'histogram' ? { unit: 'rows' } : {}
+  const unit = ['contingency', 'histogram', 'topGroups'].includes(kind) ? { unit: 'rows' } : {}
   return { plot: 'noisy-table', title: `Noisy ${what}: ${dataset}`, keys, cells, confidence, ...unit }
 }
 

@@ -41,6 +41,7 @@ const WIRES: readonly object[] = [
   { kind: 'proportion', of, where: { column: 'Region', op: 'isNull' } },
   { kind: 'countDistinct', column: 'Region' },
   { kind: 'histogram', column: bins },
+  { kind: 'topGroups', keys: ['Region', bins], k: 2 },
   { kind: 'contingency', columns: ['Region', 'Member', bins], ...gaussian },
   { kind: 'groupBy', keys: ['Region', bins], statistics },
   { kind: 'groupBy', keys: ['Member'], statistics, ...gaussian, postprocess: { round: true } },

@@ -53,6 +53,7 @@ const estimateQuery = asked(
     })),
     fc.record({ kind: fc.constant('proportion'), of: where }),
     fc.record({ kind: fc.constantFrom('histogram', 'countDistinct'), column: grouping }),
+    fc.record({ kind: fc.constant('topGroups'), keys }),
     fc.record({
       kind: fc.constant('groupBy'),
       keys,
@@ -176,6 +177,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       'correlation affine-square-sum',
       'proportion count',
       'histogram count',
+      'topGroups count',
       'contingency count',
       'countDistinct count-distinct',
     ]

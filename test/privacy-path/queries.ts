@@ -54,6 +54,7 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [{ kind: 'histogram', column: INCOME_BINS }, true],
   [{ kind: 'contingency', columns: ['Sex', 'Region'] }, true],
   [{ kind: 'contingency', columns: ['Member', AGE_BINS], where: SOME_ROWS }, true],
+  [{ kind: 'topGroups', keys: ['Sex', 'Member'], k: 2 }, true],
   [{ kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Age' }] }, true],
   [
     {

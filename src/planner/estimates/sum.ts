@@ -7,9 +7,9 @@ import { errorAt, noiseAt } from './noisy-statistic.ts'
 /** Estimates a count or a sum that is measured directly. Its error is one noise. */
 export function measuredEstimator(
   plan: AdditivePlan,
-  { statistic }: { readonly statistic: number },
+  { statistic, together = 1 }: { readonly statistic: number; readonly together?: number },
 ): Estimator {
-  const error = errorAt(plan, statistic, plan.confidence)
+  const error = errorAt(plan, statistic, 1 - (1 - plan.confidence) / together)
   return {
     foreseen: () => error,
     released: (numberAt) => ({ value: numberAt(statistic), ...error }),
