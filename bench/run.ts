@@ -2,6 +2,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { type CompositionFigure, compositionBenchmark } from './composition.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
+import { INGEST_GOALS, type IngestFigure, ingestBenchmark } from './ingest.ts'
 import {
   type GrowthFigure,
   growthBenchmark,
@@ -15,7 +16,7 @@ import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 /** Goal for Sotto's requests per second as a share of the bare route's, at the most connections. */
 const GOAL = 0.5
 
-const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition'] as const
+const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition', 'ingest'] as const
 type Part = (typeof PARTS)[number]
 
 const { json: asJson, only } = parseArgs({
@@ -66,6 +67,11 @@ if (chosen('composition')) {
   const composition = compositionBenchmark()
   results.composition = composition
   if (!asJson) printComposition(composition)
+}
+if (chosen('ingest')) {
+  const ingest = await ingestBenchmark()
+  results.ingest = ingest
+  if (!asJson) printIngest(ingest)
 }
 if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
@@ -179,6 +185,23 @@ function printComposition(figures: readonly CompositionFigure[]): void {
       String(epsilonOfEach),
       String(counts.basic),
       String(counts.zcdp),
+    ]),
+  )
+}
+
+function printIngest(figures: readonly IngestFigure[]): void {
+  printTable(
+    'Ingestion, and a plain CREATE TABLE AS of the same file',
+    ['format', 'privacy unit', 'rows', 'plain, s', 'Sotto, s', 'Sotto / plain (rounds)', 'goal', 'peak, MB'],
+    figures.map(({ format, unit, rows, plainSeconds, sottoSeconds, ratio, peakBytes }) => [
+      format,
+      unit,
+      String(rows),
+      plainSeconds.toFixed(1),
+      sottoSeconds.toFixed(1),
+      `${ratio.median.toFixed(1)} (${ratio.lowest.toFixed(1)} to ${ratio.highest.toFixed(1)})`,
+      String(INGEST_GOALS[unit]),
+      (peakBytes / 1e6).toFixed(0),
     ]),
   )
 }

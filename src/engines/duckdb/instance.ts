@@ -11,6 +11,8 @@ export interface InstanceLimits {
   /** The folder to which DuckDB spills what exceeds the memory limit. */
   readonly temporaryDirectory: string
   readonly maxTemporaryDirectorySize: string
+  /** DuckDB's names of optimisations that use more memory than the limit, separated by commas. */
+  readonly disabledOptimizers?: string
 }
 
 /** A text as a string literal. */
@@ -36,6 +38,7 @@ export async function openLockedInstance(
     memory_limit: limits.memoryLimit,
     threads: String(limits.threads),
     max_temp_directory_size: limits.maxTemporaryDirectorySize,
+    disabled_optimizers: limits.disabledOptimizers ?? '',
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     allow_community_extensions: 'false',
