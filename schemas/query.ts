@@ -262,7 +262,10 @@ const supposed = z
       .min(1)
       .max(1e12)
       .optional()
-      .describe('Number of rows that the statistic covers; with groups, the number in each group.'),
+      .describe(
+        'Number of rows that the statistic covers (of people, for a mean of a value per person); with groups, the number ' +
+          'in each group.',
+      ),
     mean: z.number().optional().describe('Mean of the column, within its declared bounds.'),
     standardDeviation: z
       .number()

@@ -46,6 +46,15 @@ const QUERIES: readonly (readonly [
         { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind, column: ID }] },
       ] as const,
   ),
+  [
+    'statistics.0.column',
+    { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'countDistinct', column: ID }] },
+  ],
+  [
+    'statistics.0.of.column',
+    { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'proportion', of: OF_ID }] },
+  ],
+  ['keys.0', { kind: 'topGroups', keys: [ID] }],
   ['candidates.column', { kind: 'noisyMax', candidates: { column: ID } }],
   [
     'candidates.predicates.1.where.column',
