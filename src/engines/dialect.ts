@@ -23,6 +23,10 @@ export interface Dialect {
   value(value: SqlValue, type: SqlValueType, bind: (value: SqlValue) => number): string
   /** The number of rows for which a condition is TRUE; 0 without rows. */
   countIf(condition: string): string
+  /** TRUE if a condition is TRUE for any row, otherwise FALSE or NULL. */
+  anyRow(condition: string): string
+  /** A 64-bit integer in the type of sums. */
+  wide(integer: string): string
   /** The exact sum of 64-bit or 128-bit integers; NULL without rows. */
   sum(integers: string): string
   /** The exact product of two columns of indexes, where no product exceeds this magnitude. */
@@ -42,6 +46,8 @@ export interface Dialect {
 /** The parts of a dialect that standard SQL prescribes. */
 export const standardSql = {
   countIf: (condition) => `count(*) FILTER (WHERE ${condition})`,
+  anyRow: (condition) => `bool_or(${condition})`,
+  wide: (integer) => `CAST(${integer} AS DECIMAL(38, 0))`,
   sum: (integers) => `sum(${integers})`,
   quotient: (dividend, divisor) => `(${dividend} / ${divisor})`,
   booleanIndex: (column) => `CAST(${column} AS INTEGER)`,

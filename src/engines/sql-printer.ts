@@ -1,17 +1,28 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, ValueCounting } from '../planner/aggregate.ts'
+import type { Aggregate, GroupKey, PersonValue, Predicate, ValueCounting } from '../planner/aggregate.ts'
 import type { Dialect } from './dialect.ts'
-import { printGroupKey } from './printing/group-keys.ts'
+import {
+  isConstantColumn,
+  isConstantKey,
+  isConstantPredicate,
+  isPresentInWholePeople,
+  keepsWholePeople,
+  PERSON,
+  type PrintedRows,
+  printBoundedRows,
+} from './printing/bounding.ts'
+import { type PrintedKey, printGroupKey } from './printing/group-keys.ts'
+import { printPersonExpression } from './printing/people.ts'
 import { printPredicate } from './printing/predicates.ts'
 import { GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
-import { printStatistic, summedColumn } from './printing/statistics.ts'
+import { printStatistics } from './printing/results.ts'
 
 /**
- * An aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number of the cell, if there are group
- * keys; then for each statistic its columns. A count has one column. An affine sum has the sum of the indexes and the
- * number of rows that have one. An affine count has the number of rows that satisfy its condition, and that of all
- * rows. A sum of squares has the sum of the squared indexes before the two of a sum. A sum of products has the sum of the
- * products of two indexes, the sum of each, and the number of rows that have both.
+ * Aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number of
+ * the cell, if there are group keys; then for each statistic its columns. A count has one column. An affine sum has the
+ * sum of the indexes and the number of rows (or people) that have one. An affine count has the number of rows that satisfy
+ * its condition, and that of all rows. A sum of squares has the sum of the squared indexes before the two of a sum. A sum
+ * of products has the sum of the products of two indexes, the sum of each, and the number of rows that have both.
  */
 export interface PrintedAggregate extends PrintedStatement {
   /** The number of cells; cells without rows are not in the result. */
@@ -26,30 +37,31 @@ const LARGEST_CELL_COUNT = 2 ** 31 - 1
  * @throws RangeError for an aggregate that does not fit the dataset, which planning excludes.
  */
 export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: Dialect): PrintedAggregate {
+  const { groupBy, where, statistics } = aggregate
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const keys = aggregate.groupBy.map((key) => printGroupKey(printer, key))
+  const keys = groupBy.map((key) => printGroupKey(printer, key))
   const cells = keys.reduce((product, key) => product * key.cells, 1)
   if (cells > LARGEST_CELL_COUNT) throw new RangeError('the aggregate has too many cells')
-
-  const conditions = keys.flatMap(({ membership }) => membership ?? [])
-  if (aggregate.where !== undefined) conditions.push(printPredicate(printer, aggregate.where))
-  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
-
-  const statistics = aggregate.statistics.flatMap((statistic) => printStatistic(printer, statistic))
-  const from = `FROM ${dialect.relation(dataset)}${where}`
   const [first, ...others] = keys
-  if (first === undefined) return finish(`SELECT ${statistics.join(', ')} ${from}`)
-  const cell = others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell)
-  return finish(`SELECT ${[`CAST(${cell} AS VARCHAR)`, ...statistics].join(', ')} ${from} GROUP BY ${cell}`)
-
-  function finish(sql: string): PrintedAggregate {
-    return { sql, parameters: printer.parameters, cells }
-  }
+  const rows = printBoundedRows(printer, aggregate.bounding, {
+    conditions: [...keys.flatMap(({ membership }) => membership ?? []), ...printWhere(printer, where)],
+    cell:
+      first === undefined
+        ? undefined
+        : others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell),
+    cellsPerPerson: cellsPerPerson(groupBy, keys, dataset),
+    wholePeople: isWhole(where, dataset) && groupBy.every((key) => keepsWholePeople(key, dataset)),
+    presenceOnly: statistics.every(
+      (statistic) =>
+        statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
+    ),
+  })
+  return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
 }
 
 /**
- * Prints how often each index of a column on a grid occurs. Each row of the result is an index and its count, in the order
- * of the indexes.
+ * Prints how often each index of a column on a grid occurs, or each value per person. Each row of the result is an index
+ * and its count, in the order of the indexes.
  *
  * @param limit the largest number of rows in the result
  * @throws RangeError for a counting that does not fit the dataset, which planning excludes.
@@ -61,8 +73,11 @@ export function printIndexCounting(
   limit: number,
 ): PrintedStatement {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, summedColumn(counting), GRID)
-  const sql = printValueCounting(printer, counting, column, dialect.countedInteger(column))
+  const { column, from, counted } =
+    counting.perPerson === undefined
+      ? printCountedColumn(printer, counting, printColumn(printer, counting.column, GRID))
+      : printCountedPeople(printer, counting)
+  const sql = `SELECT ${dialect.countedInteger(column)}, ${dialect.countedInteger(counted)} FROM ${from} GROUP BY ${column}`
   return { sql: `${sql} ORDER BY ${column} LIMIT ${limit}`, parameters: printer.parameters }
 }
 
@@ -79,20 +94,71 @@ export function printTextCounting(
   limit: number,
 ): PrintedStatement {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, summedColumn(counting), ['string'])
-  const sql = printValueCounting(printer, counting, column, dialect.countedText(column))
+  if (counting.perPerson !== undefined) throw new RangeError('a value per person is no text')
+  const name = printColumn(printer, counting.column, ['string'])
+  const { column, from, counted } = printCountedColumn(printer, counting, name)
+  const sql = `SELECT ${dialect.countedText(column)}, ${dialect.countedInteger(counted)} FROM ${from} GROUP BY ${column}`
   return { sql: `${sql} LIMIT ${limit}`, parameters: printer.parameters }
 }
 
-function printValueCounting(
+/** Values to count, as a column of a relation, and the aggregate function that counts them. */
+interface CountedValues {
+  readonly column: string
+  readonly from: string
+  readonly counted: string
+}
+
+/** Prints the values of a column; each is a cell. */
+function printCountedColumn(
   printer: Printer,
-  { where }: ValueCounting,
+  counting: Extract<ValueCounting, { readonly column: string }>,
   column: string,
-  value: string,
-): string {
-  const conditions = [`${column} IS NOT NULL`]
-  if (where !== undefined) conditions.push(printPredicate(printer, where))
-  const { dataset, dialect } = printer
-  const from = `FROM ${dialect.relation(dataset)} WHERE ${conditions.join(' AND ')}`
-  return `SELECT ${value}, ${dialect.countedInteger('count(*)')} ${from} GROUP BY ${column}`
+): CountedValues {
+  const { dataset } = printer
+  const { where, bounding, people } = counting
+  const rows = printBoundedRows(printer, bounding, {
+    conditions: [`${column} IS NOT NULL`, ...printWhere(printer, where)],
+    cell: column,
+    cellsPerPerson: isConstantColumn(counting.column, dataset) ? 1 : Number.POSITIVE_INFINITY,
+    wholePeople: isWhole(where, dataset) && isPresentInWholePeople(counting.column, dataset),
+    presenceOnly: people === true,
+  })
+  const counted = people === true && !rows.oneRowEach ? `count(DISTINCT ${PERSON})` : 'count(*)'
+  return { column, from: rows.from, counted }
+}
+
+/** Prints one value for each person, from the person's rows in the one cell. */
+function printCountedPeople(
+  printer: Printer,
+  { where, bounding, perPerson }: Extract<ValueCounting, { readonly perPerson: object }>,
+): CountedValues {
+  const rows = printBoundedRows(printer, bounding, {
+    conditions: printWhere(printer, where),
+    cell: undefined,
+    cellsPerPerson: 1,
+    wholePeople: isWhole(where, printer.dataset),
+    presenceOnly: false,
+  })
+  return { column: 'sotto_value', from: printPersonValues(printer, perPerson, rows), counted: 'count(*)' }
+}
+
+function printPersonValues(printer: Printer, perPerson: PersonValue, { from }: PrintedRows): string {
+  const value = printPersonExpression(printer, perPerson)
+  return `(SELECT ${value} AS sotto_value FROM ${from} GROUP BY ${PERSON}) AS sotto_people WHERE sotto_value IS NOT NULL`
+}
+
+function printWhere(printer: Printer, where: Predicate | undefined): readonly string[] {
+  return where === undefined ? [] : [printPredicate(printer, where)]
+}
+
+function isWhole(where: Predicate | undefined, dataset: Dataset): boolean {
+  return where === undefined || isConstantPredicate(where, dataset)
+}
+
+/** The largest number of cells in which one person can have rows. */
+function cellsPerPerson(groupBy: readonly GroupKey[], keys: readonly PrintedKey[], dataset: Dataset): number {
+  return groupBy.reduce(
+    (product, key, place) => (isConstantKey(key, dataset) ? product : product * (keys[place]?.cells ?? 1)),
+    1,
+  )
 }

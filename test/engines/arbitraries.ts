@@ -2,8 +2,10 @@ import fc from 'fast-check'
 import type { Column } from '../../src/catalog/dataset.ts'
 import {
   type Aggregate,
+  type Bounding,
   type GroupKey,
   LARGEST_SQUARED_INDEX,
+  type PersonValue,
   type Predicate,
   type Statistic,
   type ValueCounting,
@@ -179,3 +181,124 @@ export const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCoun
     { where: predicate, column, bounding: fc.constant({ kind: 'one-row-each' } as const) },
     { requiredKeys: ['column', 'bounding'] },
   )
+
+/** Columns whose values are the same in all rows of a person, in some datasets of people. */
+export const CONSTANT_COLUMNS = ['group', 'flag', 'small'] as const
+
+/** Any bounding of people's rows, of no effect for some people, and without effect for any. */
+export const bounding: fc.Arbitrary<Bounding> = fc.oneof(
+  fc.record({ kind: fc.constant('rows' as const), rows: limit() }),
+  fc.record({ kind: fc.constant('groups' as const), groups: limit(), rowsPerGroup: limit() }),
+)
+
+function limit() {
+  return fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant(1_000_000))
+}
+
+const clamp = fc
+  .tuple(
+    fc.oneof(fc.bigInt(-20n, 60n), fc.bigInt(-MIDDLING, MIDDLING)),
+    fc.oneof(fc.bigInt(-20n, 60n), fc.bigInt(-MIDDLING, MIDDLING)),
+  )
+  .map(([a, b]) => (a < b ? { lower: a, upper: b } : { lower: b, upper: a }))
+
+/** Any value per person. */
+export const personValue: fc.Arbitrary<PersonValue> = fc
+  .tuple(
+    clamp,
+    fc.oneof(
+      fc.record({
+        kind: fc.constantFrom('sum' as const, 'mean' as const),
+        column: numericNames,
+      }),
+      fc.record(
+        { kind: fc.constant('count' as const), column: fc.oneof(numericNames, anyName) },
+        { requiredKeys: ['kind'] },
+      ),
+    ),
+  )
+  .map(([bounds, value]) => ({ ...bounds, ...value }))
+
+const statisticOfPeople: fc.Arbitrary<Statistic> = fc.oneof(
+  fc.record(
+    { kind: fc.constant('count-people' as const), column: anyName, where: predicate },
+    { requiredKeys: ['kind'] },
+  ),
+  fc.record({
+    kind: fc.constantFrom('affine-sum' as const, 'affine-square-sum' as const),
+    perPerson: personValue,
+    factor: coefficient,
+    offset: coefficient,
+  }),
+)
+
+const keys = fc.array(groupKey, { maxLength: 3 })
+/** Keys of which each person is in one cell, where columns are constant. */
+const constantKeys = fc.constantFrom<readonly GroupKey[]>(
+  [{ kind: 'category', column: 'group', size: CATEGORIES.length, nullCell: false }],
+  [{ kind: 'boolean', column: 'flag', nullCell: true }],
+)
+const constantPredicate = fc.constantFrom<Predicate>(
+  { kind: 'boolean-is', column: 'flag', value: true },
+  { kind: 'not', predicate: { kind: 'index-between', column: 'small', lower: 1n, upper: 5n } },
+)
+
+/** Any aggregate over these columns and the rows of people. */
+export const aggregateOfPeople: fc.Arbitrary<Aggregate> = fc.oneof(
+  fc.record(
+    {
+      where: fc.oneof(predicate, constantPredicate),
+      groupBy: fc.oneof(keys, constantKeys),
+      statistics: fc.array(fc.oneof(statistic, statisticOfPeople), { minLength: 1, maxLength: 3 }),
+      bounding,
+    },
+    { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+  ),
+  fc.record(
+    {
+      where: fc.oneof(predicate, constantPredicate),
+      groupBy: fc.oneof(keys, constantKeys),
+      statistics: fc.constantFrom<readonly Statistic[]>([{ kind: 'count-people' }], [{ kind: 'count' }]),
+      bounding,
+    },
+    { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+  ),
+  fc.record(
+    {
+      where: fc.oneof(predicate, constantPredicate),
+      groupBy: fc.constant([]),
+      statistics: fc.array(
+        fc.oneof(
+          statistic,
+          statisticOfPeople,
+          fc.record({
+            kind: fc.constant('count-distinct-values' as const),
+            column: fc.constant('Name with spaces'),
+            valuesEach: limit(),
+          }),
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+      bounding,
+    },
+    { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+  ),
+)
+
+/** Any counting of the values of one of these columns, in the rows of people. */
+export const countingOfPeople = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCounting> =>
+  fc.record(
+    {
+      where: fc.oneof(predicate, constantPredicate),
+      column,
+      people: fc.constant(true as const),
+      bounding,
+    },
+    { requiredKeys: ['column', 'bounding'] },
+  )
+
+/** Any counting of values per person. */
+export const countingOfPersonValues: fc.Arbitrary<ValueCounting> = fc.record(
+  { where: fc.oneof(predicate, constantPredicate), perPerson: personValue, bounding },
+  { requiredKeys: ['perPerson', 'bounding'] },
+)

@@ -124,11 +124,15 @@ async function prepare({ duckDb, statements }: Connection, sql: string): Promise
   return statement
 }
 
-/** Binds a value in the type that the statement declares for the parameter. */
+/**
+ * Binds a value in the type that the statement declares for the parameter. DuckDB reports no type for a BIGINT that it
+ * converts to HUGEINT.
+ */
 function binder(prepared: DuckDBPreparedStatement, position: number): (value: SqlValue) => void {
   const type = prepared.parameterTypeId(position)
+  const isBigInt = type === DuckDBTypeId.BIGINT || type === DuckDBTypeId.INVALID
   return (value) => {
-    if (typeof value === 'bigint' && type === DuckDBTypeId.BIGINT) prepared.bindBigInt(position, value)
+    if (typeof value === 'bigint' && isBigInt) prepared.bindBigInt(position, value)
     else if (typeof value === 'bigint' && type === DuckDBTypeId.INTEGER)
       prepared.bindInteger(position, Number(value))
     else if (typeof value === 'boolean' && type === DuckDBTypeId.BOOLEAN)

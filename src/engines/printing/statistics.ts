@@ -1,5 +1,6 @@
-import type { Statistic, Summand } from '../../planner/aggregate.ts'
+import type { Predicate, Statistic } from '../../planner/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { PERSON, type PrintedRows } from './bounding.ts'
 import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
 import { ANY_TYPE, columnOf, GRID, type Printer, printColumn } from './printer.ts'
@@ -7,65 +8,130 @@ import { ANY_TYPE, columnOf, GRID, type Printer, printColumn } from './printer.t
 /** The planner's LARGEST_SQUARED_INDEX: the sum of such squares over all rows of a disk fits 128 bits. */
 const LARGEST_INDEX_SQUARED_IN_128_BITS = 2n ** 45n
 
-/**
- * Prints the result columns of a statistic of rows, all as text.
- * @throws RangeError for a statistic that does not fit the dataset.
- */
-export function printStatistic(printer: Printer, statistic: Statistic): readonly string[] {
+/** Aggregate function of rows whose results for parts of the rows add up to that for all. A sum of no row is NULL. */
+export interface AdditiveColumn {
+  readonly kind: 'count' | 'sum'
+  readonly sql: string
+}
+
+/** Rows that are counted. */
+interface Counted {
+  readonly column?: string
+  readonly where?: Predicate
+}
+
+/** Statistic of rows whose result columns add up. */
+export type RowStatistic =
+  | (Counted & { readonly kind: 'count' })
+  | (Extract<Statistic, { kind: 'affine-sum' | 'affine-square-sum' }> & { readonly column: string })
+  | Extract<Statistic, { kind: 'affine-count' | 'affine-product-sum' }>
+
+/** True for a statistic of rows whose result columns add up. */
+export function isRowStatistic(statistic: Statistic): statistic is RowStatistic {
   switch (statistic.kind) {
-    case 'count-people':
-    case 'count-distinct-values':
-      throw new RangeError('this statistic cannot be computed yet')
-    case 'count': {
-      const counted = statistic.column === undefined ? '*' : printColumn(printer, statistic.column, ANY_TYPE)
-      if (statistic.where === undefined) return [`CAST(count(${counted}) AS VARCHAR)`]
-      const condition = printPredicate(printer, statistic.where)
-      const counts = counted === '*' ? condition : `${counted} IS NOT NULL AND ${condition}`
-      return [`CAST(${printer.dialect.countIf(counts)} AS VARCHAR)`]
-    }
-    case 'affine-count': {
-      const condition = printPredicate(printer, statistic.where)
-      return [`CAST(${printer.dialect.countIf(condition)} AS VARCHAR)`, 'CAST(count(*) AS VARCHAR)']
-    }
+    case 'count':
+    case 'affine-count':
+    case 'affine-product-sum':
+      return true
     case 'affine-sum':
-      return printSums(printer, printIndexed(printer, summedColumn(statistic)).index)
+    case 'affine-square-sum':
+      return statistic.column !== undefined
+    case 'count-people':
+    case 'count-distinct':
+    case 'count-distinct-values':
+      return false
+  }
+}
+
+/** @throws RangeError for a statistic that does not fit the dataset. */
+export function printRowStatistic(printer: Printer, statistic: RowStatistic): readonly AdditiveColumn[] {
+  const { dialect } = printer
+  switch (statistic.kind) {
+    case 'count':
+      return [count(printCount(printer, statistic))]
+    case 'affine-count':
+      return [count(dialect.countIf(printPredicate(printer, statistic.where))), count('count(*)')]
+    case 'affine-sum':
+      return printSums(printer, printIndexed(printer, statistic.column).index)
     case 'affine-square-sum': {
-      const column = printIndexed(printer, summedColumn(statistic))
-      return [printSum(printer, printProduct(printer, column, column)), ...printSums(printer, column.index)]
+      const column = printIndexed(printer, statistic.column)
+      return [sum(dialect.sum(printProduct(printer, column, column))), ...printSums(printer, column.index)]
     }
     case 'affine-product-sum': {
       const [one, other] = statistic.terms.map(({ column }) => printIndexed(printer, column))
       if (one === undefined || other === undefined) throw new RangeError('a product has two terms')
       const oneOfBoth = indexWithOther(one, other)
       return [
-        printSum(printer, printProduct(printer, one, other)),
-        printSum(printer, oneOfBoth),
-        printSum(printer, indexWithOther(other, one)),
-        `CAST(count(${oneOfBoth}) AS VARCHAR)`,
+        sum(dialect.sum(printProduct(printer, one, other))),
+        sum(dialect.sum(oneOfBoth)),
+        sum(dialect.sum(indexWithOther(other, one))),
+        count(`count(${oneOfBoth})`),
       ]
-    }
-    case 'count-distinct': {
-      const { membership, cell } = printGroupKey(printer, statistic.of)
-      const cellOfMember = membership === undefined ? cell : `CASE WHEN ${membership} THEN ${cell} END`
-      return [`CAST(count(DISTINCT ${cellOfMember}) AS VARCHAR)`]
     }
   }
 }
 
-/** @throws RangeError for a value per person. */
-export function summedColumn({ column }: Summand): string {
-  if (column === undefined) throw new RangeError('values per person cannot be computed yet')
-  return column
+/** Prints a column of a result, as text; 0 without rows. */
+export function printResult({ kind, sql }: AdditiveColumn): string {
+  return kind === 'count' ? `CAST(${sql} AS VARCHAR)` : `CAST(coalesce(${sql}, 0) AS VARCHAR)`
+}
+
+/**
+ * Prints the number of people who have a row that counts.
+ * @throws RangeError for a statistic that does not fit the dataset.
+ */
+export function printPeople(printer: Printer, statistic: Counted, { oneRowEach }: PrintedRows): string {
+  if (oneRowEach) return printResult(count(printCount(printer, statistic)))
+  const condition = printCounts(printer, statistic)
+  return printResult(
+    count(
+      `count(DISTINCT ${condition === undefined ? PERSON : `CASE WHEN ${condition} THEN ${PERSON} END`})`,
+    ),
+  )
+}
+
+/** @throws RangeError for a statistic that does not fit the dataset. */
+export function printDistinctCells(
+  printer: Printer,
+  { of }: Extract<Statistic, { kind: 'count-distinct' }>,
+): string {
+  const { membership, cell } = printGroupKey(printer, of)
+  const cellOfMember = membership === undefined ? cell : `CASE WHEN ${membership} THEN ${cell} END`
+  return printResult(count(`count(DISTINCT ${cellOfMember})`))
+}
+
+/** Prints the condition under which a row counts; `undefined` if every row does. */
+export function printCounts(printer: Printer, { column, where }: Counted): string | undefined {
+  const conditions: string[] = []
+  if (column !== undefined) conditions.push(`${printColumn(printer, column, ANY_TYPE)} IS NOT NULL`)
+  if (where !== undefined) conditions.push(printPredicate(printer, where))
+  return conditions.length === 0 ? undefined : conditions.join(' AND ')
+}
+
+function printCount(printer: Printer, statistic: Counted): string {
+  const { column, where } = statistic
+  if (where === undefined)
+    return `count(${column === undefined ? '*' : printColumn(printer, column, ANY_TYPE)})`
+  return printer.dialect.countIf(printCounts(printer, statistic) ?? 'true')
+}
+
+function count(sql: string): AdditiveColumn {
+  return { kind: 'count', sql }
+}
+
+function sum(sql: string): AdditiveColumn {
+  return { kind: 'sum', sql }
 }
 
 /** A column of indexes in a sum. */
-interface IndexedColumn {
+export interface IndexedColumn {
   readonly index: string
   readonly nullable: boolean
   readonly largestMagnitude: bigint
 }
 
-function printIndexed(printer: Printer, name: string): IndexedColumn {
+/** @throws RangeError for a column that is neither on a grid nor boolean. */
+export function printIndexed(printer: Printer, name: string): IndexedColumn {
   const column = columnOf(printer, name, [...GRID, 'boolean'])
   const { nullable } = column
   const quoted = quoteIdentifier(column.name)
@@ -75,7 +141,8 @@ function printIndexed(printer: Printer, name: string): IndexedColumn {
   return { index: quoted, nullable, largestMagnitude: -lowerIndex > upperIndex ? -lowerIndex : upperIndex }
 }
 
-function printProduct({ dialect }: Printer, one: IndexedColumn, other: IndexedColumn): string {
+/** @throws RangeError if a product could be too large to be added up. */
+export function printProduct({ dialect }: Printer, one: IndexedColumn, other: IndexedColumn): string {
   for (const { largestMagnitude } of [one, other])
     if (largestMagnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
       throw new RangeError('the indexes of a column are too large to be multiplied')
@@ -87,10 +154,7 @@ function indexWithOther(one: IndexedColumn, other: IndexedColumn): string {
   return other.nullable ? `CASE WHEN ${other.index} IS NOT NULL THEN ${one.index} END` : one.index
 }
 
-function printSums(printer: Printer, column: string): readonly string[] {
-  return [printSum(printer, column), `CAST(count(${column}) AS VARCHAR)`]
-}
-
-function printSum({ dialect }: Printer, integers: string): string {
-  return `CAST(coalesce(${dialect.sum(integers)}, 0) AS VARCHAR)`
+/** Prints the sum of indexes and the number of those that are not NULL. */
+export function printSums({ dialect }: Printer, index: string): readonly AdditiveColumn[] {
+  return [sum(dialect.sum(index)), count(`count(${index})`)]
 }

@@ -1,0 +1,181 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Dataset } from '../../../src/catalog/dataset.ts'
+import { type DuckDbEngine, openDuckDbEngine } from '../../../src/engines/duckdb/engine.ts'
+import type { TextCounts } from '../../../src/engines/engine.ts'
+import type { Aggregate, GroupKey, Statistic } from '../../../src/planner/aggregate.ts'
+import {
+  aggregateOfPeople,
+  bounding,
+  countingOfPeople,
+  countingOfPersonValues,
+  numericNames,
+  predicate,
+} from '../arbitraries.ts'
+import { temporaryFolder } from '../fixture.ts'
+import { writePeople, writeSomePeople } from '../people-table.ts'
+import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../reference-engine.ts'
+import { PERSON, RANK } from '../reference-people.ts'
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let engine: DuckDbEngine
+const datasets: { readonly dataset: Dataset; readonly rows: readonly StoredRow[] }[] = []
+
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  engine = openDuckDbEngine({
+    files: ({ id }) => join(folder.path, `${id}.duckdb`),
+    connectionsPerDataset: 1,
+    threads: 1,
+    memoryLimit: '512MB',
+    queryTimeoutMs: 600_000,
+    temporaryDirectory: join(folder.path, 'temporary'),
+  })
+  datasets.push(
+    await writePeople(folder.path, 'skewed', { rows: 600, people: 60 }),
+    await writePeople(folder.path, 'constant', { rows: 200, people: 40, constant: true }),
+    await writePeople(folder.path, 'constant-present', {
+      rows: 150,
+      people: 30,
+      constant: true,
+      present: true,
+    }),
+    await writePeople(folder.path, 'present', { rows: 100, people: 10, present: true }),
+    await writePeople(folder.path, 'one-person', { rows: 30, people: 1 }),
+    await writePeople(folder.path, 'nobody', { rows: 0, people: 1 }),
+  )
+  for (const { dataset } of datasets) await engine.open(dataset)
+})
+afterAll(async () => {
+  await engine.close()
+  await folder.remove()
+})
+
+/** The counts of texts, in an order that does not depend on how they were found. */
+function sorted({ texts, counts }: TextCounts): readonly (readonly [string, number | undefined])[] {
+  return texts.map((text, place) => [text, counts[place]] as const).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+describe('over rows of people', () => {
+  it('the data distinguish the cases', () => {
+    const [skewed] = datasets
+    const numbers = new Map<number, number>()
+    for (const row of skewed?.rows ?? []) {
+      const person = Number(row[PERSON])
+      numbers.set(person, Math.max(numbers.get(person) ?? 0, Number(row[RANK])))
+    }
+    expect(Math.max(...numbers.values())).toBeGreaterThan(20)
+    expect(Math.min(...numbers.values())).toBeLessThan(3)
+    expect(skewed?.rows.some((row) => row.group === null)).toBe(true)
+  })
+
+  it('aggregates equal the reference for any bounding', async () => {
+    await fc.assert(
+      fc.asyncProperty(aggregateOfPeople, async (given) => {
+        for (const { dataset, rows } of datasets)
+          expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
+      }),
+      { numRuns: 100 },
+    )
+  }, 120_000)
+
+  it('counts of values equal the reference for any bounding', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(countingOfPeople(numericNames), countingOfPersonValues),
+        countingOfPeople(fc.constant('Name with spaces')),
+        async (numbers, names) => {
+          for (const { dataset, rows } of datasets) {
+            expect(await engine.countIndexes(dataset, numbers)).toEqual(countIndexesOf(numbers, rows))
+            expect(sorted(await engine.countTexts(dataset, names))).toEqual(sorted(countTextsOf(names, rows)))
+          }
+        },
+      ),
+      { numRuns: 50 },
+    )
+  }, 120_000)
+})
+
+const group: GroupKey = { kind: 'category', column: 'group', size: 4, nullCell: true }
+const flag: GroupKey = { kind: 'boolean', column: 'flag', nullCell: true }
+const groupings = fc.constantFrom<readonly GroupKey[]>([], [group], [flag, group])
+const additive = fc.constantFrom<Statistic>(
+  { kind: 'count' },
+  { kind: 'count-people' },
+  { kind: 'affine-sum', column: 'small', factor: 1n, offset: 2n },
+  { kind: 'affine-square-sum', column: 'small', factor: 2n, offset: -9n },
+  {
+    kind: 'affine-sum',
+    perPerson: { kind: 'sum', column: 'small', lower: -5n, upper: 20n },
+    factor: 1n,
+    offset: 0n,
+  },
+  {
+    kind: 'affine-sum',
+    perPerson: { kind: 'mean', column: 'x', lower: -5n, upper: 20n },
+    factor: 3n,
+    offset: 1n,
+  },
+)
+
+describe('bounding of one person', () => {
+  it('does not depend on other people: without a person, exactly that person’s contribution is missing', async () => {
+    const [skewed] = datasets
+    if (skewed === undefined) throw new Error('no dataset')
+    for (const person of [0, 1, 7]) {
+      const [alone, others] = [`alone-${person}`, `others-${person}`]
+      await writeSomePeople(folder.path, skewed.dataset, alone, `${PERSON} = ${person}`)
+      await writeSomePeople(folder.path, skewed.dataset, others, `${PERSON} <> ${person}`)
+      const parts = [
+        { ...skewed.dataset, id: alone },
+        { ...skewed.dataset, id: others },
+      ]
+      for (const part of parts) await engine.open(part)
+      await fc.assert(
+        fc.asyncProperty(
+          fc.record(
+            { where: predicate, groupBy: groupings, statistics: fc.tuple(additive, additive), bounding },
+            { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+          ),
+          async (given: Aggregate) => {
+            const [all, own = [], rest = []] = await Promise.all(
+              [skewed.dataset, ...parts].map((dataset) => engine.aggregate(dataset, given)),
+            )
+            const added = own.map((cells, statistic) =>
+              cells.map((value, cell) => value + (rest[statistic]?.[cell] ?? 0n)),
+            )
+            expect(all).toEqual(added)
+          },
+        ),
+        { numRuns: 30 },
+      )
+    }
+  }, 120_000)
+
+  it('leaves at most the stated numbers of rows and groups', async () => {
+    const person = datasets.find(({ dataset }) => dataset.id === 'one-person')
+    if (person === undefined) throw new Error('no dataset')
+    let full = 0
+    await fc.assert(
+      fc.asyncProperty(fc.option(predicate, { nil: undefined }), bounding, async (where, bounds) => {
+        const [counts = [], people = []] = await engine.aggregate(person.dataset, {
+          ...(where === undefined ? {} : { where }),
+          groupBy: [flag, group],
+          statistics: [{ kind: 'count' }, { kind: 'count-people' }],
+          bounding: bounds,
+        })
+        const rows = counts.reduce((sum, count) => sum + count, 0n)
+        const cells = people.reduce((sum, count) => sum + count, 0n)
+        if (bounds.kind === 'rows') expect(rows).toBeLessThanOrEqual(BigInt(bounds.rows))
+        if (bounds.kind === 'groups') {
+          expect(cells).toBeLessThanOrEqual(BigInt(bounds.groups))
+          for (const count of counts) expect(count).toBeLessThanOrEqual(BigInt(bounds.rowsPerGroup))
+          if (cells === BigInt(bounds.groups)) full += 1
+        }
+      }),
+      { numRuns: 150 },
+    )
+    expect(full).toBeGreaterThan(5)
+  }, 60_000)
+})
