@@ -24,6 +24,8 @@ export const columns: readonly Column[] = [
   column.number('x', 1n, -LARGEST, LARGEST),
   column.integer('middling', -MIDDLING, MIDDLING),
   column.integer('wide', -LARGEST_SQUARED_INDEX, LARGEST_SQUARED_INDEX),
+  column.date('day', '2024-02-26', '2024-03-03'),
+  column.timestamp('hour', '1969-12-31T12:00:00Z', '1970-01-01T12:00:00Z', { step: 3600n }),
   column.category('group', CATEGORIES),
   column.boolean('flag'),
   column.string('Name with spaces'),
@@ -36,6 +38,16 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   x: ['0.5', '-0.0000000005', '1e400', '-1e400', 'nan', '', '9007199.254740991', '1e-9', 'oops'],
   middling: ['0', '-1', '7', '1e400', '-inf', '2147483647', ''],
   wide: ['0', '-1', '7', '1e400', '-inf', '35184372088831', ''],
+  day: ['2024-02-26', '2024-02-29', '2024-03-03', '1900-01-01', '9999-12-31', '2024-02-30', ''],
+  hour: [
+    '1969-12-31T20:00:00Z',
+    '1970-01-01',
+    '1970-01-01 02:29:59',
+    '1970-01-01 02:30',
+    '2024-01-01',
+    'x',
+    '',
+  ],
   group: ['a', 'b', "c'", '日本', 'd', ''],
   flag: ['true', 'false', 'maybe', ''],
   'Name with spaces': ['x', '""', '', "'; DROP TABLE rows; --", '日本', '\u0000', '%'],
@@ -50,7 +62,7 @@ export function randomRows(rows: number, seed: number): string {
 }
 
 /** Names of columns. */
-export const numericNames = fc.constantFrom('small', 'cell', 'x', 'middling', 'wide')
+export const numericNames = fc.constantFrom('small', 'cell', 'x', 'middling', 'wide', 'day', 'hour')
 const anyName = fc.constantFrom(...columns.map(({ name }) => name))
 const index = fc.oneof(
   { weight: 3, arbitrary: fc.bigInt(-4n, 13n) },

@@ -42,7 +42,15 @@ const leaf: fc.Arbitrary<object> = fc.oneof(
     op: fc.constantFrom('<', '>='),
     value: fc.integer({ min: -60, max: 40 }),
   }),
-  fc.record({ column: fc.constantFrom('Income', 'Region', 'Member'), op: fc.constant('isNull') }),
+  fc.record({
+    column: fc.constant('Visited'),
+    op: fc.constantFrom('=', '!=', '<', '<=', '>', '>='),
+    value: fc.constantFrom('2024-01-20', '2024-02-29', '2024-03-01', '2025-01-01'),
+  }),
+  fc.record({
+    column: fc.constantFrom('Income', 'Region', 'Member', 'Visited'),
+    op: fc.constant('isNull'),
+  }),
   fc.record({ column: fc.constant('Sex'), op: fc.constantFrom('=', '!='), value: fc.constantFrom('M', 'F') }),
   fc.record({
     column: fc.constant('Region'),
@@ -63,9 +71,12 @@ export const where: fc.Arbitrary<object> = fc.oneof(
 /** The names of the numeric columns of `people`. */
 export const numeric = fc.constantFrom('Age', 'Balance', 'Income')
 
+/** The names of the columns of `people` whose values are ordered. */
+export const ordered = fc.constantFrom('Age', 'Balance', 'Income', 'Visited')
+
 /** Names of numeric and boolean columns, without repetition. */
 export const measured = (constraints: { readonly minLength: number; readonly maxLength: number }) =>
-  fc.uniqueArray(fc.constantFrom('Age', 'Balance', 'Income', 'Member'), constraints)
+  fc.uniqueArray(fc.constantFrom('Age', 'Balance', 'Income', 'Member', 'Visited'), constraints)
 
 /** Columns of `people` that can be grouped by, in their wire form. */
 export const grouping = fc.constantFrom(
@@ -74,6 +85,9 @@ export const grouping = fc.constantFrom(
   'Member',
   { column: 'Age', edges: [0, 18, 65] },
   { column: 'Income', edges: [10, 100, 500] },
+  { column: 'Visited', edges: ['2024-02-01', '2024-02-29', '2024-04-01'] },
+  { column: 'Visited', by: 'month' },
+  { column: 'Visited', by: 'dayOfWeek', from: '2024-02-10' },
 )
 
 export const nameOf = (column: string | { column: string }) =>
@@ -86,6 +100,7 @@ export const keys = fc.uniqueArray(grouping, { minLength: 1, maxLength: 2, selec
 export const groupStatistic: fc.Arbitrary<object> = fc.oneof(
   fc.constant({ kind: 'count' }),
   fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),
+  fc.constant({ kind: 'mean', column: 'Visited' }),
   fc.record({ kind: fc.constant('proportion'), of: where, name: fc.constantFrom('one', 'other') }),
   fc.record({ kind: fc.constant('countDistinct'), column: grouping }),
 )

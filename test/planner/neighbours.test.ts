@@ -15,7 +15,17 @@ import {
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
-import { grouping, groupStatistic, keys, measured, nameOf, numeric, rowOf, where } from './arbitraries.ts'
+import {
+  grouping,
+  groupStatistic,
+  keys,
+  measured,
+  nameOf,
+  numeric,
+  ordered,
+  rowOf,
+  where,
+} from './arbitraries.ts'
 import { people } from './people.ts'
 import { LIMITS, planFor } from './planned.ts'
 
@@ -38,10 +48,21 @@ function fits(query: Query): boolean {
   }
 }
 
+/** The name of a statistic in an answer, as far as these statistics can share one. */
+function nameOfStatistic(statistic: object): unknown {
+  if ('name' in statistic) return statistic.name
+  const { kind, column = '' } = statistic as {
+    readonly kind: string
+    readonly column?: string | { column: string }
+  }
+  return `${kind} ${nameOf(column)}`
+}
+
 const estimateQuery = asked(
   fc.oneof(
     fc.constant({ kind: 'count' }),
     fc.record({ kind: fc.constantFrom('sum', 'mean', 'variance', 'standardDeviation'), column: numeric }),
+    fc.constant({ kind: 'mean', column: 'Visited' }),
     fc.record({
       kind: fc.constantFrom('covariance', 'correlation'),
       columns: measured({ minLength: 2, maxLength: 2 }),
@@ -60,7 +81,7 @@ const estimateQuery = asked(
       statistics: fc.uniqueArray(groupStatistic, {
         minLength: 1,
         maxLength: 3,
-        selector: (statistic) => ('name' in statistic ? statistic.name : JSON.stringify(statistic)),
+        selector: nameOfStatistic,
       }),
     }),
     fc.record({
@@ -85,10 +106,10 @@ const noisyMaxQuery = asked(
 
 const quantileQuery = asked(
   fc.oneof(
-    fc.record({ kind: fc.constantFrom('median', 'minimum', 'maximum'), column: numeric }),
+    fc.record({ kind: fc.constantFrom('median', 'minimum', 'maximum'), column: ordered }),
     fc.record({
       kind: fc.constant('percentile'),
-      column: numeric,
+      column: ordered,
       p: fc.constantFrom([25, 75], [10], 33.33, [0.01, 99]),
     }),
   ),
