@@ -40,8 +40,8 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   /** Largest number of values in an answer, as the limit on a batch counts them; 0 for selections of a few. */
   readonly mostValues: (plan: Plan) => number
   /**
-   * Loss between datasets that differ by one row replaced: how much the release reveals about which row a person has.
-   * Under change-one this is the price.
+   * Loss between datasets that differ by one privacy unit replaced: how much the release reveals about which rows a
+   * person has. Under change-one this is the price.
    */
   readonly replacementLoss: (plan: Plan) => PrivacyLoss
   /** Describes the noise of the answer. Public before the query is paid for. */

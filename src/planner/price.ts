@@ -23,7 +23,7 @@ export function priceOf(
   }
 }
 
-/** Loss between datasets that differ by one row replaced, as one row removed and one added. */
+/** Loss between datasets that differ by one privacy unit replaced, as one removed and one added. */
 export function replacementLossInTwoSteps({ dataset, loss }: PlanFacts): PrivacyLoss {
   return lossOfReplacement(loss, dataset.neighbours)
 }

@@ -6,6 +6,7 @@ import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { planSession, sessionReport, sessionUnderTerms, termsOfSession } from '../../src/planner/session.ts'
+import { epsilonNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { patients, people } from './people.ts'
@@ -151,6 +152,32 @@ describe('what an answer says about the contribution', () => {
     const wire = { kind: 'noisyMax', candidates: { column: 'Region' } }
     const units = [wire, { ...wire, of: 'people' }].map((each) => accuracyReport(planOf(each)).unit)
     expect(units).toEqual(['rows', 'people'])
+  })
+})
+
+describe('accuracy first', () => {
+  const target = { accuracy: { halfWidth: 30 } }
+  const epsilonOf = (wire: object) => {
+    const { loss } = plan(querySchema.parse({ ...target, ...wire }), patients('add-remove', MAX_ROWS), LIMITS)
+    return epsilonNumber(loss.epsilonNano)
+  }
+
+  test('costs as many times the epsilon as one person may have rows', () => {
+    const people = epsilonOf({ kind: 'count', of: 'people', mechanism: 'laplace' })
+    for (const rows of [1, 2, 4])
+      expect(epsilonOf({ kind: 'count', contribution: { rows }, mechanism: 'laplace' }) / people).toBeCloseTo(
+        rows,
+        6,
+      )
+  })
+
+  test('of a mean per person takes the supposed number of people', () => {
+    const wire = { kind: 'mean', column: 'Age', perPerson: 'sum', supposed: { rows: 1_000 } }
+    expect(epsilonOf({ ...wire, accuracy: { halfWidth: 5 } })).toBeGreaterThan(0)
+    expect(() => epsilonOf({ ...wire, supposed: {} })).toThrow('supposed.rows')
+    // The values per person are 0 to 480.
+    expect(epsilonOf({ ...wire, supposed: { rows: 1_000, mean: 480 } })).toBeGreaterThan(0)
+    expect(() => epsilonOf({ ...wire, supposed: { rows: 1_000, mean: 481 } })).toThrow('supposed.mean')
   })
 })
 

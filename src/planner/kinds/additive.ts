@@ -204,7 +204,7 @@ export const additive: PlanKind<AdditivePlan, AdditiveRelease> = {
 }
 
 /**
- * Under add-remove, a row replaced can move the statistics less than one row removed and one added. Noise that was
+ * Under add-remove, a unit replaced can move the statistics less than one removed and one added. Noise that was
  * calibrated to L1 is then priced again at the smaller sensitivity. Noise with a delta keeps the two steps, because its
  * delta would change as well.
  */
