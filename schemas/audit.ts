@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { columnName, columns, datasetId } from './dataset.ts'
+import { columnName, columns, datasetId, privacyUnit } from './dataset.ts'
 import { batch, query } from './query.ts'
 import { sessionQuestion, sessionRequest } from './sparse-vector.ts'
 
@@ -39,11 +39,12 @@ const rows = z
 const pair = z
   .strictObject({
     columns,
+    privacyUnit: privacyUnit.default({ kind: 'row' }),
     neighbours,
     rows: rows.describe('Rows of the dataset, each with every declared column.'),
     neighbourRows: rows.describe(
-      'Rows of its neighbour: one row more or fewer (add-remove), or one row replaced (change-one). The order of rows has ' +
-        'no meaning.',
+      'Rows of its neighbour: one row more or fewer (add-remove), or one row replaced (change-one). With the privacy unit ' +
+        '`person`, one person with all rows. The order of rows has no meaning.',
     ),
   })
   .meta({

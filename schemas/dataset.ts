@@ -264,23 +264,25 @@ const visitsSource = z
 export const columns = z.array(column).min(1).max(200).readonly()
 const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
 
+export const privacyUnit = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('row') }),
+    z.strictObject({
+      kind: z.literal('person'),
+      column: columnName,
+      maxRows: z.int().min(1).max(1_000_000),
+    }),
+  ])
+  .describe(
+    'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
+      'identifier `column`; rows beyond are left out when the source is ingested.',
+  )
+
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
   source: z.discriminatedUnion('kind', [fileSource, populationSource, visitsSource]),
-  privacyUnit: z
-    .discriminatedUnion('kind', [
-      z.strictObject({ kind: z.literal('row') }),
-      z.strictObject({
-        kind: z.literal('person'),
-        column: columnName,
-        maxRows: z.int().min(1).max(1_000_000),
-      }),
-    ])
-    .describe(
-      'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
-        'identifier `column`; rows beyond are left out when the source is ingested.',
-    ),
+  privacyUnit,
   neighbours: z
     .enum(['add-remove', 'change-one'])
     .describe(

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { IngestionCounts } from '../catalog/catalog.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import {
   type ColumnDeclaration,
@@ -7,10 +8,11 @@ import {
   declareColumns,
   declareDataset,
 } from '../catalog/declaration.ts'
+import { createPersonKey } from '../catalog/person-key.ts'
 import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
-import { ingest } from '../engines/duckdb/ingest.ts'
+import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
 import type { Engine } from '../engines/engine.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { refuseField } from '../privacy/refusal.ts'
 
 /** A value of a row as JSON. */
@@ -22,6 +24,7 @@ export type PairRow = Readonly<Record<string, PairValue>>
 /** Two neighbouring datasets that an auditor gives. */
 export interface AuditedPair {
   readonly columns: readonly ColumnDeclaration[]
+  readonly privacyUnit: PrivacyUnit
   readonly neighbours: Neighbours
   readonly rows: readonly PairRow[]
   readonly neighbourRows: readonly PairRow[]
@@ -46,7 +49,10 @@ export async function openAuditedPair(
   readonly datasets: readonly [Dataset, Dataset]
   readonly close: () => Promise<void>
 }> {
-  requireNeighbouringRows(pair)
+  // Refuses a privacy unit without its column before rows are compared.
+  const columns = declareColumns(declarationOf('pair', pair))
+  requireNeighbouringUnits(pair)
+  const privacyUnit = await keyedUnit(pair, folder)
   const fileOf = ({ id }: Pick<Dataset, 'id'>) => path.join(folder, `${id}.duckdb`)
   const engine = openDuckDbEngine({
     files: fileOf,
@@ -60,14 +66,14 @@ export async function openAuditedPair(
     const sourcePath = path.join(folder, `${id}.csv`)
     await writeFile(sourcePath, csvOf(pair.columns, rows))
     const declaration = declarationOf(id, pair)
-    await ingest({
+    const counts = await ingest({
       sourcePath,
       format: 'csv',
-      columns: declareColumns(declaration),
-      privacyUnit: { kind: 'row' },
+      columns,
+      privacyUnit,
       targetPath: fileOf({ id }),
     })
-    const dataset = declareDataset(declaration, '1', rows.length)
+    const dataset = declareDataset(declaration, '1', unitsOf(counts))
     await engine.open(dataset)
     return dataset
   }
@@ -83,13 +89,26 @@ export async function openAuditedPair(
   }
 }
 
-function declarationOf(id: string, { columns, neighbours }: AuditedPair): DatasetDeclaration {
+/**
+ * The privacy unit as ingestion needs it. Both datasets have the same key, as neighbours do in the promise: another key
+ * would choose other rows of the people whom they share.
+ */
+async function keyedUnit({ privacyUnit }: AuditedPair, folder: string): Promise<Ingestion['privacyUnit']> {
+  if (privacyUnit.kind === 'row') return privacyUnit
+  return { ...privacyUnit, key: await createPersonKey(path.join(folder, 'person.key')) }
+}
+
+function unitsOf({ rowsStored, people }: IngestionCounts): number {
+  return people ?? rowsStored
+}
+
+function declarationOf(id: string, { columns, privacyUnit, neighbours }: AuditedPair): DatasetDeclaration {
   return {
     id,
     title: 'Pair of an auditor',
     source: { kind: 'file', path: `${id}.csv`, format: 'csv' },
     columns,
-    privacyUnit: { kind: 'row' },
+    privacyUnit,
     neighbours,
     synthetic: true,
     accounting: 'basic',
@@ -98,36 +117,48 @@ function declarationOf(id: string, { columns, neighbours }: AuditedPair): Datase
 }
 
 /**
- * Checks that two lists of rows are neighbours, in any order: one has exactly one row that the other lacks
- * (`add-remove`), or each has exactly one row that the other lacks (`change-one`).
+ * Checks that two lists of rows are neighbours, in any order: one has exactly one row, or one person with all rows, that the
+ * other lacks (`add-remove`), or each has exactly one that the other lacks (`change-one`).
  * @throws Refusal `invalid-request`
  */
-export function requireNeighbouringRows({ columns, neighbours, rows, neighbourRows }: AuditedPair): void {
-  const names = columns.map(({ name }) => name)
+export function requireNeighbouringUnits(pair: AuditedPair): void {
   const surplus = new Map<string, number>()
-  const count = (field: string, list: readonly PairRow[], sign: 1 | -1) => {
-    for (const [place, row] of list.entries()) {
-      if (Object.keys(row).length !== names.length || names.some((name) => !Object.hasOwn(row, name)))
-        throw refuseField('invalid-request', `${field}.${place}`, 'must have exactly the declared columns')
-      const text = JSON.stringify(names.map((name) => row[name]))
-      surplus.set(text, (surplus.get(text) ?? 0) + sign)
-    }
-  }
-  count('rows', rows, 1)
-  count('neighbourRows', neighbourRows, -1)
+  for (const unit of unitTexts('rows', pair.rows, pair)) surplus.set(unit, (surplus.get(unit) ?? 0) + 1)
+  for (const unit of unitTexts('neighbourRows', pair.neighbourRows, pair))
+    surplus.set(unit, (surplus.get(unit) ?? 0) - 1)
   let [here, there] = [0, 0]
   for (const difference of surplus.values()) {
     here += Math.max(0, difference)
     there += Math.max(0, -difference)
   }
-  switch (neighbours) {
+  const unit = pair.privacyUnit.kind === 'row' ? 'row' : 'person, with all rows of that person,'
+  const refuse = (rule: string) => refuseField('invalid-request', 'neighbourRows', rule)
+  switch (pair.neighbours) {
     case 'add-remove':
       if (here + there === 1) return
-      throw refuseField('invalid-request', 'neighbourRows', 'must be rows with one row more or one row fewer')
+      throw refuse(`must be rows with one ${unit} more or fewer`)
     case 'change-one':
       if (here === 1 && there === 1) return
-      throw refuseField('invalid-request', 'neighbourRows', 'must be rows with one row replaced by another')
+      throw refuse(`must be rows with one ${unit} replaced by another`)
   }
+}
+
+/** A text for each privacy unit, which is the same for two units with the same rows in any order. */
+function unitTexts(
+  field: string,
+  rows: readonly PairRow[],
+  { columns, privacyUnit }: AuditedPair,
+): readonly string[] {
+  const names = columns.map(({ name }) => name)
+  const units = new Map<string, string[]>()
+  for (const [place, row] of rows.entries()) {
+    if (Object.keys(row).length !== names.length || names.some((name) => !Object.hasOwn(row, name)))
+      throw refuseField('invalid-request', `${field}.${place}`, 'must have exactly the declared columns')
+    const unit = privacyUnit.kind === 'row' ? String(place) : String(row[privacyUnit.column])
+    const text = JSON.stringify(names.map((name) => row[name]))
+    units.set(unit, [...(units.get(unit) ?? []), text])
+  }
+  return Array.from(units.values(), (texts) => texts.sort().join())
 }
 
 /** A CSV file (RFC 4180). An empty field without quotes is NULL. */

@@ -217,6 +217,59 @@ describe("an auditor's own pair", () => {
   })
 })
 
+describe("an auditor's own pair of people with several rows", () => {
+  const columns = [
+    { name: 'Patient', type: 'identifier', nullable: false },
+    { name: 'Cost', type: 'integer', lower: 0, upper: 100 },
+  ]
+  const privacyUnit = { kind: 'person', column: 'Patient', maxRows: 2 }
+  const visits = (Patient: string, costs: readonly number[]) => costs.map((Cost) => ({ Patient, Cost }))
+  const rows = [...visits('a', [1, 2, 4, 8, 16, 32]), ...visits('b', [3]), ...visits('c', [5, 7, 11])]
+  const pair = { columns, privacyUnit, neighbours: 'add-remove', rows }
+  const precise = (value: number) => ({
+    kind: 'count',
+    where: { column: 'Cost', op: '=', value },
+    epsilon: 1000,
+    mechanism: 'geometric',
+  })
+  const query = precise(3)
+
+  test('is read with the same choice of rows of the people in both', async () => {
+    const neighbourRows = [...visits('d', [50, 40]), ...rows.toReversed()]
+    const queries = [...rows, { Cost: 50 }].map(({ Cost }) => precise(Cost))
+    const { body } = await audit({ pair: { ...pair, neighbourRows }, queries, releases: 1 }).expect(200)
+    const [here, there] = [body.results, body.neighbourResults].map(([counts]) =>
+      counts.map(({ value }: { readonly value: number }) => value),
+    )
+    expect(here.slice(0, 6).filter((count: number) => count === 1)).toHaveLength(2)
+    expect(here.at(-1)).toBe(0)
+    expect(there).toEqual([...here.slice(0, -1), 1])
+  })
+
+  test('with one person replaced', async () => {
+    const neighbourRows = [...rows.filter(({ Patient }) => Patient !== 'b'), ...visits('d', [50, 40, 30])]
+    const replaced = { ...pair, neighbours: 'change-one', neighbourRows }
+    const { body } = await audit({ pair: replaced, query: precise(3), releases: 1 }).expect(200)
+    expect([body.results[0].value, body.neighbourResults[0].value]).toEqual([1, 0])
+  })
+
+  test.each([
+    ['two people more', { neighbourRows: [...rows, ...visits('d', [1]), ...visits('e', [1])] }],
+    ['a row more of the same person', { neighbourRows: [...rows, ...visits('b', [1])] }],
+    ['two people replaced', { neighbours: 'change-one', neighbourRows: rows.slice(0, -4) }],
+    ['the same people', { neighbourRows: rows.toReversed() }],
+  ])('is refused unless the datasets differ in one person: %s', async (_name, change) => {
+    const refused = await audit({ pair: { ...pair, ...change }, query, releases: 1 })
+    expect([refused.status, refused.body.errors?.[0].field]).toEqual([400, 'pair.neighbourRows'])
+  })
+
+  test('is refused without the column of its privacy unit', async () => {
+    const unknown = { ...pair, privacyUnit: { ...privacyUnit, column: 'Name' }, neighbourRows: rows }
+    const refused = await audit({ pair: unknown, query, releases: 1 }).expect(400)
+    expect(refused.body.errors[0].field).toBe('pair.privacyUnit.column')
+  })
+})
+
 test('a request is limited in size, runs alone, and refusals name its fields', async () => {
   const edges = Array.from({ length: 101 }, (_, edge) => edge)
   const query = { kind: 'histogram', column: { column: 'Age', edges }, epsilon: 1 }
