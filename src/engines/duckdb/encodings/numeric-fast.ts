@@ -69,9 +69,20 @@ function layersOfIntegers(
 }
 
 function layersOfDoubles(column: NumericColumn, source: SourceColumn): readonly Layer[] {
-  if (!doublesAreExact(column)) return []
   const i = source.position
-  return [...doubleLayers(column, source), roundedDown(column, i), nearest(column, i)]
+  if (doublesAreExact(column))
+    return [...doubleLayers(column, source), roundedDown(column, i), nearest(column, i)]
+  if (source.type === 'DOUBLE' || source.type === 'FLOAT') return []
+  return layersOfPlainIntegers(column, source)
+}
+
+/** Texts of at most 18 digits, for columns whose bounds are too wide for doubles. */
+function layersOfPlainIntegers(column: NumericColumn, source: SourceColumn): readonly Layer[] {
+  const [text, name] = [`text${source.position}0`, `parsed${source.position}`]
+  const layers = layersOfIntegers(column, { ...source, name }, 'BIGINT')
+  if (layers.length === 0) return []
+  const parsed = `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]{1,18}') THEN TRY_CAST(${text} AS BIGINT) END`
+  return [{ [text]: textOf(source) }, { [name]: parsed }, ...layers]
 }
 
 /**

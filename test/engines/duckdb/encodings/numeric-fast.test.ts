@@ -222,6 +222,7 @@ describe.each(types)('the fast path for %s agrees with reading digit by digit', 
 describe('the fast path', () => {
   const cents = grid('number', ONE / 100n, 0n, 100_000_000n)
   const years = grid('integer', ONE, 0n, 120n)
+  const wide = grid('integer', ONE, -(2n ** 53n), 2n ** 53n)
 
   it.each<[string, NumericColumn, readonly string[]]>([
     ['DOUBLE', cents, ['0', '-0', '12.34', '12.345', '1e300', '0.1', '5e-324']],
@@ -232,6 +233,7 @@ describe('the fast path', () => {
     ['INTEGER', years, ['0', '42', '-5', '1000']],
     ['BIGINT', cents, ['0', '42', '-5', '9223372036854775807']],
     ['DOUBLE', years, ['0', '42', '-5', '1000']],
+    ['VARCHAR', wide, ['0', '-42', '+9007199254740993', '999999999999999999']],
   ])('resolves plain values of %s', async (type, column, values) => {
     const { found } = await bothPaths(column, type, values)
     expect(found.map(([, , resolved]) => resolved)).not.toContain(null)
