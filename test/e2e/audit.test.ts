@@ -170,6 +170,31 @@ describe("an auditor's own pair", () => {
     expect(files.filter((file) => /^temporary.*(audit|pair)/.test(file))).toEqual([])
   })
 
+  test('may have dates and timestamps', async () => {
+    const columns = [
+      { name: 'day', type: 'date', lower: '2024-02-01', upper: '2024-03-31' },
+      { name: 'at', type: 'timestamp', lower: '2024-02-01T00:00:00Z', upper: '2024-03-31T00:00:00Z' },
+    ]
+    const visit = { day: '2024-02-29', at: '2024-03-01T00:30:00+01:00' }
+    const dated = {
+      columns,
+      neighbours: 'add-remove',
+      rows: [visit],
+      neighbourRows: [visit, { ...visit, day: '2024-03-01' }],
+    }
+    const queries = [
+      { kind: 'histogram', column: { column: 'day', by: 'month' } },
+      { kind: 'count', where: { column: 'at', op: '<', value: '2024-03-01' } },
+    ].map((query) => ({ ...query, ...precise }))
+    const { body } = await audit({ pair: dated, queries, releases: 1 }).expect(200)
+    const answers = (february: number, march: number, before: number) => [
+      { cells: [{ value: february }, { value: march }] },
+      { value: before },
+    ]
+    expect(body.results).toMatchObject([answers(1, 0, 1)])
+    expect(body.neighbourResults).toMatchObject([answers(1, 1, 2)])
+  })
+
   test('with one row replaced', async () => {
     const replaced = { ...pair, neighbours: 'change-one', neighbourRows: [more, ...rows.slice(1)] }
     const query = { kind: 'mean', column: 'Age', ...precise }

@@ -281,6 +281,47 @@ test('an evaluation shows dates and counts errors in days', async () => {
   expect(body.shown[0].values[0].noisy).toMatch(/^202\d-\d\d-\d\d$/)
 })
 
+describe('plots', () => {
+  const plot = (query: object) =>
+    service
+      .as('analyst')
+      .get('/v1/datasets/visits/plots/noisy-table')
+      .query({ query: JSON.stringify(query) })
+
+  test('show the names of periods and ranges', async () => {
+    const months = await plot({ kind: 'histogram', column: { column: 'arrived', by: 'month' }, epsilon: 0.1 })
+    expect([months.status, months.type]).toEqual([200, 'image/svg+xml'])
+    expect(months.body.toString()).toContain('2024-02')
+    const ranges = { column: 'discharged', edges: ['2023-01-01', '2024-02-29', '2025-01-31'] }
+    const drawn = await plot({ kind: 'histogram', column: ranges, epsilon: 0.1 })
+    expect(drawn.body.toString()).toContain('2024-02-29 to 2025-01-31')
+  })
+
+  test('of dates as values are refused', async () => {
+    const statistics = [{ kind: 'mean', column: 'discharged' }]
+    const { body, status } = await plot({ kind: 'groupBy', keys: ['ward'], statistics, epsilon: 0.1 })
+    expect(status).toBe(422)
+    expect(body.errors).toEqual([{ field: 'query.statistics', rule: 'must be numbers to be drawn' }])
+  })
+})
+
+test('the largest groups may be periods', async () => {
+  const { result } = await ask({
+    kind: 'topGroups',
+    keys: [{ column: 'arrived', by: 'month' }],
+    k: 3,
+    epsilon: EXACT,
+  })
+  const counts = countedBy((visit) => iso(visit).slice(0, 7))
+  const groups: readonly { readonly key: { readonly arrived: string } }[] = result.groups ?? result.cells
+  expect(groups).toHaveLength(3)
+  expect(groups.map(({ key }) => counts[key.arrived])).toEqual(
+    Object.values(counts)
+      .toSorted((a, b) => b - a)
+      .slice(0, 3),
+  )
+})
+
 test('disjoint periods in a batch cost as much as the most expensive', async () => {
   const year = (first: string, last: string) => ({
     kind: 'count',
