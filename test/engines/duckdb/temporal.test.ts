@@ -313,6 +313,59 @@ describe('Parquet', () => {
   })
 })
 
+/**
+ * Parquet files of one optional column `v`, which DuckDB cannot write: INT64 timestamps with the values 1709249400500, the largest,
+ * the smallest, 253402300800000 and NULL, and an INT32 date with the values 19783, the largest, the smallest, the smallest but
+ * one and NULL. Written by hyparquet-writer 0.17.0.
+ */
+const EXTREMES = {
+  'microseconds without a zone':
+    'UEFSMRUGFUQVPFwVChUCFQoVABUEFQAAAAMPICC0DjT3jQEAAP8JAQR/AAkBIIAA3B/Sd+YAABUEGSxIBHJvb3QVAgAVBCUCGAF2bIwSHCwAAAAAABYKGRwZHCYIHBUEGRUAGRgBdhUCFgoWbhZmJgg8NgIoCP////////9/GAgAAAAAAAAAgAAZHBUGFQAVAgAAABZuFgo2ZgAoCWh5cGFycXVldBkcHAAAAHUAAABQQVIx',
+  'microseconds in UTC':
+    'UEFSMRUGFUQVPFwVChUCFQoVABUEFQAAAAMPICC0DjT3jQEAAP8JAQR/AAkBIIAA3B/Sd+YAABUEGSxIBHJvb3QVAgAVBCUCGAF2bIwRHCwAAAAAABYKGRwZHCYIHBUEGRUAGRgBdhUCFgoWbhZmJgg8NgIoCP////////9/GAgAAAAAAAAAgAAZHBUGFQAVAgAAABZuFgo2ZgAoCWh5cGFycXVldBkcHAAAAHUAAABQQVIx',
+  'nanoseconds without a zone':
+    'UEFSMRUGFUQVPFwVChUCFQoVABUEFQAAAAMPICC0DjT3jQEAAP8JAQR/AAkBIIAA3B/Sd+YAABUEGSxIBHJvb3QVAgAVBCUCGAF2bIwSHDwAAAAAABYKGRwZHCYIHBUEGRUAGRgBdhUCFgoWbhZmJgg8NgIoCP////////9/GAgAAAAAAAAAgAAZHBUGFQAVAgAAABZuFgo2ZgAoCWh5cGFycXVldBkcHAAAAHUAAABQQVIx',
+  'nanoseconds in UTC':
+    'UEFSMRUGFUQVPFwVChUCFQoVABUEFQAAAAMPICC0DjT3jQEAAP8JAQR/AAkBIIAA3B/Sd+YAABUEGSxIBHJvb3QVAgAVBCUCGAF2bIwRHDwAAAAAABYKGRwZHCYIHBUEGRUAGRgBdhUCFgoWbhZmJgg8NgIoCP////////9/GAgAAAAAAAAAgAAZHBUGFQAVAgAAABZuFgo2ZgAoCWh5cGFycXVldBkcHAAAAHUAAABQQVIx',
+  'milliseconds without a zone':
+    'UEFSMRUGFUQVPFwVChUCFQoVABUEFQAAAAMPICC0DjT3jQEAAP8JAQR/AAkBIIAA3B/Sd+YAABUEGSxIBHJvb3QVAgAVBCUCGAF2bIwSHBwAAAAAABYKGRwZHCYIHBUEGRUAGRgBdhUCFgoWbhZmJgg8NgIoCP////////9/GAgAAAAAAAAAgAAZHBUGFQAVAgAAABZuFgo2ZgAoCWh5cGFycXVldBkcHAAAAHUAAABQQVIx',
+  days: 'UEFSMRUGFSQVKFwVChUCFQoVABUEFQAAAAMPEDxHTQAA////fwAAAIABAACAFQQZLEgEcm9vdBUCABUCJQIYAXYlDAAWChkcGRwmCBwVAhkVABkYAXYVAhYKFk4WUiYIPDYCKAT///9/GAQAAACAABkcFQYVABUCAAAAFk4WCjZSACgJaHlwYXJxdWV0GRwcAAAAZgAAAFBBUjE=',
+} as const
+
+async function fromExtremes(name: keyof typeof EXTREMES, declared: TemporalColumn) {
+  const sourcePath = nextPath('parquet')
+  await writeFile(sourcePath, Buffer.from(EXTREMES[name], 'base64'))
+  return stored(declared, sourcePath, 'parquet')
+}
+
+describe('the extreme values of Parquet', () => {
+  const [first, last] = ['2000-01-01', '2030-12-31']
+  const date = column.date('v', first, last)
+  const instant = column.timestamp('v', `${first}T00:00:00Z`, `${last}T23:59:59Z`, {
+    timeZone: 'Pacific/Auckland',
+  })
+
+  it.each([
+    'microseconds without a zone',
+    'microseconds in UTC',
+    'nanoseconds without a zone',
+    'nanoseconds in UTC',
+  ] as const)('are clamped: %s', async (name) => {
+    expect(await fromExtremes(name, date)).toEqual([first, last, first, first, null])
+    const [lowest, highest] = [`${first}T00:00:00Z`, `${last}T23:59:59Z`]
+    expect(await fromExtremes(name, instant)).toEqual([lowest, highest, lowest, lowest, null])
+  })
+
+  it('are clamped: days', async () => {
+    expect(await fromExtremes('days', date)).toEqual(['2024-03-01', last, first, first, null])
+  })
+
+  it('in milliseconds, which DuckDB cannot read, are a refusal of the file', async () => {
+    const refused = fromExtremes('milliseconds without a zone', instant)
+    await expect(refused).rejects.toMatchObject({ code: 'source-unreadable', errors: [{ field: 'source' }] })
+  })
+})
+
 it('any text is stored or does not fit, and none fails', async () => {
   const fragment = fc.constantFrom(
     '2024',
