@@ -1,5 +1,6 @@
 import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { BOUNDING_GOAL, type BoundingFigure, boundingBenchmark } from './bounding.ts'
 import { type CompositionFigure, compositionBenchmark } from './composition.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
 import { INGEST_GOALS, type IngestFigure, ingestBenchmark } from './ingest.ts'
@@ -16,7 +17,7 @@ import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
 /** Goal for Sotto's requests per second as a share of the bare route's, at the most connections. */
 const GOAL = 0.5
 
-const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition', 'ingest'] as const
+const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition', 'ingest', 'bounding'] as const
 type Part = (typeof PARTS)[number]
 
 const { json: asJson, only } = parseArgs({
@@ -72,6 +73,11 @@ if (chosen('ingest')) {
   const ingest = await ingestBenchmark()
   results.ingest = ingest
   if (!asJson) printIngest(ingest)
+}
+if (chosen('bounding')) {
+  const bounding = await boundingBenchmark()
+  results.bounding = bounding
+  if (!asJson) printBounding(bounding)
 }
 if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
@@ -203,6 +209,25 @@ function printIngest(figures: readonly IngestFigure[]): void {
       String(INGEST_GOALS[unit]),
       (peakBytes / 1e6).toFixed(0),
     ]),
+  )
+}
+
+function printBounding(figures: readonly BoundingFigure[]): void {
+  printTable(
+    'Bounded contributions of 1.5 million people with 10 million rows, and the same in SQL for DuckDB',
+    ['what', 'DuckDB, ms', 'Sotto, ms', 'Sotto / DuckDB (rounds)'],
+    figures.map(({ what, duckDbMs, sottoMs, ratio }) => [
+      what,
+      duckDbMs.toFixed(0),
+      sottoMs.toFixed(0),
+      `${ratio.median.toFixed(2)} (${ratio.lowest.toFixed(2)} to ${ratio.highest.toFixed(2)})`,
+    ]),
+  )
+  const slower = figures.filter(({ ratio }) => ratio.median > BOUNDING_GOAL)
+  console.log(
+    slower.length === 0
+      ? `\nThe goal of ${BOUNDING_GOAL} is met at each.`
+      : `\nThe goal of ${BOUNDING_GOAL} is missed at: ${slower.map(({ what }) => what).join('; ')}.`,
   )
 }
 

@@ -1,15 +1,18 @@
 import { describe, expect, it } from 'vitest'
+import type { Column, Dataset } from '../../src/catalog/dataset.ts'
 import { duckDbDialect } from '../../src/engines/duckdb/dialect.ts'
 import { printAggregate, printIndexCounting, printTextCounting } from '../../src/engines/sql-printer.ts'
 import { readAggregate } from '../../src/engines/sql-result.ts'
 import {
   type Aggregate,
+  type Bounding,
   type GroupKey,
   LARGEST_SQUARED_INDEX,
   type Predicate,
   type Statistic,
 } from '../../src/planner/aggregate.ts'
 import { column, datasetOf } from './fixture.ts'
+import { peopleDataset } from './people-table.ts'
 
 const dataset = datasetOf([
   column.integer('Age', 0n, 120n),
@@ -315,6 +318,177 @@ describe('the text of an aggregate', () => {
     ['too many cells', { groupBy: Array.from({ length: 31 }, () => sex) }],
   ])('is refused for %s', (_, given) => {
     expect(() => print(given)).toThrow(RangeError)
+  })
+})
+
+describe('the text of an aggregate over the rows of people', () => {
+  const ofPeople = peopleDataset(
+    [
+      column.integer('Age', 0n, 120n),
+      { ...column.category('Sex', ['M', 'F'], { nullable: false }), constantPerPerson: true } as Column,
+      { ...column.boolean('Married'), constantPerPerson: true } as Column,
+      column.category('Ward', ['A', 'B'], { nullable: false }),
+      column.string('Name'),
+    ],
+    'people',
+    20,
+  )
+  const printPeople = (given: Partial<Aggregate>) =>
+    printAggregate(aggregate({ bounding: { kind: 'rows', rows: 20 }, ...given }), ofPeople, duckDbDialect).sql
+  const ward: GroupKey = { kind: 'category', column: 'Ward', size: 2, nullCell: false }
+  const adults: Predicate = { kind: 'index-between', column: 'Age', lower: 18n }
+  const married: Predicate = { kind: 'boolean-is', column: 'Married', value: true }
+  const rows = (rows: number): Bounding => ({ kind: 'rows', rows })
+  const groups = (groups: number, rowsPerGroup: number): Bounding => ({
+    kind: 'groups',
+    groups,
+    rowsPerGroup,
+  })
+  const people = { kind: 'count-people' } as const
+
+  it.each<[string, Partial<Aggregate>]>([
+    ['as many rows as are stored', { where: adults, groupBy: [ward] }],
+    ['more rows than are stored', { where: adults, groupBy: [ward], bounding: rows(21) }],
+    ['more rows in every group', { where: adults, groupBy: [ward], bounding: groups(2, 20) }],
+    ['groups that are constant per person', { where: adults, groupBy: [sex], bounding: groups(1, 20) }],
+    ['people in one cell', { where: adults, statistics: [people], bounding: rows(1) }],
+    [
+      'people in groups of which all count',
+      { groupBy: [ward], statistics: [people], bounding: groups(2, 1) },
+    ],
+    [
+      'people in groups that are constant per person',
+      { groupBy: [sex], statistics: [people], bounding: rows(3) },
+    ],
+  ])('leaves out nothing for %s', (_, given) => {
+    expect(printPeople(given)).not.toMatch(/sotto_rank|OVER/)
+  })
+
+  it.each<[string, Partial<Aggregate>]>([
+    ['without conditions', { bounding: rows(3) }],
+    ['with groups that every row is in', { groupBy: [ward], bounding: rows(3) }],
+    ['with groups that are constant per person', { groupBy: [sex], bounding: rows(3) }],
+    ['in each of such groups', { groupBy: [sex], bounding: groups(1, 3) }],
+    [
+      'with a condition that is constant per person',
+      { where: { kind: 'not', predicate: married }, bounding: rows(3) },
+    ],
+  ])('needs only the rank %s', (_, given) => {
+    expect(printPeople(given)).toContain('"sotto_rank" <= ')
+    expect(printPeople(given)).not.toContain('OVER')
+  })
+
+  it.each<[string, Partial<Aggregate>]>([
+    ['a condition', { where: adults, bounding: rows(3) }],
+    [
+      'a condition of which a part is constant',
+      { where: { kind: 'and', predicates: [married, adults] }, bounding: rows(3) },
+    ],
+    ['a key that leaves out rows', { groupBy: [binsOf([0n, 10n, 20n])], bounding: rows(3) }],
+    ['rows of groups that are not constant', { groupBy: [ward], bounding: groups(2, 3) }],
+    ['fewer groups', { groupBy: [ward], bounding: groups(1, 20) }],
+    ['people in fewer groups', { groupBy: [ward], statistics: [people], bounding: groups(1, 1) }],
+  ])('numbers the rows of each person for %s', (_, given) => {
+    expect(printPeople(given)).toContain('OVER (PARTITION BY "sotto_person"')
+  })
+
+  it('bounds rows after the condition and before anything is added up', () => {
+    expect(printPeople({ where: adults, groupBy: [ward], bounding: rows(3) })).toMatchInlineSnapshot(
+      `"SELECT CAST("Ward" AS VARCHAR), CAST(count(*) AS VARCHAR) FROM (SELECT *, rank() OVER (PARTITION BY "sotto_person" ORDER BY "sotto_rank") AS "sotto_place" FROM "rows" WHERE "Ward" IS NOT NULL AND ("Age" >= $1::BIGINT)) AS sotto_rows WHERE "sotto_place" <= $2::BIGINT GROUP BY "Ward""`,
+    )
+  })
+
+  it('bounds groups by their lowest rank', () => {
+    expect(printPeople({ groupBy: [ward], bounding: groups(1, 3) })).toMatchInlineSnapshot(
+      `"SELECT CAST("sotto_cell" AS VARCHAR), CAST(count(*) AS VARCHAR) FROM (SELECT *, dense_rank() OVER (PARTITION BY "sotto_person" ORDER BY "sotto_first") AS "sotto_group" FROM (SELECT *, rank() OVER (PARTITION BY "sotto_person", "sotto_cell" ORDER BY "sotto_rank") AS "sotto_place_in_group", min("sotto_rank") OVER (PARTITION BY "sotto_person", "sotto_cell") AS "sotto_first" FROM (SELECT *, "Ward" AS "sotto_cell" FROM "rows" WHERE "Ward" IS NOT NULL) AS sotto_cells) AS sotto_placed WHERE "sotto_place_in_group" <= $1::BIGINT) AS sotto_groups WHERE "sotto_group" <= $2::BIGINT GROUP BY "sotto_cell""`,
+    )
+  })
+
+  it('adds up one value for each person', () => {
+    const perPerson = { kind: 'mean', column: 'Age', lower: 0n, upper: 90n } as const
+    expect(
+      printPeople({
+        statistics: [{ kind: 'affine-sum', perPerson, factor: 1n, offset: 0n }, { kind: 'count' }],
+      }),
+    ).toMatchInlineSnapshot(
+      `"SELECT CAST(coalesce(sum("sotto_value0"), 0) AS VARCHAR), CAST(count("sotto_value0") AS VARCHAR), CAST(coalesce(sum("sotto_value1"), 0) AS VARCHAR) FROM (SELECT "sotto_person", CAST(CASE WHEN ($1::BIGINT + ((2 * (sum("Age") - count("Age") * CAST($1::BIGINT AS HUGEINT)) + count("Age")) // (2 * nullif(count("Age"), 0)))) < $2::BIGINT THEN $2::BIGINT WHEN ($1::BIGINT + ((2 * (sum("Age") - count("Age") * CAST($1::BIGINT AS HUGEINT)) + count("Age")) // (2 * nullif(count("Age"), 0)))) > $3::BIGINT THEN $3::BIGINT ELSE ($1::BIGINT + ((2 * (sum("Age") - count("Age") * CAST($1::BIGINT AS HUGEINT)) + count("Age")) // (2 * nullif(count("Age"), 0)))) END AS BIGINT) AS "sotto_value0", count(*) AS "sotto_value1" FROM "rows" GROUP BY "sotto_person") AS sotto_people"`,
+    )
+  })
+
+  it('joins statistics of people and of rows by cell', () => {
+    const perPerson = { kind: 'count', lower: 0n, upper: 20n } as const
+    expect(
+      printPeople({
+        groupBy: [ward],
+        statistics: [
+          { kind: 'count-distinct', of: sex },
+          { kind: 'affine-sum', perPerson, factor: 1n, offset: 0n },
+        ],
+      }),
+    ).toMatchInlineSnapshot(
+      `"SELECT CAST("sotto_result_cell" AS VARCHAR), "sotto_column0", "sotto_column1", "sotto_column2" FROM (SELECT "Ward" AS "sotto_result_cell", CAST(count(DISTINCT CASE WHEN "Sex" IS NOT NULL THEN "Sex" END) AS VARCHAR) AS "sotto_column0" FROM "rows" WHERE "Ward" IS NOT NULL GROUP BY "Ward") AS sotto_source0 JOIN (SELECT "sotto_people_cell" AS "sotto_result_cell", CAST(coalesce(sum("sotto_value0"), 0) AS VARCHAR) AS "sotto_column1", CAST(count("sotto_value0") AS VARCHAR) AS "sotto_column2" FROM (SELECT "Ward" AS "sotto_people_cell", "sotto_person", CAST(CASE WHEN count(*) < $1::BIGINT THEN $1::BIGINT WHEN count(*) > $2::BIGINT THEN $2::BIGINT ELSE count(*) END AS BIGINT) AS "sotto_value0" FROM "rows" WHERE "Ward" IS NOT NULL GROUP BY "Ward", "sotto_person") AS sotto_people GROUP BY "sotto_people_cell") AS sotto_source1 USING ("sotto_result_cell")"`,
+    )
+  })
+
+  it('is the same for all limits of a shape', () => {
+    for (const bounding of [rows, (limit: number) => groups(1, limit)]) {
+      const print = (limit: number) =>
+        printPeople({ where: adults, groupBy: [ward], bounding: bounding(limit) })
+      expect(print(2)).toBe(print(5))
+    }
+  })
+
+  it.each<[string, Dataset, Partial<Aggregate>]>([
+    ['rows without bounding', ofPeople, { bounding: { kind: 'one-row-each' } }],
+    ['bounding of rows that are people', dataset, { bounding: rows(2) }],
+    ['no rows', ofPeople, { bounding: rows(0) }],
+    ['half a row', ofPeople, { bounding: rows(1.5) }],
+    ['no groups', ofPeople, { groupBy: [ward], bounding: groups(0, 1) }],
+    [
+      'values per person where rows are people',
+      dataset,
+      {
+        statistics: [
+          { kind: 'affine-sum', perPerson: { kind: 'count', lower: 0n, upper: 1n }, factor: 1n, offset: 0n },
+        ],
+      },
+    ],
+    [
+      'reversed clamping bounds',
+      ofPeople,
+      {
+        bounding: rows(2),
+        statistics: [
+          { kind: 'affine-sum', perPerson: { kind: 'count', lower: 2n, upper: 1n }, factor: 1n, offset: 0n },
+        ],
+      },
+    ],
+    [
+      'squares of large totals',
+      ofPeople,
+      {
+        bounding: rows(2),
+        statistics: [
+          {
+            kind: 'affine-square-sum',
+            perPerson: { kind: 'sum', column: 'Age', lower: 0n, upper: 2n ** 46n },
+            factor: 1n,
+            offset: 0n,
+          },
+        ],
+      },
+    ],
+    [
+      'distinct values in groups',
+      ofPeople,
+      {
+        groupBy: [ward],
+        bounding: rows(2),
+        statistics: [{ kind: 'count-distinct-values', column: 'Name', valuesEach: 1 }],
+      },
+    ],
+  ])('is refused for %s', (_, given, part) => {
+    expect(() => printAggregate(aggregate(part), given, duckDbDialect)).toThrow(RangeError)
   })
 })
 
