@@ -91,7 +91,7 @@ export function visitsCsv(visits: Visits): Generator<string> {
 }
 
 /** The date of a visit, as ISO 8601 text. */
-export function dateOf({ day }: Visit): string {
+export function dateOf({ day }: Pick<Visit, 'day'>): string {
   return new Date(FIRST_DAY + day * DAY_MS).toISOString().slice(0, 10)
 }
 
