@@ -71,7 +71,14 @@ switch (what) {
     throw new Error('the first argument is plain, rows or people')
 }
 const seconds = (performance.now() - startMs) / 1000
+const { user, system } = process.cpuUsage()
 await rm(targetPath, { force: true })
 await rm(`${targetPath}.temporary`, { recursive: true, force: true })
 // Linux counts in kibibytes.
-console.log(JSON.stringify({ seconds, peakBytes: process.resourceUsage().maxRSS * 1024 }))
+console.log(
+  JSON.stringify({
+    seconds,
+    cpuSeconds: (user + system) / 1e6,
+    peakBytes: process.resourceUsage().maxRSS * 1024,
+  }),
+)

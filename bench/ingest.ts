@@ -16,6 +16,8 @@ export interface IngestFigure {
   readonly sottoSeconds: number
   /** Sotto's time divided by that of the plain copy in the same round. */
   readonly ratio: { readonly median: number; readonly lowest: number; readonly highest: number }
+  /** The same for processor time, on which other work of the machine has less influence. */
+  readonly cpuRatio: number
   /** Largest peak of memory of the whole process, in bytes. */
   readonly peakBytes: number
 }
@@ -79,12 +81,16 @@ async function compare(unit: IngestFigure['unit'], format: FileFormat, sourcePat
     plainSeconds: median(plain.map(({ seconds }) => seconds)),
     sottoSeconds: median(sotto.map(({ seconds }) => seconds)),
     ratio: { median: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) },
+    cpuRatio: median(
+      sotto.map(({ cpuSeconds }, round) => cpuSeconds / (plain[round]?.cpuSeconds ?? Number.NaN)),
+    ),
     peakBytes: Math.max(...sotto.map(({ peakBytes }) => peakBytes)),
   }
 }
 
 interface Once {
   readonly seconds: number
+  readonly cpuSeconds: number
   readonly peakBytes: number
 }
 

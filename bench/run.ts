@@ -198,8 +198,18 @@ function printComposition(figures: readonly CompositionFigure[]): void {
 function printIngest(figures: readonly IngestFigure[]): void {
   printTable(
     'Ingestion, and a plain CREATE TABLE AS of the same file',
-    ['format', 'privacy unit', 'rows', 'plain, s', 'Sotto, s', 'Sotto / plain (rounds)', 'goal', 'peak, MB'],
-    figures.map(({ format, unit, rows, plainSeconds, sottoSeconds, ratio, peakBytes }) => [
+    [
+      'format',
+      'privacy unit',
+      'rows',
+      'plain, s',
+      'Sotto, s',
+      'Sotto / plain (rounds)',
+      'goal',
+      'processor time',
+      'peak, MB',
+    ],
+    figures.map(({ format, unit, rows, plainSeconds, sottoSeconds, ratio, cpuRatio, peakBytes }) => [
       format,
       unit,
       String(rows),
@@ -207,6 +217,7 @@ function printIngest(figures: readonly IngestFigure[]): void {
       sottoSeconds.toFixed(1),
       `${ratio.median.toFixed(1)} (${ratio.lowest.toFixed(1)} to ${ratio.highest.toFixed(1)})`,
       String(INGEST_GOALS[unit]),
+      cpuRatio.toFixed(1),
       (peakBytes / 1e6).toFixed(0),
     ]),
   )
