@@ -360,6 +360,25 @@ describe('the extreme values of Parquet', () => {
     expect(await fromExtremes('days', date)).toEqual(['2024-03-01', last, first, first, null])
   })
 
+  it.each(['microseconds without a zone', 'nanoseconds without a zone'] as const)(
+    'do not fit a column of texts where DuckDB cannot print them: %s',
+    async (name) => {
+      const sourcePath = nextPath('parquet')
+      await writeFile(sourcePath, Buffer.from(EXTREMES[name], 'base64'))
+      const targetPath = nextPath('duckdb')
+      const columns = [column.string('v')]
+      await ingest({ sourcePath, format: 'parquet', columns, privacyUnit: { kind: 'row' }, targetPath })
+      const texts = (await storedRows(targetPath, columns)).map(({ v }) => v)
+      expect(texts).toEqual([
+        expect.stringMatching(/^1970/),
+        'infinity',
+        null,
+        expect.stringMatching(/^19/),
+        null,
+      ])
+    },
+  )
+
   it('in milliseconds, which DuckDB cannot read, are a refusal of the file', async () => {
     const refused = fromExtremes('milliseconds without a zone', instant)
     await expect(refused).rejects.toMatchObject({ code: 'source-unreadable', errors: [{ field: 'source' }] })

@@ -48,7 +48,18 @@ export interface Parameter {
  * decimal that reads back as the same number.
  */
 export function textOf({ name, type }: SourceColumn): string {
-  return type === 'VARCHAR' ? name : `TRY_CAST(${name} AS VARCHAR)`
+  if (type === 'VARCHAR') return name
+  const text = `TRY_CAST(${name} AS VARCHAR)`
+  const first = FIRST_PRINTABLE[type]
+  return first === undefined
+    ? text
+    : `CASE WHEN ${name} >= ${first} OR NOT isfinite(${name}) THEN ${text} END`
+}
+
+/** The first values of types that Parquet extends further than DuckDB can print: even TRY_CAST fails for values before them. */
+const FIRST_PRINTABLE: Readonly<Record<string, string>> = {
+  TIMESTAMP: "TIMESTAMP '290309-12-22 (BC) 00:00:00'",
+  TIMESTAMP_NS: "TIMESTAMP_NS '1677-09-22 00:00:00'",
 }
 
 /** A text without the white space around it. */
