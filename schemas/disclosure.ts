@@ -20,8 +20,8 @@ const facts = {
     .min(1)
     .max(MOST_ROWS)
     .describe(
-      'Number of rows that the adversary considers equally likely: the given number, or else the public number of rows, ' +
-        'or 2 if that is private.',
+      'Number of people (or rows, where rows are the privacy units) that the adversary considers equally likely: the given ' +
+        'number, or else their public number, or 2 if that is private.',
     ),
   blindGuess: probability.describe('Probability of a correct guess without any answer.'),
   dataset: guessed.describe('Risk once the whole budget of the dataset is spent.'),
@@ -29,7 +29,7 @@ const facts = {
 }
 
 const meaning =
-  'Bound on the probability that an adversary who knows all rows but one guesses that row ' +
+  'Bound on the probability that an adversary who knows everyone but one person, with all rows, guesses that person ' +
   '(docs/disclosure-risk.md). Computed from the privacy loss alone, without data.'
 
 /** Disclosure risk of a dataset's whole budget. */
@@ -40,13 +40,13 @@ export const releaseRisk = z
   .strictObject({ ...facts, query: guessed.describe('For this release alone.') })
   .meta({ id: 'ReleaseRisk', description: meaning })
 
-/** Number of rows among which an adversary chooses, in a query string. */
+/** Number of people or rows among which an adversary chooses, in a query string. */
 export const candidates = z
   .string()
   .regex(/^([2-9]|[1-9]\d{1,11}|1000000000000)$/, `must be a whole number from 2 to ${MOST_CANDIDATES}`)
   .transform(Number)
   .optional()
   .describe(
-    'Number of rows that an adversary who knows all others considers equally likely. Default: the public number of rows, ' +
-      'or 2 if that is private.',
+    'Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public ' +
+      'number, or 2 if that is private.',
   )

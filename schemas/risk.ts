@@ -17,6 +17,14 @@ const value = z.number().min(-1e15).max(1e15)
 /** Answers can be larger than the values: the largest is a variance. */
 const response = z.number().min(-1e40).max(1e40)
 
+/** Largest number of rows of one person of a universe. */
+const MOST_PERSON_ROWS = 1_000
+
+const valuesOfPerson = z.union(
+  [value, z.array(value).min(1).max(MOST_PERSON_ROWS).readonly()],
+  `must be a number between -1e15 and 1e15, or an array of 1 to ${MOST_PERSON_ROWS} such numbers`,
+)
+
 const valuePredicate = z
   .union(
     [
@@ -62,18 +70,19 @@ const school = {
 
 const question = {
   universe: z
-    .record(columnName, z.array(value).min(2).max(LARGEST_WIRE_UNIVERSE).readonly())
+    .record(columnName, z.array(valuesOfPerson).min(2).max(LARGEST_WIRE_UNIVERSE).readonly())
     .refine(
       (columns) => Object.keys(columns).length >= 1 && Object.keys(columns).length <= MOST_UNIVERSE_COLUMNS,
       `must have 1 to ${MOST_UNIVERSE_COLUMNS} columns`,
     )
     .refine(
       (columns) => new Set(Object.values(columns).map(({ length }) => length)).size <= 1,
-      'must have the same number of values in each column, one for each person',
+      'must have the same number of entries in each column, one for each person',
     )
     .describe(
-      'Values of every person who may be in the released dataset, by column. Each value is one person, even if values are ' +
-        'equal.',
+      'Values of every person who may be in the released dataset, by column. Each entry is one person, even if values are ' +
+        'equal: a number, or an array with a number for each row of the person. Arrays are for sum, count, minimum and ' +
+        'maximum.',
     ),
   released: z
     .int()

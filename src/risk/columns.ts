@@ -8,8 +8,8 @@ import type { RiskQuestion } from './question.ts'
 
 /** The same question about each column of a universe of people. */
 export interface ColumnsQuestion extends Omit<RiskQuestion, 'universe'> {
-  /** One value per person in each column. */
-  readonly columns: Readonly<Record<string, readonly number[]>>
+  /** The values of each person, in each column. */
+  readonly columns: Readonly<Record<string, RiskQuestion['universe']>>
 }
 
 /** Information that the adversary receives. */

@@ -2,7 +2,7 @@ import { decimalFromNumber } from '../privacy/decimal.ts'
 import { type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { MOST_DIGITS } from './limits.ts'
-import type { RiskQuery, ValuePredicate } from './question.ts'
+import type { PersonValues, RiskQuery, ValuePredicate } from './question.ts'
 
 /**
  * A query of a universe in integers. The answer of a dataset of M people is an integer over a denominator that
@@ -21,16 +21,19 @@ export type ExactQuery = {
 )
 
 /**
+ * Converts a query to integers. A person with several rows has one value: their sum, the number of them that are counted,
+ * or the least or the largest of them.
  * @throws Refusal `invalid-request` for a value or a percentile that is not a decimal of at most 30 digits before and
- * after the point.
+ * after the point, and for several rows of a person where the query has no such value.
  */
-export function exactQuery(universe: readonly number[], query: RiskQuery): ExactQuery {
+export function exactQuery(universe: readonly PersonValues[], query: RiskQuery): ExactQuery {
   const { kind } = query
   if (kind === 'count') {
-    const values = universe.map((value) => (satisfies(value, query.satisfying) ? 1n : 0n))
+    const counted = (own: PersonValues) => rowsOf(own).filter((value) => satisfies(value, query.satisfying))
+    const values = universe.map((own) => BigInt(counted(own).length))
     return { kind: 'sum', values, unit: rational(1n, 1n) }
   }
-  const decimals = universe.map((value, position) => exactDecimal(value, `universe.${position}`))
+  const decimals = universe.map((own, position) => valueOfPerson(own, kind, `universe.${position}`))
   const step = decimals.reduce(greatestCommonDivisor, 0n) || 1n
   const values = decimals.map((decimal) => decimal / step)
   const unit = rational(step, 10n ** BigInt(MOST_DIGITS))
@@ -43,6 +46,36 @@ export function exactQuery(universe: readonly number[], query: RiskQuery): Exact
       return { kind, values, unit: rational(unit.numerator ** 2n, unit.denominator ** 2n) }
     default:
       return { kind: 'orderStatistic', values, unit, share: shareOf(query) }
+  }
+}
+
+function rowsOf(own: PersonValues): readonly number[] {
+  return typeof own === 'number' ? [own] : own
+}
+
+/** The value of one person, from all of that person's rows. */
+function valueOfPerson(own: PersonValues, kind: Exclude<RiskQuery['kind'], 'count'>, field: string): bigint {
+  if (typeof own === 'number') return exactDecimal(own, field)
+  const decimals = own.map((value, row) => exactDecimal(value, `${field}.${row}`))
+  const [first, ...others] = decimals
+  if (first === undefined) throw refuseField('invalid-request', field, 'must have at least one value')
+  if (others.length === 0) return first
+  switch (kind) {
+    case 'sum':
+      return others.reduce((sum, decimal) => sum + decimal, first)
+    case 'minimum':
+      return others.reduce((least, decimal) => (decimal < least ? decimal : least), first)
+    case 'maximum':
+      return others.reduce((most, decimal) => (decimal > most ? decimal : most), first)
+    case 'mean':
+    case 'median':
+    case 'percentile':
+    case 'variance':
+    case 'standardDeviation': {
+      const rule =
+        'must be one value: this statistic of several rows per person depends on the number of rows, which is not modelled'
+      throw refuseField('invalid-request', field, rule)
+    }
   }
 }
 

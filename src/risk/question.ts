@@ -22,10 +22,16 @@ export type RiskQuery =
  */
 export type Way = 'enumeration' | 'structure'
 
+/**
+ * Values of one person: those of the person's rows, at least one, or a single number. Several rows are supported for
+ * queries whose answer is made from one number for each person: `sum`, `count`, `minimum` and `maximum`.
+ */
+export type PersonValues = number | readonly number[]
+
 /** Everything that an adversary knows before a response. */
 export interface RiskQuestion {
-  /** One value per person, in any order; equal values belong to different people. */
-  readonly universe: readonly number[]
+  /** The values of each person, in any order; equal values belong to different people. */
+  readonly universe: readonly PersonValues[]
   /** Number of people in the released dataset. */
   readonly released: number
   readonly query: RiskQuery

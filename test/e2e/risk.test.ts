@@ -34,6 +34,30 @@ describe('POST /v1/risk', () => {
     expect(days?.posterior?.confidence).toBeCloseTo(0.61802372 - 0.25, 7)
   })
 
+  test('the risk is that of a person with all rows', async () => {
+    const asked = { released: 2, epsilon: 1, response: 12.5, query: { kind: 'sum' } }
+    const rows = await ask('', { ...asked, universe: { cost: [[3, 1], 10, [2, 0, 0.5]] } }).expect(200)
+    const totals = await ask('', { ...asked, universe: { cost: [4, 10, 2.5] } }).expect(200)
+    expect(rows.body).toEqual(totals.body)
+    expect(rows.body.columns[0].sensitivity).toEqual({ bounded: 7.5, unbounded: 10 })
+    const counting = { kind: 'count', satisfying: { op: '>=', value: 1 } }
+    const counts = await ask('', {
+      released: 2,
+      query: counting,
+      universe: { cost: [[3, 1], 10, [2, 0, 0.5]] },
+    })
+    expect(counts.body.columns[0].sensitivity).toEqual({ bounded: 1, unbounded: 2 })
+  })
+
+  test('refuses several rows of a person where the statistic depends on their number', async () => {
+    const { body } = await ask('', {
+      released: 2,
+      query: { kind: 'mean' },
+      universe: { cost: [1, [2, 3], 4] },
+    }).expect(400)
+    expect(body.errors[0].field).toBe('universe.cost.1')
+  })
+
   test('accepts a universe of ten thousand people and a prior of thousands of worlds', async () => {
     const universe = { value: Array.from({ length: 10_000 }, (_, person) => 100_000 + person / 100) }
     const one = await ask('', { universe, released: 9_999, query: { kind: 'mean' } }).expect(200)

@@ -2,7 +2,15 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { RiskQuestion, Way } from '../../src/risk/question.ts'
 import { naiveAnalysis, naiveLargestRisk, naivePosterior, naiveTightBound, naiveUpperBound } from './naive.ts'
-import { anyQuestion, anyStructuredQuery, anyWeights, withPrior } from './questions.ts'
+import {
+  anyQueryOfRows,
+  anyQuestion,
+  anyRows,
+  anyStructuredQuery,
+  anyWeights,
+  questionAbout,
+  withPrior,
+} from './questions.ts'
 
 export type Risk = typeof import('../../src/risk/analysis.ts') &
   typeof import('../../src/risk/bounds.ts') &
@@ -26,7 +34,11 @@ export interface ContractTest {
 const sample = <Value>(arbitrary: fc.Arbitrary<Value>, count: number) =>
   fc.sample(arbitrary, { numRuns: count, seed: 20110 })
 
-const STRUCTURED = sample(anyQuestion(7, anyStructuredQuery), 150)
+/** The last ones are about people with several rows. */
+const STRUCTURED: readonly RiskQuestion[] = [
+  ...sample(anyQuestion(7, anyStructuredQuery), 150),
+  ...sample(questionAbout(anyRows, 7, anyQueryOfRows), 100),
+]
 const ANY = sample(anyQuestion(7), 150)
 const BELIEVED = sample(fc.tuple(anyQuestion(6), anyWeights), 80).map(([question, weights]) =>
   withPrior(question, weights),

@@ -370,6 +370,30 @@ const MUTANTS: readonly Mutation[] = [
     replace: 'at(rank + skippedByNext) * above',
   },
   {
+    bug: 'one row of each person in a count',
+    file: 'exact-query.ts',
+    find: 'BigInt(counted(own).length)',
+    replace: '(counted(own).length > 0 ? 1n : 0n)',
+  },
+  {
+    bug: 'one row of each person in a sum',
+    file: 'exact-query.ts',
+    find: 'return others.reduce((sum, decimal) => sum + decimal, first)',
+    replace: 'return first',
+  },
+  {
+    bug: 'the least row of each person in a maximum',
+    file: 'exact-query.ts',
+    find: '(decimal > most ? decimal : most)',
+    replace: '(decimal < most ? decimal : most)',
+  },
+  {
+    bug: 'the first row of each person in a minimum',
+    file: 'exact-query.ts',
+    find: '(decimal < least ? decimal : least)',
+    replace: 'least',
+  },
+  {
     bug: 'pairs in both orders',
     file: 'answer-counts.ts',
     find: 'skips.slice(skipped).map(',

@@ -58,7 +58,7 @@ export function naiveAnalysis({ universe, released, query, changed = 1, prior: b
   const answerOf = (people: readonly number[]) =>
     naiveAnswer(
       query,
-      people.map((person) => universe[person] ?? Number.NaN),
+      people.flatMap((person) => universe[person] ?? Number.NaN),
     )
   const positions = subsetsOf(everybody, released)
   const answers = positions.map(answerOf)

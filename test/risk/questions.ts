@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { RiskQuery, RiskQuestion, ValuePredicate } from '../../src/risk/question.ts'
+import type { PersonValues, RiskQuery, RiskQuestion, ValuePredicate } from '../../src/risk/question.ts'
 
 /** Few distinct values, so that many people share one, or decimals with several digits. */
 const anyValue = fc.oneof(
@@ -35,10 +35,36 @@ export const anyQuery: fc.Arbitrary<RiskQuery> = fc.oneof(
   fc.constantFrom('variance', 'standardDeviation').map((kind): RiskQuery => ({ kind })),
 )
 
-/** A valid question about at most that many people. */
-export function anyQuestion(largestUniverse: number, query = anyQuery): fc.Arbitrary<RiskQuestion> {
+/** Queries that support several rows of each person. */
+export const anyQueryOfRows: fc.Arbitrary<RiskQuery> = fc.oneof(
+  fc.constantFrom('sum', 'minimum', 'maximum').map((kind) => ({ kind }) satisfies RiskQuery),
+  anyPredicate.map((satisfying): RiskQuery => ({ kind: 'count', satisfying })),
+)
+
+/** One to three rows of each person. */
+export const anyRows: fc.Arbitrary<PersonValues> = fc.oneof(
+  anyValue,
+  fc.array(anyValue, { minLength: 1, maxLength: 3 }),
+)
+
+/** A valid question about at most that many people, with a value each. */
+export function anyQuestion(largestUniverse: number, query = anyQuery): fc.Arbitrary<QuestionAbout<number>> {
+  return questionAbout(anyValue, largestUniverse, query)
+}
+
+/** A question about people with such values. */
+type QuestionAbout<Values extends PersonValues> = Omit<RiskQuestion, 'universe'> & {
+  readonly universe: readonly Values[]
+}
+
+/** A valid question about people whose values are drawn from an arbitrary. */
+export function questionAbout<Values extends PersonValues>(
+  values: fc.Arbitrary<Values>,
+  largestUniverse: number,
+  query: fc.Arbitrary<RiskQuery>,
+): fc.Arbitrary<QuestionAbout<Values>> {
   return fc
-    .tuple(fc.array(anyValue, { minLength: 2, maxLength: largestUniverse }), query, fc.nat(), fc.nat())
+    .tuple(fc.array(values, { minLength: 2, maxLength: largestUniverse }), query, fc.nat(), fc.nat())
     .map(([universe, asked, somewhere, some]) => {
       const released = 1 + (somewhere % (universe.length - 1))
       const changed = 1 + (some % Math.min(released, universe.length - released))
