@@ -45,12 +45,13 @@ export type Estimate =
       readonly together?: number
     }
   | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
-  /** From the sum about the middle of the range and the number of rows. */
+  /** From the sum about the middle of the range, or about 0, and the number of rows. */
   | {
       readonly kind: 'sum-from-middle' | 'mean'
       readonly column: GridColumn
       readonly sum: number
       readonly rows: RowCount
+      readonly about?: 'zero'
     }
   /** From the sum and the sum of squares about the middle of the range. */
   | {
@@ -297,15 +298,18 @@ function meanPerPerson(request: PersonValueRequest, sources: Sources): Estimate 
 /**
  * Plans a sum of people's clamped totals, or such a sum divided by a noisy number of rows. A person's total moves the sum by
  * at most the larger clamping bound, whatever the number of rows. It has no middle that would fit every number of rows,
- * so the mean is about 0.
+ * so the mean is about 0. As each total is divided among one row or more, it lies between 0 and a clamping bound.
  */
 function clampedEstimate(kind: 'sum' | 'mean', request: PersonValueRequest, sources: Sources): Estimate {
   const { value, column } = planPersonValue(request, sources.dataset, sources.bounding)
   const statistic = sources.place({ kind: 'affine-sum', perPerson: value, factor: 1n, offset: 0n })
   if (kind === 'sum') return { kind, column, statistic }
-  const most = value.upper > -value.lower ? value.upper : -value.lower
-  const about0 = { ...column, lowerIndex: -most, upperIndex: most }
-  return { kind, column: about0, sum: statistic, rows: rowsOf(column, sources) }
+  const range = {
+    lowerIndex: value.lower < 0n ? value.lower : 0n,
+    upperIndex: value.upper > 0n ? value.upper : 0n,
+  }
+  const rows = rowsOf(column, sources)
+  return { kind, column: { ...column, ...range }, sum: statistic, rows, about: 'zero' }
 }
 
 /** The one column whose totals a query clamps; `undefined` if its sums and means are about several columns, or none. */

@@ -421,7 +421,12 @@ describe("a person's clamped total", () => {
       planOf({ kind: 'mean', column: 'Age', contribution: clamp }),
     )
     expect(aggregate.statistics[1]).toEqual({ kind: 'count' })
-    expect(estimates).toMatchObject([{ kind: 'mean', column: { lowerIndex: -50n, upperIndex: 50n } }])
+    expect(estimates).toMatchObject([
+      { kind: 'mean', about: 'zero', column: { lowerIndex: 0n, upperIndex: 50n } },
+    ])
+    // It is never negative, so negative answers may be cut off.
+    const wire = { kind: 'mean', column: 'Age', contribution: clamp, postprocess: { nonNegative: true } }
+    expect(planOf(wire).kind).toBe('additive')
   })
 
   test.each<readonly [wire: object, field: string]>([

@@ -67,6 +67,10 @@ const ASKED: readonly (readonly [wire: object, truth: number])[] = [
     { kind: 'mean', column: 'Age', contribution: upTo100 },
     total(ages.map((own) => clamp(total(own), 0, 100))) / ages.flat().length,
   ],
+  [
+    { kind: 'mean', column: 'Age', contribution: { perPerson: { lower: 60, upper: 400 } } },
+    total(ages.map((own) => clamp(total(own), 60, 400))) / ages.flat().length,
+  ],
   [{ kind: 'mean', column: 'Age', perPerson: 'count' }, mean(ages.map(({ length }) => length))],
   [{ kind: 'mean', column: 'Income', perPerson: 'count' }, mean(incomes.map(({ length }) => length))],
   [{ kind: 'mean', column: 'Age', perPerson: 'sum' }, mean(ages.map(total))],

@@ -1,7 +1,7 @@
 import type { Estimate } from '../additive.ts'
 import type { AdditivePlan } from '../kinds/additive.ts'
 import { correlationEstimator, covarianceEstimator } from './covariance.ts'
-import { columnRange, type Estimator } from './estimator.ts'
+import { type ColumnRange, columnRange, type Estimator, rangeAboutZero } from './estimator.ts'
 import { meanEstimator, shareEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
 import { type Regression, regressionEstimators } from './regression.ts'
@@ -22,6 +22,14 @@ export function estimatorsOf(plan: AdditivePlan): readonly Estimator[] {
   })
 }
 
+function rangeOfMean({
+  about,
+  column,
+}: Extract<Estimate, { kind: 'sum-from-middle' | 'mean' }>): ColumnRange {
+  const range = columnRange(column)
+  return about === 'zero' ? rangeAboutZero(range) : range
+}
+
 function estimatorOf(plan: AdditivePlan, estimate: Exclude<Estimate, { kind: 'coefficient' }>): Estimator {
   switch (estimate.kind) {
     case 'count':
@@ -35,7 +43,7 @@ function estimatorOf(plan: AdditivePlan, estimate: Exclude<Estimate, { kind: 'co
     case 'proportion-of-cells':
       return proportionOfCellsEstimator(plan, estimate)
     case 'mean':
-      return meanEstimator(plan, estimate, columnRange(estimate.column))
+      return meanEstimator(plan, estimate, rangeOfMean(estimate))
     case 'share':
       return shareEstimator(plan, estimate)
     case 'variance':
