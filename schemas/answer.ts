@@ -38,7 +38,17 @@ export const result = z
           z.strictObject({
             key: cellKey,
             values: z
-              .record(z.string(), z.strictObject({ value: shownValue, halfWidth: z.number() }))
+              .record(
+                z.string(),
+                z.strictObject({
+                  value: shownValue,
+                  halfWidth: z.number(),
+                  unit: z
+                    .literal('rows')
+                    .optional()
+                    .describe('Present for a quantile: the half-width is a number of rows.'),
+                }),
+              )
               .describe(
                 'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
                   'column, such as `count` and `mean_Age`.',
@@ -119,15 +129,41 @@ const statisticName = {
   columns: z.array(z.string()).readonly().optional().describe('The two columns of a sum of products.'),
 }
 
+const additiveNoise = [
+  z.strictObject({ ...additive, ...statisticNoise }),
+  z.strictObject({
+    ...additive,
+    statistics: z
+      .array(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() }))
+      .readonly(),
+  }),
+] as const
+
+const quantileNoise = z.strictObject({
+  mechanism: z.literal('exponential'),
+  neighbours,
+  quantiles: z
+    .array(
+      z.strictObject({
+        statistic: z.string().optional().describe('Name of the statistic of groups.'),
+        p: z.number().optional(),
+        rank: z
+          .number()
+          .optional()
+          .describe('Only for minimum and maximum: the answer targets the value of this rank from the end.'),
+        scale: z
+          .number()
+          .describe('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
+        sensitivity: z.number().describe('Largest change of a score by one person.'),
+        epsilon: share,
+      }),
+    )
+    .readonly(),
+})
+
 export const noise = z
   .union([
-    z.strictObject({ ...additive, ...statisticNoise }),
-    z.strictObject({
-      ...additive,
-      statistics: z
-        .array(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() }))
-        .readonly(),
-    }),
+    ...additiveNoise,
     z.strictObject({
       mechanism: z.literal('noisy-max'),
       neighbours,
@@ -141,30 +177,14 @@ export const noise = z
       sensitivity: z.number(),
       granularity: z.number().optional().describe('Gaps are multiples of this number.'),
     }),
-    z.strictObject({
-      mechanism: z.literal('exponential'),
-      neighbours,
-      quantiles: z
-        .array(
-          z.strictObject({
-            p: z.number().optional(),
-            rank: z
-              .number()
-              .optional()
-              .describe(
-                'Only for minimum and maximum: the answer targets the value of this rank from the end.',
-              ),
-            scale: z
-              .number()
-              .describe(
-                'A grid point whose score is lower by this amount is e times less likely to be chosen.',
-              ),
-            sensitivity: z.number().describe('Largest change of a score by one person.'),
-            epsilon: share,
-          }),
-        )
-        .readonly(),
-    }),
+    quantileNoise,
+    z
+      .strictObject({
+        mechanism: z.literal('several'),
+        neighbours,
+        parts: z.array(z.union([...additiveNoise, quantileNoise])).readonly(),
+      })
+      .describe('Groups with quantiles: the noise of the sums and counts, and that of the quantiles.'),
     z.strictObject({
       mechanism: z.literal('thresholded-geometric'),
       neighbours,

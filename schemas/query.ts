@@ -410,6 +410,12 @@ const contingencyQuery = z
     description: 'Number of rows or of people in each cell of the full cross product of two or more columns.',
   })
 
+const percentage = z.number().meta({
+  description: 'Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median.',
+  exclusiveMinimum: 0,
+  exclusiveMaximum: 100,
+})
+
 const topGroupsQuery = z
   .strictObject({
     kind: z.literal('topGroups'),
@@ -437,6 +443,8 @@ const groupStatistic = z
       z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson }),
       z.strictObject({ kind: z.enum(['sum', 'variance', 'standardDeviation']), column: columnName }),
       z.strictObject({ kind: z.literal('countDistinct'), column: groupingColumn }),
+      z.strictObject({ kind: z.literal('median'), column: columnName }),
+      z.strictObject({ kind: z.literal('percentile'), column: columnName, p: percentage }),
       z.strictObject({
         kind: z.literal('proportion'),
         of: where.describe('The share of rows that satisfy this predicate.'),
@@ -450,8 +458,8 @@ const groupStatistic = z
           ),
       }),
     ],
-    'must be {"kind": "count"}, {"kind": "proportion", "of"}, or {"kind", "column"} with kind one of sum, mean, ' +
-      'variance, standardDeviation, countDistinct',
+    'must be {"kind": "count"}, {"kind": "proportion", "of"}, {"kind": "percentile", "column", "p"}, or ' +
+      '{"kind", "column"} with kind one of sum, mean, variance, standardDeviation, median, countDistinct',
   )
   .meta({ id: 'GroupStatistic', description: 'Statistic of each group.' })
 
@@ -485,7 +493,8 @@ const groupByQuery = z
     ],
     description:
       'One or more statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
-      'among the sums and counts that the statistics need; each is measured once.',
+      'among the sums and counts that the statistics need, each of which is measured once, and the quantiles. The ' +
+      'half-width of a quantile is a number of rows.',
   })
 
 const noisyMaxQuery = z
@@ -539,12 +548,6 @@ const medianQuery = z
     examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
     description: 'Median of a numeric column, as one of its grid points. NULL values are ignored.',
   })
-
-const percentage = z.number().meta({
-  description: 'Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median.',
-  exclusiveMinimum: 0,
-  exclusiveMaximum: 100,
-})
 
 const percentileQuery = z
   .strictObject({

@@ -7,6 +7,7 @@ import { selectQuantile } from '../mechanisms/quantile.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import { type Aggregate, cellCount } from '../planner/aggregate.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { GroupsPlan } from '../planner/kinds/groups.ts'
 import type { KeySelectionPlan } from '../planner/kinds/key-selection.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import type { Plan, PlanKindName, PlanOf, Released, ReleaseOf } from '../planner/plan-kinds.ts'
@@ -15,6 +16,12 @@ import type { Plan, PlanKindName, PlanOf, Released, ReleaseOf } from '../planner
 interface ExactTypes {
   /** One array per statistic, one integer per cell, in grid units. */
   readonly additive: { readonly kind: 'additive'; readonly integers: readonly (readonly bigint[])[] }
+  /** The integers of the sums and counts, and for each quantile the values in each cell. */
+  readonly groups: {
+    readonly kind: 'groups'
+    readonly integers?: readonly (readonly bigint[])[]
+    readonly values: readonly (readonly IndexCounts[])[]
+  }
   /** The number of rows of each candidate. */
   readonly 'noisy-max': { readonly kind: 'noisy-max'; readonly scores: readonly bigint[] }
   readonly quantile: { readonly kind: 'quantile'; readonly values: IndexCounts }
@@ -43,6 +50,7 @@ const releaseSteps: { readonly [Kind in PlanKindName]: ReleaseSteps<Kind> } = {
     read: async (plan, engine) => ({ kind: 'additive', integers: await readCells(engine, plan) }),
     prepare: releaseEstimates,
   },
+  groups: { read: readGroups, prepare: releaseGroups },
   'noisy-max': {
     read: async (plan, engine) => ({ kind: 'noisy-max', scores: (await readCells(engine, plan)).flat() }),
     prepare:
@@ -130,6 +138,50 @@ function releaseEstimates(
     return { kind: 'additive', noisy }
   }
 }
+
+async function readGroups(
+  { sums, quantiles, dataset }: GroupsPlan,
+  engine: Engine,
+): Promise<ExactOf<'groups'>> {
+  const integers = sums === undefined ? undefined : await readCells(engine, sums)
+  // Quantiles of one column share its values.
+  const read = new Map<string, Promise<readonly IndexCounts[]>>()
+  const values: (readonly IndexCounts[])[] = []
+  for (const { column, counting } of quantiles) {
+    const found = read.get(column.name) ?? engine.countIndexesInCells(dataset, counting)
+    read.set(column.name, found)
+    const cells = await found
+    if (cells.length !== cellCount(counting)) throw new RangeError('the engine omitted cells')
+    values.push(cells)
+  }
+  return { kind: 'groups', ...(integers === undefined ? {} : { integers }), values }
+}
+
+function releaseGroups(
+  { sums, quantiles }: GroupsPlan,
+  { integers, values }: ExactOf<'groups'>,
+): DrawRelease<'groups'> {
+  const drawSums =
+    sums === undefined
+      ? undefined
+      : releaseEstimates(sums, { kind: 'additive', integers: expectDefined(integers) })
+  return async (noiseSource) => {
+    const released = await drawSums?.(noiseSource)
+    const indexes: bigint[][] = []
+    for (const [part, { measurement }] of quantiles.entries()) {
+      const chosen: bigint[] = []
+      for (const [cell, cellValues] of expectDefined(values[part]).entries()) {
+        chosen.push(selectQuantile(measurement, cellValues, noiseSource))
+        // Yield to other requests now and then.
+        if (cell % CELLS_BETWEEN_PAUSES === 0) await setImmediate()
+      }
+      indexes.push(chosen)
+    }
+    return { kind: 'groups', ...(released === undefined ? {} : { sums: released }), indexes }
+  }
+}
+
+const CELLS_BETWEEN_PAUSES = 16
 
 function releaseQuantiles(
   { measurements }: QuantilePlan,

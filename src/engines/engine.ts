@@ -1,5 +1,5 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, ValueCounting } from '../planner/aggregate.ts'
+import type { Aggregate, CellCounting, ValueCounting } from '../planner/aggregate.ts'
 
 /** Computes aggregates over the rows of registered datasets. */
 export interface Engine {
@@ -13,6 +13,12 @@ export interface Engine {
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countIndexes(dataset: Dataset, counting: ValueCounting): Promise<IndexCounts>
+  /**
+   * Counts the rows with each value (grid index) of a column in each cell of a table: one set of counts per cell, each in
+   * the order of the values.
+   * @throws EngineFailure as {@link Engine.aggregate} does.
+   */
+  countIndexesInCells(dataset: Dataset, counting: CellCounting): Promise<readonly IndexCounts[]>
   /**
    * Counts the rows with each text of a free-text column, in no particular order.
    * @throws EngineFailure as {@link Engine.aggregate} does.

@@ -1,5 +1,12 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, GroupKey, PersonValue, Predicate, ValueCounting } from '../planner/aggregate.ts'
+import type {
+  Aggregate,
+  CellCounting,
+  GroupKey,
+  PersonValue,
+  Predicate,
+  ValueCounting,
+} from '../planner/aggregate.ts'
 import type { Dialect } from './dialect.ts'
 import {
   isConstantColumn,
@@ -14,7 +21,7 @@ import {
 import { type PrintedKey, printGroupKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
 import { printPredicate } from './printing/predicates.ts'
-import { GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
+import { ANY_TYPE, GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
 
 /**
@@ -37,26 +44,75 @@ const LARGEST_CELL_COUNT = 2 ** 31 - 1
  * @throws RangeError for an aggregate that does not fit the dataset, which planning excludes.
  */
 export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: Dialect): PrintedAggregate {
-  const { groupBy, where, statistics } = aggregate
   const printer: Printer = { dataset, dialect, parameters: [] }
+  const presenceOnly = aggregate.statistics.every(
+    (statistic) =>
+      statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
+  )
+  const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly })
+  return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
+}
+
+/**
+ * Prints the bounded rows of a table's cells.
+ * @param presentColumn a column that must not be NULL
+ */
+function printTableRows(
+  printer: Printer,
+  { groupBy, where, bounding }: Pick<Aggregate, 'groupBy' | 'where' | 'bounding'>,
+  { presenceOnly, presentColumn }: { readonly presenceOnly: boolean; readonly presentColumn?: string },
+): { readonly rows: PrintedRows; readonly cells: number } {
+  const { dataset } = printer
   const keys = groupBy.map((key) => printGroupKey(printer, key))
   const cells = keys.reduce((product, key) => product * key.cells, 1)
   if (cells > LARGEST_CELL_COUNT) throw new RangeError('the aggregate has too many cells')
   const [first, ...others] = keys
-  const rows = printBoundedRows(printer, aggregate.bounding, {
-    conditions: [...keys.flatMap(({ membership }) => membership ?? []), ...printWhere(printer, where)],
+  const present =
+    presentColumn === undefined ? [] : [`${printColumn(printer, presentColumn, ANY_TYPE)} IS NOT NULL`]
+  const rows = printBoundedRows(printer, bounding, {
+    conditions: [
+      ...keys.flatMap(({ membership }) => membership ?? []),
+      ...printWhere(printer, where),
+      ...present,
+    ],
     cell:
       first === undefined
         ? undefined
         : others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell),
     cellsPerPerson: cellsPerPerson(groupBy, keys, dataset),
-    wholePeople: isWhole(where, dataset) && groupBy.every((key) => keepsWholePeople(key, dataset)),
-    presenceOnly: statistics.every(
-      (statistic) =>
-        statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
-    ),
+    wholePeople:
+      isWhole(where, dataset) &&
+      groupBy.every((key) => keepsWholePeople(key, dataset)) &&
+      (presentColumn === undefined || isPresentInWholePeople(presentColumn, dataset)),
+    presenceOnly,
   })
-  return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
+  return { rows, cells }
+}
+
+/**
+ * Prints how often each index of a column occurs in each cell of a table. Each row of the result is the number of a cell, an
+ * index and its count, in the order of cells and indexes.
+ *
+ * @param limit the largest number of rows in the result
+ * @throws RangeError for a counting that does not fit the dataset, which planning excludes.
+ */
+export function printCellCounting(
+  counting: CellCounting,
+  dataset: Dataset,
+  dialect: Dialect,
+  limit: number,
+): PrintedAggregate {
+  const printer: Printer = { dataset, dialect, parameters: [] }
+  const column = printColumn(printer, counting.column, GRID)
+  const { rows, cells } = printTableRows(printer, counting, {
+    presenceOnly: false,
+    presentColumn: counting.column,
+  })
+  if (rows.cell === undefined) throw new RangeError('a table has a key')
+  const columns = [rows.cell, column, 'count(*)'].map((integer) => dialect.countedInteger(integer)).join(', ')
+  const order = `${rows.cell}, ${column}`
+  const sql = `SELECT ${columns} FROM ${rows.from} GROUP BY ${order} ORDER BY ${order} LIMIT ${limit}`
+  return { sql, parameters: printer.parameters, cells }
 }
 
 /**

@@ -3,7 +3,14 @@ import type { Plan, PlanKindName, PlanOf } from '../planner/plan-kinds.ts'
 import { accumulateCandidates, costOfCandidates } from './candidates.ts'
 import { accumulateKeys, costOfKeys } from './keys.ts'
 import { type EvaluationCost, type EvaluationSize, maxKeyCharacters } from './limits.ts'
-import { accumulateEstimates, accumulateQuantiles, costOfEstimates, costOfQuantiles } from './numbers.ts'
+import {
+  accumulateEstimates,
+  accumulateGroups,
+  accumulateQuantiles,
+  costOfEstimates,
+  costOfGroups,
+  costOfQuantiles,
+} from './numbers.ts'
 import type { Accumulator } from './report.ts'
 
 /** A plan and the data that was read for it. It can be sent to a worker thread. */
@@ -27,6 +34,10 @@ const kindEvaluations: { readonly [Kind in PlanKindName]: KindEvaluation<Kind> }
   additive: {
     cost: costOfEstimates,
     accumulate: (plan, { integers }, size) => accumulateEstimates(plan, size, integers),
+  },
+  groups: {
+    cost: (plan, exact) => costOfGroups(plan, exact?.values),
+    accumulate: (plan, { integers, values }, size) => accumulateGroups(plan, size, integers, values),
   },
   'noisy-max': {
     cost: costOfCandidates,

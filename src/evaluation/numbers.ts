@@ -1,7 +1,9 @@
 import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import type { IndexCounts } from '../engines/engine.ts'
+import { cellsOf } from '../planner/additive.ts'
 import { cellCount } from '../planner/aggregate.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { GroupsPlan } from '../planner/kinds/groups.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import type { PlanOf, ReleaseOf } from '../planner/plan-kinds.ts'
 import { reporter } from '../planner/report.ts'
@@ -9,7 +11,14 @@ import type { Report } from '../planner/report-kinds.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
 import type { Accumulator, EvaluatedNumbers, ShownNumber } from './report.ts'
-import { answerNumbers, exactEstimates, numberNames, type TrueNumber, trueQuantiles } from './truth.ts'
+import {
+  answerNumbers,
+  exactEstimates,
+  numberNames,
+  type TrueNumber,
+  trueGroups,
+  trueQuantiles,
+} from './truth.ts'
 
 /** Characters, without its name, of one number or total in the report and in a run that is shown. */
 const NUMBER_CHARACTERS = 700
@@ -39,8 +48,21 @@ export function costOfQuantiles(plan: QuantilePlan, values: IndexCounts | undefi
   }
 }
 
+export function costOfGroups(
+  plan: GroupsPlan,
+  values: readonly (readonly IndexCounts[])[] | undefined,
+): EvaluationCost {
+  const { sums, quantiles, groupings, query } = plan
+  const cells = cellsOf(groupings)
+  const counted = values?.flat().reduce((sum, { indexes }) => sum + indexes.length, 0) ?? 0
+  return {
+    work: (sums === undefined ? 0 : costOfEstimates(sums).work) + 10 * cells * quantiles.length + counted / 5,
+    ...charactersOfNumbers(plan, query.statistics.length),
+  }
+}
+
 function charactersOfNumbers(
-  plan: AdditivePlan | QuantilePlan,
+  plan: AdditivePlan | GroupsPlan | QuantilePlan,
   totals: number,
 ): Omit<EvaluationCost, 'work'> {
   const names = numberNames(plan)
@@ -75,24 +97,36 @@ export function accumulateQuantiles(
   size: EvaluationSize,
   values: IndexCounts,
 ): Accumulator<'quantile'> {
-  const { numbers, rankErrorRows } = trueQuantiles(plan, values)
+  const { numbers, rankErrorRows } = trueQuantiles(plan, values, numberNames(plan))
+  return accumulateNumbers(plan, size, numbers, reporter(plan), rankErrorRows)
+}
+
+/** Accumulates the errors of groups: of values, and of the ranks of quantiles. */
+export function accumulateGroups(
+  plan: GroupsPlan,
+  size: EvaluationSize,
+  integers: readonly (readonly bigint[])[] | undefined,
+  values: readonly (readonly IndexCounts[])[],
+): Accumulator<'groups'> {
+  const { numbers, rankErrorRows } = trueGroups(plan, integers, values)
   return accumulateNumbers(plan, size, numbers, reporter(plan), rankErrorRows)
 }
 
 /**
- * @param rankErrorRows the error of a value's rank, in rows; if given, the half-width is that of the rank
+ * @param rankErrorRows the error of a value's rank, in rows; where there is one, the half-width is that of the rank
  */
-function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
+function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
   plan: PlanOf<Kind>,
   { runs, shown }: EvaluationSize,
   numbers: readonly TrueNumber[],
   answerOf: (released: ReleaseOf<Kind>) => Report,
-  rankErrorRows?: (position: number, value: number) => number,
+  rankErrorRows?: (position: number, value: number) => number | undefined,
 ): Accumulator<Kind> {
   const truths = Float64Array.from(numbers, ({ truth }) => truth ?? Number.NaN)
   const errors = moments(numbers.length)
   const absoluteErrors = moments(numbers.length)
   const rankErrors = moments(rankErrorRows === undefined ? 0 : numbers.length)
+  const ranked = numbers.map((_, position) => rankErrorRows?.(position, 0) !== undefined)
   const covered = new Float64Array(numbers.length)
   const sets = totalSets(plan, numbers)
   const totals = moments(sets.length)
@@ -151,7 +185,7 @@ function accumulateNumbers<Kind extends 'additive' | 'quantile'>(
           bias: { ...errors.figure(position, runs), theoretical: known.unbiased ? 0 : null },
           standardDeviation: errors.deviation(position, runs),
           withinHalfWidth: Number.isNaN(truth) ? null : (covered[position] ?? 0) / runs,
-          ...(rankErrorRows === undefined ? {} : { rankErrorRows: rankErrors.figure(position, runs) }),
+          ...(ranked[position] === true ? { rankErrorRows: rankErrors.figure(position, runs) } : {}),
         }
       }),
       totals: sets.map(({ name, sumOfTruths, theoretical, theoreticalBound }, set) => {
@@ -181,9 +215,20 @@ function relative(error: number, known: TrueNumber | undefined): number | null {
   return known?.temporal === undefined ? finiteOrNull(error) : null
 }
 
+function statisticCount(plan: AdditivePlan | GroupsPlan | QuantilePlan): number {
+  switch (plan.kind) {
+    case 'additive':
+      return plan.estimates.length
+    case 'groups':
+      return plan.query.statistics.length
+    case 'quantile':
+      return 1
+  }
+}
+
 /** Sets of numbers whose errors are added up: all numbers, or every n-th if a group has n statistics. */
-function totalSets(plan: AdditivePlan | QuantilePlan, numbers: readonly TrueNumber[]) {
-  const count = plan.kind === 'additive' ? plan.estimates.length : 1
+function totalSets(plan: AdditivePlan | GroupsPlan | QuantilePlan, numbers: readonly TrueNumber[]) {
+  const count = statisticCount(plan)
   return Array.from({ length: count }, (_, set) => {
     const members = numbers.filter(({ truth }, position) => position % count === set && truth !== null)
     const { statistic } = numbers[set]?.name ?? {}

@@ -8,6 +8,7 @@ import { numberAt } from '../planner/estimates/noisy-statistic.ts'
 import { solveRegression } from '../planner/estimates/regression.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
+import type { GroupsPlan } from '../planner/kinds/groups.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import { percentagesOf } from '../planner/kinds/quantile.ts'
 import { accuracyReport } from '../planner/report.ts'
@@ -73,7 +74,7 @@ function numberOf({ value }: { readonly value: GridValue }, halfWidth: number | 
 }
 
 /** The names of an answer's numbers, which are public. */
-export function numberNames(plan: AdditivePlan | QuantilePlan): readonly NumberName[] {
+export function numberNames(plan: AdditivePlan | GroupsPlan | QuantilePlan): readonly NumberName[] {
   const { query } = plan
   if (plan.kind === 'quantile')
     return query.kind === 'percentile' && Array.isArray(query.p)
@@ -252,9 +253,15 @@ export interface TrueQuantiles {
  * The true quantiles of a plan, by the target ranks of its mechanism: the least grid point with n p of the n rows at or below
  * it; for a minimum of rank r the r-th value from below, for a maximum the r-th value from above. With fewer than r rows it is
  * the last of them.
- * @param values the data read for the plan
+ * @param names names of the quantiles
  */
-export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCounts): TrueQuantiles {
+export function trueQuantiles(
+  plan: Pick<QuantilePlan, 'column' | 'measurements'> & {
+    readonly query: Pick<QuantilePlan['query'], 'kind'>
+  },
+  { indexes, counts }: ValueCounts,
+  names: readonly NumberName[],
+): TrueQuantiles {
   const { stepNano } = plan.column
   const values = Float64Array.from(indexes, (index) => numberFromDecimal(BigInt(index) * stepNano, 9))
   const rowsBefore = new Float64Array(values.length + 1)
@@ -281,7 +288,6 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
       plan.query.kind === 'maximum' ? Math.max(0, enough - 1) : Math.min(enough, values.length - 1)
     return values[chosen] ?? null
   }
-  const names = numberNames(plan)
   return {
     numbers: scores.map((score, position) => ({
       ...UNKNOWN,
@@ -296,6 +302,46 @@ export function trueQuantiles(plan: QuantilePlan, { indexes, counts }: ValueCoun
       const distance = rankDistance(score, ...rowsAround(place, values[place] === value))
       return Number(distance) / Number(score.below - score.above)
     },
+  }
+}
+
+/** True statistics of groups, and the rank errors of quantiles. */
+export interface TrueGroups {
+  readonly numbers: readonly TrueNumber[]
+  /** See {@link TrueQuantiles}; `undefined` for a position of another statistic. */
+  readonly rankErrorRows: (position: number, value: number) => number | undefined
+}
+
+/**
+ * The true statistics of groups: cell by cell, and within a cell statistic by statistic.
+ * @param integers the data read for the sums and counts
+ * @param values the data read for the quantiles
+ */
+export function trueGroups(
+  plan: GroupsPlan,
+  integers: readonly (readonly bigint[])[] | undefined,
+  values: readonly (readonly ValueCounts[])[],
+): TrueGroups {
+  const { query, sums, quantiles } = plan
+  const ofSums = sums === undefined ? [] : exactEstimates(sums, integers ?? [])
+  const statistics = query.statistics.length
+  const ofQuantiles = quantiles.map(({ column, measurement }, part) =>
+    (values[part] ?? []).map((counts) =>
+      trueQuantiles({ query: { kind: 'median' }, column, measurements: [measurement] }, counts, [{}]),
+    ),
+  )
+  const quantileAt = (position: number) => {
+    const part = quantiles.findIndex(({ place }) => place === position % statistics)
+    return ofQuantiles[part]?.[Math.floor(position / statistics)]
+  }
+  const numbers = ofSums.values()
+  return {
+    numbers: numberNames(plan).map((name, position) => {
+      const known = quantileAt(position)?.numbers[0] ?? numbers.next().value
+      if (known === undefined) throw new RangeError('each number belongs to a part')
+      return { ...known, name }
+    }),
+    rankErrorRows: (position, value) => quantileAt(position)?.rankErrorRows(0, value),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { RegressionQuery, Suppositions } from '../../schemas/query.ts'
 import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
+import type { Neighbours } from '../privacy/neighbours.ts'
 import { numberFromRational } from '../privacy/rational.ts'
 import { cellsOf, type Estimate, estimateNames, temporalType } from './additive.ts'
 import type { Statistic, Summand } from './aggregate.ts'
@@ -12,7 +13,8 @@ import { cellKeys } from './grouping.ts'
 import type { AdditivePlan } from './kinds/additive.ts'
 import type {
   AccuracyReport,
-  NoiseReport,
+  AdditiveNoise,
+  GroupValue,
   PredictedError,
   Report,
   StatisticName,
@@ -25,7 +27,7 @@ import type {
  */
 
 /** The noise of a plan's statistics; public before the query is paid for. */
-export function noiseOfAdditive(plan: AdditivePlan): NoiseReport {
+export function noiseOfAdditive(plan: AdditivePlan): { readonly neighbours: Neighbours } & AdditiveNoise {
   const [first, ...others] = plan.measurements
   if (first === undefined) throw new RangeError('a plan must have a measurement')
   const facts = {
@@ -123,12 +125,15 @@ const STATED_BY_VALUE = 'differs from group to group; each value has its own hal
  * @param supposed what the caller supposes about the data. Omitted values are taken to be the hardest to estimate.
  */
 export function accuracyOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): AccuracyReport {
-  return accuracyOfEach(
-    plan,
-    foreseenErrors(plan, supposed, (estimate) =>
-      unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
-    ),
+  return accuracyOfEach(plan, errorsOfAdditive(plan, supposed))
+}
+
+/** The error of each estimate of a plan, computed without data; in the unit of its value, or in days or seconds. */
+export function errorsOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): readonly PredictedError[] {
+  const errors = foreseenErrors(plan, supposed, (estimate) =>
+    unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
   )
+  return errors.map((error, place) => ({ ...error, ...unitOfEstimate(plan.estimates[place]) }))
 }
 
 function foreseenErrors(
@@ -214,17 +219,21 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
     })
   }
   const accuracy = accuracyOfGroups(plan)
-  return (noisy) => {
-    const valuesOf = (cell: number) =>
-      releasedIn(noisy, cell).map(({ value, halfWidth }, place) => ({
-        value: shown(estimates[place], value),
-        halfWidth,
-      }))
-    return {
-      result: { groups: keys.map((key, cell) => ({ key, values: byName(plan, valuesOf(cell)) })) },
-      accuracy,
-    }
-  }
+  const valuesIn = groupValues(plan)
+  return (noisy) => ({
+    result: { groups: keys.map((key, cell) => ({ key, values: byName(plan, valuesIn(noisy, cell)) })) },
+    accuracy,
+  })
+}
+
+/** Prepares the computation of the values of each statistic of a group, in the order of the plan's statistics. */
+export function groupValues(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly GroupValue[] {
+  const releasedIn = releaser(plan)
+  return (noisy, cell) =>
+    releasedIn(noisy, cell).map(({ value, halfWidth }, place) => ({
+      value: shown(plan.estimates[place], value),
+      halfWidth,
+    }))
 }
 
 function regressionReporter(

@@ -230,6 +230,9 @@ function groupEstimate(
       return shareEstimate(statistic.of, `${field}.of`, sources)
     case 'countDistinct':
       return distinctEstimate(statistic.column, `${field}.column`, sources)
+    case 'median':
+    case 'percentile':
+      throw new RangeError('a quantile is not made from sums and counts')
     default: {
       const { kind, column } = statistic
       const clamped = contribution?.perPerson !== undefined
@@ -372,6 +375,8 @@ export function statisticName(statistic: GroupStatistic): string {
       const { column } = statistic
       return `countDistinct_${typeof column === 'string' ? column : column.column}`
     }
+    case 'percentile':
+      return `percentile_${statistic.p}_${statistic.column}`
     case 'mean':
       return statistic.perPerson === undefined
         ? `mean_${statistic.column}`
@@ -413,7 +418,10 @@ function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<str
   )
 }
 
-type ColumnStatistic = Exclude<GroupStatistic, { kind: 'count' | 'countDistinct' | 'proportion' }>
+type ColumnStatistic = Exclude<
+  GroupStatistic,
+  { kind: 'count' | 'countDistinct' | 'proportion' | 'median' | 'percentile' }
+>
 type NumericStatistic = ColumnStatistic['kind'] | 'sumFromMiddle'
 
 /**
@@ -502,7 +510,12 @@ function withoutNullCell(key: GroupKey): GroupKey {
   return 'nullCell' in key ? { ...key, nullCell: false } : key
 }
 
-function planGroupings(query: AdditiveQuery, dataset: Dataset, limits: PlanLimits): readonly Grouping[] {
+/** @throws Refusal `query-does-not-fit` for a table that the dataset does not have, or that is too large. */
+export function planGroupings(
+  query: AdditiveQuery,
+  dataset: Dataset,
+  limits: PlanLimits,
+): readonly Grouping[] {
   switch (query.kind) {
     case 'histogram':
       return planTable([query.column], () => 'column', 'column', dataset, limits)

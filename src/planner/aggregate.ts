@@ -90,6 +90,17 @@ export type ValueCounting = {
   readonly bounding: Bounding
 } & Summand
 
+/**
+ * Counts of each index of a column in each cell of a table. Rows that are in no cell, and rows where the column is NULL,
+ * are excluded before bounding.
+ */
+export interface CellCounting {
+  readonly where?: Predicate
+  readonly groupBy: readonly GroupKey[]
+  readonly column: string
+  readonly bounding: Bounding
+}
+
 /** Largest index in a sum of squares or products: its square times any number of rows must fit 128 bits. */
 export const LARGEST_SQUARED_INDEX = 2n ** 45n
 
@@ -130,7 +141,7 @@ export function groupKeySize(key: GroupKey): number {
 }
 
 /** Number of cells of an aggregate. */
-export function cellCount({ groupBy }: Aggregate): number {
+export function cellCount({ groupBy }: Pick<Aggregate, 'groupBy'>): number {
   return groupBy.reduce((product, key) => product * groupKeySize(key), 1)
 }
 

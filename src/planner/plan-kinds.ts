@@ -1,6 +1,7 @@
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import type { Predicate } from './aggregate.ts'
 import { type AdditivePlan, type AdditiveRelease, additive } from './kinds/additive.ts'
+import { type GroupsPlan, type GroupsRelease, groups } from './kinds/groups.ts'
 import { type KeySelectionPlan, type KeySelectionRelease, keySelection } from './kinds/key-selection.ts'
 import { type NoisyMaxPlan, type NoisyMaxRelease, noisyMax } from './kinds/noisy-max.ts'
 import { type QuantilePlan, type QuantileRelease, quantile } from './kinds/quantile.ts'
@@ -9,6 +10,7 @@ import type { PlanKind } from './plan-kind.ts'
 /** Plan and release of each kind. A new kind is a file in `kinds/`, an entry here and one in {@link planKinds}. */
 interface PlanTypes {
   readonly additive: { readonly plan: AdditivePlan; readonly release: AdditiveRelease }
+  readonly groups: { readonly plan: GroupsPlan; readonly release: GroupsRelease }
   readonly 'noisy-max': { readonly plan: NoisyMaxPlan; readonly release: NoisyMaxRelease }
   readonly quantile: { readonly plan: QuantilePlan; readonly release: QuantileRelease }
   readonly 'key-selection': { readonly plan: KeySelectionPlan; readonly release: KeySelectionRelease }
@@ -35,6 +37,7 @@ export type ReleaseOf<Kind extends PlanKindName> = {
 /** Everything the planner knows about each kind of plan. */
 export const planKinds: { readonly [Kind in PlanKindName]: PlanKind<PlanOf<Kind>, ReleaseOf<Kind>> } = {
   additive,
+  groups,
   'noisy-max': noisyMax,
   quantile,
   'key-selection': keySelection,

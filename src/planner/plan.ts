@@ -2,6 +2,7 @@ import type { Query } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import { offerOf } from './accuracy-first.ts'
 import { planAdditiveQuery } from './kinds/additive.ts'
+import { planGroups } from './kinds/groups.ts'
 import { planKeySelection } from './kinds/key-selection.ts'
 import { planNoisyMax } from './kinds/noisy-max.ts'
 import { planQuantiles } from './kinds/quantile.ts'
@@ -26,6 +27,8 @@ export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
       return planQuantiles(query, dataset, offer)
     case 'keySelection':
       return planKeySelection(query, dataset, limits, offer)
+    case 'groupBy':
+      return planGroups(query, dataset, limits, offer)
     default:
       return planAdditiveQuery(query, dataset, limits, offer)
   }

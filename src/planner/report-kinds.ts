@@ -13,7 +13,7 @@ export type Result =
   | {
       readonly groups: readonly {
         readonly key: CellKey
-        readonly values: Readonly<Record<string, { readonly value: GridValue; readonly halfWidth: number }>>
+        readonly values: Readonly<Record<string, GroupValue>>
       }[]
     }
   /** Half-widths are null if the noise is too large for a bound. */
@@ -35,6 +35,13 @@ export type Result =
       readonly truncated: boolean
     }
 
+/** A statistic of a group. The half-width of a quantile is a number of rows. */
+export interface GroupValue {
+  readonly value: GridValue
+  readonly halfWidth: number
+  readonly unit?: 'rows'
+}
+
 /** Name of a noisy statistic, with the column or columns that it is about. */
 export interface StatisticName {
   readonly statistic: string
@@ -52,18 +59,39 @@ export interface StatisticNoise {
   readonly granularity: number
 }
 
+export type AdditiveNoise = {
+  readonly mechanism: MechanismName
+  readonly calibration?: GaussianCalibration
+} & (
+  | StatisticNoise
+  | {
+      readonly statistics: readonly (StatisticNoise &
+        StatisticName & {
+          /** Share of the price, if the statistic has its own. */
+          readonly epsilon?: number
+        })[]
+    }
+)
+
+type QuantileNoise = {
+  readonly mechanism: 'exponential'
+  readonly quantiles: readonly {
+    /** Name of the statistic of groups. */
+    readonly statistic?: string
+    /** Share of the price. */
+    readonly epsilon: number
+    /** In the unit of the score, as `sensitivity` is. */
+    readonly scale: number
+    readonly sensitivity: number
+    readonly p?: number
+    /** Target rank of a minimum or maximum, counted from its end. */
+    readonly rank?: number
+  }[]
+}
+
 /** Noise of an answer. */
 export type NoiseReport = { readonly neighbours: Neighbours } & (
-  | ({ readonly mechanism: MechanismName; readonly calibration?: GaussianCalibration } & (
-      | StatisticNoise
-      | {
-          readonly statistics: readonly (StatisticNoise &
-            StatisticName & {
-              /** Share of the price, if the statistic has its own. */
-              readonly epsilon?: number
-            })[]
-        }
-    ))
+  | AdditiveNoise
   | {
       readonly mechanism: 'noisy-max'
       readonly noise: 'laplace' | 'exponential' | 'gumbel'
@@ -73,18 +101,11 @@ export type NoiseReport = { readonly neighbours: Neighbours } & (
       /** Granularity of the gaps. */
       readonly granularity?: number
     }
+  | QuantileNoise
+  /** The parts of groups with quantiles. */
   | {
-      readonly mechanism: 'exponential'
-      readonly quantiles: readonly {
-        /** Share of the price. */
-        readonly epsilon: number
-        /** In the unit of the score, as `sensitivity` is. */
-        readonly scale: number
-        readonly sensitivity: number
-        readonly p?: number
-        /** Target rank of a minimum or maximum, counted from its end. */
-        readonly rank?: number
-      }[]
+      readonly mechanism: 'several'
+      readonly parts: readonly ({ readonly neighbours: Neighbours } & (AdditiveNoise | QuantileNoise))[]
     }
   | {
       readonly mechanism: 'thresholded-geometric'

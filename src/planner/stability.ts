@@ -75,21 +75,23 @@ export function stabilityOfCounts({ of, bounding }: Counted, dataset: Dataset): 
 /**
  * Stability of a rank score, in units of the score. A row (or a person's value) added or removed moves the sum of weights
  * by one of the two weights; one replaced moves it by their difference at most. A person does so once for each of its
- * rows. Some grid points gain while others lose, so scores are monotonic under neither kind of neighbours.
+ * rows. With a score in each of several cells it is the sum over the cells: a row replaced can leave one cell for
+ * another, and moves two scores by a weight each. Some grid points gain while others lose, so scores are monotonic under neither kind of neighbours.
  */
 export function stabilityOfRank(
   { below, above }: RankScore,
   { of, bounding }: Counted,
   dataset: Dataset,
+  cells: 'one' | 'several' = 'one',
 ): ScoreSensitivity {
-  const rows = of === 'people' ? 1n : rowBounds(bounding, dataset).rows
+  const bounds = rowBounds(bounding, dataset)
+  const values = cells === 'several' ? smaller(bounds.rows, bounds.cells ?? bounds.rows) : 1n
+  const terms = of === 'people' ? values : bounds.rows
+  const weight = larger(absolute(below), absolute(above))
   // A row that does not count has no weight; a person may be replaced by one with fewer rows.
   const ends = [below, above, 0n]
-  const sensitivity =
-    dataset.neighbours === 'add-remove'
-      ? larger(absolute(below), absolute(above))
-      : ends.reduce(larger) - ends.reduce(smaller)
-  return { sensitivity: rows * sensitivity, monotonic: false }
+  const replaced = cells === 'several' ? 2n * weight : ends.reduce(larger) - ends.reduce(smaller)
+  return { sensitivity: terms * (dataset.neighbours === 'add-remove' ? weight : replaced), monotonic: false }
 }
 
 /**

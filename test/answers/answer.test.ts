@@ -51,6 +51,7 @@ function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}
     engine: {
       aggregate,
       countIndexes: () => Promise.reject(new EngineFailure()),
+      countIndexesInCells: () => Promise.reject(new EngineFailure()),
       countTexts: () => Promise.reject(new EngineFailure()),
       healthy: async () => true,
       close: async () => undefined,

@@ -62,6 +62,7 @@ async function releasesOf(
   const engine: Engine = {
     aggregate: unused,
     countIndexes: unused,
+    countIndexesInCells: unused,
     countTexts: unused,
     healthy: async () => true,
     close: async () => undefined,

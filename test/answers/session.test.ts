@@ -77,6 +77,7 @@ function dependencies(
     engine: {
       aggregate,
       countIndexes: never,
+      countIndexesInCells: never,
       countTexts: never,
       healthy: async () => true,
       close: async () => undefined,

@@ -3,6 +3,7 @@ import type { Column } from '../../src/catalog/dataset.ts'
 import {
   type Aggregate,
   type Bounding,
+  type CellCounting,
   type GroupKey,
   LARGEST_SQUARED_INDEX,
   type PersonValue,
@@ -194,6 +195,17 @@ export const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCoun
     { requiredKeys: ['column', 'bounding'] },
   )
 
+/** Any counting of the values of a column in cells. */
+export const cellCounting: fc.Arbitrary<CellCounting> = fc.record(
+  {
+    where: predicate,
+    groupBy: fc.array(groupKey, { minLength: 1, maxLength: 2 }),
+    column: numericNames,
+    bounding: fc.constant({ kind: 'one-row-each' } as const),
+  },
+  { requiredKeys: ['groupBy', 'column', 'bounding'] },
+)
+
 /** Columns whose values are the same in all rows of a person, in some datasets of people. */
 export const CONSTANT_COLUMNS = ['group', 'flag', 'small'] as const
 
@@ -308,6 +320,11 @@ export const countingOfPeople = (column: fc.Arbitrary<string>): fc.Arbitrary<Val
     },
     { requiredKeys: ['column', 'bounding'] },
   )
+
+/** Any counting of the values of a column in cells, in the rows of people. */
+export const cellCountingOfPeople: fc.Arbitrary<CellCounting> = fc
+  .tuple(cellCounting, bounding)
+  .map(([counting, bound]) => ({ ...counting, bounding: bound }))
 
 /** Any counting of values per person. */
 export const countingOfPersonValues: fc.Arbitrary<ValueCounting> = fc.record(

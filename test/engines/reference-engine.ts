@@ -3,6 +3,8 @@ import type { Engine, IndexCounts, TextCounts } from '../../src/engines/engine.t
 import {
   type AffineTerm,
   type Aggregate,
+  type CellCounting,
+  cellCount,
   type GroupKey,
   groupKeySize,
   type Predicate,
@@ -47,6 +49,25 @@ export function countIndexesOf(counting: ValueCounting, rows: readonly StoredRow
   }
 }
 
+/** Counts the values of a column in each cell by definition. */
+export function countCellIndexesOf(
+  { where, groupBy, column, bounding }: CellCounting,
+  rows: readonly StoredRow[],
+): IndexCounts[] {
+  const placed = rows
+    .filter((row) => (where === undefined || holds(where, row)) && storedValue(row, column) !== null)
+    .map((row) => ({ row, cell: cellOf(groupBy, row) }))
+    .filter(({ cell }) => cell !== undefined)
+  const bounded = boundedRows(bounding, placed)
+  const counting = { column, bounding: { kind: 'one-row-each' } } as const
+  return Array.from({ length: cellCount({ groupBy }) }, (_, cell) =>
+    countIndexesOf(
+      counting,
+      bounded.filter((each) => each.cell === cell).map(({ row }) => row),
+    ),
+  )
+}
+
 /** Counts the texts of a free-text column by definition, in the order in which they first appear. */
 export function countTextsOf(counting: ValueCounting, rows: readonly StoredRow[]): TextCounts {
   const counts = new Map<string, number>()
@@ -62,6 +83,7 @@ export function referenceEngine(rowsOf: (dataset: Dataset) => readonly StoredRow
   return {
     aggregate: async (dataset, aggregate) => aggregateRows(aggregate, rowsOf(dataset)),
     countIndexes: async (dataset, counting) => countIndexesOf(counting, rowsOf(dataset)),
+    countIndexesInCells: async (dataset, counting) => countCellIndexesOf(counting, rowsOf(dataset)),
     countTexts: async (dataset, counting) => countTextsOf(counting, rowsOf(dataset)),
     healthy: async () => true,
     close: async () => undefined,

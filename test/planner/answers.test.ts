@@ -46,6 +46,15 @@ const WIRES: readonly object[] = [
   { kind: 'groupBy', keys: ['Region', bins], statistics },
   { kind: 'groupBy', keys: ['Member'], statistics, ...gaussian, postprocess: { round: true } },
   { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'mean', ...age }] },
+  { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'median', ...age }] },
+  {
+    kind: 'groupBy',
+    keys: ['Region', bins],
+    statistics: [{ kind: 'percentile', column: 'Balance', p: 95 }, ...statistics, { kind: 'median', ...age }],
+    where: of,
+    ...gaussian,
+  },
+  { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'median', ...age }], accuracy: { halfWidth: 40 } },
   ...['laplace', 'exponential', 'gumbel'].map((noise) => ({
     kind: 'noisyMax',
     candidates: { column: 'Region' },
@@ -131,12 +140,15 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         expect(noise.neighbours).toBe(neighbours)
         expect(accuracy.confidence).toBe(planned.confidence)
         // With several values, each states its own accuracy. Keys without counts have none.
+        const oneQuantile = planned.kind === 'groups' && planned.query.statistics.length === 1
         const unknown =
-          'groups' in result || 'coefficients' in result || ('keys' in result && !('counts' in wire))
+          ('groups' in result && !oneQuantile) ||
+          'coefficients' in result ||
+          ('keys' in result && !('counts' in wire))
         expect(accuracy.halfWidth === null).toBe(unknown)
-        const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile'
+        const inRanks = planned.kind === 'noisy-max' || planned.kind === 'quantile' || oneQuantile
         expect(accuracy.expectedAbsoluteError === null).toBe(unknown || inRanks)
-        expect(accuracy.unit === 'rows').toBe(planned.kind !== 'additive')
+        expect(accuracy.unit === 'rows').toBe(inRanks || planned.kind === 'key-selection')
         expect('rowsToAppear' in accuracy).toBe('keys' in result)
         if (planned.kind === 'additive' && planned.estimates.length > 1)
           expect(Object.keys(accuracy.estimates ?? {})).toHaveLength(planned.estimates.length)

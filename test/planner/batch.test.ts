@@ -4,7 +4,7 @@ import { query as querySchema } from '../../schemas/query.ts'
 import { planBatch } from '../../src/planner/batch.ts'
 import { areDisjoint } from '../../src/planner/disjoint.ts'
 import { plan } from '../../src/planner/plan.ts'
-import type { Plan } from '../../src/planner/plan-kinds.ts'
+import { type Plan, rowsThatCount } from '../../src/planner/plan-kinds.ts'
 import { priceOf } from '../../src/planner/price.ts'
 import {
   type Accounting,
@@ -201,7 +201,7 @@ const query = fc.oneof(
 const total = (amounts: readonly Amount[], accounting: Accounting) =>
   amounts.reduce((sum, amount) => addAmounts(sum, amount), noAmount(accounting))
 
-const whereOf = (plan: Plan) => ('aggregate' in plan ? plan.aggregate.where : plan.counting.where)
+const whereOf = (plan: Plan) => rowsThatCount(plan)
 
 /**
  * The largest sum over a pair of neighbours that differ as the groups allow, by trying every choice from each group.

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Query, query as querySchema } from '../../schemas/query.ts'
 import type { Dataset } from '../../src/catalog/dataset.ts'
-import { rankDistance } from '../../src/mechanisms/quantile.ts'
+import type { IndexCounts } from '../../src/engines/engine.ts'
+import { type RankScore, rankDistance } from '../../src/mechanisms/quantile.ts'
 import type { Aggregate } from '../../src/planner/aggregate.ts'
 import { plan } from '../../src/planner/plan.ts'
 import {
@@ -14,7 +15,13 @@ import {
 } from '../../src/planner/stability.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
+import {
+  aggregateRows,
+  countCellIndexesOf,
+  countIndexesOf,
+  countTextsOf,
+  type StoredRow,
+} from '../engines/reference-engine.ts'
 import {
   grouping,
   groupStatistic,
@@ -135,6 +142,19 @@ const NORMS = ['l0', 'l1', 'l2Squared', 'lInfinity'] as const
 const magnitude = (value: bigint) => (value < 0n ? -value : value)
 const inOrder = (values: readonly bigint[]) => values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 
+/** The distance from the target rank of a score at a grid point. */
+function rankDistanceAt(score: RankScore, point: bigint, { indexes, counts }: IndexCounts): bigint {
+  const index = Number(point)
+  const sum = (holds: (value: number) => boolean) =>
+    BigInt(counts.reduce((total, count, place) => total + (holds(indexes[place] ?? 0) ? count : 0), 0))
+  return rankDistance(
+    score,
+    sum((value) => value < index),
+    sum((value) => value === index),
+    sum((value) => value > index),
+  )
+}
+
 /** Distance between two vectors in every norm (L2 squared). */
 function distances(a: readonly bigint[], b: readonly bigint[]) {
   const differences = a.map((value, cell) => magnitude(value - (b[cell] ?? 0n)))
@@ -244,20 +264,8 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       ).filter((index) => index >= column.lowerIndex && index <= column.upperIndex)
       for (const { score, sensitivity, monotonic } of measurements) {
         expect({ sensitivity, monotonic }).toEqual(stabilityOfRank(score, COUNTED, dataset))
-        const distanceAt = (point: bigint, rows: readonly StoredRow[]) => {
-          const { indexes, counts } = countIndexesOf(counting, rows)
-          const sum = (holds: (index: number) => boolean) =>
-            BigInt(
-              counts.reduce((total, count, place) => total + (holds(indexes[place] ?? 0) ? count : 0), 0),
-            )
-          const index = Number(point)
-          const [below, equal, above] = [
-            sum((i) => i < index),
-            sum((i) => i === index),
-            sum((i) => i > index),
-          ]
-          return rankDistance(score, below, equal, above)
-        }
+        const distanceAt = (point: bigint, rows: readonly StoredRow[]) =>
+          rankDistanceAt(score, point, countIndexesOf(counting, rows))
         for (const point of points) {
           const moved = magnitude(distanceAt(point, here) - distanceAt(point, there))
           expect(moved <= sensitivity, `${moved} of ${sensitivity} at ${point}`).toBe(true)
@@ -266,6 +274,50 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
       }
     })
     expect([...touched.keys()].sort()).toEqual(['maximum', 'median', 'minimum', 'percentile'])
+  })
+
+  test('no person moves the scores of all groups together by more than their stability, and some person reaches it', () => {
+    const touched = new Set<string>()
+    const query = asked(
+      fc.record({
+        kind: fc.constant('groupBy'),
+        keys,
+        statistics: fc.tuple(
+          fc.record({
+            kind: fc.constant('percentile'),
+            column: numeric,
+            p: fc.constantFrom(10, 50, 75),
+          }),
+        ),
+      }),
+    )
+    forNeighbours(query, dataset, 600, (asked, here, there) => {
+      const { quantiles } = planFor('groups', plan(asked, dataset, LIMITS))
+      for (const { column, counting, measurement } of quantiles) {
+        const { score, sensitivity } = measurement
+        expect(sensitivity).toBe(stabilityOfRank(score, COUNTED, dataset, 'several').sensitivity)
+        const [before, after] = [countCellIndexesOf(counting, here), countCellIndexesOf(counting, there)]
+        const points = inOrder(
+          [...here, ...there].flatMap((row) => {
+            const value = row[column.name]
+            return typeof value === 'bigint' ? [value - 1n, value, value + 1n] : []
+          }),
+        ).filter((index) => index >= column.lowerIndex && index <= column.upperIndex)
+        // In each cell the outcome that tells most can be another one.
+        const moved = before.reduce((sum, counts, cell) => {
+          const other = after[cell] ?? { indexes: new Float64Array(), counts: new Float64Array() }
+          const each = points.map((point) =>
+            magnitude(rankDistanceAt(score, point, counts) - rankDistanceAt(score, point, other)),
+          )
+          return sum + (inOrder(each).at(-1) ?? 0n)
+        }, 0n)
+        expect(moved <= sensitivity, `${moved} of ${sensitivity}`).toBe(true)
+        if (moved === sensitivity) touched.add(String(measurement.score.below))
+      }
+    })
+    expect([...touched].sort()).toEqual(
+      ['1', '1', '9'].filter((each, place, all) => all.indexOf(each) === place),
+    )
   })
 
   test('no person moves the counts of values by more than their stability, and some person reaches it', () => {

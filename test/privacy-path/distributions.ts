@@ -1,3 +1,4 @@
+import type { IndexCounts } from '../../src/engines/engine.ts'
 import {
   type KeySelectionMeasurement,
   keepProbability,
@@ -7,9 +8,21 @@ import type { Measurement } from '../../src/mechanisms/measurement.ts'
 import type { NoisyMaxMeasurement } from '../../src/mechanisms/noisy-max.ts'
 import type { QuantileMeasurement } from '../../src/mechanisms/quantile.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
-import { deltaNumber, epsilonNumber, ONE_EPSILON_NANO, type PrivacyLoss } from '../../src/privacy/loss.ts'
+import {
+  deltaNumber,
+  epsilonNano,
+  epsilonNumber,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+} from '../../src/privacy/loss.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
-import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../engines/reference-engine.ts'
+import {
+  aggregateRows,
+  countCellIndexesOf,
+  countIndexesOf,
+  countTextsOf,
+  type StoredRow,
+} from '../engines/reference-engine.ts'
 import { atLeast, atMost, massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
 import { indexesOf, personValuesOf } from './tiny-datasets.ts'
 
@@ -24,6 +37,12 @@ export type Observed =
   | { readonly kind: 'integers'; readonly integers: readonly (readonly bigint[])[] }
   /** Number of rows with each grid index that occurs. */
   | { readonly kind: 'indexes'; readonly rowsAt: ReadonlyMap<bigint, number> }
+  /** The integers of sums and counts, and of each quantile the number of rows with each grid index in each cell. */
+  | {
+      readonly kind: 'groups'
+      readonly integers: readonly (readonly bigint[])[]
+      readonly rowsAt: readonly (readonly ReadonlyMap<bigint, number>[])[]
+    }
   /** Number of rows with each text that occurs. */
   | { readonly kind: 'texts'; readonly rowsWith: ReadonlyMap<string, number> }
 
@@ -33,16 +52,23 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
     case 'additive':
     case 'noisy-max':
       return { kind: 'integers', integers: aggregateRows(plan.aggregate, rows) }
-    case 'quantile': {
-      const { indexes, counts } = countIndexesOf(plan.counting, rows)
-      const entries = Array.from(indexes, (index, place) => [BigInt(index), counts[place] ?? 0] as const)
-      return { kind: 'indexes', rowsAt: new Map(entries) }
-    }
+    case 'quantile':
+      return { kind: 'indexes', rowsAt: rowsAtIndexes(countIndexesOf(plan.counting, rows)) }
+    case 'groups':
+      return {
+        kind: 'groups',
+        integers: plan.sums === undefined ? [] : aggregateRows(plan.sums.aggregate, rows),
+        rowsAt: plan.quantiles.map(({ counting }) => countCellIndexesOf(counting, rows).map(rowsAtIndexes)),
+      }
     case 'key-selection': {
       const { texts, counts } = countTextsOf(plan.counting, rows)
       return { kind: 'texts', rowsWith: new Map(texts.map((text, place) => [text, counts[place] ?? 0])) }
     }
   }
+}
+
+function rowsAtIndexes({ indexes, counts }: IndexCounts): ReadonlyMap<bigint, number> {
+  return new Map(Array.from(indexes, (index, place) => [BigInt(index), counts[place] ?? 0] as const))
 }
 
 /** The distribution of a release, in a form in which two releases of one plan can be compared. */
@@ -57,6 +83,14 @@ export type Distribution =
       readonly kind: 'outcomes'
       readonly parts: readonly (readonly number[])[]
       readonly alike?: readonly number[]
+    }
+  /** Noise around integers, and independent parts with outcomes. */
+  | {
+      readonly kind: 'groups'
+      readonly integers: readonly (readonly bigint[])[]
+      readonly parts: readonly (readonly number[])[]
+      /** Of each part. */
+      readonly alike: readonly (readonly number[])[]
     }
   /** Each key is kept or not, independently, by the number of its rows. */
   | { readonly kind: 'keys'; readonly rowsWith: ReadonlyMap<string, number> }
@@ -76,6 +110,21 @@ export function distributionOf(plan: Plan, observed: Observed): Distribution {
       quantileDistribution(measurement, places, observed.rowsAt),
     )
     return { kind: 'outcomes', parts, alike: places.map(({ points }) => points) }
+  }
+  if (plan.kind === 'groups' && observed.kind === 'groups') {
+    const cells = plan.quantiles.flatMap(({ column, measurement }, part) => {
+      const places = placesOf(column.lowerIndex, column.upperIndex, indexesOf(column.name))
+      return (observed.rowsAt[part] ?? []).map((rowsAt) => ({
+        part: quantileDistribution(measurement, places, rowsAt),
+        alike: places.map(({ points }) => points),
+      }))
+    })
+    return {
+      kind: 'groups',
+      integers: observed.integers,
+      parts: cells.map(({ part }) => part),
+      alike: cells.map(({ alike }) => alike),
+    }
   }
   if (plan.kind === 'key-selection' && observed.kind === 'texts')
     return { kind: 'keys', rowsWith: observed.rowsWith }
@@ -106,6 +155,18 @@ export function spentOn(
     return spentByNoise(plan.measurements, one.integers, other.integers, claim)
   if (plan.kind === 'key-selection' && one.kind === 'keys' && other.kind === 'keys')
     return spentByKeys(plan.measurement, one.rowsWith, other.rowsWith, claim)
+  if (plan.kind === 'groups' && one.kind === 'groups' && other.kind === 'groups') {
+    const lost = Math.max(largestLogRatio(one.parts, other.parts), largestLogRatio(other.parts, one.parts))
+    const epsilon = epsilonNumber(claim.epsilonNano)
+    if (plan.sums === undefined)
+      return { within: lost <= epsilon + LOGARITHM_ROUNDING, share: lost / epsilon }
+    // What the quantiles spend is not left for the sums.
+    const left = claim.epsilonNano - BigInt(Math.floor(lost * 1e9))
+    if (left <= 0n) return { within: false, share: lost / epsilon }
+    const rest = { ...claim, epsilonNano: epsilonNano(left) }
+    const { within, share } = spentByNoise(plan.sums.measurements, one.integers, other.integers, rest)
+    return { within, share: (lost + share * epsilonNumber(rest.epsilonNano)) / epsilon }
+  }
   if (one.kind === 'outcomes' && other.kind === 'outcomes') {
     const lost = Math.max(largestLogRatio(one.parts, other.parts), largestLogRatio(other.parts, one.parts))
     const epsilon = epsilonNumber(claim.epsilonNano)

@@ -29,8 +29,12 @@ export function planner(
 }
 
 /** The pairs of neighbours on which a query is examined. */
-export function pairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs[] {
+export function pairsFor({ kind, statistics }: Wire, neighbours: Neighbours): readonly Pairs[] {
   switch (kind) {
+    case 'groupBy':
+      return JSON.stringify(statistics).includes('Wealth')
+        ? [...widePairs[neighbours], ...tallPairs[neighbours]]
+        : widePairs[neighbours]
     case 'median':
     case 'percentile':
     case 'minimum':
@@ -132,6 +136,13 @@ function nameOf(observed: Observed): string {
       return observed.integers.map((cells) => cells.join(' ')).join('; ')
     case 'indexes':
       return [...observed.rowsAt].map(([index, count]) => `${count} at ${index}`).join(', ')
+    case 'groups':
+      return [
+        ...observed.integers.map((cells) => cells.join(' ')),
+        ...observed.rowsAt
+          .flat()
+          .map((rowsAt) => [...rowsAt].map(([at, count]) => `${count} at ${at}`).join()),
+      ].join('; ')
     case 'texts':
       return [...observed.rowsWith]
         .map(([text, count]) => `${count} of "${text}"`)

@@ -3,7 +3,7 @@ import { QUERY_KINDS } from '../../schemas/query.ts'
 import { calibrateKeyPresence } from '../../src/mechanisms/key-selection.ts'
 import type { Bounding } from '../../src/planner/aggregate.ts'
 import { plan } from '../../src/planner/plan.ts'
-import type { Plan } from '../../src/planner/plan-kinds.ts'
+import type { Plan, PlanOf } from '../../src/planner/plan-kinds.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
@@ -93,11 +93,21 @@ function isTooLarge({ kind, perPerson }: Wire): boolean {
  * Wrong versions.
  */
 
+function withGroupBounding(plan: PlanOf<'groups'>, bounding: Bounding): PlanOf<'groups'> {
+  const { sums } = plan
+  return {
+    ...plan,
+    ...(sums === undefined ? {} : { sums: { ...sums, aggregate: { ...sums.aggregate, bounding } } }),
+    quantiles: plan.quantiles.map((each) => ({ ...each, counting: { ...each.counting, bounding } })),
+  }
+}
+
 /** Reads the data of a plan with another bounding. */
 function observedWith(bounding: Bounding): typeof observe {
   return (planned, rows) => {
     if (planned.kind === 'additive' || planned.kind === 'noisy-max')
       return observe({ ...planned, aggregate: { ...planned.aggregate, bounding } }, rows)
+    if (planned.kind === 'groups') return observe(withGroupBounding(planned, bounding), rows)
     return observe({ ...planned, counting: { ...planned.counting, bounding } }, rows)
   }
 }

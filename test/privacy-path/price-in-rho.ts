@@ -62,6 +62,8 @@ function nameOf(distribution: Distribution): string {
   switch (distribution.kind) {
     case 'noise':
       return distribution.integers.map((cells) => cells.join(' ')).join('; ')
+    case 'groups':
+      return [...distribution.integers, ...distribution.parts].map((part) => part.join(' ')).join('; ')
     case 'outcomes':
       return distribution.parts.map((part) => part.join(' ')).join('; ')
     case 'keys':

@@ -158,8 +158,35 @@ const keySelection: readonly Wire[] = [true, false]
   )
   .concat([{ kind: 'keySelection', column: 'Note', counts: true, accuracy: { halfWidth: 8 }, delta: 0.001 }])
 
+const groups: readonly Wire[] = [
+  { statistics: [{ kind: 'median', column: 'Wealth' }], epsilon: 16 },
+  { statistics: [{ kind: 'percentile', column: 'Wealth', p: 75 }], epsilon: 16 },
+  { statistics: [{ kind: 'median', column: 'Balance' }], where: SOME_ROWS, epsilon: 1 },
+  {
+    statistics: [
+      { kind: 'percentile', column: 'Income', p: 12.5 },
+      { kind: 'count' },
+      { kind: 'median', column: 'Age' },
+      { kind: 'mean', column: 'Income' },
+    ],
+    epsilon: 1,
+    mechanism: 'laplace',
+  },
+  {
+    statistics: [
+      { kind: 'median', column: 'Age' },
+      { kind: 'sum', column: 'Age' },
+    ],
+    epsilon: 1,
+    ...GAUSSIAN,
+  },
+].flatMap((wire): Wire[] => [
+  { kind: 'groupBy', keys: ['Sex'], ...wire },
+  { kind: 'groupBy', keys: ['Region', AGE_BINS], ...wire },
+])
+
 /** Every kind of query, with everything that it may ask for. */
-export const WIRES: readonly Wire[] = [...estimates, ...noisyMax, ...quantiles, ...keySelection]
+export const WIRES: readonly Wire[] = [...groups, ...estimates, ...noisyMax, ...quantiles, ...keySelection]
 
 export function asked(wire: Wire): Query {
   return querySchema.parse(wire)
@@ -172,6 +199,11 @@ export function titleOf(wire: Wire): string {
     if (value === SOME_AGES) return 'older'
     return value === RIVALS ? 'rivals' : value
   }).replaceAll('"', '')
+}
+
+/** True for groups of which some statistics are quantiles. */
+export function hasQuantiles({ statistics }: Wire): boolean {
+  return Array.isArray(statistics) && statistics.some(({ kind }) => ['median', 'percentile'].includes(kind))
 }
 
 /**
@@ -199,6 +231,15 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
       // Between two corners of the box, some sum moves by less than from a corner to an excluded row or another corner.
       return !changeOne
     case 'groupBy':
+      // On small grids, the wanted point keeps its probability.
+      if (hasQuantiles(wire))
+        return (
+          wire.epsilon === 16 &&
+          Array.isArray(wire.keys) &&
+          wire.keys.length === 1 &&
+          Array.isArray(wire.statistics) &&
+          (wire.statistics[0].kind === 'median' || !changeOne)
+        )
       // In L2 the sum about the middle moves farther within a cell than between two; the count does not move then.
       return !(
         changeOne &&

@@ -11,6 +11,12 @@ import { massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
 export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
   if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
     return divergenceOfNoise(plan.measurements, one.integers, other.integers, order)
+  if (plan.kind === 'groups' && one.kind === 'groups' && other.kind === 'groups')
+    return one.parts.reduce(
+      (sum, part, index) =>
+        sum + renyiDivergenceOfOutcomes(part, other.parts[index] ?? [], order, one.alike[index]),
+      divergenceOfNoise(plan.sums?.measurements ?? [], one.integers, other.integers, order),
+    )
   if (one.kind === 'outcomes' && other.kind === 'outcomes')
     // The sum over independent parts.
     return one.parts.reduce(

@@ -11,6 +11,14 @@ export interface WrongPlan {
   readonly plan: Plan
 }
 
+function rankTooSmall<M extends { readonly sensitivity: bigint; readonly exponent: Rational }>(
+  measurement: M,
+): M {
+  const { sensitivity, exponent } = measurement
+  const factor = sensitivity === 1n ? rational(2n, 1n) : rational(sensitivity, sensitivity - 1n)
+  return { ...measurement, exponent: product(exponent, factor) }
+}
+
 /** Each measurement in turn with a sensitivity that is one unit too small, or half of 1. */
 export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
   switch (plan.kind) {
@@ -26,11 +34,22 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
         },
       ]
     case 'quantile':
-      return withOneChanged(plan.measurements, 'one unit too small', (measurement) => {
-        const { sensitivity, exponent } = measurement
-        const factor = sensitivity === 1n ? rational(2n, 1n) : rational(sensitivity, sensitivity - 1n)
-        return { ...measurement, exponent: product(exponent, factor) }
-      }).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }))
+      return withOneChanged(plan.measurements, 'one unit too small', rankTooSmall).map(
+        ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
+      )
+    case 'groups': {
+      const { sums, quantiles } = plan
+      const wrongSums = sums === undefined ? [] : withSensitivitiesTooSmall(sums)
+      return [
+        ...wrongSums.flatMap(({ mistake, plan: wrong }) =>
+          wrong.kind === 'additive' ? [{ mistake, plan: { ...plan, sums: wrong } }] : [],
+        ),
+        ...withOneChanged(quantiles, 'one unit too small', ({ measurement, ...facts }) => ({
+          ...facts,
+          measurement: rankTooSmall(measurement),
+        })).map(({ mistake, changed }) => ({ mistake, plan: { ...plan, quantiles: changed } })),
+      ]
+    }
     case 'key-selection': {
       const { measurement, loss } = plan
       const twice = epsilonNano(2n * loss.epsilonNano)

@@ -13,7 +13,7 @@ import type { StoredRow } from '../engines/reference-engine.ts'
 import { type Distribution, noisyMaxLogMass, observe, selections } from './distributions.ts'
 import { planner } from './examination.ts'
 import { KINDS_OF_NEIGHBOURS, largestShare, ORDERS } from './price-in-rho.ts'
-import { isTight, RIVALS, titleOf, WIRES, type Wire } from './queries.ts'
+import { hasQuantiles, isTight, RIVALS, titleOf, WIRES, type Wire } from './queries.ts'
 import { renyiDivergenceOfOutcomes } from './renyi.ts'
 
 /*
@@ -39,6 +39,7 @@ function expectedShare(wire: Wire, neighbours: Neighbours): number {
         ? 0.75
         : 0
     default: {
+      if (hasQuantiles(wire)) return 0
       // A sum about the middle that moves farthest within a cell, or twice as much between two, does not do both.
       if (changeOne && Array.isArray(statistics) && statistics.length > 1) return 0
       // Noise that is too large for an epsilon is not too large for its rho.

@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Dataset } from '../../catalog/dataset.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
-import { printAggregate, printIndexCounting, printTextCounting } from '../sql-printer.ts'
+import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
 import { readAggregate } from '../sql-result.ts'
 import { readRows } from './connection.ts'
 import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
 import { duckDbDialect } from './dialect.ts'
-import { BYTES_PER_INDEX, BYTES_PER_TEXT, readIndexCounts, readTextCounts } from './values.ts'
+import { BYTES_PER_INDEX, BYTES_PER_TEXT, readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
 
 /** A dataset's id and version, which name one ingested file. */
 export type DatasetVersion = Pick<Dataset, 'id' | 'version'>
@@ -102,6 +102,11 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
           (result, signal) => readIndexCounts(result, maxBytes, signal),
         ),
       ),
+    countIndexesInCells: (dataset, counting) =>
+      use(dataset, (pool) => {
+        const printed = printCellCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_INDEX))
+        return pool.run(printed, (result, signal) => readCellCounts(result, printed.cells, maxBytes, signal))
+      }),
     countTexts: (dataset, counting) =>
       use(dataset, (pool) =>
         pool.run(

@@ -37,7 +37,7 @@ export async function readIndexCounts(
   const [indexes, counts] = [new Float64Array(values), new Float64Array(values)]
   let position = 0
   let last = -Infinity
-  await readChunks(result, signal, (chunk) => {
+  await readChunks(result, 2, signal, (chunk) => {
     const [indexColumn, countColumn, { rowCount }] = [doubles(chunk, 0), doubles(chunk, 1), chunk]
     for (let row = 0; row < rowCount; row += 1) {
       const index = requireInteger(indexColumn.getItem(row), -LARGEST_INTEGER)
@@ -48,6 +48,45 @@ export async function readIndexCounts(
     }
   })
   return { indexes, counts }
+}
+
+/**
+ * Reads the result of `printCellCounting`: rows of three DOUBLEs. Between chunks it yields to other work of the process.
+ *
+ * @param cells the number of cells
+ * @throws RangeError as {@link readIndexCounts} does, for each cell; and for a cell that does not exist, or cells that
+ * are not in order.
+ */
+export async function readCellCounts(
+  result: DuckDBMaterializedResult,
+  cells: number,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<readonly IndexCounts[]> {
+  requireWithin(result.rowCount * BYTES_PER_INDEX, maxBytes)
+  const [indexes, counts] = [new Float64Array(result.rowCount), new Float64Array(result.rowCount)]
+  const ends = new Array<number>(cells).fill(0)
+  let [position, lastCell, lastIndex] = [0, 0, -Infinity]
+  await readChunks(result, 3, signal, (chunk) => {
+    const [cellColumn, indexColumn, countColumn] = [doubles(chunk, 0), doubles(chunk, 1), doubles(chunk, 2)]
+    for (let row = 0; row < chunk.rowCount; row += 1) {
+      const cell = requireInteger(cellColumn.getItem(row), lastCell)
+      const index = requireInteger(indexColumn.getItem(row), -LARGEST_INTEGER)
+      if (cell >= cells || (cell === lastCell && index <= lastIndex))
+        throw new RangeError('the cells or their indexes do not increase')
+      indexes[position] = lastIndex = index
+      counts[position] = requireInteger(countColumn.getItem(row), 1)
+      position += 1
+      ends[cell] = position
+      lastCell = cell
+    }
+  })
+  let start = 0
+  return ends.map((end) => {
+    const from = start
+    start = Math.max(start, end)
+    return { indexes: indexes.slice(from, start), counts: counts.slice(from, start) }
+  })
 }
 
 /**
@@ -69,7 +108,7 @@ export async function readTextCounts(
   requireWithin(bytes, maxBytes)
   const [texts, counts] = [new Array<string>(values), new Float64Array(values)]
   let position = 0
-  await readChunks(result, signal, (chunk) => {
+  await readChunks(result, 2, signal, (chunk) => {
     const [textColumn, countColumn, { rowCount }] = [chunk.getColumnVector(0), doubles(chunk, 1), chunk]
     if (!(textColumn instanceof DuckDBVarCharVector)) throw new RangeError('a result is not a text')
     for (let row = 0; row < rowCount; row += 1) {
@@ -88,10 +127,11 @@ export async function readTextCounts(
 /** Reads chunk by chunk. A chunk is read without a pause, because only its columns keep its memory. */
 async function readChunks(
   result: DuckDBMaterializedResult,
+  columns: number,
   signal: AbortSignal,
   read: (chunk: DuckDBDataChunk) => void,
 ): Promise<void> {
-  if (result.columnCount !== 2) throw new RangeError('a result has another number of columns')
+  if (result.columnCount !== columns) throw new RangeError('a result has another number of columns')
   const { chunkCount } = result
   for (let index = 0; index < chunkCount; index += 1) {
     signal.throwIfAborted()

@@ -108,14 +108,25 @@ function rankedValues(
 }
 
 /** @throws Refusal for a grid that quantiles do not support. */
-function requirePoints({ lowerIndex, upperIndex }: GridColumn, { perPerson }: QuantileQuery): void {
-  const points = upperIndex - lowerIndex + 1n
+export function requireQuantilePoints(column: GridColumn, field: string): void {
+  if (isWithinPoints(column)) return
+  const points = column.upperIndex - column.lowerIndex + 1n
+  const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
+  throw refuseField('query-does-not-fit', field, rule)
+}
+
+function isWithinPoints({ lowerIndex, upperIndex }: GridColumn): boolean {
   const within = lowerIndex >= -MAX_QUANTILE_POINTS && upperIndex <= MAX_QUANTILE_POINTS
-  if (within && points <= MAX_QUANTILE_POINTS) return
+  return within && upperIndex - lowerIndex + 1n <= MAX_QUANTILE_POINTS
+}
+
+function requirePoints(column: GridColumn, { perPerson }: QuantileQuery): void {
   if (perPerson === undefined) {
-    const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
-    throw refuseField('query-does-not-fit', 'column', rule)
+    requireQuantilePoints(column, 'column')
+    return
   }
+  if (isWithinPoints(column)) return
+  const points = column.upperIndex - column.lowerIndex + 1n
   const rule = `must bound the values to at most ${MAX_QUANTILE_POINTS} grid points; without it they have ${points}`
   throw refuseField('query-does-not-fit', 'contribution.perPerson', rule)
 }
@@ -148,18 +159,9 @@ function scoresOf(
     case 'median':
       return () => [percentileScore(1n, 2n)]
     case 'percentile': {
-      const scores = percentagesOf(query).map((percentage, position) => {
-        const hundredths = decimalFromNumber(percentage, 2)
-        const field = Array.isArray(query.p) ? `p.${position}` : 'p'
-        if (!(percentage > 0 && percentage < 100)) {
-          const rule = 'must be between 0 and 100, exclusive; use minimum or maximum for the ends'
-          throw refuseField('invalid-request', field, rule)
-        }
-        if (hundredths === undefined)
-          throw refuseField('invalid-request', field, 'must have at most 2 fractional digits')
-        const { numerator, denominator } = rational(hundredths, 10_000n)
-        return percentileScore(numerator, denominator)
-      })
+      const scores = percentagesOf(query).map((percentage, position) =>
+        percentageScore(percentage, Array.isArray(query.p) ? `p.${position}` : 'p'),
+      )
       return () => scores
     }
     case 'minimum':
@@ -169,6 +171,22 @@ function scoresOf(
       return ({ epsilonNano }) => [scoreOf(extremeRank(points, sensitivity, epsilonNano, confidence))]
     }
   }
+}
+
+/**
+ * Returns the score of the quantile at or below which this percentage of the rows lies.
+ * @throws Refusal `invalid-request` for a percentage out of range, or with more than 2 fractional digits.
+ */
+export function percentageScore(percentage: number, field: string): QuantileMeasurement['score'] {
+  const hundredths = decimalFromNumber(percentage, 2)
+  if (!(percentage > 0 && percentage < 100)) {
+    const rule = 'must be between 0 and 100, exclusive; use minimum or maximum for the ends'
+    throw refuseField('invalid-request', field, rule)
+  }
+  if (hundredths === undefined)
+    throw refuseField('invalid-request', field, 'must have at most 2 fractional digits')
+  const { numerator, denominator } = rational(hundredths, 10_000n)
+  return percentileScore(numerator, denominator)
 }
 
 /** The percentages that a query asks for. */

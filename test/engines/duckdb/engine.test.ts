@@ -22,6 +22,7 @@ import {
 } from '../../../src/planner/aggregate.ts'
 import {
   aggregate,
+  cellCounting,
   columns,
   countingOf,
   LARGEST,
@@ -31,7 +32,13 @@ import {
   randomRows,
 } from '../arbitraries.ts'
 import { column, datasetOf, storedRows, temporaryFolder, withDuckDb } from '../fixture.ts'
-import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../reference-engine.ts'
+import {
+  aggregateRows,
+  countCellIndexesOf,
+  countIndexesOf,
+  countTextsOf,
+  type StoredRow,
+} from '../reference-engine.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeAll(async () => {
@@ -214,9 +221,13 @@ describe('counts of values over DuckDB', () => {
       fc.asyncProperty(
         countingOf(numericNames),
         countingOf(fc.constant('Name with spaces')),
-        async (numbers, names) => {
+        cellCounting,
+        async (numbers, names, inCells) => {
           for (const { dataset, rows } of datasets) {
             expect(await engine.countIndexes(dataset, numbers)).toEqual(countIndexesOf(numbers, rows))
+            expect(await engine.countIndexesInCells(dataset, inCells)).toEqual(
+              countCellIndexesOf(inCells, rows),
+            )
             expect(sorted(await engine.countTexts(dataset, names))).toEqual(sorted(countTextsOf(names, rows)))
           }
         },

@@ -8,6 +8,7 @@ import type { Aggregate, GroupKey, Statistic } from '../../../src/planner/aggreg
 import {
   aggregateOfPeople,
   bounding,
+  cellCountingOfPeople,
   countingOfPeople,
   countingOfPersonValues,
   numericNames,
@@ -15,7 +16,13 @@ import {
 } from '../arbitraries.ts'
 import { temporaryFolder } from '../fixture.ts'
 import { writePeople, writeSomePeople } from '../people-table.ts'
-import { aggregateRows, countIndexesOf, countTextsOf, type StoredRow } from '../reference-engine.ts'
+import {
+  aggregateRows,
+  countCellIndexesOf,
+  countIndexesOf,
+  countTextsOf,
+  type StoredRow,
+} from '../reference-engine.ts'
 import { PERSON, RANK } from '../reference-people.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -85,9 +92,13 @@ describe('over rows of people', () => {
       fc.asyncProperty(
         fc.oneof(countingOfPeople(numericNames), countingOfPersonValues),
         countingOfPeople(fc.constant('Name with spaces')),
-        async (numbers, names) => {
+        cellCountingOfPeople,
+        async (numbers, names, inCells) => {
           for (const { dataset, rows } of datasets) {
             expect(await engine.countIndexes(dataset, numbers)).toEqual(countIndexesOf(numbers, rows))
+            expect(await engine.countIndexesInCells(dataset, inCells)).toEqual(
+              countCellIndexesOf(inCells, rows),
+            )
             expect(sorted(await engine.countTexts(dataset, names))).toEqual(sorted(countTextsOf(names, rows)))
           }
         },

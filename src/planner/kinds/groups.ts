@@ -1,0 +1,280 @@
+import type { GroupStatistic, Query, Suppositions } from '../../../schemas/query.ts'
+import type { Dataset, GridColumn } from '../../catalog/dataset.ts'
+import { shownValue } from '../../catalog/grid-value.ts'
+import { type QuantileMeasurement, quantileMechanism } from '../../mechanisms/quantile.ts'
+import { numberFromDecimal } from '../../privacy/decimal.ts'
+import {
+  addLoss,
+  type EpsilonNano,
+  epsilonNano,
+  epsilonNumber,
+  NO_LOSS,
+  type PrivacyLoss,
+} from '../../privacy/loss.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
+import { planAdditive, planGroupings, requireGridColumn, statisticName } from '../additive.ts'
+import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
+import type { CellCounting } from '../aggregate.ts'
+import { contributionReport, ONE_ROW_PER_PERSON, planBounding, quotient } from '../contribution.ts'
+import { cellKeys, type Grouping } from '../grouping.ts'
+import { rhoTogether, splitEpsilon } from '../measure.ts'
+import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
+import { planRows } from '../predicate.ts'
+import { replacementLossInTwoSteps } from '../price.ts'
+import type { AccuracyReport, PredictedError, Report } from '../report-kinds.ts'
+import { stabilityOfRank } from '../stability.ts'
+import { type AdditivePlan, type AdditiveRelease, additive, planAdditiveQuery } from './additive.ts'
+import { percentageScore, requireQuantilePoints } from './quantile.ts'
+
+type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
+type QuantileStatistic = Extract<GroupStatistic, { kind: 'median' | 'percentile' }>
+
+/** A quantile of each group. One unit may move it in several groups; the measurement's sensitivity covers all of them. */
+export interface GroupQuantile {
+  /** Place among the statistics of the query. */
+  readonly place: number
+  readonly column: GridColumn
+  readonly counting: CellCounting
+  readonly measurement: QuantileMeasurement
+}
+
+/**
+ * Plan of statistics of groups of which some are quantiles: sums and counts are one part, and each quantile is one. The
+ * parts divide the epsilon.
+ */
+export interface GroupsPlan extends PlanFacts {
+  readonly kind: 'groups'
+  readonly query: GroupByQuery
+  readonly groupings: readonly Grouping[]
+  /** The statistics made from sums and counts; absent if all are quantiles. */
+  readonly sums?: AdditivePlan
+  readonly quantiles: readonly GroupQuantile[]
+}
+
+/** Releases of the parts. */
+export interface GroupsRelease {
+  readonly kind: 'groups'
+  readonly sums?: AdditiveRelease
+  /** Grid indexes: one array per quantile, one index per cell. */
+  readonly indexes: readonly (readonly bigint[])[]
+}
+
+/**
+ * Plans statistics of groups.
+ * @throws Refusal for a query that does not fit the dataset or the mechanism.
+ */
+export function planGroups(
+  query: GroupByQuery,
+  dataset: Dataset,
+  limits: PlanLimits,
+  offer: Offer,
+): AdditivePlan | GroupsPlan {
+  const ranked = query.statistics.flatMap((statistic, place) =>
+    isQuantile(statistic) ? [{ statistic, place }] : [],
+  )
+  if (ranked.length === 0) return planAdditiveQuery(query, dataset, limits, offer)
+  requireOneTarget(query, offer)
+  const groupings = planGroupings(query, dataset, limits)
+  const bounding = planBounding(query.contribution, dataset, 'groups')
+  const groupBy = groupings.map(({ key }) => key)
+  const counted = { of: 'rows', bounding } as const
+  const settings = ranked.map(({ statistic, place }) => {
+    const field = `statistics.${place}`
+    const column = requireGridColumn(dataset, statistic.column, `${field}.column`)
+    requireQuantilePoints(column, `${field}.column`)
+    const score = percentageScore(statistic.kind === 'median' ? 50 : statistic.p, `${field}.p`)
+    const { sensitivity } = stabilityOfRank(score, counted, dataset, 'several')
+    const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }
+    const { lowerIndex, upperIndex } = column
+    return { place, column, counting, setting: { score, sensitivity, lowerIndex, upperIndex } }
+  })
+  const sumsOf = sumsPart(query, dataset, limits, offer)
+  const parts = sumsOf.parts + settings.length
+  const contribution = contributionReport(bounding, () =>
+    Math.max(
+      ...settings.map(({ setting: { score, sensitivity } }) => {
+        const ofOneRow = { ...counted, bounding: ONE_ROW_PER_PERSON }
+        return quotient(sensitivity, stabilityOfRank(score, ofOneRow, dataset, 'several').sensitivity)
+      }),
+    ),
+  )
+  const planAt = (loss: PrivacyLoss): GroupsPlan => {
+    const shares = splitEpsilon(loss.epsilonNano, parts)
+    const sums = sumsOf.planAt(shares.slice(0, sumsOf.parts))
+    const quantiles = settings.map(({ setting, ...facts }, part) => {
+      const share = { ...NO_LOSS, epsilonNano: shares[sumsOf.parts + part] ?? NO_LOSS.epsilonNano }
+      return { ...facts, measurement: quantileMechanism.calibrate(setting, share) }
+    })
+    const rhos = quantiles.map(({ measurement }) =>
+      quantileMechanism.zeroConcentratedMap(measurement, measurement),
+    )
+    const own = quantiles.reduce((sum, { measurement }) => addLoss(sum, measurement.loss), NO_LOSS)
+    const { rho } = sums ?? {}
+    return {
+      kind: 'groups',
+      query,
+      dataset,
+      loss: sums === undefined ? own : addLoss(sums.loss, own),
+      rho: rhoTogether(rho === undefined ? rhos : [rho, ...rhos]),
+      confidence: offer.confidence,
+      groupings,
+      ...(sums === undefined ? {} : { sums }),
+      quantiles,
+      ...(contribution === undefined ? {} : { contribution }),
+    }
+  }
+  const halfWidthOf = (plan: GroupsPlan) => knownHalfWidth(accuracy(plan))
+  return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** Returns true for a statistic that is a quantile. */
+export function isQuantile(statistic: GroupStatistic): statistic is QuantileStatistic {
+  return statistic.kind === 'median' || statistic.kind === 'percentile'
+}
+
+function requireOneTarget({ statistics }: GroupByQuery, { target }: Offer): void {
+  if (target === undefined || statistics.length === 1) return
+  const rule =
+    'must be one statistic where accuracy is given, because its half-width is in the unit of one: ' +
+    'ask for one statistic, or give epsilon in place of accuracy'
+  throw refuseField('query-does-not-fit', 'statistics', rule)
+}
+
+/** Number of parts of the epsilon that the sums and counts of a query need, and their plan with these parts. */
+function sumsPart(query: GroupByQuery, dataset: Dataset, limits: PlanLimits, offer: Offer) {
+  // Other statistics keep their places, so that refusals name them.
+  const statistics = query.statistics.filter((statistic) => !isQuantile(statistic))
+  if (statistics.length === 0) {
+    if (query.mechanism !== undefined) {
+      const rule = 'applies to sums and counts; no statistic of this query is made from them'
+      throw refuseField('query-does-not-fit', 'mechanism', rule)
+    }
+    return { parts: 0, planAt: () => undefined }
+  }
+  const asked = { ...query, statistics }
+  const parts = planAdditive(asked, dataset, limits).aggregate.statistics.length
+  const planAt = (shares: readonly EpsilonNano[]) => {
+    const share = epsilonNano(shares.reduce<bigint>((sum, part) => sum + part, 0n))
+    return planAdditiveQuery(asked, dataset, limits, { ...offer, epsilonNano: share, target: undefined })
+  }
+  return { parts, planAt }
+}
+
+/** Sums, counts and quantiles of groups. */
+export const groups: PlanKind<GroupsPlan, GroupsRelease> = {
+  // All parts count the same rows, among them those whose value is missing.
+  rowsThatCount: ({ quantiles }) => quantiles[0]?.counting.where,
+  mostValues: ({ groupings, query }) =>
+    groupings.reduce((product, { labels }) => product * labels.length, query.statistics.length),
+  replacementLoss(plan) {
+    const { sums, quantiles, dataset } = plan
+    if (dataset.neighbours === 'change-one') return plan.loss
+    const own = quantiles.reduce((sum, { measurement }) => addLoss(sum, measurement.loss), NO_LOSS)
+    const ofQuantiles = replacementLossInTwoSteps({ ...plan, loss: own })
+    return sums === undefined ? ofQuantiles : addLoss(additive.replacementLoss(sums), ofQuantiles)
+  },
+  noise(plan) {
+    const { neighbours } = plan.dataset
+    const ofQuantiles = {
+      mechanism: 'exponential',
+      neighbours,
+      quantiles: plan.quantiles.map(({ place, measurement: { exponent, sensitivity, loss } }) => {
+        const statistic = plan.query.statistics[place]
+        return {
+          ...(statistic === undefined ? {} : { statistic: statisticName(statistic) }),
+          scale: Number(exponent.denominator) / Number(exponent.numerator),
+          sensitivity: Number(sensitivity),
+          epsilon: epsilonNumber(loss.epsilonNano),
+        }
+      }),
+    } as const
+    if (plan.sums === undefined) return ofQuantiles
+    return { mechanism: 'several', neighbours, parts: [noiseOfAdditive(plan.sums), ofQuantiles] }
+  },
+  accuracy,
+  reporter,
+}
+
+/** The half-width of each quantile, a number of rows, in the order of the quantiles. */
+function rankErrors({ quantiles, confidence }: GroupsPlan): readonly PredictedError[] {
+  return quantiles.map(({ measurement }) => ({
+    halfWidth: quantileMechanism.accuracy(measurement, confidence).halfWidth,
+    expectedAbsoluteError: null,
+    unit: 'rows',
+  }))
+}
+
+const SEVERAL_STATISTICS = 'differs from statistic to statistic; see estimates'
+
+function accuracy(plan: GroupsPlan, supposed: Suppositions = {}): AccuracyReport {
+  const { sums } = plan
+  const ofSums = sums === undefined ? [] : errorsOfAdditive(sums, supposed)
+  return accuracyOfEach(plan, ofSums, sums && accuracyOfAdditive(sums, supposed).statistics)
+}
+
+function accuracyOfEach(
+  plan: GroupsPlan,
+  ofSums: readonly PredictedError[],
+  statistics: AccuracyReport['statistics'],
+): AccuracyReport {
+  const { query, confidence } = plan
+  const each = inOrder(plan, ofSums, rankErrors(plan))
+  const [only, ...others] = each
+  if (only !== undefined && others.length === 0) return { confidence, ...only }
+  const names = query.statistics.map(statisticName)
+  return {
+    confidence,
+    halfWidth: null,
+    expectedAbsoluteError: null,
+    reason: SEVERAL_STATISTICS,
+    estimates: Object.fromEntries(each.map((error, place) => [names[place] ?? '', error])),
+    ...(statistics === undefined ? {} : { statistics }),
+  }
+}
+
+/** Merges what belongs to the sums and what belongs to the quantiles into the order of the query's statistics. */
+function inOrder<Value>(
+  { query }: GroupsPlan,
+  ofSums: readonly Value[],
+  ofQuantiles: readonly Value[],
+): readonly Value[] {
+  const [sums, quantiles] = [ofSums.values(), ofQuantiles.values()]
+  return query.statistics.map((statistic) => {
+    const { value } = (isQuantile(statistic) ? quantiles : sums).next()
+    if (value === undefined) throw new RangeError('each statistic belongs to a part')
+    return value
+  })
+}
+
+function reporter(plan: GroupsPlan): (release: GroupsRelease) => Report {
+  const { sums, quantiles, query, groupings } = plan
+  const names = query.statistics.map(statisticName)
+  const keys = cellKeys(groupings)
+  const accuracyOfAll = accuracy(plan)
+  const ranks = rankErrors(plan)
+  const sumsIn = sums && groupValues(sums)
+  return (release) => {
+    if ((sums === undefined) !== (release.sums === undefined))
+      throw new RangeError('the release is that of another plan')
+    const valuesIn = (cell: number) => {
+      const ofSums = release.sums === undefined ? [] : (sumsIn?.(release.sums.noisy, cell) ?? [])
+      const ofQuantiles = quantiles.map(({ column }, part) => ({
+        value: quantileValue(column, release.indexes[part]?.[cell]),
+        halfWidth: ranks[part]?.halfWidth ?? 0,
+        unit: 'rows' as const,
+      }))
+      const each = inOrder(plan, ofSums, ofQuantiles)
+      return Object.fromEntries(each.map((value, place) => [names[place] ?? '', value]))
+    }
+    return {
+      result: { groups: keys.map((key, cell) => ({ key, values: valuesIn(cell) })) },
+      accuracy: accuracyOfAll,
+    }
+  }
+}
+
+function quantileValue(column: GridColumn, index: bigint | undefined) {
+  if (index === undefined) throw new RangeError('a quantile was not released')
+  return shownValue(column.type, numberFromDecimal(index * column.stepNano, 9))
+}
