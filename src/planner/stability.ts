@@ -195,7 +195,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
       return { ...rows, lowest: 0n, highest: 1n, mayBeNothing: true }
     case 'affine-count': {
       const ends = [statistic.offset, statistic.factor + statistic.offset]
-      const mayBeNothing = aggregate.where !== undefined || aggregate.groupBy.length > 0
+      const mayBeNothing = mayBeLeftOut(aggregate, [])
       return { ...rows, lowest: ends.reduce(smaller), highest: ends.reduce(larger), mayBeNothing }
     }
     case 'count-distinct': {
@@ -221,10 +221,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
         ...(perPerson === undefined ? rows : onceEach),
         lowest: ends.reduce(smaller),
         highest: ends.reduce(larger),
-        mayBeNothing:
-          aggregate.where !== undefined ||
-          aggregate.groupBy.length > 0 ||
-          (column ?? columnOf(perPerson, dataset))?.nullable === true,
+        mayBeNothing: mayBeLeftOut(aggregate, [column ?? columnOf(perPerson, dataset)]),
       }
     }
     case 'affine-product-sum': {
@@ -240,13 +237,18 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
         ...rows,
         lowest: corners.reduce(smaller),
         highest: corners.reduce(larger),
-        mayBeNothing:
-          aggregate.where !== undefined ||
-          aggregate.groupBy.length > 0 ||
-          columns.some(({ nullable }) => nullable),
+        mayBeNothing: mayBeLeftOut(aggregate, columns),
       }
     }
   }
+}
+
+/** True if all rows of a unit can be left out of a sum over columns. False only for a sum over every row. */
+function mayBeLeftOut(
+  { where, groupBy }: Aggregate,
+  columns: readonly ({ readonly nullable: boolean } | undefined)[],
+): boolean {
+  return where !== undefined || groupBy.length > 0 || columns.some((column) => column?.nullable === true)
 }
 
 function measuredOf(name: string, dataset: Dataset): MeasuredColumn {
