@@ -144,6 +144,24 @@ describe('what an answer says about the contribution', () => {
     expect(planOf(wire).contribution).toEqual(contribution)
   })
 
+  test('the largest factor of the sums and the quantiles of groups', () => {
+    const wire = {
+      kind: 'groupBy',
+      keys: ['Member'],
+      statistics: [
+        { kind: 'median', column: 'Age' },
+        { kind: 'sum', column: 'Age' },
+      ],
+      contribution: { groups: 2, rowsPerGroup: 2 },
+    }
+    const stated = { groups: 2, rowsPerGroup: 2, factor: 4 }
+    expect(planOf(wire).contribution).toEqual(stated)
+    const perPerson = { lower: 0, upper: 600 }
+    const clamped = { ...wire, contribution: { ...wire.contribution, perPerson } }
+    // Totals of up to 240 in two groups, beside rows of up to 120 in one.
+    expect(planOf(clamped).contribution).toEqual({ ...stated, perPerson })
+  })
+
   test('nothing, where each row is a privacy unit', () => {
     expect(planned({ kind: 'count' }, people('add-remove'))).not.toHaveProperty('contribution')
   })
@@ -459,6 +477,15 @@ describe("a person's clamped total", () => {
     ],
     [
       { kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 500, upper: 600 } } },
+      'contribution.perPerson',
+    ],
+    [
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: [{ kind: 'median', column: 'Age' }],
+        contribution: clamp,
+      },
       'contribution.perPerson',
     ],
     [{ kind: 'mean', column: 'Sex', perPerson: 'sum' }, 'column'],

@@ -54,6 +54,11 @@ const QUERIES: readonly (readonly [
     'statistics.0.of.column',
     { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'proportion', of: OF_ID }] },
   ],
+  ['statistics.0.column', { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'median', column: ID }] }],
+  [
+    'statistics.0.column',
+    { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'percentile', column: ID, p: 50 }] },
+  ],
   ['keys.0', { kind: 'topGroups', keys: [ID] }],
   ['candidates.column', { kind: 'noisyMax', candidates: { column: ID } }],
   [

@@ -16,7 +16,13 @@ import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accura
 import { planAdditive, planGroupings, requireGridColumn, statisticName } from '../additive.ts'
 import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
 import type { CellCounting } from '../aggregate.ts'
-import { contributionReport, ONE_ROW_PER_PERSON, planBounding, quotient } from '../contribution.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+} from '../contribution.ts'
 import { cellKeys, type Grouping } from '../grouping.ts'
 import { rhoTogether, splitEpsilon } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
@@ -91,14 +97,17 @@ export function planGroups(
   })
   const sumsOf = sumsPart(query, dataset, limits, offer)
   const parts = sumsOf.parts + settings.length
-  const contribution = contributionReport(bounding, () =>
+  const factorOfQuantiles = () =>
     Math.max(
       ...settings.map(({ setting: { score, sensitivity } }) => {
         const ofOneRow = { ...counted, bounding: ONE_ROW_PER_PERSON }
         return quotient(sensitivity, stabilityOfRank(score, ofOneRow, dataset, 'several').sensitivity)
       }),
-    ),
-  )
+    )
+  const contributionWith = (sums: AdditivePlan | undefined) => {
+    const factor = () => Math.max(factorOfQuantiles(), sums?.contribution?.factor ?? 0)
+    return contributionReport(bounding, factor, query.contribution?.perPerson)
+  }
   const planAt = (loss: PrivacyLoss): GroupsPlan => {
     const shares = splitEpsilon(loss.epsilonNano, parts)
     const sums = sumsOf.planAt(shares.slice(0, sumsOf.parts))
@@ -111,6 +120,7 @@ export function planGroups(
     )
     const own = quantiles.reduce((sum, { measurement }) => addLoss(sum, measurement.loss), NO_LOSS)
     const { rho } = sums ?? {}
+    const contribution = contributionWith(sums)
     return {
       kind: 'groups',
       query,
@@ -146,6 +156,7 @@ function sumsPart(query: GroupByQuery, dataset: Dataset, limits: PlanLimits, off
   // Other statistics keep their places, so that refusals name them.
   const statistics = query.statistics.filter((statistic) => !isQuantile(statistic))
   if (statistics.length === 0) {
+    requireNoClamp(query.contribution)
     if (query.mechanism !== undefined) {
       const rule = 'applies to sums and counts; no statistic of this query is made from them'
       throw refuseField('query-does-not-fit', 'mechanism', rule)
