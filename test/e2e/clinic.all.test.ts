@@ -172,12 +172,19 @@ describe('ten questions about a clinic', () => {
     expect(accuracy.halfWidth).toBeLessThan(2)
   })
 
-  test('quantiles of cost in a region', async () => {
-    const { result, accuracy } = await ask(3)
-    const costs = bounded(5)
-      .filter(({ region }) => region === 'North')
-      .map(({ cost }) => cost)
-    for (const { p, value } of result.percentiles) expectNearRank(p / 100, value, costs, accuracy.halfWidth)
+  test('quantiles of cost in each region', async () => {
+    const { result } = await ask(3)
+    expect(result.groups).toHaveLength(5)
+    for (const { key, values } of result.groups) {
+      const costs = bounded(5)
+        .filter(({ region }) => region === key.region)
+        .map(({ cost }) => cost)
+      expect(Object.keys(values)).toEqual(['percentile_25_cost', 'median_cost', 'percentile_75_cost'])
+      for (const [place, share] of [0.25, 0.5, 0.75].entries()) {
+        const { value, halfWidth } = Object.values(values as Record<string, Estimate>)[place] ?? expect.fail()
+        expectNearRank(share, value, costs, halfWidth)
+      }
+    }
   })
 
   test('the most frequent diagnoses', async () => {
