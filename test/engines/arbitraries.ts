@@ -121,6 +121,16 @@ const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
       maxLength: 8,
     })
     .map((list) => list.sort((a, b) => (a < b ? -1 : 1))),
+  // Many bins of different widths that are multiples of one, as months are of days.
+  fc
+    .tuple(
+      fc.bigInt(-9n, 9n),
+      fc.bigInt(1n, 2n),
+      fc.array(fc.bigInt(1n, 3n), { minLength: 15, maxLength: 20 }),
+    )
+    .map(([first, part, widths]) =>
+      widths.reduce<bigint[]>((list, width) => [...list, (list.at(-1) ?? first) + part * width], [first]),
+    ),
 )
 
 const cycle = fc

@@ -41,12 +41,12 @@ function printPlaces(column: string, index: string, size: number, nullCell: bool
     : { membership: `${column} IS NOT NULL`, cell: index, cells: size }
 }
 
-function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): PrintedKey {
+function printBins(printer: Printer, key: Bins): PrintedKey {
   const column = printColumn(printer, key.column, GRID)
   const { edges, cycle, nullCell } = key
   const bins = edges.length - 1
   const cells = cycle?.length ?? bins
-  const [lower, upper, width] = [edges[0], edges[bins], regularWidth(edges)]
+  const [lower, upper] = [edges[0], edges[bins]]
   if (
     lower === undefined ||
     upper === undefined ||
@@ -59,15 +59,7 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
   if (cycle !== undefined && !isCycle(cycle)) throw new RangeError('a group key has no cells')
   const first = printValue(printer, lower, 'bigint')
   const within = `${column} >= ${first} AND ${column} < ${printValue(printer, upper, 'bigint')}`
-  const bin =
-    width === undefined
-      ? printBinSearch(
-          column,
-          edges.slice(1, -1).map((edge) => printValue(printer, edge, 'bigint')),
-        )
-      : printer.dialect.quotient(`(${column} - ${first})`, printValue(printer, width, 'bigint'))
-  // The number of a bin is not negative, so that the sign of remainders does not matter.
-  const cell = cycle === undefined ? bin : `((${bin} + ${cycle.first}) % ${cycle.length})`
+  const cell = printCellOfBins(printer, key, column, first)
   return nullCell
     ? {
         membership: `(${column} IS NULL OR (${within}))`,
@@ -77,19 +69,46 @@ function printBins(printer: Printer, key: Extract<GroupKey, { kind: 'bins' }>): 
     : { membership: within, cell, cells }
 }
 
-function isCycle({ length, first }: { readonly length: number; readonly first: number }): boolean {
-  return Number.isInteger(length) && length >= 1 && Number.isInteger(first) && first >= 0 && first < length
+type Bins = Extract<GroupKey, { kind: 'bins' }>
+
+/** Prints the cell of a value that is in one of the bins: a quotient, an entry of a table, or the result of a search. */
+function printCellOfBins(printer: Printer, { edges, cycle }: Bins, column: string, first: string): string {
+  const { dialect } = printer
+  const widths = edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge))
+  if (widths.some((width) => width <= 0n)) throw new RangeError('the edges of bins must increase')
+  // Every bin is a whole number of parts of this width.
+  const part = widths.reduce(greatestCommonDivisor, 0n)
+  const partOf = () =>
+    part === 1n
+      ? `(${column} - ${first})`
+      : dialect.quotient(`(${column} - ${first})`, printValue(printer, part, 'bigint'))
+  const parts = widths.map((width) => width / part)
+  // The number of a bin is not negative, so that the sign of remainders does not matter.
+  if (parts.every((each) => each === 1n))
+    return cycle === undefined ? partOf() : `((${partOf()} + ${cycle.first}) % ${cycle.length})`
+  const cellOf = (bin: number) => (cycle === undefined ? bin : (bin + cycle.first) % cycle.length)
+  const count = parts.reduce((sum, each) => sum + each, 0n)
+  if (dialect.element !== undefined && widths.length >= LEAST_BINS_IN_TABLE && count <= LARGEST_TABLE) {
+    const cells = parts.flatMap((each, bin) => Array<number>(Number(each)).fill(cellOf(bin)))
+    return dialect.element(cells, partOf())
+  }
+  const inner = edges.slice(1, -1).map((edge) => printValue(printer, edge, 'bigint'))
+  const bin = printBinSearch(column, inner)
+  return cycle === undefined ? bin : `((${bin} + ${cycle.first}) % ${cycle.length})`
 }
 
-/**
- * Returns the common width of all bins, if they have one: division by it is much faster than a search.
- * @throws RangeError for edges that do not increase.
- */
-function regularWidth(edges: readonly bigint[]): bigint | undefined {
-  const widths = new Set(edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge)))
-  for (const width of widths) if (width <= 0n) throw new RangeError('the edges of bins must increase')
-  const [width] = widths
-  return widths.size === 1 ? width : undefined
+/** A search among fewer bins takes no longer than looking the bin up. */
+const LEAST_BINS_IN_TABLE = 16
+
+/** Largest number of entries of a table of cells, which is part of the statement: 50 years of days. */
+const LARGEST_TABLE = 18_300n
+
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestCommonDivisor(b, a % b)
+}
+
+function isCycle({ length, first }: { readonly length: number; readonly first: number }): boolean {
+  return Number.isInteger(length) && length >= 1 && Number.isInteger(first) && first >= 0 && first < length
 }
 
 /** Prints a binary search for the bin, given the inner edges. */
