@@ -377,7 +377,10 @@ const ingestionCounts = z
       .array(
         z.strictObject({
           column: columnName,
-          values: exactCount.describe('Values that did not fit the declaration of the column.'),
+          values: exactCount.describe(
+            'Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values ' +
+              'are not counted.',
+          ),
         }),
       )
       .readonly(),

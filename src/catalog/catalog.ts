@@ -32,7 +32,10 @@ export interface IngestionCounts {
   readonly rowsStored: number
   /** People with stored rows. Absent if each row is a person. */
   readonly people?: number
-  /** The number of values of each declared column that did not fit its declaration. */
+  /**
+   * The number of values of each declared column that did not fit its declaration. In rows left out for a missing
+   * identifier, the other values are not counted.
+   */
   readonly misfits: readonly { readonly column: string; readonly values: number }[]
 }
 

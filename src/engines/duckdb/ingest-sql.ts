@@ -37,7 +37,10 @@ export interface IngestStatements {
    * invalid.
    */
   readonly stage: Statement
-  /** Selects one row of texts: the number of rows, of rows to leave out, and of the invalid values of each column. */
+  /**
+   * Selects one row of texts: the number of rows, the number of rows to leave out, and for each column the number of
+   * invalid values, which are those of the other rows unless the column causes rows to be left out.
+   */
   readonly inspect: Statement
   /** Selects a row if an identifier that must not repeat does. */
   readonly repetitions: readonly { readonly position: number; readonly statement: Statement }[]
@@ -138,12 +141,14 @@ function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string
 }
 
 function printInspect(encoded: readonly EncodedColumn[]): Statement {
-  const counts = [
-    'count(*)',
-    `count(*) FILTER (WHERE NOT (${printStays(encoded)}))`,
-    ...encoded.map(({ invalid }) => `count(*) FILTER (WHERE ${invalid})`),
-  ]
-  return { sql: `SELECT ${list(counts.map((count) => `${count}::VARCHAR`))} FROM staged`, parameters: {} }
+  const stays = printStays(encoded)
+  // Other values of a row that is left out do not matter.
+  const misfits = encoded.map(({ column, invalid }) =>
+    column.invalidValue.kind === 'drop-row' ? invalid : `${invalid} AND ${stays}`,
+  )
+  const counts = [`NOT (${stays})`, ...misfits].map((condition) => `count(*) FILTER (WHERE ${condition})`)
+  const texts = ['count(*)', ...counts].map((count) => `${count}::VARCHAR`)
+  return { sql: `SELECT ${list(texts)} FROM staged`, parameters: {} }
 }
 
 /** A condition for the rows that no rule leaves out. */

@@ -254,6 +254,23 @@ describe('identifiers', () => {
     expect(counts.misfits).toContainEqual({ column: 'patient', values: 7 })
   })
 
+  it('may be missing in rows whose other values do not fit', async () => {
+    const age = column.integer('age', 0n, 9n, { nullable: false, invalidValue: { kind: 'refuse' } })
+    const declared = [column.identifier('patient', 'drop-row'), age]
+    const lines = [
+      ['one', '1'],
+      ['', 'total: 1'],
+    ]
+    const { counts } = await ingestLines(lines, { columns: declared })
+    expect(counts).toMatchObject({ rowsRead: 2, rowsWithoutIdentifier: 1, rowsStored: 1 })
+    expect(counts.misfits).toEqual([
+      { column: 'patient', values: 1 },
+      { column: 'age', values: 0 },
+    ])
+    const refusal = await refusalOf(ingestLines([...lines, ['one', '?']], { columns: declared }))
+    expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.1.name'])
+  })
+
   it.each(missing)('cause a refusal if one is %j and no rule leaves out its row', async (identifier) => {
     const strict = [column.identifier('patient'), ...columns.slice(1)]
     const refusal = await refusalOf(
