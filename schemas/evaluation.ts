@@ -100,6 +100,14 @@ const evaluatedNumber = z
     truth: shownValue
       .nullable()
       .describe('Value without noise and without post-processing; null for a mean of no rows.'),
+    boundingBias: z
+      .number()
+      .nullable()
+      .optional()
+      .describe(
+        'Truth minus the value over all rows that the dataset keeps of each person: the bias that `contribution` causes. ' +
+          'Only for a query with `contribution`.',
+      ),
     meanAbsoluteError,
     meanRelativeError: relative,
     bias: z.strictObject({
@@ -199,7 +207,7 @@ const gaps = z
 const evaluatedCandidate = z
   .strictObject({
     candidate: cellLabel,
-    truth: rowCount.describe('Number of rows.'),
+    truth: rowCount.describe('Number of rows or people.'),
     won: runCount.describe('Number of runs in which it came first.'),
     selected: runCount.describe('Number of runs in which it was selected.'),
     probabilityToWin: z
@@ -222,7 +230,7 @@ const candidates = {
 const evaluatedKey = z
   .strictObject({
     key: z.string(),
-    truth: rowCount.describe('Number of rows.'),
+    truth: rowCount.describe('Number of rows, or of people.'),
     appeared: runCount.describe('Number of runs in which it appeared.'),
     probabilityToAppear: z.number().describe('Exact probability of appearing.'),
     meanAbsoluteError: meanOverRuns.optional(),

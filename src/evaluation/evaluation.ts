@@ -1,4 +1,4 @@
-import { type ExactAggregate, prepareRelease } from '../answers/release.ts'
+import { prepareRelease } from '../answers/release.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { accuracyReport, noiseReport } from '../planner/report.ts'
@@ -25,15 +25,10 @@ export interface EvaluationOptions extends EvaluationSize {
  * Answers a plan many times and compares the answers with the truth. Keeps a processor busy until it is done: run it in a
  * worker thread.
  *
- * @param exact the data that was read for the plan
  * @throws Refusal as {@link requireEvaluationLimits} does, for the data as well; and any error of the source of randomness.
  */
-export async function evaluate(
-  plan: Plan,
-  exact: ExactAggregate,
-  options: EvaluationOptions,
-): Promise<Evaluation> {
-  const [evaluation] = await evaluateTogether([{ plan, exact }], options, 'query')
+export async function evaluate(read: ReadPlan, options: EvaluationOptions): Promise<Evaluation> {
+  const [evaluation] = await evaluateTogether([read], options, 'query')
   if (evaluation === undefined) throw new RangeError('the evaluation of the plan is missing')
   return evaluation
 }
@@ -42,18 +37,10 @@ export async function evaluate(
  * Evaluates one query.
  * @throws as {@link evaluate} does.
  */
-export async function evaluateQuery(
-  plan: Plan,
-  exact: ExactAggregate,
-  options: EvaluationOptions,
-): Promise<EvaluatedQuery> {
+export async function evaluateQuery(read: ReadPlan, options: EvaluationOptions): Promise<EvaluatedQuery> {
+  const { plan } = read
   const { id, version } = plan.dataset
-  return {
-    dataset: id,
-    datasetVersion: version,
-    ...describe(plan),
-    ...(await evaluate(plan, exact, options)),
-  }
+  return { dataset: id, datasetVersion: version, ...describe(plan), ...(await evaluate(read, options)) }
 }
 
 /** A batch to evaluate. It can be sent to a worker thread. */
@@ -89,9 +76,9 @@ async function evaluateTogether(
     options,
     field,
   )
-  const evaluated = reads.map(({ plan, exact }) => ({
+  const evaluated = reads.map(({ plan, exact, unbounded }) => ({
     draw: prepareRelease(plan, exact),
-    accumulator: accumulatorOf(plan, exact, options, queries),
+    accumulator: accumulatorOf(plan, exact, options, queries, unbounded),
   }))
   const { runs, noiseSource, onProgress, nowMs = () => performance.now() } = options
   let reportedMs = nowMs()

@@ -6,9 +6,10 @@ import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { amountNumbers } from '../privacy/accounting.ts'
-import { withinField } from '../privacy/refusal.ts'
+import { epsilonNumber } from '../privacy/loss.ts'
+import { Refusal, withinField } from '../privacy/refusal.ts'
 import type { BatchToEvaluate } from './evaluation.ts'
-import { costOf, type ReadPlan } from './kinds.ts'
+import { costOf, type ReadPlan, truthsOf } from './kinds.ts'
 import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
 
 /** Dependencies of evaluations. They have no ledger, because nothing is charged. */
@@ -50,7 +51,7 @@ export async function readEvaluationInput(
   requireSynthetic(dataset)
   const planned = withinField('query', () => plan(query, dataset, limits))
   const size = { runs, shown }
-  const [read] = await readWithinLimits([planned], size, 'query', engine)
+  const [read] = await readWithinLimits([planned], size, 'query', { engine, limits })
   if (read === undefined) throw new RangeError('the data of the plan is missing')
   return { ...read, ...size }
 }
@@ -66,7 +67,7 @@ export async function readBatchEvaluationInput(
   requireSynthetic(dataset)
   const batch = planQueries(queries, dataset, limits)
   const size = { runs, shown }
-  const reads = await readWithinLimits(batch.plans, size, 'queries', engine)
+  const reads = await readWithinLimits(batch.plans, size, 'queries', { engine, limits })
   const facts = {
     dataset: dataset.id,
     datasetVersion: dataset.version,
@@ -80,7 +81,7 @@ async function readWithinLimits(
   plans: readonly Plan[],
   size: EvaluationSize,
   field: 'query' | 'queries',
-  engine: Engine,
+  { engine, limits }: EvaluationDependencies,
 ): Promise<readonly ReadPlan[]> {
   const queries = plans.length
   requireEvaluationLimits(
@@ -89,11 +90,31 @@ async function readWithinLimits(
     field,
   )
   const reads: ReadPlan[] = []
-  for (const planned of plans) reads.push({ plan: planned, exact: await readAggregate(planned, engine) })
+  for (const planned of plans) {
+    const exact = await readAggregate(planned, engine)
+    const wider = withoutContribution(planned, limits)
+    const unbounded = wider && truthsOf(wider, await readAggregate(wider, engine))
+    reads.push({ plan: planned, exact, ...(unbounded === undefined ? {} : { unbounded }) })
+  }
   requireEvaluationLimits(
     reads.map((read) => costOf(read.plan, read.exact, queries)),
     size,
     field,
   )
   return reads
+}
+
+/**
+ * Plans a query of numbers without its own contribution bounds, over all rows that the dataset keeps of each person.
+ * @returns `undefined` for a selection, for a query without such bounds, and for one that cannot be asked without them.
+ */
+function withoutContribution({ kind, query, dataset, loss }: Plan, limits: PlanLimits): Plan | undefined {
+  if (kind === 'noisy-max' || kind === 'key-selection' || query.contribution === undefined) return undefined
+  const { contribution: _, accuracy: __, ...question } = query
+  try {
+    return plan({ ...question, epsilon: epsilonNumber(loss.epsilonNano) }, dataset, limits)
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
 }

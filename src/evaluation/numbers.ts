@@ -8,6 +8,7 @@ import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import type { PlanOf, ReleaseOf } from '../planner/plan-kinds.ts'
 import { reporter } from '../planner/report.ts'
 import type { Report } from '../planner/report-kinds.ts'
+import type { Truths } from './kinds.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
 import type { Accumulator, EvaluatedNumbers, ShownNumber } from './report.ts'
@@ -79,9 +80,19 @@ export function accumulateEstimates(
   plan: AdditivePlan,
   size: EvaluationSize,
   integers: readonly (readonly bigint[])[],
+  unbounded: Truths | undefined,
 ): Accumulator<'additive'> {
-  const numbers = everyGroup(plan)
-  return accumulateNumbers(numbers, size, exactEstimates(numbers, integers), reporter(numbers))
+  const numbers = { known: trueEstimates(plan, integers), unbounded }
+  const evaluated = everyGroup(plan)
+  return accumulateNumbers(evaluated, size, numbers, reporter(evaluated))
+}
+
+/** The true value of each number that is evaluated. */
+export function trueEstimates(
+  plan: AdditivePlan,
+  integers: readonly (readonly bigint[])[],
+): readonly TrueNumber[] {
+  return exactEstimates(everyGroup(plan), integers)
 }
 
 /** The plan of all counts from which a query for the largest groups selects. */
@@ -96,9 +107,10 @@ export function accumulateQuantiles(
   plan: QuantilePlan,
   size: EvaluationSize,
   values: IndexCounts,
+  unbounded: Truths | undefined,
 ): Accumulator<'quantile'> {
   const { numbers, rankErrorRows } = trueQuantiles(plan, values, numberNames(plan))
-  return accumulateNumbers(plan, size, numbers, reporter(plan), rankErrorRows)
+  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reporter(plan), rankErrorRows)
 }
 
 /** Accumulates the errors of groups: of values, and of the ranks of quantiles. */
@@ -107,9 +119,16 @@ export function accumulateGroups(
   size: EvaluationSize,
   integers: readonly (readonly bigint[])[] | undefined,
   values: readonly (readonly IndexCounts[])[],
+  unbounded: Truths | undefined,
 ): Accumulator<'groups'> {
   const { numbers, rankErrorRows } = trueGroups(plan, integers, values)
-  return accumulateNumbers(plan, size, numbers, reporter(plan), rankErrorRows)
+  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reporter(plan), rankErrorRows)
+}
+
+/** The numbers of an answer with their truths, and their truths without the contribution bounds of the query. */
+interface KnownNumbers {
+  readonly known: readonly TrueNumber[]
+  readonly unbounded: Truths | undefined
 }
 
 /**
@@ -118,7 +137,7 @@ export function accumulateGroups(
 function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
   plan: PlanOf<Kind>,
   { runs, shown }: EvaluationSize,
-  numbers: readonly TrueNumber[],
+  { known: numbers, unbounded }: KnownNumbers,
   answerOf: (released: ReleaseOf<Kind>) => Report,
   rankErrorRows?: (position: number, value: number) => number | undefined,
 ): Accumulator<Kind> {
@@ -176,6 +195,7 @@ function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
         return {
           ...known.name,
           truth: asShown(finiteOrNull(truth), known),
+          ...(unbounded === undefined ? {} : { boundingBias: boundingBias(known, unbounded[position]) }),
           meanAbsoluteError: {
             ...meanAbsoluteError,
             theoretical: known.expectedAbsoluteError,
@@ -203,6 +223,11 @@ function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
       shown: shownRuns,
     }),
   }
+}
+
+/** Truth over the bounded rows minus truth over all rows; null where one is missing, and for dates and timestamps. */
+function boundingBias({ truth, temporal }: TrueNumber, unbounded: number | null | undefined): number | null {
+  return temporal === undefined ? finiteOrNull((truth ?? Number.NaN) - (unbounded ?? Number.NaN)) : null
 }
 
 /** Returns a number as answers show it. */

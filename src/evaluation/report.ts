@@ -30,6 +30,11 @@ export interface AbsoluteErrorFigure extends Figure {
 export interface EvaluatedNumber extends NumberName {
   /** Without noise and without post-processing; null for a statistic that no row contributes to, such as a mean of no rows. */
   readonly truth: GridValue | null
+  /**
+   * Truth minus the value over all rows that the dataset keeps of each person: the bias that the contribution bounds of the
+   * query cause. Absent if it has none; null for dates and timestamps, and if a value is undefined.
+   */
+  readonly boundingBias?: number | null
   readonly meanAbsoluteError: AbsoluteErrorFigure
   /** Relative to the truth; null if that is 0, or a date or timestamp. */
   readonly meanRelativeError: number | null

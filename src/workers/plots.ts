@@ -52,9 +52,7 @@ export async function plotOf(picture: Picture, noiseSource: UniformSource): Prom
       return withinField('question', () => plotOfAnswers(mechanism, workload, truth))
     }
     case 'noisy-table':
-      return plotOfTable(
-        await evaluateQuery(picture.trial.plan, picture.trial.exact, { ...ONE_RUN, noiseSource }),
-      )
+      return plotOfTable(await evaluateQuery(picture.trial, { ...ONE_RUN, noiseSource }))
   }
 }
 

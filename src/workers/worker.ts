@@ -75,10 +75,10 @@ export const draw = computation(
 )
 
 /** Evaluates a query. The result is JSON, which is faster to transfer than the objects. */
-export const evaluation = computation(
-  async ({ plan, exact, ...size }: EvaluationInput, onProgress): Promise<string> =>
-    JSON.stringify(await evaluateQuery(plan, exact, { ...size, noiseSource: systemEntropy(), onProgress })),
-)
+export const evaluation = computation(async (input: EvaluationInput, onProgress): Promise<string> => {
+  const { runs, shown } = input
+  return JSON.stringify(await evaluateQuery(input, { runs, shown, noiseSource: systemEntropy(), onProgress }))
+})
 
 /** Evaluates the queries of a batch. The result is JSON, as for one query. */
 export const batchEvaluation = computation(

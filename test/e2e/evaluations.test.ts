@@ -31,10 +31,35 @@ beforeAll(async () => {
     .post('/v1/datasets')
     .send({ id: 'people', ...facts })
     .expect(201)
+  await writeFile(path.join(service.dataDirectory, 'visits.csv'), VISITS)
+  await service
+    .as('custodian')
+    .post('/v1/datasets')
+    .send({
+      ...facts,
+      id: 'visits',
+      source: { ...source, path: 'visits.csv' },
+      columns: [
+        { name: 'Patient', type: 'identifier', nullable: false },
+        { name: 'Cost', type: 'integer', lower: 0, upper: 50 },
+        { name: 'Region', type: 'category', categories: ['N', 'S'] },
+      ],
+      privacyUnit: { kind: 'person', column: 'Patient', maxRows: 4 },
+      synthetic: true,
+    })
+    .expect(201)
   const synthetic = { id: 'made-up', ...facts, synthetic: true }
   await service.as('custodian').post('/v1/datasets').send(synthetic).expect(201)
 })
 afterAll(() => service.close())
+
+/** Visits of three patients, at the same cost of each. One has more visits than are kept. */
+const VISITS = [
+  'Patient,Cost,Region',
+  ...['a,10,N', 'a,10,N', 'a,10,S', 'b,20,S'],
+  ...new Array<string>(6).fill('c,40,N'),
+  '',
+].join('\n')
 
 const evaluate = (body: object, dataset = 'census') =>
   service.as('analyst').post(`/v1/datasets/${dataset}/evaluations`).send(body)
@@ -422,5 +447,48 @@ describe('a dataset that is not synthetic', () => {
       expect(body.code).toBe(code)
     }
     expect(await budgetOf('people')).toEqual(before)
+  })
+})
+
+describe('an evaluation of a query about people with several rows', () => {
+  const numbersOf = async (query: object) => {
+    const { body } = await evaluate({ query: { epsilon: 1, ...query }, runs: 10 }, 'visits').expect(200)
+    const evaluated = evaluationSchema.parse(body)
+    if (!('values' in evaluated)) throw new Error('the query has numbers')
+    return evaluated.values.map(({ truth, boundingBias }) => [truth, boundingBias])
+  }
+  const inGroups = { kind: 'groupBy', keys: ['Region'] }
+
+  test.each([
+    ['all rows that are kept', { kind: 'count' }, [[8, undefined]]],
+    ['one row of each person', { kind: 'count', contribution: { rows: 1 } }, [[3, -5]]],
+    ['people', { kind: 'count', of: 'people' }, [[3, undefined]]],
+    ['a sum of two rows each', { kind: 'sum', column: 'Cost', contribution: { rows: 2 } }, [[120, -90]]],
+    [
+      'a clamped total',
+      { kind: 'sum', column: 'Cost', contribution: { perPerson: { lower: 0, upper: 100 } } },
+      [[150, -60]],
+    ],
+    ['a value per person', { kind: 'mean', column: 'Cost', perPerson: 'count' }, [[8 / 3, undefined]]],
+    [
+      'groups',
+      { ...inGroups, statistics: [{ kind: 'count' }], contribution: { groups: 2, rowsPerGroup: 1 } },
+      [
+        [2, -4],
+        [2, 0],
+      ],
+    ],
+    ['a quantile', { kind: 'percentile', column: 'Cost', p: 60, contribution: { rows: 1 } }, [[20, -20]]],
+  ])(
+    'compares with the truth of bounded rows, and states the bias of bounding: %s',
+    async (_name, query, expected) => {
+      expect(await numbersOf(query)).toEqual(expected)
+    },
+  )
+
+  test('counts of a selection are those of people', async () => {
+    const query = { kind: 'noisyMax', candidates: { column: 'Region' }, of: 'people', epsilon: 1 }
+    const { body } = await evaluate({ query, runs: 10 }, 'visits').expect(200)
+    expect(body.candidates.map(({ truth }: { truth: number }) => truth)).toEqual([2, 2])
   })
 })

@@ -84,7 +84,7 @@ export async function evaluated(
 ) {
   const planned = planOf({ mechanism: 'geometric', ...wire })
   const noiseSource = noiseOf(planned, noise)
-  return numbersOf(await module.evaluate(planned, exact, { runs, shown, noiseSource }))
+  return numbersOf(await module.evaluate({ plan: planned, exact }, { runs, shown, noiseSource }))
 }
 
 /** The module under test: the source, or a mutant of it. */

@@ -15,9 +15,11 @@ test.each(KINDS)(
   async (_name, wire, exact) => {
     const planned = planOf(wire)
     const options = { runs: 20, shown: 2 }
-    const here = await evaluate(planned, exact, { ...options, noiseSource: taped() })
+    const here = await evaluate({ plan: planned, exact }, { ...options, noiseSource: taped() })
     const copy = structuredClone({ planned, exact })
-    expect(await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() })).toEqual(here)
+    expect(
+      await evaluate({ plan: copy.planned, exact: copy.exact }, { ...options, noiseSource: taped() }),
+    ).toEqual(here)
   },
 )
 
@@ -46,8 +48,8 @@ test('a structured clone of a selection gives the same evaluation', async () => 
     const copy = structuredClone({ planned, exact })
     const options = { runs: 20, shown: 20 }
     const [here, there] = [
-      await evaluate(planned, exact, { ...options, noiseSource: taped() }),
-      await evaluate(copy.planned, copy.exact, { ...options, noiseSource: taped() }),
+      await evaluate({ plan: planned, exact }, { ...options, noiseSource: taped() }),
+      await evaluate({ plan: copy.planned, exact: copy.exact }, { ...options, noiseSource: taped() }),
     ]
     expect(there).toEqual(here)
   }
@@ -104,21 +106,24 @@ function fixedSteps(stepMs: number): () => number {
 test('progress is reported at most ten times a second', async () => {
   let nowMs = 0
   const progress: number[] = []
-  await evaluate(planOf({ kind: 'count' }), estimates([1n]), {
-    runs: 100,
-    shown: 0,
-    noiseSource: taped(),
-    onProgress: (runsDone) => progress.push(runsDone),
-    // The clock is read once before the first run and once after each, and advances by 30 ms.
-    nowMs: () => (nowMs += 30),
-  })
+  await evaluate(
+    { plan: planOf({ kind: 'count' }), exact: estimates([1n]) },
+    {
+      runs: 100,
+      shown: 0,
+      noiseSource: taped(),
+      onProgress: (runsDone) => progress.push(runsDone),
+      // The clock is read once before the first run and once after each, and advances by 30 ms.
+      nowMs: () => (nowMs += 30),
+    },
+  )
   expect(progress).toEqual(Array.from({ length: 25 }, (_, time) => 4 * (time + 1)))
 })
 
 test('data read for another kind of plan is refused', async () => {
   const exact: ExactAggregate = { kind: 'noisy-max', scores: [1n] }
   const options = { runs: 1, shown: 0, noiseSource: taped() }
-  await expect(evaluate(planOf({ kind: 'count' }), exact, options)).rejects.toThrow(RangeError)
+  await expect(evaluate({ plan: planOf({ kind: 'count' }), exact }, options)).rejects.toThrow(RangeError)
   await expect(releaseAggregate(planOf({ kind: 'count' }), exact, taped())).rejects.toThrow(RangeError)
 })
 
@@ -143,7 +148,7 @@ describe('on the demo census', () => {
     const planned = planCensus({ kind: 'count', where: of60OrMore, epsilon: 0.1, ...noise })
     const exact = await readCensus(planned)
     const { values } = numbersOf(
-      await evaluate(planned, exact, { runs, shown: 1, noiseSource: systemEntropy() }),
+      await evaluate({ plan: planned, exact }, { runs, shown: 1, noiseSource: systemEntropy() }),
     )
     const [value] = values
     if (value === undefined) throw new Error('a count is one number')
@@ -182,11 +187,14 @@ describe('on the demo census', () => {
   ])('the table of Occupation by Sex with %s noise', async (_name, noise, each) => {
     const planned = planCensus({ kind: 'contingency', columns: ['Occupation', 'Sex'], ...noise })
     const { values, totals, shown } = numbersOf(
-      await evaluate(planned, await readCensus(planned), {
-        runs: RUNS,
-        shown: 1,
-        noiseSource: systemEntropy(),
-      }),
+      await evaluate(
+        { plan: planned, exact: await readCensus(planned) },
+        {
+          runs: RUNS,
+          shown: 1,
+          noiseSource: systemEntropy(),
+        },
+      ),
     )
     expect(values).toHaveLength(10)
     expect(values.reduce((sum, { truth }) => sum + Number(truth), 0)).toBe(100_000)
@@ -207,11 +215,14 @@ describe('on the demo census', () => {
     const wire = { kind: 'noisyMax', candidates: { column: 'Occupation' }, noise: 'laplace', epsilon: 0.001 }
     const planned = planCensus(wire)
     const { candidates } = candidatesOf(
-      await evaluate(planned, await readCensus(planned), {
-        runs: 100,
-        shown: 0,
-        noiseSource: systemEntropy(),
-      }),
+      await evaluate(
+        { plan: planned, exact: await readCensus(planned) },
+        {
+          runs: 100,
+          shown: 0,
+          noiseSource: systemEntropy(),
+        },
+      ),
     )
     expect(candidates.map(({ candidate }) => candidate)).toEqual(OCCUPATIONS)
     expect(candidates.reduce((sum, { won }) => sum + won, 0)).toBe(100)

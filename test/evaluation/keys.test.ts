@@ -15,7 +15,7 @@ test('keys that are too long are left out, and shorter ones are reported', async
     texts: { texts, counts: Float64Array.of(9, 8, 7, 6) },
   }
   const { keys, distinctKeys } = keysOf(
-    await evaluate(planned, exact, { runs: 1, shown: 0, noiseSource: taped() }),
+    await evaluate({ plan: planned, exact }, { runs: 1, shown: 0, noiseSource: taped() }),
   )
   expect(keys.map(({ key }) => key.slice(0, 5))).toEqual(['aaaaa', 'bbbbb', 'short'])
   expect(distinctKeys).toBe(4)

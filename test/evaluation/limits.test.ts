@@ -86,7 +86,9 @@ describe('an evaluation is refused', () => {
     expect(refusalOf(() => requireLimits(planned, extent, exact))?.errors[0]?.rule).toMatch(
       /^must be at most \d{3,4} /,
     )
-    await expect(evaluate(planned, exact, { ...extent, noiseSource: taped() })).rejects.toThrow(Refusal)
+    await expect(evaluate({ plan: planned, exact }, { ...extent, noiseSource: taped() })).rejects.toThrow(
+      Refusal,
+    )
   })
 
   test('for more runs in full than fit in memory', () => {
@@ -166,7 +168,9 @@ test('a report is never longer than its estimate', async () => {
     epsilon: 1e-6,
   })
   const exact = estimates([-123n, 77n], [7n, 3n], [1_234n, 77n], [12n, 7n], [3n, 1n])
-  const evaluation = numbersOf(await evaluate(planned, exact, { runs: 9, shown: 9, noiseSource: taped() }))
+  const evaluation = numbersOf(
+    await evaluate({ plan: planned, exact }, { runs: 9, shown: 9, noiseSource: taped() }),
+  )
   // The estimates for each number, in src/evaluation/numbers.ts.
   for (const value of evaluation.values) expect(JSON.stringify(value).length).toBeLessThan(700)
   for (const total of evaluation.totals) expect(JSON.stringify(total).length).toBeLessThan(700)

@@ -9,7 +9,9 @@ import { estimates, evaluated, KINDS, meanOf, numbersOf, taped } from './evaluat
 test.each(KINDS)('%s: running sums give the figures of all runs', async (_name, wire, exact) => {
   const planned = planOf(wire)
   const runs = 200
-  const evaluation = numbersOf(await evaluate(planned, exact, { runs, shown: 7, noiseSource: taped() }))
+  const evaluation = numbersOf(
+    await evaluate({ plan: planned, exact }, { runs, shown: 7, noiseSource: taped() }),
+  )
   const noiseSource = taped()
   const answers: (readonly { readonly value: number; readonly halfWidth: number | null }[])[] = []
   for (let run = 0; run < runs; run += 1)

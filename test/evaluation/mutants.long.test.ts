@@ -59,8 +59,8 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
   {
     bug: 'an error relative to the answer',
     file: 'evaluation/numbers.ts',
-    find: 'finiteOrNull(absoluteError / Math.abs(truth))',
-    replace: 'finiteOrNull(absoluteError / Math.abs(value))',
+    find: 'relative(absoluteError / Math.abs(truth), numbers[position])',
+    replace: 'relative(absoluteError / Math.abs(value), numbers[position])',
   },
   {
     bug: 'a mean error relative to at least 1',
@@ -111,10 +111,16 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
     replace: '(value - mean) ** 2',
   },
   {
+    bug: 'the bias of bounding with the wrong sign',
+    file: 'evaluation/numbers.ts',
+    find: '(truth ?? Number.NaN) - (unbounded ?? Number.NaN)',
+    replace: '(unbounded ?? Number.NaN) - (truth ?? Number.NaN)',
+  },
+  {
     bug: 'a truth with post-processing',
     file: 'evaluation/truth.ts',
-    find: 'report(unprocessed, {',
-    replace: 'report(plan, {',
+    find: 'additiveNumbers(unprocessed)(noiseless)',
+    replace: 'additiveNumbers(unprocessed)(noiseless).map(Math.round)',
   },
   {
     bug: 'a truth without the fraction bits of its noise',

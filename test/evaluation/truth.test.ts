@@ -17,7 +17,10 @@ test.each([
   const planned = planOf({ ...wire, mechanism: 'geometric', epsilon: 0.5 }, 'change-one')
   const stated = accuracyReport(planned).expectedAbsoluteError
   const { values } = numbersOf(
-    await evaluate(planned, estimates([integer]), { runs: 1, shown: 0, noiseSource: taped() }),
+    await evaluate(
+      { plan: planned, exact: estimates([integer]) },
+      { runs: 1, shown: 0, noiseSource: taped() },
+    ),
   )
   expect(stated).toBeGreaterThan(0)
   expect(values[0]).toMatchObject({

@@ -19,7 +19,7 @@ export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
         selectNoisyMax(planned.measurement, scores, source)[0]?.candidate
       const noiseSource = scriptedSource([0, 1, 0, 0].flatMap((wanted) => tapeTo(wanted, winner)))
       const exact: ExactAggregate = { kind: 'noisy-max', scores }
-      expect(await module.evaluate(planned, exact, { runs: 4, shown: 2, noiseSource })).toEqual({
+      expect(await module.evaluate({ plan: planned, exact }, { runs: 4, shown: 2, noiseSource })).toEqual({
         runs: 4,
         confidence: 0.95,
         candidates: [
@@ -55,7 +55,7 @@ export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
       const exact: ExactAggregate = { kind: 'noisy-max', scores: [4n, 9n, 2n, 7n] }
       const options = { runs: 100, shown: 100, noiseSource: taped() }
       const { candidates, shortfallRows, withinHalfWidth, shown } = candidatesOf(
-        await module.evaluate(planned, exact, options),
+        await module.evaluate({ plan: planned, exact }, options),
       )
       const rowsOf = new Map(
         planned.candidates.map((candidate, place) => [candidate, [4, 9, 2, 7][place] ?? 0]),
@@ -99,7 +99,7 @@ export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
       const rows = [4, 9, 2, 7]
       const exact: ExactAggregate = { kind: 'noisy-max', scores: rows.map(BigInt) }
       const options = { runs: 100, shown: 100, noiseSource: taped() }
-      const { gaps, shown } = candidatesOf(await module.evaluate(planned, exact, options))
+      const { gaps, shown } = candidatesOf(await module.evaluate({ plan: planned, exact }, options))
       const errors = shown.map((result) => {
         const selected = 'selected' in result ? result.selected : []
         const rowsOf = (candidate: CellLabel | undefined) =>
@@ -141,7 +141,9 @@ export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
       expect(gaps?.ranks[0]?.meanAbsoluteError.theoreticalBound).toBeCloseTo(4 * (25 / 6 - 1), 6)
       const without = planOf({ ...wire, gap: false })
       expect(
-        candidatesOf(await module.evaluate(without, exact, { ...options, runs: 1, noiseSource: taped() })),
+        candidatesOf(
+          await module.evaluate({ plan: without, exact }, { ...options, runs: 1, noiseSource: taped() }),
+        ),
       ).not.toHaveProperty('gaps')
     },
   },

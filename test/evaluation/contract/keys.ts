@@ -16,7 +16,7 @@ export const KEY_CONTRACT: readonly ContractTest[] = [
         texts: { texts: ['rare', 'flu', 'cold'], counts: Float64Array.of(1, 20, 7) },
       }
       const { keys, distinctKeys, shown } = keysOf(
-        await module.evaluate(planned, exact, { runs: 100, shown: 100, noiseSource: taped() }),
+        await module.evaluate({ plan: planned, exact }, { runs: 100, shown: 100, noiseSource: taped() }),
       )
       expect(distinctKeys).toBe(3)
       expect(keys.map(({ key, truth }) => [key, truth])).toEqual([
@@ -51,7 +51,7 @@ export const KEY_CONTRACT: readonly ContractTest[] = [
       const counts = Float64Array.from(texts, (_, position) => 1 + (position % 100))
       const exact: ExactAggregate = { kind: 'key-selection', texts: { texts, counts } }
       const { keys, distinctKeys } = keysOf(
-        await module.evaluate(planned, exact, { runs: 3, shown: 1, noiseSource: taped() }),
+        await module.evaluate({ plan: planned, exact }, { runs: 3, shown: 1, noiseSource: taped() }),
       )
       expect(distinctKeys).toBe(1_500)
       expect(keys).toHaveLength(1_000)

@@ -28,7 +28,7 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
       })
       const noiseSource = noiseOf(planned, noise)
       const { values, totals, shown } = numbersOf(
-        await module.evaluate(planned, estimates(truth), { runs: 1, shown: 1, noiseSource }),
+        await module.evaluate({ plan: planned, exact: estimates(truth) }, { runs: 1, shown: 1, noiseSource }),
       )
       expect(shown[0]?.values.map(({ noisy }) => noisy)).toEqual([139, 146, 147, 167, 100, 94, 107, 94, 2, 7])
       expect(shown[0]?.values.map(({ absoluteError }) => absoluteError)).toEqual([
@@ -143,8 +143,7 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
       const options = { runs: 5, shown: 1, noiseSource: taped() }
       // Steps of 0.05; and Laplace noise has binary places below them.
       const evaluation = await module.evaluate(
-        planOf({ ...wire, mechanism: 'laplace' }),
-        estimates([-1_000n, 600n]),
+        { plan: planOf({ ...wire, mechanism: 'laplace' }), exact: estimates([-1_000n, 600n]) },
         options,
       )
       const { values, totals, shown } = numbersOf(evaluation)
@@ -170,7 +169,7 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
       // Two men of 50 and 40 (half steps from 60: -20 - 40), and no women.
       const exact = estimates([2n, 0n], [-60n, 0n])
       const { values, totals, shown } = numbersOf(
-        await module.evaluate(planned, exact, { runs: 50, shown: 1, noiseSource: taped() }),
+        await module.evaluate({ plan: planned, exact }, { runs: 50, shown: 1, noiseSource: taped() }),
       )
       expect(values.map(({ key, statistic, truth }) => [key, statistic, truth])).toEqual([
         [{ Sex: 'M' }, 'count', 2],

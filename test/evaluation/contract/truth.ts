@@ -11,7 +11,10 @@ export const TRUTH_CONTRACT: readonly ContractTest[] = [
       const wire = { kind: 'proportion', of: { column: 'Age', op: '<', value: 18 }, mechanism: 'geometric' }
       const planned = planOf(wire)
       const { values } = numbersOf(
-        await module.evaluate(planned, estimates([60n, 20n]), { runs: 1, shown: 0, noiseSource: taped() }),
+        await module.evaluate(
+          { plan: planned, exact: estimates([60n, 20n]) },
+          { runs: 1, shown: 0, noiseSource: taped() },
+        ),
       )
       expect(values[0]).toMatchObject({
         truth: 0.25,
@@ -22,16 +25,32 @@ export const TRUTH_CONTRACT: readonly ContractTest[] = [
     },
   },
   {
+    name: 'the bias of bounding is the truth minus the value over all rows',
+    async check(module) {
+      const read = { plan: planOf({ kind: 'count' }), exact: estimates([60n]) }
+      const valueWith = async (more: object) => {
+        const options = { runs: 1, shown: 0, noiseSource: taped() }
+        return numbersOf(await module.evaluate({ ...read, ...more }, options)).values[0]
+      }
+      expect((await valueWith({ unbounded: [80] }))?.boundingBias).toBe(-20)
+      expect((await valueWith({ unbounded: [null] }))?.boundingBias).toBe(null)
+      expect(await valueWith({})).not.toHaveProperty('boundingBias')
+    },
+  },
+  {
     name: 'a truth is not rounded, and without a truth there is no total',
     async check(module) {
       const wire = { kind: 'mean', column: 'Age', postprocess: { round: true } }
       const of = async (integers: readonly (readonly bigint[])[]) =>
         numbersOf(
-          await module.evaluate(planOf(wire), estimates(...integers), {
-            runs: 3,
-            shown: 1,
-            noiseSource: taped(),
-          }),
+          await module.evaluate(
+            { plan: planOf(wire), exact: estimates(...integers) },
+            {
+              runs: 3,
+              shown: 1,
+              noiseSource: taped(),
+            },
+          ),
         )
       // Two people of 30 and 31: 60 and 58 half steps below the middle.
       expect((await of([[-118n], [2n]])).values[0]?.truth).toBe(30.5)
@@ -56,7 +75,7 @@ const quantiles: ExactAggregate = {
 async function trueQuantilesOf(module: EvaluationModule, wire: object, exact = quantiles) {
   const planned = planOf({ column: 'Age', ...wire })
   const options = { runs: 1, shown: 1, noiseSource: taped() }
-  return numbersOf(await module.evaluate(planned, exact, options)).values.map(({ truth }) => truth)
+  return numbersOf(await module.evaluate({ plan: planned, exact }, options)).values.map(({ truth }) => truth)
 }
 
 /** Contract of quantiles. */
@@ -87,8 +106,9 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
             score: { ...each.score, target },
           }))
           const options = { runs: 1, shown: 0, noiseSource: taped() }
-          return numbersOf(await module.evaluate({ ...planned, measurements }, quantiles, options)).values[0]
-            ?.truth
+          return numbersOf(
+            await module.evaluate({ plan: { ...planned, measurements }, exact: quantiles }, options),
+          ).values[0]?.truth
         })
         return Promise.all(truths)
       })
@@ -116,7 +136,10 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
     async check(module) {
       const planned = planOf({ kind: 'median', column: 'Age', epsilon: 0.1 })
       const { values, shown } = numbersOf(
-        await module.evaluate(planned, quantiles, { runs: 300, shown: 100, noiseSource: taped() }),
+        await module.evaluate(
+          { plan: planned, exact: quantiles },
+          { runs: 300, shown: 100, noiseSource: taped() },
+        ),
       )
       // Rows below and at or below a value, against 2.5.
       const rankErrorOf = (value: number) => {
@@ -134,7 +157,10 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
       // A rank error is at most 2.5, and the half-width at this small epsilon is far larger.
       expect(values[0]).toMatchObject({ withinHalfWidth: 1, meanAbsoluteError: { theoretical: null } })
       const sharp = planOf({ kind: 'median', column: 'Age', epsilon: 20 })
-      const sharper = await module.evaluate(sharp, quantiles, { runs: 300, shown: 0, noiseSource: taped() })
+      const sharper = await module.evaluate(
+        { plan: sharp, exact: quantiles },
+        { runs: 300, shown: 0, noiseSource: taped() },
+      )
       expect(numbersOf(sharper).values[0]).toMatchObject({ truth: 30, rankErrorRows: { value: 0 } })
     },
   },
@@ -147,7 +173,7 @@ export const QUANTILE_CONTRACT: readonly ContractTest[] = [
         values: { indexes: Float64Array.of(20, 90), counts: Float64Array.of(1, 1) },
       }
       const options = { runs: 50, shown: 0, noiseSource: taped() }
-      const [value] = numbersOf(await module.evaluate(planned, exact, options)).values
+      const [value] = numbersOf(await module.evaluate({ plan: planned, exact }, options)).values
       expect(value).toMatchObject({ truth: 20, rankErrorRows: { value: 0 }, withinHalfWidth: 1 })
       expect(value?.meanAbsoluteError.value).toBeGreaterThan(20)
     },
