@@ -10,7 +10,7 @@ import {
 } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../privacy/loss.ts'
 import { refuseField, withinField } from '../privacy/refusal.ts'
-import { type Disjoint, disjointness } from './disjoint.ts'
+import { disjointness } from './disjoint.ts'
 import { plan } from './plan.ts'
 import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
 import { mostValues, type Plan, rowsThatCount } from './plan-kinds.ts'
@@ -46,22 +46,24 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
     throw new RangeError('the plans of a batch must all use one dataset')
   const predicates = plans.map(rowsThatCount)
+  const ofUnits = disjointness(predicates, dataset, 'units')
+  const priceOfGroup = (group: readonly number[]): Amount => {
+    const separate = group.every((one) => group.every((other) => one === other || ofUnits(one, other)))
+    const moved = disjointQueriesMoved(separate ? 'units' : 'rows', dataset)
+    return sumOfLargest(
+      group.map((place) => prices[place] ?? missing()),
+      moved,
+      accounting,
+    )
+  }
   // Predicates separate rows. Where a person has several, fewer predicates separate people, and those save more.
-  const subjects: readonly Disjoint[] = dataset.privacyUnit.kind === 'row' ? ['units'] : ['units', 'rows']
-  const candidates = subjects.flatMap((subject) => {
-    const disjoint = disjointness(predicates, dataset, subject)
-    const moved = disjointQueriesMoved(subject, dataset)
-    const priceOfGroup = (group: readonly number[]): Amount =>
-      sumOfLargest(
-        group.map((place) => prices[place] ?? missing()),
-        moved,
-        accounting,
-      )
-    return ordersOf(prices, disjoint).map((order) => {
+  const ofRows = dataset.privacyUnit.kind === 'row' ? [] : [disjointness(predicates, dataset, 'rows')]
+  const candidates = [ofUnits, ...ofRows].flatMap((disjoint) =>
+    ordersOf(prices, disjoint).map((order) => {
       const groups = groupInOrder(order, disjoint, priceOfGroup)
       return { groups, price: total(groups.map(priceOfGroup), accounting) }
-    })
-  })
+    }),
+  )
   const { groups, price } = candidates.reduce((best, next) =>
     compareAmounts(next.price, best.price) < 0 ? next : best,
   )
@@ -120,7 +122,7 @@ function ordersOf(prices: readonly Amount[], disjoint: AreDisjoint): readonly (r
   ]
 }
 
-/** Puts each query into the group whose price it raises least, or into a new one if it overlaps with every group. */
+/** Puts each query into the group whose price it raises least, or into a new one where that raises the price less. */
 function groupInOrder(
   order: readonly number[],
   disjoint: AreDisjoint,
@@ -135,11 +137,11 @@ function groupInOrder(
         rise: subtractAmounts(priceOfGroup([...group, place]), priceOfGroup(group)),
       }))
     const [first, ...others] = open
-    if (first === undefined) groups.push([place])
-    else
-      others
-        .reduce((best, next) => (compareAmounts(next.rise, best.rise) < 0 ? next : best), first)
-        .group.push(place)
+    const best =
+      first &&
+      others.reduce((least, next) => (compareAmounts(next.rise, least.rise) < 0 ? next : least), first)
+    if (best === undefined || compareAmounts(priceOfGroup([place]), best.rise) < 0) groups.push([place])
+    else best.group.push(place)
   }
   return groups.map((group) => group.toSorted((a, b) => a - b)).sort(([a = 0], [b = 0]) => a - b)
 }

@@ -109,6 +109,25 @@ describe('the price of a batch', () => {
     expect(batchOfPeople(bands, 'add-remove', 1).price).toEqual({ epsilon: 0.15, delta: 0 })
   })
 
+  test('of people with several rows: regions and ages in one batch', () => {
+    const bands = Array.from({ length: 6 }, (_, band) => count(0.1, between(20 * band, 20 * band + 19)))
+    const batch = batchOfPeople([...regions, ...bands], 'add-remove', 2)
+    expect(batch).toEqual({
+      groups: [
+        [0, 1, 2],
+        [3, 4, 5, 6, 7, 8],
+      ],
+      price: { epsilon: 0.5, delta: 0 },
+    })
+    // A region and an age of the other region: no row counts in both, but a group of them would cost as much as each.
+    const mixed = [
+      count(0.3, is('Sex', 'M')),
+      count(0.3, is('Sex', 'F')),
+      count(0.3, { op: 'and', predicates: [is('Sex', 'M'), between(0, 17)] }),
+    ]
+    expect(batchOfPeople(mixed, 'add-remove', 2).price).toEqual({ epsilon: 0.6, delta: 0 })
+  })
+
   test('the largest epsilon and the largest delta, even of different queries', () => {
     const wires = [
       { kind: 'count', mechanism: 'gaussian', epsilon: 0.2, delta: 1e-9, where: is('Sex', 'M') },

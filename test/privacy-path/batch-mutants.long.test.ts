@@ -39,7 +39,11 @@ const MISTAKES: readonly {
   },
   {
     mistake: 'queries credited that are disjoint from only part of a group',
-    change: { file: 'planner/batch.ts', find: 'group.every((other)', replace: 'group.some((other)' },
+    change: {
+      file: 'planner/batch.ts',
+      find: 'group.every((other) => disjoint(',
+      replace: 'group.some((other) => disjoint(',
+    },
     neighbours: ['add-remove'],
   },
   {

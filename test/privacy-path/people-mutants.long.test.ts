@@ -111,10 +111,7 @@ const MISTAKES: readonly {
   },
   {
     name: 'ranks moved by one row of each person',
-    mutations: change(
-      "const rows = of === 'people' ? 1n : rowBounds(bounding, dataset).rows",
-      'const rows = 1n',
-    ),
+    mutations: change("const terms = of === 'people' ? values : bounds.rows", 'const terms = 1n'),
     seenBy: [MEDIAN, { ...MEDIAN, kind: 'minimum' }, { ...MEDIAN, kind: 'percentile', p: 75 }],
   },
   {
