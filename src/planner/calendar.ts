@@ -121,35 +121,48 @@ export function periodName(period: Period, number: number): string {
 
 /** Returns the number of the period with this name; `undefined` for a text that names no period of this kind. */
 export function parsePeriod(period: Period, name: string): number | undefined {
-  const start = startOfName(period, name)
-  if (start === undefined) return undefined
-  const number = periodAt(period, start)
+  const instant = instantIn(period, name)
+  if (instant === undefined) return undefined
+  const number = periodAt(period, instant)
+  // A year may have no 53rd week, and a day has no 25th hour.
   return periodName(period, number) === name ? number : undefined
 }
 
+/** Forms of the names of periods: a year, month or date, and the number of a part of it. */
+const NAMES: Readonly<Record<Period, RegExp>> = {
+  year: /^(\d{4})$/,
+  quarter: /^(\d{4})-Q([1-4])$/,
+  month: /^(\d{4}-\d{2})$/,
+  week: /^(\d{4})-W(\d{2})$/,
+  day: /^(\d{4}-\d{2}-\d{2})$/,
+  hour: /^(\d{4}-\d{2}-\d{2})T(\d{2})Z$/,
+}
+
 /** Returns an instant in the period with this name, if the text has the form of one. */
-function startOfName(period: Period, name: string): bigint | undefined {
-  const [year = '', rest = ''] = [name.slice(0, 4), name.slice(5)]
-  const date = {
-    year: `${name}-01-01`,
-    quarter: `${year}-${String((Number(rest.slice(1)) - 1) * 3 + 1).padStart(2, '0')}-01`,
-    month: `${name}-01`,
-    week: `${year}-01-04`,
-    day: name,
-    hour: name.slice(0, 'yyyy-mm-dd'.length),
-  }[period]
+function instantIn(period: Period, name: string): bigint | undefined {
+  const [, whole, part = '1'] = NAMES[period].exec(name) ?? []
+  if (whole === undefined) return undefined
+  switch (period) {
+    case 'year':
+      return secondsOf(`${whole}-01-01`)
+    case 'quarter':
+      return secondsOf(`${whole}-${String(3 * Number(part)).padStart(2, '0')}-01`)
+    case 'month':
+      return secondsOf(`${whole}-01`)
+    case 'week':
+      // The 4th of January is in the first week of its year.
+      return secondsOf(`${whole}-01-04`, (BigInt(part) - 1n) * BigInt(DAYS_PER_WEEK) * SECONDS_PER_DAY)
+    case 'day':
+      return secondsOf(whole)
+    case 'hour':
+      return secondsOf(whole, BigInt(part) * SECONDS_PER_HOUR)
+  }
+}
+
+/** The midnight of a date, and some seconds later; `undefined` for a date that does not exist. */
+function secondsOf(date: string, later = 0n): bigint | undefined {
   const days = parseDate(date)
-  if (days === undefined) return undefined
-  // The 4th of January is in the first week of its year.
-  if (period === 'week')
-    return /^W\d\d$/.test(rest)
-      ? (days + 7n * BigInt(Number(rest.slice(1)) - 1)) * SECONDS_PER_DAY
-      : undefined
-  if (period === 'hour')
-    return /^T\d\dZ$/.test(name.slice(10))
-      ? days * SECONDS_PER_DAY + BigInt(name.slice(11, 13)) * SECONDS_PER_HOUR
-      : undefined
-  return days * SECONDS_PER_DAY
+  return days === undefined ? undefined : days * SECONDS_PER_DAY + later
 }
 
 /** Months are numbered from January of the year 0. */

@@ -128,9 +128,11 @@ const edges: fc.Arbitrary<readonly bigint[]> = fc.oneof(
       fc.bigInt(1n, 2n),
       fc.array(fc.bigInt(1n, 3n), { minLength: 15, maxLength: 20 }),
     )
-    .map(([first, part, widths]) =>
-      widths.reduce<bigint[]>((list, width) => [...list, (list.at(-1) ?? first) + part * width], [first]),
-    ),
+    .map(([first, part, widths]) => {
+      const list = [first]
+      for (const width of widths) list.push((list.at(-1) ?? first) + part * width)
+      return list
+    }),
 )
 
 const cycle = fc
