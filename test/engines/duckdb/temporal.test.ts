@@ -205,33 +205,29 @@ describe('local times', () => {
     ])
   })
 
-  it.each([
-    'Europe/Berlin',
-    'America/New_York',
-    'Australia/Lord_Howe',
-    'Pacific/Apia',
-    'Asia/Kathmandu',
-    'Africa/Casablanca',
-  ])('in %s are the instants of a calendar library', async (timeZone) => {
-    const declared = column.timestamp('t', '1950-01-01T00:00:00Z', '2040-01-01T00:00:00Z', { timeZone })
-    const local = fc.sample(fc.integer({ min: -600_000_000, max: 2_100_000_000 }), {
-      numRuns: 2000,
-      seed: 13,
-    })
-    const nearChanges = changesOf(timeZone).flatMap((seconds) =>
-      [-7200, -3600, -1801, -1800, -1, 0, 1, 1799, 1800, 3599, 3600, 7199].map((shift) => seconds + shift),
-    )
-    const texts = [...local, ...nearChanges].map((seconds) =>
-      new Date(seconds * 1000).toISOString().slice(0, 19),
-    )
-    const expected = texts.map((text) =>
-      Temporal.PlainDateTime.from(text)
-        .toZonedDateTime(timeZone, { disambiguation: 'compatible' })
-        .toInstant()
-        .toString(),
-    )
-    expect(await fromCsv(declared, texts)).toEqual(expected)
-  })
+  it.each(['America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia', 'Africa/Casablanca'])(
+    'in %s are the instants of a calendar library',
+    async (timeZone) => {
+      const declared = column.timestamp('t', '1950-01-01T00:00:00Z', '2040-01-01T00:00:00Z', { timeZone })
+      const local = fc.sample(fc.integer({ min: -600_000_000, max: 2_100_000_000 }), {
+        numRuns: 2000,
+        seed: 13,
+      })
+      const nearChanges = changesOf(timeZone).flatMap((seconds) =>
+        [-7200, -3600, -1801, -1800, -1, 0, 1, 1799, 1800, 3599, 3600, 7199].map((shift) => seconds + shift),
+      )
+      const texts = [...local, ...nearChanges].map((seconds) =>
+        new Date(seconds * 1000).toISOString().slice(0, 19),
+      )
+      const expected = texts.map((text) =>
+        Temporal.PlainDateTime.from(text)
+          .toZonedDateTime(timeZone, { disambiguation: 'compatible' })
+          .toInstant()
+          .toString(),
+      )
+      expect(await fromCsv(declared, texts)).toEqual(expected)
+    },
+  )
 })
 
 /** Local times, in seconds, at which the clock of a time zone changes between 1960 and 2030. */
