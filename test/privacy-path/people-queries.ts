@@ -38,6 +38,9 @@ const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'sum', column: 'Age', where: SOME_ROWS, contribution: { rows: 2 } }, 'both'],
   [{ kind: 'mean', column: 'Age' }, 'add-remove'],
   [{ kind: 'variance', column: 'Balance', where: SOME_ROWS }, 'add-remove'],
+  [{ kind: 'covariance', columns: ['Age', 'Balance'] }, 'add-remove'],
+  [{ kind: 'correlation', columns: ['Income', 'Balance'], contribution: { rows: 2 } }, 'add-remove'],
+  [{ kind: 'linearRegression', outcome: 'Age', predictors: ['Balance'], where: SOME_ROWS }, 'add-remove'],
   [{ kind: 'proportion', of: SOME_ROWS }, 'both'],
   [{ kind: 'countDistinct', column: 'Region', where: SOME_ROWS }, 'both'],
   [{ kind: 'countDistinct', column: AGE_BINS }, 'add-remove'],
@@ -48,6 +51,7 @@ const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
   [{ ...REGIONS, contribution: { groups: 1, rowsPerGroup: 2 } }, 'both'],
   [{ ...REGIONS, contribution: { groups: 2, rowsPerGroup: 2 } }, 'add-remove'],
   [{ kind: 'histogram', column: 'Sex' }, 'both'],
+  [{ kind: 'topGroups', keys: ['Region'], k: 2, contribution: { groups: 2 } }, 'both'],
   [{ kind: 'histogram', column: 'Sex', of: 'people' }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Region'], contribution: { groups: 2 } }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Member'], of: 'people', where: SOME_ROWS }, 'add-remove'],
@@ -142,6 +146,29 @@ const QUANTILES: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'maximum', column: 'Wealth', contribution: { rows: 2 } }, 'both'],
 ]
 
+const GROUPS: readonly (readonly [Wire, Tight])[] = [
+  [{ kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'median', column: 'Wealth' }] }, 'both'],
+  [
+    {
+      kind: 'groupBy',
+      keys: ['Region'],
+      statistics: [{ kind: 'percentile', column: 'Wealth', p: 75 }],
+      contribution: { groups: 2 },
+    },
+    'neither',
+  ],
+  [
+    {
+      kind: 'groupBy',
+      keys: ['Region'],
+      statistics: [{ kind: 'median', column: 'Wealth' }, { kind: 'count' }],
+      contribution: { rows: 2 },
+      mechanism: 'geometric',
+    },
+    'neither',
+  ],
+]
+
 const KEYS: readonly (readonly [Wire, Tight])[] = [
   [{ ...NOTES, counts: true }, 'neither'],
   [{ ...NOTES, counts: true, contribution: { groups: 1 } }, 'neither'],
@@ -160,6 +187,7 @@ export const PEOPLE_QUERIES: readonly { readonly wire: Wire; readonly tight: Tig
   ),
   ...SELECTIONS.map(([wire, tight]) => ({ wire: offered(wire, 60), tight })),
   ...QUANTILES.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
+  ...GROUPS.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
   ...KEYS.map(([wire, tight]) => ({ wire, tight })),
 ]
 
@@ -185,8 +213,12 @@ export function peoplePlanner(
 }
 
 /** The pairs of datasets of people on which a query is examined. */
-export function peoplePairsFor({ kind }: Wire, neighbours: Neighbours): readonly Pairs[] {
+export function peoplePairsFor({ kind, statistics }: Wire, neighbours: Neighbours): readonly Pairs[] {
   switch (kind) {
+    case 'groupBy':
+      return JSON.stringify(statistics).includes('Wealth')
+        ? [...tallPeoplePairs[neighbours], ...peoplePairs[neighbours]]
+        : peoplePairs[neighbours]
     case 'median':
     case 'percentile':
     case 'minimum':

@@ -110,6 +110,29 @@ const MISTAKES: readonly {
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
   {
+    name: 'a product bounded by one of its factors',
+    mutations: stability(
+      '(ends[0] ?? []).flatMap((one) => (ends[1] ?? []).map((other) => one * other))',
+      'ends[0] ?? []',
+    ),
+    seenBy: [
+      { kind: 'covariance', columns: ['Age', 'Balance'], ...LAPLACE },
+      { kind: 'correlation', columns: ['Income', 'Balance'], ...LAPLACE },
+    ],
+  },
+  {
+    name: 'a quantile of each group at the price of a smaller weight',
+    mutations: stability('const weight = larger(absolute(below), absolute(above))', 'const weight = 1n'),
+    seenBy: [
+      {
+        kind: 'groupBy',
+        keys: ['Sex'],
+        statistics: [{ kind: 'percentile', column: 'Wealth', p: 75 }],
+        epsilon: 16,
+      },
+    ],
+  },
+  {
     name: 'squares taken for their bases',
     mutations: stability('affine(index) ** 2n', 'affine(index)'),
     seenBy: [
@@ -205,8 +228,8 @@ const MISTAKES: readonly {
     mutations: [
       {
         file: 'planner/stability.ts',
-        find: '? larger(absolute(below), absolute(above))',
-        replace: '? smaller(absolute(below), absolute(above))',
+        find: 'const weight = larger(absolute(below), absolute(above))',
+        replace: 'const weight = smaller(absolute(below), absolute(above))',
       },
     ],
     seenBy: [PERCENTILE],

@@ -161,6 +161,7 @@ function sumsPart(query: GroupByQuery, dataset: Dataset, limits: PlanLimits, off
       const rule = 'applies to sums and counts; no statistic of this query is made from them'
       throw refuseField('query-does-not-fit', 'mechanism', rule)
     }
+    requireNoClamp(query.contribution)
     return { parts: 0, planAt: () => undefined }
   }
   const asked = { ...query, statistics }
