@@ -1,7 +1,7 @@
 import { isTemporal, type TemporalColumn } from '../catalog/dataset.ts'
 import { type GridValue, unitsOfValue } from '../catalog/grid-value.ts'
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import { type Estimate, estimateNames, temporalType } from '../planner/additive.ts'
+import { type Estimate, estimateNames, statisticName, temporalType } from '../planner/additive.ts'
 import { additiveNumbers } from '../planner/additive-report.ts'
 import type { Moment } from '../planner/estimates/moments.ts'
 import { numberAt } from '../planner/estimates/noisy-statistic.ts'
@@ -81,7 +81,8 @@ export function numberNames(plan: AdditivePlan | GroupsPlan | QuantilePlan): rea
       ? percentagesOf(query).map((p) => ({ p }))
       : [{}]
   const { groupings } = plan
-  const statistics = estimateNames(query).map((statistic) => ({ statistic }))
+  const names = plan.kind === 'groups' ? plan.query.statistics.map(statisticName) : estimateNames(query)
+  const statistics = names.map((statistic) => ({ statistic }))
   if (groupings.length === 0) return statistics.length === 0 ? [{}] : statistics
   const keys = cellKeys(groupings)
   if (statistics.length === 0) return keys.map((key) => ({ key }))

@@ -209,17 +209,24 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
       return [distinctEstimate(query.column, 'column', sources)]
     case 'groupBy': {
       requireDistinctNames(query.statistics)
-      return query.statistics.map((statistic, position) =>
-        groupEstimate(query, statistic, `statistics.${position}`, sources),
+      return query.statistics.flatMap((statistic, position) =>
+        isQuantile(statistic) ? [] : [groupEstimate(query, statistic, `statistics.${position}`, sources)],
       )
     }
   }
 }
 
+type QuantileStatistic = Extract<GroupStatistic, { kind: 'median' | 'percentile' }>
+
+/** Returns true for a statistic that is a quantile; all others are made from sums and counts. */
+export function isQuantile(statistic: GroupStatistic): statistic is QuantileStatistic {
+  return statistic.kind === 'median' || statistic.kind === 'percentile'
+}
+
 /** Plans one statistic of each group. */
 function groupEstimate(
   { statistics, contribution }: Extract<AdditiveQuery, { kind: 'groupBy' }>,
-  statistic: GroupStatistic,
+  statistic: Exclude<GroupStatistic, QuantileStatistic>,
   field: string,
   sources: Sources,
 ): Estimate {
@@ -230,9 +237,6 @@ function groupEstimate(
       return shareEstimate(statistic.of, `${field}.of`, sources)
     case 'countDistinct':
       return distinctEstimate(statistic.column, `${field}.column`, sources)
-    case 'median':
-    case 'percentile':
-      throw new RangeError('a quantile is not made from sums and counts')
     default: {
       const { kind, column } = statistic
       const clamped = contribution?.perPerson !== undefined
@@ -243,7 +247,8 @@ function groupEstimate(
   }
 }
 
-function requireDistinctNames(statistics: readonly GroupStatistic[]): void {
+/** @throws Refusal `invalid-request` for statistics of which two have the same name in the answer. */
+export function requireDistinctNames(statistics: readonly GroupStatistic[]): void {
   const names = statistics.map(statisticName)
   const repeated = names.findIndex((name, place) => names.indexOf(name) < place)
   if (repeated === -1) return
@@ -386,11 +391,14 @@ export function statisticName(statistic: GroupStatistic): string {
   }
 }
 
-/** Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. */
+/**
+ * Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. Quantiles are not
+ * estimates.
+ */
 export function estimateNames(query: Query): readonly string[] {
   switch (query.kind) {
     case 'groupBy':
-      return query.statistics.map(statisticName)
+      return query.statistics.filter((statistic) => !isQuantile(statistic)).map(statisticName)
     case 'linearRegression':
       return ['intercept', ...query.predictors.map((predictor) => `coefficient_${predictor}`)]
     default:

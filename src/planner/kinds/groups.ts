@@ -1,4 +1,4 @@
-import type { GroupStatistic, Query, Suppositions } from '../../../schemas/query.ts'
+import type { Query, Suppositions } from '../../../schemas/query.ts'
 import type { Dataset, GridColumn } from '../../catalog/dataset.ts'
 import { shownValue } from '../../catalog/grid-value.ts'
 import { type QuantileMeasurement, quantileMechanism } from '../../mechanisms/quantile.ts'
@@ -13,7 +13,14 @@ import {
 } from '../../privacy/loss.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import { planAdditive, planGroupings, requireGridColumn, statisticName } from '../additive.ts'
+import {
+  isQuantile,
+  planAdditive,
+  planGroupings,
+  requireDistinctNames,
+  requireGridColumn,
+  statisticName,
+} from '../additive.ts'
 import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
 import type { CellCounting } from '../aggregate.ts'
 import {
@@ -34,7 +41,6 @@ import { type AdditivePlan, type AdditiveRelease, additive, planAdditiveQuery } 
 import { percentageScore, requireQuantilePoints } from './quantile.ts'
 
 type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
-type QuantileStatistic = Extract<GroupStatistic, { kind: 'median' | 'percentile' }>
 
 /** A quantile of each group. One unit may move it in several groups; the measurement's sensitivity covers all of them. */
 export interface GroupQuantile {
@@ -81,6 +87,7 @@ export function planGroups(
   )
   if (ranked.length === 0) return planAdditiveQuery(query, dataset, limits, offer)
   requireOneTarget(query, offer)
+  requireDistinctNames(query.statistics)
   const groupings = planGroupings(query, dataset, limits)
   const bounding = planBounding(query.contribution, dataset, 'groups')
   const groupBy = groupings.map(({ key }) => key)
@@ -138,11 +145,6 @@ export function planGroups(
   return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
 }
 
-/** Returns true for a statistic that is a quantile. */
-export function isQuantile(statistic: GroupStatistic): statistic is QuantileStatistic {
-  return statistic.kind === 'median' || statistic.kind === 'percentile'
-}
-
 function requireOneTarget({ statistics }: GroupByQuery, { target }: Offer): void {
   if (target === undefined || statistics.length === 1) return
   const rule =
@@ -153,10 +155,7 @@ function requireOneTarget({ statistics }: GroupByQuery, { target }: Offer): void
 
 /** Number of parts of the epsilon that the sums and counts of a query need, and their plan with these parts. */
 function sumsPart(query: GroupByQuery, dataset: Dataset, limits: PlanLimits, offer: Offer) {
-  // Other statistics keep their places, so that refusals name them.
-  const statistics = query.statistics.filter((statistic) => !isQuantile(statistic))
-  if (statistics.length === 0) {
-    requireNoClamp(query.contribution)
+  if (query.statistics.every(isQuantile)) {
     if (query.mechanism !== undefined) {
       const rule = 'applies to sums and counts; no statistic of this query is made from them'
       throw refuseField('query-does-not-fit', 'mechanism', rule)
@@ -164,11 +163,10 @@ function sumsPart(query: GroupByQuery, dataset: Dataset, limits: PlanLimits, off
     requireNoClamp(query.contribution)
     return { parts: 0, planAt: () => undefined }
   }
-  const asked = { ...query, statistics }
-  const parts = planAdditive(asked, dataset, limits).aggregate.statistics.length
+  const parts = planAdditive(query, dataset, limits).aggregate.statistics.length
   const planAt = (shares: readonly EpsilonNano[]) => {
     const share = epsilonNano(shares.reduce<bigint>((sum, part) => sum + part, 0n))
-    return planAdditiveQuery(asked, dataset, limits, { ...offer, epsilonNano: share, target: undefined })
+    return planAdditiveQuery(query, dataset, limits, { ...offer, epsilonNano: share, target: undefined })
   }
   return { parts, planAt }
 }
