@@ -73,7 +73,7 @@ test.each(['add-remove', 'change-one'] as const)(
       referenceEngine(() => rows),
     )
     const runs = 300
-    const evaluation = await evaluate(planned, exact, { runs, shown: 0, noiseSource })
+    const evaluation = await evaluate({ plan: planned, exact }, { runs, shown: 0, noiseSource })
     if (!('values' in evaluation)) throw new Error('numbers are evaluated')
     expect(evaluation.values).toHaveLength(12)
     for (const { key, statistic, truth, withinHalfWidth, rankErrorRows } of evaluation.values) {
