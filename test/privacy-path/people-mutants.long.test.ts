@@ -24,6 +24,12 @@ const SEXES: Wire = { kind: 'histogram', column: 'Sex', ...GEOMETRIC }
 const TWO_GROUPS = { contribution: { groups: 2, rowsPerGroup: 2 } }
 const RIVALRY: Wire = { kind: 'noisyMax', candidates: RIVALS, epsilon: 60 }
 const MEDIAN: Wire = { kind: 'median', column: 'Wealth', epsilon: 16 }
+const GROUP_MEDIANS: Wire = {
+  kind: 'groupBy',
+  keys: ['Region'],
+  statistics: [{ kind: 'median', column: 'Wealth' }],
+  epsilon: 16,
+}
 const KEYS: Wire = { ...NOTES, counts: false }
 
 const change = (find: string, replace: string): readonly SourceChange[] => [
@@ -113,6 +119,11 @@ const MISTAKES: readonly {
     name: 'ranks moved by one row of each person',
     mutations: change("const terms = of === 'people' ? values : bounds.rows", 'const terms = 1n'),
     seenBy: [MEDIAN, { ...MEDIAN, kind: 'minimum' }, { ...MEDIAN, kind: 'percentile', p: 75 }],
+  },
+  {
+    name: 'quantiles of groups, each at the sensitivity of one group',
+    mutations: change("cells === 'several' ? 2n * weight", "cells === 'several' ? weight"),
+    seenBy: [GROUP_MEDIANS],
   },
   {
     name: 'the threshold of one key for a person with several',
