@@ -91,7 +91,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         operationId: 'answerBatch',
         summary: 'Answer several queries for one charge',
         description:
-          'Charges all queries together, or none. Queries that no row can affect together cost as much as the most ' +
+          'Charges all queries together, or none. Queries that no person can affect together cost as much as the most ' +
           'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer.',
         security: analyst.security,
         params: datasetParameters,

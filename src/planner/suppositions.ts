@@ -14,10 +14,20 @@ export function suppositionsOf(query: Query): Suppositions {
  * previews, and a count of rows that is spelled out. Requests that differ in these alone are the same question.
  */
 export function questionOf(query: Query): Query {
-  if ('of' in query && query.of === 'rows') {
-    const { of: _, ...rest } = query
-    return questionOf(rest)
-  }
+  const question = ofRowsOmitted(query)
+  if (question.kind === 'groupBy')
+    return withoutIdleSuppositions({ ...question, statistics: question.statistics.map(ofRowsOmitted) })
+  return withoutIdleSuppositions(question)
+}
+
+function ofRowsOmitted<Counted extends object>(counted: Counted): Counted {
+  if (!('of' in counted) || counted.of !== 'rows') return counted
+  const { of: _, ...rest } = counted
+  // Rows are what is counted by default.
+  return rest as Counted
+}
+
+function withoutIdleSuppositions(query: Query): Query {
   if (query.epsilon === undefined || !('supposed' in query)) return query
   const { supposed: _, ...question } = query
   return question
