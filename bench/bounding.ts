@@ -17,6 +17,8 @@ export interface BoundingFigure {
   readonly duckDbMs: number
   /** Sotto's time divided by DuckDB's in the same round. */
   readonly ratio: Spread
+  /** The same for processor time, which depends less on what else the machine does. */
+  readonly cpuRatio: Spread
 }
 
 /** Goal for the median ratio. */
@@ -25,7 +27,7 @@ export const BOUNDING_GOAL = 1.3
 const ROWS = 10_400_000
 const PEOPLE = 1_560_000
 const MAX_ROWS = 20
-const ROUNDS = 7
+const ROUNDS = 5
 const THREADS = 2
 const MEMORY_LIMIT = '1GB'
 const KEY = '0123456789abcdef'.repeat(4)
@@ -280,19 +282,19 @@ async function compare(
   runDuckDb: () => Promise<readonly (readonly unknown[])[]>,
 ): Promise<BoundingFigure> {
   requireEqual(what, aggregate, await runSotto(), await runDuckDb())
-  const [sotto, duckDb]: [number[], number[]] = [[], []]
+  const [sotto, duckDb]: [Duration[], Duration[]] = [[], []]
   for (let round = 0; round < ROUNDS; round += 1) {
     // The first of the two changes from round to round.
     if (round % 2 === 0) sotto.push(await timed(runSotto))
     duckDb.push(await timed(runDuckDb))
     if (round % 2 === 1) sotto.push(await timed(runSotto))
   }
-  const ratios = sotto.map((ms, round) => ms / (duckDb[round] ?? Number.NaN))
   return {
     what,
-    sottoMs: median(sotto),
-    duckDbMs: median(duckDb),
-    ratio: { median: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) },
+    sottoMs: median(sotto.map(({ ms }) => ms)),
+    duckDbMs: median(duckDb.map(({ ms }) => ms)),
+    ratio: spread(sotto.map(({ ms }, round) => ms / (duckDb[round]?.ms ?? Number.NaN))),
+    cpuRatio: spread(sotto.map(({ cpuMs }, round) => cpuMs / (duckDb[round]?.cpuMs ?? Number.NaN))),
   }
 }
 
@@ -317,10 +319,16 @@ async function readAll(connection: DuckDBConnection, sql: string): Promise<reado
   return (await connection.runAndReadAll(sql)).getRows()
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const startMs = performance.now()
+interface Duration {
+  readonly ms: number
+  readonly cpuMs: number
+}
+
+async function timed(work: () => Promise<unknown>): Promise<Duration> {
+  const [startMs, startCpu] = [performance.now(), process.cpuUsage()]
   await work()
-  return performance.now() - startMs
+  const { user, system } = process.cpuUsage(startCpu)
+  return { ms: performance.now() - startMs, cpuMs: (user + system) / 1_000 }
 }
 
 function datasetOf(source: Work['source']): Dataset {
@@ -337,6 +345,10 @@ function datasetOf(source: Work['source']): Dataset {
     accounting: 'basic',
     sharing: false,
   }
+}
+
+function spread(ratios: readonly number[]): Spread {
+  return { median: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) }
 }
 
 function median(values: readonly number[]): number {

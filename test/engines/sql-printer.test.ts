@@ -400,7 +400,7 @@ describe('the text of an aggregate over the rows of people', () => {
 
   it('bounds groups by their lowest rank', () => {
     expect(printPeople({ groupBy: [ward], bounding: groups(1, 3) })).toMatchInlineSnapshot(
-      `"SELECT CAST("sotto_cell" AS VARCHAR), CAST(count(*) AS VARCHAR) FROM (SELECT *, dense_rank() OVER (PARTITION BY "sotto_person" ORDER BY "sotto_first") AS "sotto_group" FROM (SELECT *, rank() OVER (PARTITION BY "sotto_person", "sotto_cell" ORDER BY "sotto_rank") AS "sotto_place_in_group", min("sotto_rank") OVER (PARTITION BY "sotto_person", "sotto_cell") AS "sotto_first" FROM (SELECT *, "Ward" AS "sotto_cell" FROM "rows" WHERE "Ward" IS NOT NULL) AS sotto_cells) AS sotto_placed WHERE "sotto_place_in_group" <= $1::BIGINT) AS sotto_groups WHERE "sotto_group" <= $2::BIGINT GROUP BY "sotto_cell""`,
+      `"SELECT CAST("sotto_cell" AS VARCHAR), CAST(count(*) AS VARCHAR) FROM (SELECT *, dense_rank() OVER (PARTITION BY "sotto_person" ORDER BY "sotto_first") AS "sotto_group" FROM (SELECT *, rank() OVER (PARTITION BY "sotto_person", "sotto_cell" ORDER BY "sotto_rank") AS "sotto_place_in_group", min("sotto_rank") OVER (PARTITION BY "sotto_person", "sotto_cell" ORDER BY "sotto_rank") AS "sotto_first" FROM (SELECT *, "Ward" AS "sotto_cell" FROM "rows" WHERE "Ward" IS NOT NULL) AS sotto_cells) AS sotto_placed WHERE "sotto_place_in_group" <= $1::BIGINT) AS sotto_groups WHERE "sotto_group" <= $2::BIGINT GROUP BY "sotto_cell""`,
     )
   })
 

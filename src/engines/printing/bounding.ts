@@ -36,6 +36,8 @@ export interface Unbounded {
   readonly wholePeople: boolean
   /** True if only the presence of people in cells is counted, not their rows. */
   readonly presenceOnly: boolean
+  /** True if the statistics need at most one column of the rows. */
+  readonly narrow: boolean
 }
 
 /** Limits that leave out rows. A limit that leaves out none is absent. */
@@ -58,7 +60,11 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
   const from = `${dialect.relation(dataset)}${conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`}`
   const oneRowEach = maxRowsOf(dataset) === 1 || limits.rows === 1 || limits.rowsPerGroup === 1
   if (limits.rows !== undefined)
-    return { from: wholePeople ? from : printFirstRows(printer, from, limits.rows, cell), cell, oneRowEach }
+    return {
+      from: wholePeople ? from : printFirstRows(printer, from, limits.rows, unbounded.narrow),
+      cell,
+      oneRowEach,
+    }
   if (limits.groups === undefined && limits.rowsPerGroup === undefined) return { from, cell, oneRowEach }
   if (cell === undefined) throw new RangeError('groups need cells')
   return {
@@ -160,13 +166,16 @@ const FIRST = quoteIdentifier('sotto_first')
 const GROUP = quoteIdentifier('sotto_group')
 const PLACE_IN_GROUP = quoteIdentifier('sotto_place_in_group')
 
+/** Largest number of rows for which DuckDB's heaps are faster than sorting. */
+const MOST_ROWS_IN_HEAP = 8
+
 /**
  * Prints the `rows` rows of lowest rank of each person. Ranks of one person differ, so that rank() numbers rows as
- * row_number() does. DuckDB replaces row_number() by a heap for each person, which is faster for one row and one value,
- * and otherwise slower by up to a factor of 3 and much larger.
+ * row_number() does. DuckDB computes a condition on row_number() by a heap for each person, which is faster for a few
+ * values, but slower by up to a factor of 3 and much larger for many values or several columns.
  */
-function printFirstRows(printer: Printer, from: string, rows: number, cell: string | undefined): string {
-  const number = rows === 1 && cell === undefined ? 'row_number()' : 'rank()'
+function printFirstRows(printer: Printer, from: string, rows: number, narrow: boolean): string {
+  const number = narrow && rows <= MOST_ROWS_IN_HEAP ? 'row_number()' : 'rank()'
   const places = `${number} OVER (PARTITION BY ${PERSON} ORDER BY ${RANK}) AS ${PLACE}`
   return `(SELECT *, ${places} FROM ${from}) AS sotto_rows WHERE ${PLACE} <= ${printLimit(printer, rows)}`
 }
@@ -178,10 +187,10 @@ function printFirstGroups(
   cell: string,
   { groups, rowsPerGroup }: Pick<Limits, 'groups' | 'rowsPerGroup'>,
 ): string {
-  const inGroup = `PARTITION BY ${PERSON}, ${CELL}`
+  // One order for both functions, so that rows are sorted once. The lowest rank so far is the lowest rank of the group.
+  const inGroup = `PARTITION BY ${PERSON}, ${CELL} ORDER BY ${RANK}`
   const columns: string[] = []
-  if (rowsPerGroup !== undefined)
-    columns.push(`rank() OVER (${inGroup} ORDER BY ${RANK}) AS ${PLACE_IN_GROUP}`)
+  if (rowsPerGroup !== undefined) columns.push(`rank() OVER (${inGroup}) AS ${PLACE_IN_GROUP}`)
   // Of a single row the rank itself is the lowest.
   if (groups !== undefined && rowsPerGroup !== 1) columns.push(`min(${RANK}) OVER (${inGroup}) AS ${FIRST}`)
   const placed = `(SELECT *, ${columns.join(', ')} FROM (SELECT *, ${cell} AS ${CELL} FROM ${from}) AS sotto_cells) AS sotto_placed`

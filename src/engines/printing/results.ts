@@ -25,8 +25,9 @@ export function printStatistics(printer: Printer, aggregate: Aggregate, rows: Pr
   const { statistics } = aggregate
   const people = needsTwoSteps(statistics, rows) ? statistics.filter(isPeopleStatistic) : []
   const twoSteps = people.length === 0 ? undefined : printPeopleStatistics(printer, people, rows)
+  const places: readonly Statistic[] = people
   const printed = statistics.map((statistic): PrintedStatistic => {
-    const place = people.findIndex((other) => other === statistic)
+    const place = places.indexOf(statistic)
     const columns = twoSteps?.results[place]
     return twoSteps === undefined || columns === undefined
       ? printFromRows(printer, statistic, aggregate, rows)

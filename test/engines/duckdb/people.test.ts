@@ -83,7 +83,7 @@ describe('over rows of people', () => {
         for (const { dataset, rows } of datasets)
           expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     )
   }, 120_000)
 
@@ -103,7 +103,7 @@ describe('over rows of people', () => {
           }
         },
       ),
-      { numRuns: 50 },
+      { numRuns: 30 },
     )
   }, 120_000)
 })
@@ -185,7 +185,7 @@ describe('bounding of one person', () => {
           if (cells === BigInt(bounds.groups)) full += 1
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     )
     expect(full).toBeGreaterThan(5)
   }, 60_000)
