@@ -144,7 +144,9 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
     throw refuseField('query-does-not-fit', 'query', rule)
   }
   const cells = values.flatMap(({ key, truth }, place) => {
-    const { noisy: value = null, halfWidth = null } = noisy[place] ?? {}
+    const { noisy: value = null, halfWidth: stated = null, rankErrorRows } = noisy[place] ?? {}
+    // The half-width of a quantile is a number of rows and cannot be drawn beside its value.
+    const halfWidth = rankErrorRows === undefined ? stated : null
     if (key === undefined || value === null) return []
     if (typeof value === 'string' || typeof truth === 'string')
       throw refuseField('query-does-not-fit', 'query.statistics', 'must be numbers to be drawn')

@@ -130,6 +130,75 @@ describe('answers are within the stated accuracy', () => {
   })
 })
 
+describe('statistics of two columns', () => {
+  const earnings = people.map((person) => person.earnings)
+  const [ageMean, earningsMean] = [mean(ages), mean(earnings)]
+  const covariance = mean(people.map((person) => (person.age - ageMean) * (person.earnings - earningsMean)))
+  const columns = ['Age', 'Earnings']
+
+  test('a covariance and a correlation are within the stated accuracy', async () => {
+    const measured = await askForValue({ kind: 'covariance', columns, epsilon: 0.2 })
+    expect(Math.abs(measured.value - covariance)).toBeLessThan(15 * measured.halfWidth)
+    const correlation = covariance / Math.sqrt(variance(ages) * variance(earnings))
+    const { value, halfWidth } = await askForValue({ kind: 'correlation', columns, epsilon: 0.8 })
+    expect(Math.abs(value - correlation)).toBeLessThan(15 * halfWidth)
+    expect(halfWidth).toBeLessThan(0.1)
+  })
+
+  test('a regression has an intercept and a slope', async () => {
+    const wire = { kind: 'linearRegression', outcome: 'Earnings', predictors: ['Age'], epsilon: 0.5 }
+    const { result } = await ask(wire)
+    if (!('coefficients' in result)) throw new Error('a regression was asked for')
+    const slope = covariance / variance(ages)
+    const [found] = result.coefficients
+    expect(result.coefficients.map(({ column }) => column)).toEqual(['Age'])
+    expect(Math.abs((found?.value ?? Number.NaN) - slope)).toBeLessThan(15 * (found?.halfWidth ?? 0))
+    const intercept = earningsMean - slope * ageMean
+    expect(Math.abs(result.intercept.value - intercept)).toBeLessThan(15 * (result.intercept.halfWidth ?? 0))
+    expect(result.ridge).toBeCloseTo(10, 3)
+  })
+})
+
+describe('groups', () => {
+  test('the largest groups come with their counts', async () => {
+    const { result } = await ask({ kind: 'topGroups', keys: ['Married', 'Sex'], k: 2, epsilon: 0.2 })
+    const countOf = (key: Readonly<Record<string, unknown>>) =>
+      people.filter(({ married: status, sex }) => status === key.Married && sex === key.Sex).length
+    if (!('cells' in result)) throw new Error('groups were asked for')
+    expect(result.cells).toHaveLength(2)
+    for (const { key, value } of result.cells) expect(Math.abs(value - countOf(key))).toBeLessThan(300)
+    expect(result.cells.map(({ key }) => key.Married)).toEqual(['M', 'M'])
+  })
+
+  test('medians, percentiles and shares of each group are near the truth', async () => {
+    const { result, cost } = await ask({
+      kind: 'groupBy',
+      keys: ['Sex'],
+      statistics: [
+        { kind: 'median', column: 'Earnings' },
+        { kind: 'percentile', column: 'Age', p: 90 },
+        { kind: 'proportion', of: married, name: 'married' },
+      ],
+      epsilon: 0.8,
+    })
+    if (!('groups' in result)) throw new Error('groups were asked for')
+    expect(cost).toEqual({ epsilon: 0.8, delta: 0 })
+    for (const { key, values } of result.groups) {
+      const group = people.filter(({ sex }) => sex === key.Sex)
+      const rankOf = (value: unknown, numbers: readonly number[]) =>
+        numbers.filter((number) => number < Number(value)).length
+      const { median_Earnings: median, percentile_90_Age: percentile, married: share } = values
+      const earnings = group.map((person) => person.earnings)
+      expect(Math.abs(rankOf(median?.value, earnings) - group.length / 2)).toBeLessThan(1500)
+      expect(median?.unit).toBe('rows')
+      const inRange = group.filter(({ age }) => age <= Number(percentile?.value)).length
+      expect(inRange).toBeGreaterThan(0.88 * group.length)
+      const truth = group.filter(({ married: status }) => status === 'M').length / group.length
+      expect(Math.abs(Number(share?.value) - truth)).toBeLessThan(15 * (share?.halfWidth ?? 0))
+    }
+  })
+})
+
 describe('selections', () => {
   test.each(['laplace', 'exponential', 'gumbel'] as const)(
     'the largest category, with %s noise',
