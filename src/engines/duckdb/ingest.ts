@@ -31,12 +31,12 @@ export interface Ingestion {
 const SOURCE_FIELD = 'source'
 
 /**
- * Default limits. DuckDB's limit does not include the vectors under way and the allocator's overhead: with 600 MB a process
- * that ingests 20 million rows stays near 1 GB.
+ * Default limits. DuckDB's limit does not include the vectors under way and the allocator's overhead: with 500 MB a process
+ * that ingests 20 million rows stays below 1 GB.
  */
 const LIMITS = {
   threads: 2,
-  memoryLimit: '600MB',
+  memoryLimit: '500MB',
   maxTemporaryDirectorySize: '20GB',
   // It replaces the ranking of a person's rows by lists in memory, which cannot be moved to the temporary folder.
   disabledOptimizers: 'top_n_window_elimination',
