@@ -33,13 +33,13 @@ export function costOfEstimates(plan: AdditivePlan): EvaluationCost {
   }
 }
 
-/** A regression bounds each entry of a matrix of this size several times. */
+/** A regression bounds the error of each of its equations several times. */
 function workOfEstimates(estimates: AdditivePlan['estimates']): number {
   const isRegression = estimates.some(({ kind }) => kind === 'coefficient')
-  return isRegression ? REGRESSION_WORK * estimates.length ** 2 : 2 * estimates.length
+  return (isRegression ? REGRESSION_WORK : 2) * estimates.length
 }
 
-const REGRESSION_WORK = 40
+const REGRESSION_WORK = 80
 
 export function costOfQuantiles(plan: QuantilePlan, values: IndexCounts | undefined): EvaluationCost {
   return {

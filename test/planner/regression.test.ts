@@ -145,3 +145,27 @@ test('the default ridge is the expected noise of the sums of squares, and public
   // Five statistics share the epsilon of 1: a scale of 5 for a sum whose terms are at most 1.
   expect(ridges).toEqual([expect.closeTo(5, 3), ridges[0]])
 })
+
+test('the coefficient of a date is a trend per day', () => {
+  const [first] = estimatesOf({ ...AGE, predictors: ['Visited'] }).estimates
+  const column = first?.kind === 'coefficient' ? first.columns[1] : undefined
+  const { lowerIndex = 0n, upperIndex = 0n } = column ?? {}
+  const rows = [0n, 1n, 2n, 3n].flatMap((quarter) => {
+    const day = lowerIndex + (quarter * (upperIndex - lowerIndex)) / 3n
+    return Array.from({ length: 50 }, () => ({ Age: 20n + 30n * quarter, Visited: day }))
+  })
+  const wire = {
+    ...AGE,
+    outcome: 'Age',
+    predictors: ['Visited'],
+    mechanism: 'gaussian',
+    epsilon: 1000,
+    delta: 0.1,
+    ridge: 0,
+  }
+  const [released] = releasesOf(estimatesOf(wire), rows, 1, 'trend')
+  const [, slope] = released === undefined ? [] : numbersOf(released)
+  const days = Number(upperIndex - lowerIndex)
+  // Days are rounded down, so that the points are not quite on a line.
+  expect(slope?.value).toBeCloseTo(90 / days, 3)
+})

@@ -22,7 +22,7 @@ import {
   statisticName,
 } from '../additive.ts'
 import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
-import type { CellCounting } from '../aggregate.ts'
+import type { Bounding, CellCounting } from '../aggregate.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -82,26 +82,13 @@ export function planGroups(
   limits: PlanLimits,
   offer: Offer,
 ): AdditivePlan | GroupsPlan {
-  const ranked = query.statistics.flatMap((statistic, place) =>
-    isQuantile(statistic) ? [{ statistic, place }] : [],
-  )
-  if (ranked.length === 0) return planAdditiveQuery(query, dataset, limits, offer)
+  if (!query.statistics.some(isQuantile)) return planAdditiveQuery(query, dataset, limits, offer)
   requireOneTarget(query, offer)
   requireDistinctNames(query.statistics)
   const groupings = planGroupings(query, dataset, limits)
   const bounding = planBounding(query.contribution, dataset, 'groups')
-  const groupBy = groupings.map(({ key }) => key)
   const counted = { of: 'rows', bounding } as const
-  const settings = ranked.map(({ statistic, place }) => {
-    const field = `statistics.${place}`
-    const column = requireGridColumn(dataset, statistic.column, `${field}.column`)
-    requireQuantilePoints(column, `${field}.column`)
-    const score = percentageScore(statistic.kind === 'median' ? 50 : statistic.p, `${field}.p`)
-    const { sensitivity } = stabilityOfRank(score, counted, dataset, 'several')
-    const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }
-    const { lowerIndex, upperIndex } = column
-    return { place, column, counting, setting: { score, sensitivity, lowerIndex, upperIndex } }
-  })
+  const settings = quantileSettings(query, dataset, bounding, groupings)
   const sumsOf = sumsPart(query, dataset, limits, offer)
   const parts = sumsOf.parts + settings.length
   const factorOfQuantiles = () =>
@@ -143,6 +130,27 @@ export function planGroups(
   }
   const halfWidthOf = (plan: GroupsPlan) => knownHalfWidth(accuracy(plan))
   return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** The quantiles of a query, and what their measurements are calibrated to. */
+function quantileSettings(
+  query: GroupByQuery,
+  dataset: Dataset,
+  bounding: Bounding,
+  groupings: readonly Grouping[],
+) {
+  const groupBy = groupings.map(({ key }) => key)
+  return query.statistics.flatMap((statistic, place) => {
+    if (!isQuantile(statistic)) return []
+    const field = `statistics.${place}`
+    const column = requireGridColumn(dataset, statistic.column, `${field}.column`)
+    requireQuantilePoints(column, `${field}.column`)
+    const score = percentageScore(statistic.kind === 'median' ? 50 : statistic.p, `${field}.p`)
+    const { sensitivity } = stabilityOfRank(score, { of: 'rows', bounding }, dataset, 'several')
+    const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }
+    const { lowerIndex, upperIndex } = column
+    return [{ place, column, counting, setting: { score, sensitivity, lowerIndex, upperIndex } }]
+  })
 }
 
 function requireOneTarget({ statistics }: GroupByQuery, { target }: Offer): void {
