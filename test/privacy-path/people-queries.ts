@@ -201,6 +201,13 @@ function wholeNumbers(wire: Wire, mechanism: object): object {
   return mechanism === GEOMETRIC && /Balance|Income/.test(text) ? { mechanism: 'laplace' } : mechanism
 }
 
+/** The queries that can be asked under these neighbours: distinct values of free text are counted under `add-remove` only. */
+export function queriesOfPeople(neighbours: Neighbours): typeof PEOPLE_QUERIES {
+  return PEOPLE_QUERIES.filter(
+    ({ wire }) => neighbours === 'add-remove' || wire.kind !== 'countDistinct' || wire.column !== 'Note',
+  )
+}
+
 /** Plans a query for tiny datasets with this number of people. */
 export function peoplePlanner(
   wire: Wire,

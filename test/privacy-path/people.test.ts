@@ -5,13 +5,19 @@ import type { Bounding } from '../../src/planner/aggregate.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan, PlanOf } from '../../src/planner/plan-kinds.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
-import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
 import { PERSON, RANK } from '../engines/reference-people.ts'
 import { observe } from './distributions.ts'
 import { examine, examineWrong, expectViolations } from './examination.ts'
 import { BY_REGION, BY_SEX, spentByBatch } from './people-batches.ts'
-import { NOTES, PEOPLE_QUERIES, peoplePairsFor, peoplePlanner, REGIONS } from './people-queries.ts'
+import {
+  NOTES,
+  PEOPLE_QUERIES,
+  peoplePairsFor,
+  peoplePlanner,
+  queriesOfPeople,
+  REGIONS,
+} from './people-queries.ts'
 import { RIVALS, SOME_ROWS, slackOf, titleOf, type Wire } from './queries.ts'
 import {
   MOST_ROWS,
@@ -43,7 +49,7 @@ test('every kind of query is examined, or has only statistics that others have',
 })
 
 describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
-  test.each(queriesUnder(neighbours).map(({ wire, tight }) => [titleOf(wire), wire, tight] as const))(
+  test.each(queriesOfPeople(neighbours).map(({ wire, tight }) => [titleOf(wire), wire, tight] as const))(
     '%s',
     (_, wire, tight) => {
       const planFor = peoplePlanner(wire, neighbours)
@@ -66,7 +72,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
 
   // The joint distributions of several keys with thresholds for fifty keys are too large, and so are all sums of fifty rows.
   test.each(
-    queriesUnder(neighbours)
+    queriesOfPeople(neighbours)
       .filter(({ wire }) => !isTooLarge(wire))
       .map(({ wire }) => [titleOf(wire), wire] as const),
   )('%s: people with one row or fifty', (_, wire) => {
@@ -77,13 +83,6 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     expect(violation, `spends ${share} of its price`).toBeUndefined()
   })
 })
-
-/** Distinct values of free text are counted under `add-remove` only. */
-function queriesUnder(neighbours: Neighbours): typeof PEOPLE_QUERIES {
-  return PEOPLE_QUERIES.filter(
-    ({ wire }) => neighbours === 'add-remove' || wire.kind !== 'countDistinct' || wire.column !== 'Note',
-  )
-}
 
 function isTooLarge({ kind, perPerson }: Wire): boolean {
   return kind === 'keySelection' || (kind !== 'mean' && perPerson !== undefined)

@@ -1,11 +1,9 @@
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { rhoNumber } from '../../src/privacy/loss.ts'
-import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
 import { type Distribution, distributionOf, observe } from './distributions.ts'
-import { pairsFor } from './examination.ts'
-import type { Wire } from './queries.ts'
 import { renyiDivergence } from './renyi.ts'
+import type { Pairs } from './tiny-datasets.ts'
 
 export const KINDS_OF_NEIGHBOURS = ['add-remove', 'change-one'] as const
 
@@ -17,14 +15,13 @@ const ROUNDING = 1e-13 / (1.001 - 1)
 
 /** The largest share of a price in rho that any pair of neighbours spends, at any order. */
 export function largestShare(
-  planFor: (rows: number) => Plan,
-  wire: Wire,
-  neighbours: Neighbours,
+  planFor: (units: number) => Plan,
+  families: readonly Pairs[],
   distributionIn: (plan: Plan, rows: readonly StoredRow[]) => Distribution = (plan, rows) =>
     distributionOf(plan, observe(plan, rows)),
 ): number {
   let share = 0
-  for (const { units, pairs } of pairsFor(wire, neighbours)) {
+  for (const { units, pairs } of families) {
     const planned = planFor(units)
     if (planned.rho === undefined) throw new Error('a plan without a price in rho')
     const rho = rhoNumber(planned.rho)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { plan } from '../../src/planner/plan.ts'
 import { type SourceChange, withChangedSource } from '../changed-source.ts'
 import { selectMutants } from '../select-mutants.ts'
-import { planner } from './examination.ts'
+import { pairsFor, planner } from './examination.ts'
 import { KINDS_OF_NEIGHBOURS, largestShare } from './price-in-rho.ts'
 import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
@@ -128,7 +128,7 @@ test.each(selectMutants(import.meta.dirname, MISTAKES, ([, file]) => [file]))(
     const mistaken = await importPlanner([{ file, find, replace }])
     for (const wire of detectedBy) {
       const shares = KINDS_OF_NEIGHBOURS.map((neighbours) =>
-        largestShare(planner(wire, neighbours, mistaken), wire, neighbours),
+        largestShare(planner(wire, neighbours, mistaken), pairsFor(wire, neighbours)),
       )
       expect(Math.max(...shares), JSON.stringify(wire)).toBeGreaterThan(1.05)
     }

@@ -11,7 +11,8 @@ import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
 import type { StoredRow } from '../engines/reference-engine.ts'
 import { type Distribution, noisyMaxLogMass, observe, selections } from './distributions.ts'
-import { planner } from './examination.ts'
+import { pairsFor, planner } from './examination.ts'
+import { peoplePairsFor, peoplePlanner, queriesOfPeople } from './people-queries.ts'
 import { KINDS_OF_NEIGHBOURS, largestShare, ORDERS } from './price-in-rho.ts'
 import { hasQuantiles, isTight, RIVALS, titleOf, WIRES, type Wire } from './queries.ts'
 import { renyiDivergenceOfOutcomes } from './renyi.ts'
@@ -53,17 +54,32 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
   const priced = WIRES.filter(({ kind, gap }) => kind !== 'keySelection' && gap !== true)
 
   test.each(priced.map((wire) => [titleOf(wire), wire] as const))('%s', (_, wire) => {
-    const share = largestShare(planner(wire, neighbours), wire, neighbours)
+    const share = largestShare(planner(wire, neighbours), pairsFor(wire, neighbours))
     expect(share).toBeLessThanOrEqual(1 + 1e-9)
     expect(share).toBeGreaterThanOrEqual(expectedShare(wire, neighbours))
   })
+
+  const ofPeople = queriesOfPeople(neighbours).filter(
+    ({ wire }) => wire.kind !== 'keySelection' && wire.gap !== true,
+  )
+  test.each(ofPeople.map(({ wire, tight }) => [titleOf(wire), wire, tight] as const))(
+    '%s, over people with several rows',
+    (_, wire, tight) => {
+      const planFor = peoplePlanner(wire, neighbours)
+      const share = largestShare(planFor, peoplePairsFor(wire, neighbours))
+      expect(share).toBeLessThanOrEqual(1 + 1e-9)
+      const isTightSum = planFor(3).kind === 'additive' && (tight === 'both' || tight === neighbours)
+      // Sums of both signs move farthest within a group, or in total between two.
+      if (isTightSum) expect(share).toBeGreaterThanOrEqual(wire.kind === 'groupBy' ? 0.95 : 0.999)
+    },
+  )
 
   // On the fine grid of production there are too many gaps to examine each. The price is the same on any grid.
   test.each([
     { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon: 1 },
     { kind: 'noisyMax', candidates: { column: 'Region' }, gap: true, epsilon: 2 },
   ])('with gaps on a coarse grid: $candidates.column', (wire) => {
-    const share = largestShare(planner(wire, neighbours), wire, neighbours, gapsOnCoarseGrid)
+    const share = largestShare(planner(wire, neighbours), pairsFor(wire, neighbours), gapsOnCoarseGrid)
     expect(share).toBeLessThanOrEqual(1 + 1e-9)
     expect(share).toBeGreaterThan(0.3)
   })
