@@ -143,6 +143,38 @@ describe('is refused with a problem document and costs nothing', () => {
       'must not repeat an earlier statistic',
     ],
     [
+      '{"kind":"linearRegression","outcome":"Age","predictors":["Sex"],"epsilon":1}',
+      'predictors.0',
+      'must be numeric, boolean or temporal, and Sex is of type category',
+    ],
+    [
+      '{"kind":"linearRegression","outcome":"Earnings","predictors":["Age"],"where":{"column":"Age","op":"=","value":30},"epsilon":1}',
+      'predictors.0',
+      'must not be constant, and where allows a single value of Age',
+    ],
+    [
+      '{"kind":"linearRegression","outcome":"Age","predictors":["Age"],"epsilon":1}',
+      'predictors.0',
+      'must not repeat an earlier column',
+    ],
+    [
+      '{"kind":"linearRegression","outcome":"a","predictors":["b","c","d","e","f","g","h","i","j"],"epsilon":1}',
+      'predictors',
+      'must have at most 8 entries',
+    ],
+    ['{"kind":"correlation","columns":["Age"],"epsilon":1}', 'columns', 'must have at least 2 entries'],
+    [
+      '{"kind":"correlation","columns":["Age","Earnings"],"accuracy":{"halfWidth":0.1}}',
+      'accuracy',
+      'is not supported for correlation, whose half-width depends on the data: give epsilon instead',
+    ],
+    [
+      '{"kind":"groupBy","keys":["Sex"],"statistics":[{"kind":"percentile","column":"Age","p":100}],"epsilon":1}',
+      'statistics.0.p',
+      'must be between 0 and 100, exclusive; use minimum or maximum for the ends',
+    ],
+    ['{"kind":"topGroups","keys":["Sex"],"k":0,"epsilon":1}', 'k', 'must be at least 1'],
+    [
       '{"kind":"noisyMax","candidates":{"predicates":[{"name":"a","where":{"column":"Age","op":">","value":1}},{"name":"b","were":1,"where":{"column":"Age","op":">","value":1}}]},"epsilon":1}',
       'candidates.predicates.1.were',
       'is not a known field',
