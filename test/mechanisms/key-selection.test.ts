@@ -31,6 +31,7 @@ import {
   presenceExcess,
   recursion,
   SETTINGS,
+  UNVERIFIED,
 } from './key-selection-distributions.ts'
 import { scriptedSource } from './scripted-source.ts'
 import { anyDelta, anyEpsilon, integersOfEverySize, personOfKeys, ROW_OF_ONE_VALUE } from './support.ts'
@@ -429,6 +430,18 @@ describe('the exact distribution', () => {
       const presence = peopleExcess(copy, 'presence', neighbours, keys)
       expect(presence.excess).toBeLessThanOrEqual(presence.allowed * (1 + 1e-9))
       expect(presence.excess).toBeGreaterThan(presence.allowed / 4)
+    },
+  )
+
+  it.each(NEIGHBOURS)(
+    'with the threshold of one key costs more for %s people of two keys',
+    async (neighbours) => {
+      const wrong = await importKeySelection(...UNVERIFIED, {
+        find: 'sensitivity.rising, rational(delta',
+        replace: '1n, rational(delta',
+      })
+      const { excess, allowed } = peopleExcess(wrong, 'counts', neighbours, 2)
+      expect(excess).toBeGreaterThan(1.5 * allowed)
     },
   )
 
