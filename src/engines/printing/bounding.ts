@@ -74,9 +74,12 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
   }
 }
 
-/** Prints the rows of which each person has at most one in each of `groups` values of an expression. */
+/**
+ * Prints rows of which each person has one for each of at most `groups` values of an expression.
+ * @throws RangeError for an invalid number of groups.
+ */
 export function printFirstValues(printer: Printer, from: string, value: string, groups: number): string {
-  return printFirstGroups(printer, from, value, { groups, rowsPerGroup: 1 })
+  return printFirstGroups(printer, from, value, { groups: requireLimit(groups), rowsPerGroup: 1 })
 }
 
 /** Largest number of rows of one person. */
