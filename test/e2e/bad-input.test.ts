@@ -74,7 +74,7 @@ describe('is refused with a problem document and costs nothing', () => {
     [
       'an injection as a column',
       '{"kind":"sum","column":"Age\\"; DROP TABLE rows; --","epsilon":1}',
-      400,
+      422,
       'column',
     ],
     ['a predicate 13 deep', count(`,"where":${deep(12)}`), 400, 'where'],
@@ -124,7 +124,7 @@ describe('is refused with a problem document and costs nothing', () => {
     [
       '{"kind":"histogram","column":{"column":"Age","edges":[0,1e400]},"epsilon":1}',
       'column.edges.1',
-      'must be a number with at most 17 significant digits, within 1e308',
+      'must be a number, or a date or time in ISO 8601',
     ],
     ['{"kind":"percentile","column":"Age","p":[25,"x"],"epsilon":1}', 'p.1', 'must be a number'],
     [
