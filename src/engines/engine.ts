@@ -9,7 +9,8 @@ export interface Engine {
    */
   aggregate(dataset: Dataset, aggregate: Aggregate): Promise<readonly (readonly bigint[])[]>
   /**
-   * Counts the rows with each value (grid index) of a numeric column, in the order of the values.
+   * Counts the rows or people with each value (grid index) of a numeric column, or the people with each value per person,
+   * in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countIndexes(dataset: Dataset, counting: ValueCounting): Promise<IndexCounts>
@@ -20,7 +21,7 @@ export interface Engine {
    */
   countIndexesInCells(dataset: Dataset, counting: CellCounting): Promise<readonly IndexCounts[]>
   /**
-   * Counts the rows with each text of a free-text column, in no particular order.
+   * Counts the rows or people with each text of a free-text column, in no particular order.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countTexts(dataset: Dataset, counting: ValueCounting): Promise<TextCounts>
@@ -30,7 +31,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** Two arrays of the same length, of exact integers within 2^53: each value and the number of rows that have it. */
+/** Two arrays of the same length, of exact integers within 2^53: each value and the number of rows or people that have it. */
 export interface IndexCounts {
   readonly indexes: Float64Array
   readonly counts: Float64Array

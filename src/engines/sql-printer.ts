@@ -190,11 +190,16 @@ function printCountedColumn(
   return { column, from: rows.from, counted }
 }
 
+/** Largest magnitude of a value that is counted: counts of values are read as doubles. */
+const LARGEST_COUNTED = 2n ** 53n
+
 /** Prints one value for each person, from the person's rows in the one cell. */
 function printCountedPeople(
   printer: Printer,
   { where, bounding, perPerson }: Extract<ValueCounting, { readonly perPerson: object }>,
 ): CountedValues {
+  if (perPerson.lower < -LARGEST_COUNTED || perPerson.upper > LARGEST_COUNTED)
+    throw new RangeError('the clamping bounds of counted values must be within 53 bits')
   const rows = printBoundedRows(printer, bounding, {
     conditions: printWhere(printer, where),
     cell: undefined,

@@ -10,6 +10,7 @@ import {
   LARGEST_SQUARED_INDEX,
   type Predicate,
   type Statistic,
+  type ValueCounting,
 } from '../../src/planner/aggregate.ts'
 import { column, datasetOf } from './fixture.ts'
 import { peopleDataset } from './people-table.ts'
@@ -489,6 +490,37 @@ describe('the text of an aggregate over the rows of people', () => {
     ],
   ])('is refused for %s', (_, given, part) => {
     expect(() => printAggregate(aggregate(part), given, duckDbDialect)).toThrow(RangeError)
+  })
+
+  describe('of counts of values', () => {
+    const count = (given: Partial<ValueCounting>) =>
+      printIndexCounting(
+        { column: 'Age', bounding: rows(20), ...given } as ValueCounting,
+        ofPeople,
+        duckDbDialect,
+        100,
+      ).sql
+
+    it('counts people without bounding where all rows count', () => {
+      expect(count({ people: true })).toContain('count(DISTINCT "sotto_person")')
+      expect(count({ people: true })).not.toMatch(/sotto_rank|OVER/)
+    })
+
+    it('counts rows where each person has one for each value', () => {
+      expect(count({ people: true, bounding: groups(3, 1) })).toContain('CAST(count(*) AS DOUBLE)')
+    })
+
+    it('numbers the rows that have a value', () => {
+      expect(count({ bounding: rows(3) })).toContain('WHERE "Age" IS NOT NULL) AS sotto_rows')
+    })
+
+    it('is refused for values per person that doubles cannot hold', () => {
+      const values = (upper: bigint): Partial<ValueCounting> => {
+        return { column: undefined, perPerson: { kind: 'sum', column: 'Age', lower: 0n, upper } }
+      }
+      expect(count(values(2n ** 53n))).toContain('GROUP BY "sotto_person"')
+      expect(() => count(values(2n ** 53n + 1n))).toThrow(RangeError)
+    })
   })
 })
 
