@@ -4,8 +4,6 @@ import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
 import { type Estimate, estimateNames, statisticName, temporalType } from '../planner/additive.ts'
 import { additiveNumbers } from '../planner/additive-report.ts'
 import type { Moment } from '../planner/estimates/moments.ts'
-import { numberAt } from '../planner/estimates/noisy-statistic.ts'
-import { solveRegression } from '../planner/estimates/regression.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { GroupsPlan } from '../planner/kinds/groups.ts'
@@ -113,7 +111,7 @@ export function exactEstimates(
     if (estimate === undefined || name === undefined)
       throw new RangeError('a number has no estimate or no name')
     const rows = rowsOf(estimate, integers, (position - place) / plan.estimates.length)
-    if (rows === 0 || isUndefined(unprocessed, estimate, integers))
+    if (rows === 0 || isUndefined(estimate, integers))
       return { ...UNKNOWN, ...temporalOf(temporalType(estimate)), name }
     const accuracy = accuracyAt(rows)
     const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
@@ -183,30 +181,41 @@ function rowsOf(
 }
 
 /** True for a correlation with a column that has a single value, and for predictors that determine each other. */
-function isUndefined(
-  plan: AdditivePlan,
-  estimate: Estimate,
-  integers: readonly (readonly bigint[])[],
-): boolean {
-  if (estimate.kind === 'coefficient')
-    return (
-      solveRegression(estimate.regression, 0, (place) =>
-        numberAt(
-          plan,
-          place,
-          (integers[place]?.[0] ?? 0n) << BigInt(plan.measurements[place]?.fractionBits ?? 0),
-        ),
-      ) === undefined
-    )
-  if (estimate.kind !== 'correlation') return false
+function isUndefined(estimate: Estimate, integers: readonly (readonly bigint[])[]): boolean {
+  // In half steps; the centred square of a boolean is 1.
   const integerOf = (moment: Moment) =>
     moment.kind === 'public' ? BigInt(moment.value) : (integers[moment.statistic]?.[0] ?? 0n)
-  const { moments, squares } = estimate
-  return [moments.sum, moments.otherSum].some((sum, place) => {
-    const square = squares[place] ?? moments.rows
-    // In half steps; the centred square of a boolean is 1.
-    return integerOf(square) * integerOf(moments.rows) === integerOf(sum) ** 2n
-  })
+  switch (estimate.kind) {
+    case 'coefficient':
+      return isSingular(estimate.regression.gram.map((row) => row.map(integerOf)))
+    case 'correlation': {
+      const { moments, squares } = estimate
+      return [moments.sum, moments.otherSum].some((sum, place) => {
+        const square = squares[place] ?? moments.rows
+        return integerOf(square) * integerOf(moments.rows) === integerOf(sum) ** 2n
+      })
+    }
+    default:
+      return false
+  }
+}
+
+/**
+ * True if the determinant of a positive semidefinite matrix is 0. Elimination without fractions (Bareiss 1968): every
+ * quotient is exact, and the pivots are the leading principal minors, of which one is 0 only if the determinant is.
+ */
+function isSingular(matrix: readonly (readonly bigint[])[]): boolean {
+  let [rows, divisor] = [matrix, 1n]
+  for (;;) {
+    const [first, ...others] = rows
+    if (first === undefined) return false
+    const [pivot = 0n, ...rest] = first
+    if (pivot === 0n) return true
+    rows = others.map(([head = 0n, ...tail]) =>
+      tail.map((entry, place) => (pivot * entry - head * (rest[place] ?? 0n)) / divisor),
+    )
+    divisor = pivot
+  }
 }
 
 /** True if the error is that of a single noisy sum or count, so that its expected size is known. */

@@ -1,10 +1,14 @@
 import { Matrix, solve } from 'ml-matrix'
+import seedrandom from 'seedrandom'
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import { readAggregate } from '../../src/answers/release.ts'
+import { evaluate } from '../../src/evaluation/evaluation.ts'
+import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
 import { reporter } from '../../src/planner/report.ts'
 import type { Report } from '../../src/planner/report-kinds.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import type { StoredRow } from '../engines/reference-engine.ts'
+import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { DATA, valuesOf } from './correlated-people.ts'
 import { estimatesOf, refusalOf } from './planned.ts'
 import { releasesOf } from './releases.ts'
@@ -168,4 +172,30 @@ test('the coefficient of a date is a trend per day', () => {
   const days = Number(upperIndex - lowerIndex)
   // Days are rounded down, so that the points are not quite on a line.
   expect(slope?.value).toBeCloseTo(90 / days, 3)
+})
+
+test('an evaluation compares with least squares without the ridge, and knows none where predictors determine each other', async () => {
+  const wire = { ...AGE, mechanism: 'gaussian', epsilon: 3, delta: 1e-6, ridge: 40 }
+  const evaluatedOver = async (rows: readonly StoredRow[]) => {
+    const planned = estimatesOf(wire)
+    const exact = await readAggregate(
+      planned,
+      referenceEngine(() => rows),
+    )
+    const random = seedrandom('regression')
+    const noiseSource = uniformFromWords({ next: () => random.int32() >>> 0 })
+    const evaluation = await evaluate({ plan: planned, exact }, { runs: 50, shown: 1, noiseSource })
+    if (!('values' in evaluation)) throw new Error('numbers are evaluated')
+    return evaluation.values
+  }
+  const [, rows = []] = DATA
+  const values = await evaluatedOver(rows)
+  const truth = leastSquares(rows, 'Balance', ['Age'])
+  expect(values.map(({ statistic }) => statistic)).toEqual(['intercept', 'coefficient_Age'])
+  for (const [place, value] of values.entries()) {
+    expect(Number(value.truth)).toBeCloseTo(truth[place] ?? Number.NaN, 6)
+    expect(value.withinHalfWidth).toBeGreaterThan(0.8)
+  }
+  const constant = await evaluatedOver(rows.map((row) => ({ ...row, Age: 40n })))
+  expect(constant.map(({ truth: none }) => none)).toEqual([null, null])
 })
