@@ -112,14 +112,18 @@ const sums = fc.record({
   offset: fc.bigInt(-20n, 20n),
 })
 const statistics: fc.Arbitrary<Statistic> = fc.oneof(
-  { weight: 3, arbitrary: sums.map((sum) => ({ ...sum, column: 'Value' })) },
+  { weight: 2, arbitrary: sums.map((sum) => ({ ...sum, column: 'Value' })) },
   fc.constantFrom<Statistic>(
     { kind: 'count' },
     { kind: 'count', column: 'Value' },
     { kind: 'count', where: { kind: 'boolean-is', column: 'Kind', value: true } },
-    { kind: 'count-distinct', of: { kind: 'boolean', column: 'Kind', nullCell: false } },
   ),
+  fc.constant<Statistic>({
+    kind: 'count-distinct',
+    of: { kind: 'boolean', column: 'Kind', nullCell: false },
+  }),
 )
+
 /** Counts of people, and sums of values per person whose clamp is the column's range or any other. */
 const statisticsOfPeople = ({ lower, upper }: Setting): fc.Arbitrary<Statistic> =>
   fc.oneof(
@@ -223,7 +227,10 @@ test('no person moves a statistic by more than its stability, and the worst pair
   fc.assert(
     fc.property(
       settings.chain((setting) =>
-        fc.tuple(fc.constant(setting), fc.oneof(statistics, statisticsOfPeople(setting))),
+        fc.tuple(
+          fc.constant(setting),
+          fc.oneof(statistics, { weight: 2, arbitrary: statisticsOfPeople(setting) }),
+        ),
       ),
       boundings,
       parts,
@@ -240,7 +247,7 @@ test('no person moves a statistic by more than its stability, and the worst pair
         }
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: 3000 },
   )
   // Every kind of neighbours, bounding and statistic, in every norm, has cases in which the stability is exact.
   expect(exact.size).toBe(2 * 2 * 7 * 4)
