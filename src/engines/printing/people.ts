@@ -118,20 +118,34 @@ function printPersonValue(people: PersonRows, value: PersonValue): IndexedColumn
   }
 }
 
+/** Largest magnitude of a clamping bound: a person's total of 10^6 indexes of 53 bits. */
+const LARGEST_CLAMP = 2n ** 73n
+
 /**
  * Prints the value of one person, as an aggregate function of the person's rows.
- * @throws RangeError for a value that does not fit the dataset, or that is not clamped within 60 bits.
+ * @throws RangeError for a value that does not fit the dataset, or that is not clamped within 73 bits.
  */
 export function printPersonExpression(printer: Printer, value: PersonValue): string {
   const { lower, upper } = value
   if (printer.dataset.privacyUnit.kind !== 'person') throw new RangeError('the dataset has no people')
-  if (lower > upper || lower < -OUTERMOST_INDEX || upper > OUTERMOST_INDEX)
+  if (lower > upper || lower < -LARGEST_CLAMP || upper > LARGEST_CLAMP)
     throw new RangeError('a value per person needs clamping bounds')
   const index = printUnclamped(printer, value)
-  const [least, most] = [printValue(printer, lower, 'bigint'), printValue(printer, upper, 'bigint')]
+  const [least, most] = [printWide(printer, lower), printWide(printer, upper)]
   // Not least() and greatest(), which ignore NULL in some databases. A comparison with NULL leads to the last branch.
   const clamped = `CASE WHEN ${index} < ${least} THEN ${least} WHEN ${index} > ${most} THEN ${most} ELSE ${index} END`
-  return `CAST(${clamped} AS BIGINT)`
+  return fitsInBigInt(lower) && fitsInBigInt(upper) ? `CAST(${clamped} AS BIGINT)` : clamped
+}
+
+function fitsInBigInt(index: bigint): boolean {
+  return index >= -OUTERMOST_INDEX && index <= OUTERMOST_INDEX
+}
+
+/** Prints an integer that may need more than 64 bits, as 2^32 times its upper part and the rest. */
+function printWide(printer: Printer, index: bigint): string {
+  if (fitsInBigInt(index)) return printValue(printer, index, 'bigint')
+  const upper = printer.dialect.wide(printValue(printer, index >> 32n, 'bigint'))
+  return `(${upper} * ${2n ** 32n} + ${printValue(printer, index & 0xffffffffn, 'bigint')})`
 }
 
 /** Prints an integer, or NULL for a person without a row that counts. */

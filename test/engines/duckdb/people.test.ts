@@ -11,11 +11,12 @@ import {
   cellCountingOfPeople,
   countingOfPeople,
   countingOfPersonValues,
+  LARGEST,
   numericNames,
   predicate,
 } from '../arbitraries.ts'
-import { temporaryFolder } from '../fixture.ts'
-import { writePeople, writeSomePeople } from '../people-table.ts'
+import { column, temporaryFolder, withDuckDb } from '../fixture.ts'
+import { peopleDataset, writePeople, writeSomePeople } from '../people-table.ts'
 import {
   aggregateRows,
   countCellIndexesOf,
@@ -189,4 +190,30 @@ describe('bounding of one person', () => {
     )
     expect(full).toBeGreaterThan(5)
   }, 60_000)
+})
+
+it('totals per person of more than 64 bits are added up exactly', async () => {
+  // Each of 3 people has 4,000 rows at the outermost index, which is a total of 2^53 * 4,000.
+  await withDuckDb(
+    join(folder.path, 'totals.duckdb'),
+    `CREATE TABLE rows AS SELECT CASE WHEN range % 3 = 0 THEN ${-LARGEST} ELSE ${LARGEST} END::BIGINT AS x,
+      (range % 3)::INTEGER AS ${PERSON}, (range // 3 + 1)::INTEGER AS ${RANK} FROM range(12000)`,
+  )
+  const dataset = peopleDataset([column.integer('x', -LARGEST, LARGEST)], 'totals', 4_000)
+  await engine.open(dataset)
+  const total = 4_000n * LARGEST
+  const sumWithin = async (lower: bigint, upper: bigint) => {
+    const perPerson = { kind: 'sum', column: 'x', lower, upper } as const
+    const [sums] = await engine.aggregate(dataset, {
+      groupBy: [],
+      statistics: [{ kind: 'affine-sum', perPerson, factor: 1n, offset: 0n }],
+      bounding: { kind: 'rows', rows: 4_000 },
+    })
+    return sums?.[0]
+  }
+  expect(await sumWithin(-(2n ** 73n), 2n ** 73n)).toBe(total)
+  expect(await sumWithin(-total + 1n, 2n ** 73n)).toBe(total + 1n)
+  expect(await sumWithin(-(2n ** 73n), total - 1n)).toBe(total - 2n)
+  expect(await sumWithin(0n, 2n ** 64n + 5n)).toBe(2n * (2n ** 64n + 5n))
+  expect(await sumWithin(-(2n ** 64n) - 5n, 7n)).toBe(-(2n ** 64n) - 5n + 14n)
 })
