@@ -231,29 +231,26 @@ function limit() {
   return fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant(1_000_000))
 }
 
-const clamp = fc
-  .tuple(
-    fc.oneof(fc.bigInt(-20n, 60n), fc.bigInt(-MIDDLING, MIDDLING)),
-    fc.oneof(fc.bigInt(-20n, 60n), fc.bigInt(-MIDDLING, MIDDLING)),
-  )
-  .map(([a, b]) => (a < b ? { lower: a, upper: b } : { lower: b, upper: a }))
+/** Clamping bounds, of which each end is small or of any size up to a magnitude. */
+function clampWithin(magnitude: bigint) {
+  const end = fc.oneof(fc.bigInt(-20n, 60n), fc.bigInt(-magnitude, magnitude))
+  return fc.tuple(end, end).map(([a, b]) => (a < b ? { lower: a, upper: b } : { lower: b, upper: a }))
+}
 
-/** Any value per person. */
-export const personValue: fc.Arbitrary<PersonValue> = fc
-  .tuple(
-    clamp,
-    fc.oneof(
-      fc.record({
-        kind: fc.constantFrom('sum' as const, 'mean' as const),
-        column: numericNames,
-      }),
-      fc.record(
-        { kind: fc.constant('count' as const), column: fc.oneof(numericNames, anyName) },
-        { requiredKeys: ['kind'] },
-      ),
+/** Any value per person, clamped to a magnitude. */
+export function personValueWithin(magnitude: bigint): fc.Arbitrary<PersonValue> {
+  const value = fc.oneof(
+    fc.record({
+      kind: fc.constantFrom('sum' as const, 'mean' as const),
+      column: numericNames,
+    }),
+    fc.record(
+      { kind: fc.constant('count' as const), column: fc.oneof(numericNames, anyName) },
+      { requiredKeys: ['kind'] },
     ),
   )
-  .map(([bounds, value]) => ({ ...bounds, ...value }))
+  return fc.tuple(clampWithin(magnitude), value).map(([bounds, of]) => ({ ...bounds, ...of }))
+}
 
 const statisticOfPeople: fc.Arbitrary<Statistic> = fc.oneof(
   fc.record(
@@ -261,8 +258,14 @@ const statisticOfPeople: fc.Arbitrary<Statistic> = fc.oneof(
     { requiredKeys: ['kind'] },
   ),
   fc.record({
-    kind: fc.constantFrom('affine-sum' as const, 'affine-square-sum' as const),
-    perPerson: personValue,
+    kind: fc.constant('affine-sum' as const),
+    perPerson: fc.oneof(personValueWithin(MIDDLING), personValueWithin(2n ** 73n)),
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({
+    kind: fc.constant('affine-square-sum' as const),
+    perPerson: personValueWithin(LARGEST_SQUARED_INDEX),
     factor: coefficient,
     offset: coefficient,
   }),
@@ -340,6 +343,6 @@ export const cellCountingOfPeople: fc.Arbitrary<CellCounting> = fc
 
 /** Any counting of values per person. */
 export const countingOfPersonValues: fc.Arbitrary<ValueCounting> = fc.record(
-  { where: fc.oneof(predicate, constantPredicate), perPerson: personValue, bounding },
+  { where: fc.oneof(predicate, constantPredicate), perPerson: personValueWithin(LARGEST), bounding },
   { requiredKeys: ['perPerson', 'bounding'] },
 )
