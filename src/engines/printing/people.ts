@@ -39,7 +39,7 @@ interface PersonRows {
 function define({ columns }: PersonRows, expression: string): string {
   const known = columns.indexOf(expression)
   const place = known === -1 ? columns.push(expression) - 1 : known
-  return quoteIdentifier(`sotto_value${place}`)
+  return nameOf(place)
 }
 
 /** Result columns of statistics, and the relation that they are computed from. */
@@ -59,18 +59,21 @@ export function printPeopleStatistics(
 ): PrintedPeople {
   const people: PersonRows = { printer, columns: [] }
   const results = statistics.map((statistic) => printStatistic(people, statistic))
-  const keys = cell === undefined ? [PERSON] : [CELL, PERSON]
-  const columns = people.columns.map((sql, place) => `${sql} AS ${quoteIdentifier(`sotto_value${place}`)}`)
-  const selected = [...(cell === undefined ? [PERSON] : [`${cell} AS ${CELL}`, PERSON]), ...columns]
-  const grouped = cell === undefined ? keys : [cell, PERSON]
+  const values = people.columns.map((sql, place) => `${sql} AS ${nameOf(place)}`)
+  const [cells, keys] = cell === undefined ? [[], [PERSON]] : [[`${cell} AS ${CELL}`], [cell, PERSON]]
+  const selected = [...cells, PERSON, ...values].join(', ')
   return {
     results,
     rows: {
-      from: `(SELECT ${selected.join(', ')} FROM ${from} GROUP BY ${grouped.join(', ')}) AS sotto_people`,
+      from: `(SELECT ${selected} FROM ${from} GROUP BY ${keys.join(', ')}) AS sotto_people`,
       cell: cell === undefined ? undefined : CELL,
       oneRowEach: true,
     },
   }
+}
+
+function nameOf(place: number): string {
+  return quoteIdentifier(`sotto_value${place}`)
 }
 
 const CELL = quoteIdentifier('sotto_people_cell')
