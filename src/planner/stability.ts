@@ -52,6 +52,18 @@ export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset:
   return stabilityOfContribution(contribution, dataset.neighbours, BigInt(cellCount(aggregate)))
 }
 
+/**
+ * Sensitivity to which noise is added to a statistic: its stability, or one unit for a statistic that no unit moves,
+ * because mechanisms need a sensitivity above 0. Under `change-one`, the sum of squares about the middle of a column with
+ * two values is such a statistic.
+ */
+export function sensitivityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Sensitivity {
+  const stability = stabilityOf(statistic, aggregate, dataset)
+  return stability.lInfinity === 0n ? ONE_UNIT : stability
+}
+
+const ONE_UNIT: Sensitivity = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
+
 /** What the counts of a noisy maximum or a session count, and how each unit's rows are bounded. */
 export interface Counted {
   readonly of: 'rows' | 'people'

@@ -6,7 +6,7 @@ import { type Plan, replacementLoss } from '../../src/planner/plan-kinds.ts'
 import { priceOf } from '../../src/planner/price.ts'
 import { accuracyReport, noiseReport } from '../../src/planner/report.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { patients } from './people.ts'
+import { patients, people } from './people.ts'
 import { LIMITS } from './planned.ts'
 
 /*
@@ -163,3 +163,29 @@ test('needs no more noise with a bound on the contribution than without', () => 
   )
   expect(compared).toBeGreaterThan(50)
 })
+
+test.each([
+  { kind: 'variance', column: 'Value' },
+  { kind: 'correlation', columns: ['Value', 'Age'] },
+  { kind: 'linearRegression', outcome: 'Age', predictors: ['Value'] },
+])(
+  'needs a sensitivity above 0, even if a replacement cannot move the squares of a column with two values',
+  (wire) => {
+    const two = { name: 'Value', type: 'integer', nullable: false, invalidValue: { kind: 'refuse' } } as const
+    const column = { ...two, stepNano: 1_000_000_000n, lowerIndex: 1n, upperIndex: 2n }
+    for (const of of [
+      people('change-one'),
+      ...[1, 2].map((rows) => patients('change-one', rows)),
+      patients('add-remove'),
+    ]) {
+      const each = plan(
+        querySchema.parse({ ...wire, epsilon: 1 }),
+        { ...of, columns: [...of.columns, column] },
+        LIMITS,
+      )
+      expect(each.loss.epsilonNano).toBe(1_000_000_000n)
+      expect(replacementLoss(each).epsilonNano).toBeGreaterThan(0n)
+      expect(Number.isFinite(each.contribution?.factor ?? 1)).toBe(true)
+    }
+  },
+)

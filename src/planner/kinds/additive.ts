@@ -28,7 +28,7 @@ import type { Grouping } from '../grouping.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
 import { priceOf, replacementLossInTwoSteps } from '../price.ts'
-import { stabilityOf } from '../stability.ts'
+import { sensitivityOf } from '../stability.ts'
 import { requireSuppositionsFit, suppositionsOf } from '../suppositions.ts'
 
 /** Plan that adds noise to sums and counts, from which the answer's numbers are made. */
@@ -66,7 +66,7 @@ export function planAdditiveQuery(
   requireNonNegative(query, shape)
   requireSuppositionsFit(query, shape)
   const { aggregate, groupings, estimates } = shape
-  const sensitivities = aggregate.statistics.map((statistic) => stabilityOf(statistic, aggregate, dataset))
+  const sensitivities = aggregate.statistics.map((statistic) => sensitivityOf(statistic, aggregate, dataset))
   const planWith = (mechanisms: readonly MechanismName[]): Planning<AdditivePlan> => ({
     halfWidthOf,
     planAt: (loss) => {
@@ -130,7 +130,7 @@ function contributionOf(
       ...measurements.map(({ mechanism, sensitivity }, place) => {
         const statistic = aggregate.statistics[place]
         if (statistic === undefined) throw new RangeError('each measurement belongs to a statistic')
-        const one = stabilityOf(ofRows(statistic, dataset), ofOneRow, dataset)
+        const one = sensitivityOf(ofRows(statistic, dataset), ofOneRow, dataset)
         return mechanism === 'gaussian'
           ? Math.sqrt(quotient(sensitivity.l2Squared, one.l2Squared))
           : quotient(sensitivity.l1, one.l1)
@@ -215,6 +215,6 @@ function replacementLoss(plan: AdditivePlan): PrivacyLoss {
   return aggregate.statistics.reduce((sum, statistic, place) => {
     const measurement = measurements[place]
     if (measurement === undefined) throw new RangeError('each statistic has a measurement')
-    return addLoss(sum, privacyMap(measurement, stabilityOf(statistic, aggregate, replacing)))
+    return addLoss(sum, privacyMap(measurement, sensitivityOf(statistic, aggregate, replacing)))
   }, NO_LOSS)
 }
