@@ -189,8 +189,8 @@ const WORK: readonly Work[] = [
 ]
 
 /**
- * Measures aggregates over 10 million rows of 1.5 million people, in turns with the SQL that a user of DuckDB would write
- * for the same bounds, over the same file, with the same threads and memory.
+ * Measures aggregates over 10 million rows of 1.5 million people, in turns with the SQL that a user of DuckDB would
+ * write for the same bounds, over the same file, with the same threads and memory.
  * @throws Error if the results differ.
  */
 export async function boundingBenchmark(rows = ROWS): Promise<readonly BoundingFigure[]> {

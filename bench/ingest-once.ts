@@ -5,8 +5,8 @@ import { ingest } from '../src/engines/duckdb/ingest.ts'
 import { quoteLiteral } from '../src/engines/duckdb/instance.ts'
 
 /*
- * One ingestion or one plain copy, in a process of its own, so that its peak of memory is known. Prints seconds and bytes
- * as JSON. Arguments: `plain`, `rows` or `people`; the format; the source; the file to write.
+ * One ingestion or one plain copy, in a process of its own, so that its peak of memory is known. Prints seconds and
+ * bytes as JSON. Arguments: `plain`, `rows` or `people`; the format; the source; the file to write.
  */
 
 const ONE = 1_000_000_000n

@@ -36,8 +36,8 @@ export function isGivenUp(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
 /**
- * Returns a signal that is aborted once the client has disconnected or has been answered. Call it before the first await,
- * so that no disconnection is missed.
+ * Returns a signal that is aborted once the client has disconnected or has been answered. Call it before the first
+ * await, so that no disconnection is missed.
  */
 export function givenUpSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

@@ -45,7 +45,9 @@ const STREAMING =
   'With `Accept: application/x-ndjson` or `text/event-stream` the response is a stream of `progress` lines or events, ' +
   'followed by one of `evaluation` or `problem`.'
 
-/** Evaluations of queries and batches over synthetic data, by which analysts choose a query before they spend a budget. */
+/**
+ * Evaluations of queries and batches over synthetic data, by which analysts choose a query before they spend a budget.
+ */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
   { keyRing, catalog, engine, limits, evaluationPool },

@@ -5,7 +5,10 @@ import { stringify } from 'yaml'
 import { linkTo } from '../schemas/plots.ts'
 import { SECURITY_SCHEMES } from './access.ts'
 
-/** Removes `readOnly`, which zod sets for arrays that the code must not change. In OpenAPI it would forbid clients to send them. */
+/**
+ * Removes `readOnly`, which zod sets for arrays that the code must not change. In OpenAPI it would forbid clients to
+ * send them.
+ */
 const zodToJsonConfig = {
   override: ({ jsonSchema }: { jsonSchema: { readOnly?: boolean } }) => {
     delete jsonSchema.readOnly

@@ -53,8 +53,8 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
 }
 
 /**
- * Plots of disclosure risk, noise and noisy tables. Plots that read no dataset need no key, so that a browser can follow
- * a link to them. Only synthetic datasets are plotted.
+ * Plots of disclosure risk, noise and noisy tables. Plots that read no dataset need no key, so that a browser can
+ * follow a link to them. Only synthetic datasets are plotted.
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,

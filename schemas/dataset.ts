@@ -27,8 +27,8 @@ export const analystParameters = datasetParameters.extend({
 })
 
 /**
- * Name of a column: printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them. Control
- * and format characters are not printable, among them those that change the writing direction.
+ * Name of a column: printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them.
+ * Control and format characters are not printable, among them those that change the writing direction.
  */
 export const columnName = z
   .string()
@@ -306,7 +306,9 @@ const declaration = {
     ),
 }
 
-/** The registration that Swagger UI offers: a smaller population than the demo's, under the other kind of neighbours. */
+/**
+ * The registration that Swagger UI offers: a smaller population than the demo's, under the other kind of neighbours.
+ */
 const registrationExample = {
   id: 'census-small',
   title: 'Synthetic census, three columns, number of people public',

@@ -154,7 +154,7 @@ const contribution = z
   .meta({
     id: 'Contribution',
     description:
-      'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, and leave more data ' +
+      'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, but leave more data ' +
       "out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. " +
       'Only for datasets whose privacy unit is a person.',
   })
@@ -289,7 +289,8 @@ const meanQuery = z
   .meta({
     id: 'MeanQuery',
     examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
-    description: 'Mean of a numeric column, or of a value of each person. NULL values are ignored.',
+    description:
+      'Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored.',
   })
 
 const varianceQuery = z
@@ -546,7 +547,8 @@ const medianQuery = z
   .meta({
     id: 'MedianQuery',
     examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
-    description: 'Median of a numeric column, as one of its grid points. NULL values are ignored.',
+    description:
+      'Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values are ignored.',
   })
 
 const percentileQuery = z
@@ -564,7 +566,8 @@ const percentileQuery = z
     id: 'PercentileQuery',
     examples: [{ kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 }],
     description:
-      'One or more percentiles of a numeric column, as grid points of the column. The epsilon is divided among them.',
+      'One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points. The ' +
+      'epsilon is divided among them.',
   })
 
 const extremeQuery = z
@@ -573,8 +576,9 @@ const extremeQuery = z
     id: 'ExtremeQuery',
     examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],
     description:
-      'Extreme quantile of a numeric column. The true minimum or maximum belongs to one row and cannot be released. The ' +
-      'answer states the rank from the end that it targets.',
+      'Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum or ' +
+      'maximum belongs to one row or person and cannot be released. The answer states the rank from the end that it ' +
+      'targets.',
   })
 
 const keySelectionQuery = z

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 
 /**
- * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals. Installed
- * for all schemas by `z.config`.
+ * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals.
+ * Installed for all schemas by `z.config`.
  */
 export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {

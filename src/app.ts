@@ -144,7 +144,8 @@ function createServer({ logger, handlerTimeoutMs }: AppDependencies) {
 }
 
 /**
- * Makes a stop wait until load balancers have noticed that the service is not ready, and end computations that would delay it.
+ * Makes a stop wait until load balancers have noticed that the service is not ready, and end computations that would
+ * delay it.
  * @returns the readiness check
  */
 function drainBeforeClose(

@@ -30,8 +30,8 @@ interface Variant {
 const variants: Variant[] = []
 
 /**
- * Imports modules of the actual source with these changes. A loader hook serves the changed texts; the changed modules and
- * those that import them are instantiated anew, all others are shared with the test.
+ * Imports modules of the actual source with these changes. A loader hook serves the changed texts; the changed modules
+ * and those that import them are instantiated anew, all others are shared with the test.
  *
  * @param standIns texts of files that replace others, by path; the original is next to it as `<name>-as-it-is.ts`
  * @throws Error unless the text to change occurs exactly once

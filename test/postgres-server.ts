@@ -126,8 +126,8 @@ export async function startPostgresServer(options: PostgresOptions = {}): Promis
 }
 
 /**
- * Copies a running server and starts the copy as its streaming standby, with the primary's settings. `cluster_name`, and
- * with it the name in `synchronous_standby_names`, is `standby`.
+ * Copies a running server and starts the copy as its streaming standby, with the primary's settings. `cluster_name`,
+ * and with it the name in `synchronous_standby_names`, is `standby`.
  * @throws Error as {@link startPostgresServer}
  */
 export async function startStandby(

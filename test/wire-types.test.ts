@@ -17,7 +17,10 @@ import type { RiskQuestion } from '../src/risk/question.ts'
  * checks them (`npm run check`): a field that only one of the two has, or that has another type, is an error.
  */
 
-/** A type without differences that JSON does not have: intersections, read-only modifiers, and undefined for a missing field. */
+/**
+ * A type without differences that JSON does not have: intersections, read-only modifiers, and undefined for a missing
+ * field.
+ */
 type Plain<T> = T extends readonly (infer Element)[]
   ? readonly Plain<Element>[]
   : T extends object

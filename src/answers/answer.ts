@@ -83,8 +83,8 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
 }
 
 /**
- * Answers several queries under one charge, all of them or none. The charge is less than the sum of their prices if some
- * of the queries are disjoint, that is, if no row counts in two of them.
+ * Answers several queries under one charge, all of them or none. The charge is less than the sum of their prices if
+ * some of the queries are disjoint, that is, if no row counts in two of them.
  *
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */

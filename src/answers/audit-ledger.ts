@@ -20,9 +20,9 @@ const CAP = {
 } as const
 
 /**
- * Opens a new ledger for the releases of one audit. Charges are made and stored as in any ledger, but no budget limits their
- * number: when a budget is used up, the next charges are made to a new one. The releases of an audit may therefore cost a
- * total delta above 1, without which a delta cannot be measured.
+ * Opens a new ledger for the releases of one audit. Charges are made and stored as in any ledger, but no budget limits
+ * their number: when a budget is used up, the next charges are made to a new one. The releases of an audit may
+ * therefore cost a total delta above 1, without which a delta cannot be measured.
  *
  * @param directory an empty folder, which the caller removes once the ledger is closed
  */

@@ -32,7 +32,10 @@ const COLUMNS = [
   { name: 'City', type: 'string', selectable: true, nullable: false },
 ] as const
 
-/** Two pairs of neighbouring datasets, one for each kind of neighbours. Their people are synthetic, and are shown in full. */
+/**
+ * Two pairs of neighbouring datasets, one for each kind of neighbours. Their people are synthetic, and are shown in
+ * full.
+ */
 export const AUDITED_DATASETS = [
   { id: 'audit-without', neighbours: 'add-remove', neighbour: 'audit-with', people: EVERYBODY },
   {
@@ -60,8 +63,8 @@ interface RegistrationDependencies {
 }
 
 /**
- * Writes the audited datasets into the data folder and registers those that are neither registered nor withdrawn. An existing
- * budget is not changed.
+ * Writes the audited datasets into the data folder and registers those that are neither registered nor withdrawn. An
+ * existing budget is not changed.
  * @throws Error if the data folder has another file of the same name, which is not overwritten.
  */
 export async function registerAuditedDatasets({

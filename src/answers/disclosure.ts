@@ -26,8 +26,8 @@ export interface PreviewedRelease {
 }
 
 /**
- * Describes the disclosure risk of a dataset's whole budget: the largest probability that an adversary who knows everyone
- * but one person guesses that person correctly. Closed form; no data is read.
+ * Describes the disclosure risk of a dataset's whole budget: the largest probability that an adversary who knows
+ * everyone but one person guesses that person correctly. Closed form; no data is read.
  */
 export function describeBudgetRisk(disclosed: AdversaryKnowledge) {
   const { candidates, blindGuess, ...whole } = riskOfBudget(disclosed)

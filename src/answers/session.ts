@@ -61,15 +61,15 @@ export interface Asking extends Caller {
 /** Sessions of the sparse vector technique: one charge, then questions until the positives are used up. */
 export interface SparseVectorSessions {
   /**
-   * Opens a session: makes the debit durable, draws the threshold's noise, makes it durable together with the answer, and
-   * returns the answer. No data is read.
+   * Opens a session: makes the debit durable, draws the threshold's noise, makes it durable together with the answer,
+   * and returns the answer. No data is read.
    * @throws Refusal before any debit, if the request is invalid or the budget is insufficient.
    * @throws AnswerFailure after the debit. A repeat of the same request opens the session under the same charge.
    */
   open(opening: Opening): Promise<Answer>
   /**
-   * Answers one question of a session, after all earlier questions of the same session: checks that the session is open,
-   * counts, compares with fresh noise, makes the answer durable, and returns it.
+   * Answers one question of a session, after all earlier questions of the same session: checks that the session is
+   * open, counts, compares with fresh noise, makes the answer durable, and returns it.
    * @throws Refusal if the session is not the caller's or is used up, or its dataset has changed.
    * @throws QuestionFailure if the question could not be answered.
    */

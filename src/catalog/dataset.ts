@@ -4,8 +4,8 @@ import { Refusal } from '../privacy/refusal.ts'
 
 /**
  * Rule for values that do not fit their column's declaration (the value does not parse, is an undeclared category, or
- * is NULL in a column that is not nullable): store NULL, store a declared value, leave out the row (identifiers only), or
- * refuse the whole file. Numbers and times outside the bounds are not invalid values; they are clamped.
+ * is NULL in a column that is not nullable): store NULL, store a declared value, leave out the row (identifiers only),
+ * or refuse the whole file. Numbers and times outside the bounds are not invalid values; they are clamped.
  */
 export type InvalidValueRule =
   | { readonly kind: 'null' }
@@ -22,7 +22,9 @@ interface ColumnFacts {
   readonly invalidValue: InvalidValueRule
 }
 
-/** A value on a public grid: value = index * step, in the column's unit. A replacement value is a grid index (bigint). */
+/**
+ * A value on a public grid: value = index * step, in the column's unit. A replacement value is a grid index (bigint).
+ */
 interface GridFacts extends ColumnFacts {
   /** Step of the grid in 1e-9 of the column's unit; a multiple of 1e9 unless the type is `number`. */
   readonly stepNano: bigint
@@ -90,8 +92,8 @@ export interface StringColumn extends ColumnFacts {
 }
 
 /**
- * Identifies people, or rows. Its values are compared when the source is ingested; no query can use it, and they are never
- * stored, released or logged.
+ * Identifies people, or rows. Its values are compared when the source is ingested; no query can use it, and they are
+ * never stored, released or logged.
  */
 export interface IdentifierColumn extends Omit<ColumnFacts, 'constantPerPerson'> {
   readonly type: 'identifier'

@@ -129,7 +129,9 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
 /** Start of the names of columns that ingestion adds. */
 const RESERVED_PREFIX = 'sotto_'
 
-/** Returns a name in a form that is equal for names which differ in upper and lower case only, such as `Maß` and `MASS`. */
+/**
+ * Returns a name in a form that is equal for names which differ in upper and lower case only, such as `Maß` and `MASS`.
+ */
 function caseFolded(name: string): string {
   return name.toUpperCase().toLowerCase()
 }

@@ -1,7 +1,7 @@
 /*
- * Dates and instants as ISO 8601 texts, in the proleptic Gregorian calendar, for the years 1 to 9999. A date is a number
- * of days since 1970-01-01; an instant is a number of seconds or nanoseconds since 1970-01-01T00:00:00Z. Leap seconds are
- * not counted, as in POSIX time.
+ * Dates and instants as ISO 8601 texts, in the proleptic Gregorian calendar, for the years 1 to 9999. A date is a
+ * number of days since 1970-01-01; an instant is a number of seconds or nanoseconds since 1970-01-01T00:00:00Z. Leap
+ * seconds are not counted, as in POSIX time.
  */
 
 const SECONDS_PER_DAY = 86_400n

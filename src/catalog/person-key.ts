@@ -5,8 +5,9 @@ import { writePrivately } from '../files/durable-file.ts'
 const KEY_BYTES = 32
 
 /**
- * Creates the secret key that chooses and orders each person's rows in one version of a dataset, and writes it durably to a
- * file that only its owner may read. With the key, anyone who knows a person's rows could compute which of them are kept.
+ * Creates the secret key that chooses and orders each person's rows in one version of a dataset, and writes it durably
+ * to a file that only its owner may read. With the key, anyone who knows a person's rows could compute which of them
+ * are kept.
  * @returns 64 hexadecimal digits
  */
 export async function createPersonKey(file: string): Promise<string> {

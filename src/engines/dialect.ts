@@ -34,8 +34,8 @@ export interface Dialect {
   /** The integer part of the quotient of two integers, neither of which is negative. */
   quotient(dividend: string, divisor: string): string
   /**
-   * The integer at a position, counted from 0, in a list of constants; any value or NULL for a position beyond the list.
-   * Absent if the database has no fast way to look one up.
+   * The integer at a position, counted from 0, in a list of constants; any value or NULL for a position beyond the
+   * list. Absent if the database has no fast way to look one up.
    */
   element?(integers: readonly number[], position: string): string
   /** A boolean as 0 or 1. */

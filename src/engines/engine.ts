@@ -4,19 +4,20 @@ import type { Aggregate, CellCounting, ValueCounting } from '../planner/aggregat
 /** Computes aggregates over the rows of registered datasets. */
 export interface Engine {
   /**
-   * Computes the exact integers of an aggregate: one array per statistic, one entry per cell. Cells without rows hold 0.
+   * Computes the exact integers of an aggregate: one array per statistic, one entry per cell. Cells without rows hold
+   * 0.
    * @throws EngineFailure for any failure, including a time or memory limit; it says nothing about data.
    */
   aggregate(dataset: Dataset, aggregate: Aggregate): Promise<readonly (readonly bigint[])[]>
   /**
-   * Counts the rows or people with each value (grid index) of a numeric column, or the people with each value per person,
-   * in the order of the values.
+   * Counts the rows or people with each value (grid index) of a numeric column, or the people with each value per
+   * person, in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countIndexes(dataset: Dataset, counting: ValueCounting): Promise<IndexCounts>
   /**
-   * Counts the rows with each value (grid index) of a column in each cell of a table: one set of counts per cell, each in
-   * the order of the values.
+   * Counts the rows with each value (grid index) of a column in each cell of a table: one set of counts per cell, each
+   * in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countIndexesInCells(dataset: Dataset, counting: CellCounting): Promise<readonly IndexCounts[]>
@@ -31,7 +32,10 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** Two arrays of the same length, of exact integers within 2^53: each value and the number of rows or people that have it. */
+/**
+ * Two arrays of the same length, of exact integers within 2^53: each value and the number of rows or people that have
+ * it.
+ */
 export interface IndexCounts {
   readonly indexes: Float64Array
   readonly counts: Float64Array

@@ -27,11 +27,12 @@ import { ANY_TYPE, GRID, type PrintedStatement, type Printer, printColumn } from
 import { printStatistics } from './printing/results.ts'
 
 /**
- * Aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number of
- * the cell, if there are group keys; then for each statistic its columns. A count has one column. An affine sum has the
- * sum of the indexes and the number of rows (or people) that have one. An affine count has the number of rows that satisfy
- * its condition, and that of all rows. A sum of squares has the sum of the squared indexes before the two of a sum. A sum
- * of products has the sum of the products of two indexes, the sum of each, and the number of rows that have both.
+ * Aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number
+ * of the cell, if there are group keys; then for each statistic its columns. A count has one column. An affine sum has
+ * the sum of the indexes and the number of rows (or people) that have one. An affine count has the number of rows that
+ * satisfy its condition, and that of all rows. A sum of squares has the sum of the squared indexes before the two of a
+ * sum. A sum of products has the sum of the products of two indexes, the sum of each, and the number of rows that have
+ * both.
  */
 export interface PrintedAggregate extends PrintedStatement {
   /** The number of cells; cells without rows are not in the result. */
@@ -95,8 +96,8 @@ function printTableRows(
 }
 
 /**
- * Prints how often each index of a column occurs in each cell of a table. Each row of the result is the number of a cell, an
- * index and its count, in the order of cells and indexes.
+ * Prints how often each index of a column occurs in each cell of a table. Each row of the result is the number of a
+ * cell, an index and its count, in the order of cells and indexes.
  *
  * @param limit the largest number of rows in the result
  * @throws RangeError for a counting that does not fit the dataset, which planning excludes.
@@ -122,8 +123,8 @@ export function printCellCounting(
 }
 
 /**
- * Prints how often each index of a column on a grid occurs, or each value per person. Each row of the result is an index
- * and its count, in the order of the indexes.
+ * Prints how often each index of a column on a grid occurs, or each value per person. Each row of the result is an
+ * index and its count, in the order of the indexes.
  *
  * @param limit the largest number of rows in the result
  * @throws RangeError for a counting that does not fit the dataset, which planning excludes.

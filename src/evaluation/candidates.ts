@@ -89,8 +89,8 @@ export function accumulateCandidates(
 }
 
 /**
- * A function from selected candidates, best first, to the most rows of a candidate that is not among the first 0, 1, 2, ... of
- * them: one number more than there are selected, the last one -Infinity if no candidate is left.
+ * A function from selected candidates, best first, to the most rows of a candidate that is not among the first 0, 1, 2,
+ * ... of them: one number more than there are selected, the last one -Infinity if no candidate is left.
  */
 function bestOutside(rows: Float64Array): (selected: readonly number[]) => readonly number[] {
   const descending = Uint32Array.from(rows.keys()).sort((a, b) => (rows[b] ?? 0) - (rows[a] ?? 0))
@@ -106,9 +106,9 @@ function bestOutside(rows: Float64Array): (selected: readonly number[]) => reado
 }
 
 /**
- * Accumulates the errors of noisy gaps. The true gap of a selected candidate is its lead, in rows, over the candidate selected
- * next; that of the last one is its lead over the best candidate that was not selected. It is negative if noise has
- * changed the order.
+ * Accumulates the errors of noisy gaps. The true gap of a selected candidate is its lead, in rows, over the candidate
+ * selected next; that of the last one is its lead over the best candidate that was not selected. It is negative if
+ * noise has changed the order.
  */
 function accumulateGaps({ measurement, confidence }: NoisyMaxPlan, runs: number, rows: Float64Array) {
   const { k, fractionBits } = measurement

@@ -7,9 +7,9 @@ import { type EvaluationSize, requireEvaluationLimits } from './limits.ts'
 import type { EvaluatedBatch, EvaluatedQuery, Evaluation } from './report.ts'
 
 /*
- * Measures the error of answers over synthetic data: each query is answered many times, and every answer is compared with
- * the truth. The answers are those that a charge would buy, with the same noise and post-processing, but nothing is charged.
- * Only sums over the runs are kept, so memory does not grow with their number.
+ * Measures the error of answers over synthetic data: each query is answered many times, and every answer is compared
+ * with the truth. The answers are those that a charge would buy, with the same noise and post-processing, but nothing
+ * is charged. Only sums over the runs are kept, so memory does not grow with their number.
  */
 
 /** Options of an evaluation. */
@@ -22,8 +22,8 @@ export interface EvaluationOptions extends EvaluationSize {
 }
 
 /**
- * Answers a plan many times and compares the answers with the truth. Keeps a processor busy until it is done: run it in a
- * worker thread.
+ * Answers a plan many times and compares the answers with the truth. Keeps a processor busy until it is done: run it in
+ * a worker thread.
  *
  * @throws Refusal as {@link requireEvaluationLimits} does, for the data as well; and any error of the source of randomness.
  */

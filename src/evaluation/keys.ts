@@ -88,7 +88,10 @@ export function accumulateKeys(
   }
 }
 
-/** Keys with their rows, largest count first and equal counts in the order of the keys. Keys that do not fit are left out. */
+/**
+ * Keys with their rows, largest count first and equal counts in the order of the keys. Keys that do not fit are left
+ * out.
+ */
 function reportedKeys(
   { texts, counts }: KeyTexts,
   keyCharacters: number,

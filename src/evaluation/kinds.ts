@@ -20,8 +20,8 @@ export interface ReadPlan {
   readonly plan: Plan
   readonly exact: ExactAggregate
   /**
-   * True values of the answer's numbers over all rows that the dataset keeps of each person. Absent if the query does not
-   * bound contributions further.
+   * True values of the answer's numbers over all rows that the dataset keeps of each person. Absent if the query does
+   * not bound contributions further.
    */
   readonly unbounded?: Truths
 }

@@ -5,8 +5,8 @@ export const MAX_RUNS = 100_000
 /** Maximum number of runs that are shown in full. */
 export const MAX_SHOWN = 100
 /**
- * Maximum work of one evaluation. A unit is one number that is drawn, or computed from drawn numbers, and compared with its
- * truth. The slowest kinds of query take about a minute for all of it.
+ * Maximum work of one evaluation. A unit is one number that is drawn, or computed from drawn numbers, and compared with
+ * its truth. The slowest kinds of query take about a minute for all of it.
  */
 export const MAX_WORK = 60_000_000
 /** Maximum length of the report, which is assembled in memory. */

@@ -235,7 +235,7 @@ function asShown(value: number | null, known: TrueNumber | undefined): GridValue
   return value === null || known?.temporal === undefined ? value : shownValue(known.temporal, value)
 }
 
-/** Returns an error relative to the truth; null for dates and timestamps, which have no size. */
+/** Returns an error relative to the truth; null for dates and timestamps, which have no natural zero. */
 function relative(error: number, known: TrueNumber | undefined): number | null {
   return known?.temporal === undefined ? finiteOrNull(error) : null
 }
@@ -272,7 +272,7 @@ function totalSets(plan: AdditivePlan | GroupsPlan | QuantilePlan, numbers: read
       name: statistic === undefined ? {} : { statistic },
       /** Initial value of a sum of errors: NaN if no member has a truth. */
       initialSum: members.length === 0 ? Number.NaN : 0,
-      // Dates and timestamps have no size that errors could be relative to.
+      // Errors of dates and timestamps are not relative: the zero of these types is arbitrary.
       sumOfTruths: members.some(({ temporal }) => temporal !== undefined)
         ? Number.NaN
         : members.reduce((sum, { truth }) => sum + Math.abs(truth ?? 0), 0),

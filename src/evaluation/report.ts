@@ -28,11 +28,14 @@ export interface AbsoluteErrorFigure extends Figure {
 
 /** One number of the answer, over all runs. */
 export interface EvaluatedNumber extends NumberName {
-  /** Without noise and without post-processing; null for a statistic that no row contributes to, such as a mean of no rows. */
+  /**
+   * Without noise and without post-processing; null for a statistic that no row contributes to, such as a mean of no
+   * rows.
+   */
   readonly truth: GridValue | null
   /**
-   * Truth minus the value over all rows that the dataset keeps of each person: the bias that the contribution bounds of the
-   * query cause. Absent if it has none; null for dates and timestamps, and if a value is undefined.
+   * Truth minus the value over all rows that the dataset keeps of each person: the bias that the contribution bounds of
+   * the query cause. Absent if it has none; null for dates and timestamps, and if a value is undefined.
    */
   readonly boundingBias?: number | null
   readonly meanAbsoluteError: AbsoluteErrorFigure

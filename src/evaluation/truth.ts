@@ -14,11 +14,14 @@ import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 
 /*
- * Answers without noise, for evaluations of synthetic data. The results reveal the data itself, so that nothing that answers a
- * query uses this file.
+ * Answers without noise, for evaluations of synthetic data. The results reveal the data itself, so that nothing that
+ * answers a query uses this file.
  */
 
-/** Identifies a number of an answer by its cell, its statistic within a group, or its percentile. Empty for a single number. */
+/**
+ * Identifies a number of an answer by its cell, its statistic within a group, or its percentile. Empty for a single
+ * number.
+ */
 export interface NumberName {
   readonly key?: Readonly<Record<string, CellLabel>>
   /** Its name in the group's values. */
@@ -31,7 +34,9 @@ export interface TrueNumber {
   readonly name: NumberName
   /** Type of the dates or timestamps that the number stands for; absent for a number. */
   readonly temporal?: TemporalColumn['type']
-  /** Value without noise and without post-processing; null for a statistic that is undefined, such as a mean of no rows. */
+  /**
+   * Value without noise and without post-processing; null for a statistic that is undefined, such as a mean of no rows.
+   */
   readonly truth: number | null
   /** Expected absolute error before post-processing; null if it is not known. */
   readonly expectedAbsoluteError: number | null
@@ -42,8 +47,8 @@ export interface TrueNumber {
 }
 
 /**
- * A number of an answer with its half-width, which is that of the rank for a quantile. Dates and timestamps are numbers of
- * days and seconds since 1970.
+ * A number of an answer with its half-width, which is that of the rank for a quantile. Dates and timestamps are numbers
+ * of days and seconds since 1970.
  */
 export interface AnswerNumber {
   readonly value: number
@@ -51,8 +56,8 @@ export interface AnswerNumber {
 }
 
 /**
- * The numbers of an answer, in the order of {@link exactEstimates} and {@link trueQuantiles}: cell by cell, and within a
- * group statistic by statistic.
+ * The numbers of an answer, in the order of {@link exactEstimates} and {@link trueQuantiles}: cell by cell, and within
+ * a group statistic by statistic.
  * @throws RangeError for a selection of candidates or keys.
  */
 export function answerNumbers({ result, accuracy: { halfWidth } }: Report): readonly AnswerNumber[] {
@@ -255,14 +260,17 @@ function rememberingRows(
 /** True quantiles, and the rank errors of other values. */
 export interface TrueQuantiles {
   readonly numbers: readonly TrueNumber[]
-  /** Distance in rows between the rank of a value and the target rank of the quantile at this position; 0 for a right value. */
+  /**
+   * Distance in rows between the rank of a value and the target rank of the quantile at this position; 0 for a right
+   * value.
+   */
   readonly rankErrorRows: (position: number, value: number) => number
 }
 
 /**
- * The true quantiles of a plan, by the target ranks of its mechanism: the least grid point with n p of the n rows at or below
- * it; for a minimum of rank r the r-th value from below, for a maximum the r-th value from above. With fewer than r rows it is
- * the last of them.
+ * The true quantiles of a plan, by the target ranks of its mechanism: the least grid point with n p of the n rows at or
+ * below it; for a minimum of rank r the r-th value from below, for a maximum the r-th value from above. With fewer than
+ * r rows it is the last of them.
  * @param names names of the quantiles
  */
 export function trueQuantiles(
@@ -280,14 +288,17 @@ export function trueQuantiles(
   const rows = BigInt(rowsBefore.at(-1) ?? 0)
   const scores = plan.measurements.map(({ score }) => score)
 
-  /** Numbers of rows below, at and above the value at this position; `at` is false for a point just below that value. */
+  /**
+   * Numbers of rows below, at and above the value at this position; `at` is false for a point just below that value.
+   */
   const rowsAround = (position: number, at: boolean) => {
     const below = BigInt(rowsBefore[position] ?? 0)
     const equal = at ? BigInt(counts[position] ?? 0) : 0n
     return [below, equal, rows - below - equal] as const
   }
   const truthOf = ({ below, above, target }: (typeof scores)[number]): number | null => {
-    // The weight increases from each value with rows to the next, so the first or the last one that suffices is the quantile.
+    // The weight increases from each value with rows to the next, so the first or the last one that suffices is the
+    // quantile.
     const enough = firstPosition(values.length, (position) => {
       const [rowsBelow, rowsEqual, rowsAbove] = rowsAround(position, true)
       return plan.query.kind === 'maximum'

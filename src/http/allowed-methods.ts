@@ -6,7 +6,10 @@ export interface AllowedMethods {
   of(path: string): readonly string[]
 }
 
-/** Creates an empty table. Fastify's router finds a route by method first, so it cannot tell a wrong method from a wrong path. */
+/**
+ * Creates an empty table. Fastify's router finds a route by method first, so it cannot tell a wrong method from a wrong
+ * path.
+ */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { readonly pattern: URLPattern; readonly methods: Set<string> }>()
   return {

@@ -1,16 +1,18 @@
 import { parse } from 'secure-json-parse'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 
-/** Largest depth of nested objects and arrays. No valid request needs more, and the check runs before anything recurses. */
+/**
+ * Largest depth of nested objects and arrays. No valid request needs more, and the check runs before anything recurses.
+ */
 const MAX_DEPTH = 40
 
 /**
  * Parses a JSON body.
  *
- * Every number must read back as what was written when it is stored as a double: `0.1` does, `0.10000000000000000000001`
- * and `1e400` do not. Such numbers become NaN, which every schema refuses, so that the problem document names the field.
- * Duplicate keys (RFC 8259 leaves their meaning open), keys that reach a prototype and texts that are not well-formed
- * Unicode are refused.
+ * Every number must read back as what was written when it is stored as a double: `0.1` does,
+ * `0.10000000000000000000001` and `1e400` do not. Such numbers become NaN, which every schema refuses, so that the
+ * problem document names the field. Duplicate keys (RFC 8259 leaves their meaning open), keys that reach a prototype
+ * and texts that are not well-formed Unicode are refused.
  *
  * @throws Refusal `malformed-json`
  */

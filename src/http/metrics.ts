@@ -6,7 +6,9 @@ interface Exchange {
   readonly reply: { readonly statusCode: number; readonly elapsedTime: number }
 }
 
-/** Creates the metrics of the process and of request durations by route. Labels contain nothing from requests or data. */
+/**
+ * Creates the metrics of the process and of request durations by route. Labels contain nothing from requests or data.
+ */
 export function createMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })

@@ -108,7 +108,10 @@ export function sendNotFound(
   return sendProblem(new RouteUnknown(request.method, path, methods), request, reply)
 }
 
-/** Sends a problem document and closes the connection after bytes that are not an HTTP request. Node's `clientError` handler. */
+/**
+ * Sends a problem document and closes the connection after bytes that are not an HTTP request. Node's `clientError`
+ * handler.
+ */
 export function sendConnectionProblem(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -247,8 +250,8 @@ function errorsAt(
 }
 
 /**
- * Returns the issues of the only variant of a union that the shape of a value fits, if there is exactly one. A shape does
- * not fit a variant of another type, without one of the value's fields, or with another discriminator.
+ * Returns the issues of the only variant of a union that the shape of a value fits, if there is exactly one. A shape
+ * does not fit a variant of another type, without one of the value's fields, or with another discriminator.
  */
 function onlyFittingVariant(errors: unknown): readonly NestedIssue[] | undefined {
   if (!Array.isArray(errors)) return undefined
@@ -299,7 +302,10 @@ function frameworkParts(error: FastifyError, bodyLimit: number | undefined): Pro
   }
 }
 
-/** Logs refusals at level info. Failures after data was read are logged without message and stack, which may contain data. */
+/**
+ * Logs refusals at level info. Failures after data was read are logged without message and stack, which may contain
+ * data.
+ */
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
   if (error instanceof AnswerFailure) {
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')

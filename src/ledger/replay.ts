@@ -12,8 +12,8 @@ import { amountFromEvent, FIRST_PREVIOUS_HASH, type LedgerEvent, lossFromEvent }
 import type { AnalystSpending, Budget, ChargeRecord } from './ledger.ts'
 
 /*
- * The state of a budget, recomputed from its events. This code is independent of the protocol that writes the events, so
- * that verification does not repeat a mistake of the protocol.
+ * The state of a budget, recomputed from its events. This code is independent of the protocol that writes the events,
+ * so that verification does not repeat a mistake of the protocol.
  */
 
 /** The state of a dataset's budget after its events so far. */

@@ -31,8 +31,8 @@ import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } 
 import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
 
 /**
- * The Gaussian mechanism: discrete Gaussian noise on a grid that is much finer than the noise. It protects as well as the
- * continuous distribution, up to a difference that is bounded and included in delta.
+ * The Gaussian mechanism: discrete Gaussian noise on a grid that is much finer than the noise. It protects as well as
+ * the continuous distribution, up to a difference that is bounded and included in delta.
  *
  * | what             | valid                                                      | unit                |
  * |------------------|------------------------------------------------------------|---------------------|
@@ -45,13 +45,16 @@ import { discreteGaussianMass } from './samplers/discrete-gaussian.ts'
  * |                  | each time four times as many entries change, from 2^20 on  |                     |
  * | calibration      | `analytic`: the least noise; `classic`: epsilon at most 1  |                     |
  *
- * `fractionBits` is the smallest number for which sigma is that large: it follows from L2, L0, epsilon and delta,
- * which are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
+ * `fractionBits` is the smallest number for which sigma is that large: it follows from L2, L0, epsilon and delta, which
+ * are public. Privacy map: at the measurement's epsilon, the analytic delta (Balle and Wang 2018, arXiv 1805.06530,
  * theorem 8) of sigma / L2, plus what the grid and floating point can add, rounded up; rho = L2^2 / (2 sigma^2), exact,
  * rounded up. Proof: docs/proofs/gaussian.md.
  */
 
-/** Least sigma, in output units, where at most {@link FEW_ENTRIES} entries change. The grid then adds less than 4e-20 to delta. */
+/**
+ * Least sigma, in output units, where at most {@link FEW_ENTRIES} entries change. The grid then adds less than 4e-20 to
+ * delta.
+ */
 const SMALLEST_SIGMA = 2 ** 40
 const FEW_ENTRIES = 2 ** 20
 
@@ -120,8 +123,8 @@ export function calibrateGaussianJointly(
 
 /**
  * Delta of the continuous distribution for which delta, with the grid's share, is at most `delta`. The grid's share is
- * bounded before sigma is known: every sigma is at least {@link smallestSigmaFor} the entries, and the distance is at most what it
- * would be without the grid, because less delta means more noise.
+ * bounded before sigma is known: every sigma is at least {@link smallestSigmaFor} the entries, and the distance is at
+ * most what it would be without the grid, because less delta means more noise.
  */
 function calibrationTarget(
   sensitivities: readonly Sensitivity[],
@@ -136,7 +139,9 @@ function calibrationTarget(
   return withoutGrid - grid
 }
 
-/** Least sigma in output units: the more entries change, the finer is the grid, so that its share of delta is bounded. */
+/**
+ * Least sigma in output units: the more entries change, the finer is the grid, so that its share of delta is bounded.
+ */
 function smallestSigmaFor(sensitivities: readonly Sensitivity[]): number {
   const entries = entriesOf(sensitivities)
   let sigma = SMALLEST_SIGMA
@@ -168,8 +173,8 @@ const ratioOf = {
 } as const satisfies Record<GaussianCalibration, (epsilon: number, delta: number) => number>
 
 /**
- * Loss of releasing an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon, an upper
- * bound on delta, rounded up to 1e-18.
+ * Loss of releasing an aggregate of this sensitivity with the measurement's noise: at the measurement's epsilon, an
+ * upper bound on delta, rounded up to 1e-18.
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianPrivacyMap(measurement: Measurement, sensitivity: Sensitivity): PrivacyLoss {
@@ -190,8 +195,8 @@ export function jointGaussianPrivacyMap(
 
 /**
  * Let d be the length of the change, each entry in its own sigma, and c the sum of 1 / sigma^2 over the entries that
- * change. With the smallest sigma, in output units, delta is at most exp(c / 8) (delta of the continuous distribution at
- * distance d + exp(d^2 / (24 sigma^2)) - 1 + c / 24) (docs/proofs/gaussian.md).
+ * change. With the smallest sigma, in output units, delta is at most exp(c / 8) (delta of the continuous distribution
+ * at distance d + exp(d^2 / (24 sigma^2)) - 1 + c / 24) (docs/proofs/gaussian.md).
  */
 function gaussianLoss(
   measurements: readonly Omit<Measurement, 'loss'>[],
@@ -223,8 +228,9 @@ function gridDelta(distanceSquared: number, smallestVariance: number, curvature:
 }
 
 /**
- * Price of such a release in zero-concentrated differential privacy: rho = L2^2 / (2 sigma^2), in integers, rounded up to
- * 1e-12. On whole numbers nothing is added for the grid (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem 4).
+ * Price of such a release in zero-concentrated differential privacy: rho = L2^2 / (2 sigma^2), in integers, rounded up
+ * to 1e-12. On whole numbers nothing is added for the grid (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, theorem
+ * 4).
  * @throws RangeError for a measurement with other noise.
  */
 export function gaussianZeroConcentratedMap(measurement: Measurement, sensitivity: Sensitivity): RhoPico {

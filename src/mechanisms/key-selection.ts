@@ -19,8 +19,8 @@ import { type Bounds, exponentialBounds, shiftRoundingUp } from './samplers/expo
 import type { UniformSource } from './samplers/uniform-source.ts'
 
 /**
- * Selection of the keys of a group-by that are not declared: a key that only one person has is kept with a probability of
- * at most delta.
+ * Selection of the keys of a group-by that are not declared: a key that only one person has is kept with a probability
+ * of at most delta.
  *
  * | what             | valid                                                          | unit              |
  * |------------------|----------------------------------------------------------------|-------------------|
@@ -31,14 +31,16 @@ import type { UniformSource } from './samplers/uniform-source.ts'
  * |                  | with `thresholded-geometric`, a noisy count for each as well   | people            |
  * | privacy measure  | (epsilon, delta), epsilon above 0, 0 < delta < 1               | 1e-9, 1e-18 up    |
  *
- * A person who contributes to at most g keys, by 1 each, moves g counts in the same direction where the person is added or
- * removed, and raises g counts and lowers g where the person is replaced. Where each row is a person, g is 1.
+ * A person who contributes to at most g keys, by 1 each, moves g counts in the same direction where the person is added
+ * or removed, and raises g counts and lowers g where the person is replaced. Where each row is a person, g is 1.
  *
  * `thresholded-geometric`: each count gets discrete Laplace noise, and a key is kept where the result is at or above a
- * threshold, so that none of the keys that only this person has is kept with a probability of 1 - delta. Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009, "Releasing Search Queries and Clicks Privately".
- * `near-truncated-geometric`: a key of n people is kept with the largest probability that (epsilon, delta) allows. Source:
- * Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684), theorem 1;
- * each key that changes gets an equal share of epsilon and delta. Proofs, and what a replaced person costs: docs/proofs/key-selection.md.
+ * threshold, so that none of the keys that only this person has is kept with a probability of 1 - delta. Source:
+ * Korolova, Kenthapadi, Mishra, Ntoulas 2009, "Releasing Search Queries and Clicks Privately".
+ * `near-truncated-geometric`: a key of n people is kept with the largest probability that (epsilon, delta) allows.
+ * Source: Desfontaines, Voss, Gipson, Mandayam 2020, "Differentially private partition selection" (arXiv 2006.03684),
+ * theorem 1; each key that changes gets an equal share of epsilon and delta. Proofs, and what a replaced person costs:
+ * docs/proofs/key-selection.md.
  *
  * The order of the keys in the input is not protected, so an answer must sort the keys that were kept.
  */
@@ -64,8 +66,8 @@ export interface KeyPresenceMeasurement {
   /** Delta of one key. */
   readonly delta: Rational
   /**
-   * Number of people up to which the probability of keeping a key grows by epsilon and delta; beyond it, the probability
-   * of dropping the key shrinks.
+   * Number of people up to which the probability of keeping a key grows by epsilon and delta; beyond it, the
+   * probability of dropping the key shrinks.
    */
   readonly crossover: bigint
   /** Loss of one release. */
@@ -105,8 +107,8 @@ const GUARD_BITS = 192
 const BITS_AT_A_TIME = 32
 
 /**
- * Binds the selection of keys with noisy counts to an epsilon and a delta: noise of scale L1 / epsilon, and the smallest
- * threshold for which any of `rising` keys of one person each is kept with a probability of at most delta.
+ * Binds the selection of keys with noisy counts to an epsilon and a delta: noise of scale L1 / epsilon, and the
+ * smallest threshold for which any of `rising` keys of one person each is kept with a probability of at most delta.
  * @throws Refusal (`mechanism-not-applicable`) for a delta of 0.
  * @throws RangeError for a sensitivity that the proof does not cover, an epsilon of 0 or a delta of 1.
  */
@@ -221,7 +223,8 @@ export function releaseKeyCounts(
 }
 
 /**
- * Releases keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never kept.
+ * Releases keys alone, each kept with its exact probability. A count of 0 is a key that does not occur: it is never
+ * kept.
  * @param counts the people of each key.
  * @returns the positions of the keys kept.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
@@ -263,8 +266,8 @@ export function keyPresenceSampler(
 }
 
 /**
- * Returns true with exactly the probability that the bounds enclose: draws bits of a uniform number until it is certainly
- * below that probability, or certainly not.
+ * Returns true with exactly the probability that the bounds enclose: draws bits of a uniform number until it is
+ * certainly below that probability, or certainly not.
  *
  * @param boundsAt bounds with lower <= probability * 2^bits <= upper, which converge as the bits grow.
  * @param bitsAtATime bits to draw at a time. The distribution does not depend on it; tests use few.
@@ -294,8 +297,8 @@ export function keepProbability(measurement: KeySelectionMeasurement, count: num
 }
 
 /**
- * Probability that a key of `count` people is released with this noisy count, as a double: for tests and for people, never
- * for sampling.
+ * Probability that a key of `count` people is released with this noisy count, as a double: for tests and for people,
+ * never for sampling.
  */
 export function keyCountMass(
   { scale, threshold }: KeyCountMeasurement,
@@ -344,8 +347,8 @@ function outcome(
 }
 
 /**
- * Smallest threshold t >= 1 for which any of `keys` keys of one person each is kept with a probability of at most delta.
- * (That probability is never equal to delta: q is transcendental.)
+ * Smallest threshold t >= 1 for which any of `keys` keys of one person each is kept with a probability of at most
+ * delta. (That probability is never equal to delta: q is transcendental.)
  */
 function smallestThreshold(scale: Rational, keys: bigint, delta: Rational): bigint {
   return smallest((threshold) =>
@@ -360,8 +363,8 @@ function smallestThreshold(scale: Rational, keys: bigint, delta: Rational): bigi
 }
 
 /**
- * Bounds of the probability that any of `keys` keys of one person each is kept, in units of 2^-bits: 1 - (1 - p)^keys with
- * p = P(1 + Y >= t) = q^(t - 1) / (1 + q), q = exp(-1 / scale).
+ * Bounds of the probability that any of `keys` keys of one person each is kept, in units of 2^-bits: 1 - (1 - p)^keys
+ * with p = P(1 + Y >= t) = q^(t - 1) / (1 + q), q = exp(-1 / scale).
  */
 function anyKeptBounds(scale: Rational, threshold: bigint, keys: bigint, bits: number): Bounds {
   const { one, q, power } = powers(reciprocal(scale), threshold - 1n, bits)

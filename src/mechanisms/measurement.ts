@@ -21,8 +21,8 @@ export type IntegerNoise =
   | { readonly kind: 'discrete-gaussian'; readonly sigma: bigint }
 
 /**
- * An additive mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to state
- * its accuracy, and nothing about data.
+ * An additive mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to
+ * state its accuracy, and nothing about data.
  *
  * The aggregate is an integer vector in *grid units*. An output unit is 2^-`fractionBits` of a grid unit: the aggregate
  * is multiplied by 2^`fractionBits` (exactly), then integer noise with the stated distribution is added to each entry.
@@ -55,7 +55,9 @@ export interface AdditiveMechanism<Parameters = never>
   extends Mechanism<Parameters, Measurement, Sensitivity, readonly bigint[], readonly bigint[]> {
   readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
   readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
-  /** Probability that the noise of one entry is this many output units, for tests and for people, never for sampling. */
+  /**
+   * Probability that the noise of one entry is this many output units, for tests and for people, never for sampling.
+   */
   readonly mass: (measurement: Measurement, noise: bigint) => number
 }
 

@@ -2,9 +2,9 @@ import type { EpsilonNano } from '../privacy/loss.ts'
 import type { Sensitivity } from '../privacy/sensitivity.ts'
 
 /**
- * Checks a sensitivity: it is above zero, and its figures can belong to one set of integer vectors (each entry |d| is at
- * most the sum of all |d|, which is at most the sum of all d^2, and at most L0 times the largest |d|). This detects an L2
- * in place of its square, an L0 that is too small, and a sensitivity of 0, for which there would be no noise.
+ * Checks a sensitivity: it is above zero, and its figures can belong to one set of integer vectors (each entry |d| is
+ * at most the sum of all |d|, which is at most the sum of all d^2, and at most L0 times the largest |d|). This detects
+ * an L2 in place of its square, an L0 that is too small, and a sensitivity of 0, for which there would be no noise.
  * @throws RangeError
  */
 export function requireSensitivity({ l0, l1, l2Squared, lInfinity }: Sensitivity): void {

@@ -22,8 +22,8 @@ import type {
 } from './report-kinds.ts'
 
 /*
- * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/` holds one
- * file per kind of estimate, with its formulas; docs/proofs/accuracy.md derives them.
+ * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/`
+ * holds one file per kind of estimate, with its formulas; docs/proofs/accuracy.md derives them.
  */
 
 /** The noise of a plan's statistics; public before the query is paid for. */
@@ -195,8 +195,8 @@ function partsOf(plan: AdditivePlan): Pick<AccuracyReport, 'statistics'> {
 type Noisy = readonly (readonly bigint[])[]
 
 /**
- * Prepares the computation of an answer's numbers from noisy integers. It is post-processing, so it may use anything public and
- * costs nothing. Computations that depend on the plan alone run once.
+ * Prepares the computation of an answer's numbers from noisy integers. It is post-processing, so it may use anything
+ * public and costs nothing. Computations that depend on the plan alone run once.
  */
 export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   const { groupings, estimates, query } = plan
@@ -385,7 +385,9 @@ function isWhole(estimate: Estimate): boolean {
   }
 }
 
-/** True if the half-width of an estimate follows from the number of rows, so that it can be known before the release. */
+/**
+ * True if the half-width of an estimate follows from the number of rows, so that it can be known before the release.
+ */
 export function isForeseeable({ kind }: Estimate): boolean {
   return kind !== 'correlation' && kind !== 'coefficient'
 }

@@ -262,8 +262,8 @@ function distinctEstimate(column: GroupingColumn, field: string, { dataset, plac
 }
 
 /**
- * Plans the share of each group's rows that satisfy a predicate: the mean of a number that is 1 for these rows and 0 for
- * the others. About its middle, a row moves its sum by half as much as a count.
+ * Plans the share of each group's rows that satisfy a predicate: the mean of a number that is 1 for these rows and 0
+ * for the others. About its middle, a row moves its sum by half as much as a count.
  */
 function shareEstimate(of: QueryPredicate, field: string, { dataset, place }: Sources): Estimate {
   const where = planPredicate(of, dataset, field)
@@ -304,9 +304,10 @@ function meanPerPerson(request: PersonValueRequest, sources: Sources): Estimate 
 }
 
 /**
- * Plans a sum of people's clamped totals, or such a sum divided by a noisy number of rows. A person's total moves the sum by
- * at most the larger clamping bound, whatever the number of rows. It has no middle that would fit every number of rows,
- * so the mean is about 0. As each total is divided among one row or more, it lies between 0 and a clamping bound.
+ * Plans a sum of people's clamped totals, or such a sum divided by a noisy number of rows. A person's total moves the
+ * sum by at most the larger clamping bound, whatever the number of rows. It has no middle that would fit every number
+ * of rows, so the mean is about 0. As each total is divided among one row or more, it lies between 0 and a clamping
+ * bound.
  */
 function clampedEstimate(kind: 'sum' | 'mean', request: PersonValueRequest, sources: Sources): Estimate {
   const { value, column } = planPersonValue(request, sources.dataset, sources.bounding)
@@ -392,8 +393,8 @@ export function statisticName(statistic: GroupStatistic): string {
 }
 
 /**
- * Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. Quantiles are not
- * estimates.
+ * Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. Quantiles are
+ * not estimates.
  */
 export function estimateNames(query: Query): readonly string[] {
   switch (query.kind) {
@@ -483,8 +484,9 @@ function rowsOf(column: GridColumn, { dataset, everyRow, place }: Sources): RowC
 }
 
 /**
- * Plans a proportion. Of a public number of rows it is a noisy count divided by that number. Otherwise it is made from two noisy
- * counts, of the rows that satisfy the predicate and of the others: a row is in one of them, so both together cost what one does.
+ * Plans a proportion. Of a public number of rows it is a noisy count divided by that number. Otherwise it is made from
+ * two noisy counts, of the rows that satisfy the predicate and of the others: a row is in one of them, so both together
+ * cost what one does.
  */
 function proportionEstimate(of: QueryPredicate, { dataset, everyRow, place }: Sources): Estimate {
   if (dataset.rows === undefined || !everyRow)

@@ -1,7 +1,7 @@
 /**
- * Aggregate in the closed language between planner and engines, in exact integers. Identifiers come from the catalog, and
- * values are bound as parameters. Numbers are grid indexes and categories are indexes into the declared list, so every
- * dialect prints the same meaning.
+ * Aggregate in the closed language between planner and engines, in exact integers. Identifiers come from the catalog,
+ * and values are bound as parameters. Numbers are grid indexes and categories are indexes into the declared list, so
+ * every dialect prints the same meaning.
  */
 export interface Aggregate {
   readonly where?: Predicate
@@ -27,10 +27,10 @@ export type Bounding =
   | { readonly kind: 'groups'; readonly groups: number; readonly rowsPerGroup: number }
 
 /**
- * One integer for each person and cell, from the person's bounded rows in that cell: the `sum`, the `count` or the `mean`
- * of a column over the rows where it is not NULL; or the `count` of all rows, without a column. The mean is floor(sum /
- * count + 1/2). The result is clamped to the indexes `lower` to `upper`. A person without such a row in the cell has no
- * value there.
+ * One integer for each person and cell, from the person's bounded rows in that cell: the `sum`, the `count` or the
+ * `mean` of a column over the rows where it is not NULL; or the `count` of all rows, without a column. The mean is
+ * floor(sum / count + 1/2). The result is clamped to the indexes `lower` to `upper`. A person without such a row in the
+ * cell has no value there.
  */
 export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
   | { readonly kind: 'sum' | 'mean'; readonly column: string }
@@ -39,16 +39,17 @@ export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
 
 /**
  * Statistic with one integer per cell.
- * `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
- * `count-people`: people with at least one such row.
- * `affine-count`: the sum over all rows of factor + offset where the row satisfies `where`, and of offset elsewhere.
- * `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL, or over the people who
- * have a value.
- * `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows or people.
- * `affine-product-sum`: the sum of the product of two such terms, over the rows where neither column is NULL.
- * `count-distinct`: the number of cells of a separate declared domain that have a row.
- * `count-distinct-values`: the number of values of a free-text column. Of each person the `valuesEach` values whose lowest
- * rank is lowest are counted, after `bounding`; a row has one value. Only with one cell.
+ *
+ * - `count`: rows in the cell; with `column`, only those where it is not NULL; with `where`, only those that satisfy it.
+ * - `count-people`: people with at least one such row.
+ * - `affine-count`: the sum over all rows of factor + offset where the row satisfies `where`, and of offset elsewhere.
+ * - `affine-sum`: the sum of factor * index + offset over the rows where the column is not NULL, or over the people who
+ *   have a value.
+ * - `affine-square-sum`: the sum of (factor * index + offset)^2 over the same rows or people.
+ * - `affine-product-sum`: the sum of the product of two such terms, over the rows where neither column is NULL.
+ * - `count-distinct`: the number of cells of a separate declared domain that have a row.
+ * - `count-distinct-values`: the number of values of a free-text column, in a single cell. For each person it counts the
+ *   `valuesEach` values whose lowest rank is lowest, after `bounding`; a row has one value.
  */
 export type Statistic =
   | { readonly kind: 'count' | 'count-people'; readonly column?: string; readonly where?: Predicate }
@@ -91,8 +92,8 @@ export type ValueCounting = {
 } & Summand
 
 /**
- * Counts of each index of a column in each cell of a table. Rows that are in no cell, and rows where the column is NULL,
- * are excluded before bounding.
+ * Counts of each index of a column in each cell of a table. Rows that are in no cell, and rows where the column is
+ * NULL, are excluded before bounding.
  */
 export interface CellCounting {
   readonly where?: Predicate
@@ -105,8 +106,8 @@ export interface CellCounting {
 export const LARGEST_SQUARED_INDEX = 2n ** 45n
 
 /**
- * Assignment of rows to the cells of a declared domain. A row outside every bin is in no cell. `nullCell`: the last cell
- * holds the rows where the column is NULL, which are otherwise in no cell.
+ * Assignment of rows to the cells of a declared domain. A row outside every bin is in no cell. `nullCell`: the last
+ * cell holds the rows where the column is NULL, which are otherwise in no cell.
  */
 export type GroupKey =
   | { readonly kind: 'category'; readonly column: string; readonly size: number; readonly nullCell: boolean }

@@ -15,7 +15,9 @@ export interface CalendarCells {
   readonly names: readonly string[]
 }
 
-/** Largest number of periods: of equal length in steps, which engines divide by, and of others, among which they search. */
+/**
+ * Largest number of periods: of equal length in steps, which engines divide by, and of others, among which they search.
+ */
 const MOST_EVEN_PERIODS = 100_000
 const MOST_UNEVEN_PERIODS = 2_000
 

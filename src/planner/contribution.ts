@@ -5,9 +5,9 @@ import type { Bounding } from './aggregate.ts'
 import { widestBounding } from './predicate.ts'
 
 /*
- * Bounds on what each person contributes to one query. Ingestion keeps at most `maxRows` rows of each person; a query can
- * keep fewer, which needs less noise and leaves more data out. Which rows are kept depends on the person's own rows only
- * (docs/proofs/contribution-bounding.md).
+ * Bounds on what each person contributes to one query. Ingestion keeps at most `maxRows` rows of each person; a query
+ * can keep fewer, which needs less noise and leaves more data out. Which rows are kept depends on the person's own rows
+ * only (docs/proofs/contribution-bounding.md).
  */
 
 /** Contribution of each person to an answer, as answers and previews state it. */
@@ -27,8 +27,8 @@ export type Cells = 'one' | 'groups'
 /**
  * Plans the bounding that a query asks for; without a request, that of ingestion.
  * @param field path of the contribution in the request.
- * @throws Refusal `query-does-not-fit` for a dataset whose rows are the privacy units, for bounds beyond the dataset's, or
- * for groups where the query has none; `invalid-request` for a combination that has no meaning.
+ * @throws Refusal `query-does-not-fit` for a dataset whose rows are the privacy units, for bounds beyond the dataset's,
+ * or for groups where the query has none; `invalid-request` for a combination that has no meaning.
  */
 export function planBounding(
   contribution: ContributionRequest | undefined,
@@ -68,7 +68,8 @@ export function planBounding(
 }
 
 /**
- * Plans the bounds on the undeclared values of each person. A person counts once for each key, so more rows of one key have no effect.
+ * Plans the bounds on the undeclared values of each person. A person counts once for each key, so more rows of one key
+ * have no effect.
  * @throws Refusal as {@link planBounding}, and for more than one row of each key.
  */
 export function planKeyBounding(contribution: ContributionRequest | undefined, dataset: Dataset): Bounding {

@@ -9,8 +9,8 @@ export type Disjoint = 'rows' | 'units'
 
 /**
  * Returns true if no row (or no privacy unit) that the dataset can hold satisfies both predicates; `undefined` is
- * satisfied by every row. `true` is proved (docs/proofs/parallel-composition.md); `false` may only mean that no proof was
- * found.
+ * satisfied by every row. `true` is proved (docs/proofs/parallel-composition.md); `false` may only mean that no proof
+ * was found.
  */
 export function areDisjoint(
   a: Predicate | undefined,
@@ -22,8 +22,8 @@ export function areDisjoint(
 }
 
 /**
- * Computes {@link areDisjoint} for every two of several predicates, by their places. The work is bounded for all of them
- * together, in steps and not in time, so that the same request always has the same price.
+ * Computes {@link areDisjoint} for every two of several predicates, by their places. The work is bounded for all of
+ * them together, in steps and not in time, so that the same request always has the same price.
  */
 export function disjointness(
   predicates: readonly (Predicate | undefined)[],
@@ -41,8 +41,8 @@ export function disjointness(
 }
 
 /**
- * A superset of the rows for which a predicate holds (of units, those with such a row): a union of boxes. A box restricts some columns to some of their
- * values, at least one; every other column may have any value.
+ * A superset of the rows for which a predicate holds (of units, those with such a row): a union of boxes. A box
+ * restricts some columns to some of their values, at least one; every other column may have any value.
  */
 type Region = readonly Box[]
 type Box = ReadonlyMap<string, Values>
@@ -116,8 +116,8 @@ function regionOf(predicate: Predicate, holds: boolean, search: Search): Region 
 }
 
 /**
- * True for a column whose values can separate predicates. Two rows of one person can differ in every column but those that
- * are constant per person, so a comparison on another column may hold for one row and its negation for another.
+ * True for a column whose values can separate predicates. Two rows of one person can differ in every column but those
+ * that are constant per person, so a comparison on another column may hold for one row and its negation for another.
  */
 function isEvidence(column: QueryableColumn, { dataset, subject }: Search): boolean {
   if (subject === 'rows' || dataset.privacyUnit.kind === 'row') return true

@@ -56,8 +56,9 @@ export interface Measured {
 }
 
 /**
- * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get equal shares of the
- * epsilon, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and delta.
+ * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get equal shares of
+ * the epsilon, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and
+ * delta.
  * @throws Refusal as {@link splitEpsilon} and as the mechanisms do.
  */
 export function measureAll(

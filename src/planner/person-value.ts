@@ -25,9 +25,9 @@ export interface PersonValueRequest {
 }
 
 /**
- * Plans a value of each person: the sum, the count or the mean of a column over the person's bounded rows in a cell, which
- * are those where it is not NULL. Its bounds follow from those of the column and the number of rows; `perPerson` bounds
- * narrow them.
+ * Plans a value of each person: the sum, the count or the mean of a column over the person's bounded rows in a cell,
+ * which are those where it is not NULL. Its bounds follow from those of the column and the number of rows; `perPerson`
+ * bounds narrow them.
  * @throws Refusal `query-does-not-fit` for a dataset without people, a column that does not fit, or bounds that are
  * reversed, off the grid or out of reach.
  */

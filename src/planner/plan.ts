@@ -10,8 +10,8 @@ import type { PlanLimits } from './plan-kind.ts'
 import type { Plan } from './plan-kinds.ts'
 
 /**
- * Plans a query: the aggregate, its exact sensitivity, the mechanism and the price. A query that gives an accuracy instead
- * of an epsilon is planned with the least epsilon that meets it, by the mechanism with the lowest price.
+ * Plans a query: the aggregate, its exact sensitivity, the mechanism and the price. A query that gives an accuracy
+ * instead of an epsilon is planned with the least epsilon that meets it, by the mechanism with the lowest price.
  *
  * @throws Refusal for a query that does not fit the dataset or the mechanism, naming the field and the rule.
  */

@@ -224,7 +224,8 @@ function requireGrid(column: QueryableColumn, op: string, field: string): GridCo
 
 /**
  * Parses a value that is compared with a grid column, in 1e-9 of the column's unit.
- * @throws Refusal `query-does-not-fit` for a value of another type, too many fractional digits or a date that does not exist.
+ * @throws Refusal `query-does-not-fit` for a value of another type, too many fractional digits or a date that
+ * does not exist.
  */
 export function nanoOf(column: GridColumn, value: Literal, field: string): bigint {
   if (typeof value !== (isNumeric(column) ? 'number' : 'string')) throw wrongType(column, field)

@@ -127,7 +127,8 @@ export interface PredictedError {
   readonly expectedAbsoluteError: number | null
   /**
    * Unit of both numbers, if it is not that of the released value: days for dates, seconds for timestamps. `rows` and
-   * `people`: they are about the count of the chosen candidate against the best (a selection), or about a rank (a quantile).
+   * `people`: they are about the count of the chosen candidate against the best (a selection), or about a rank (a
+   * quantile).
    */
   readonly unit?: AccuracyUnit
   /** Reason why the half-width is null, and advice. */
@@ -144,7 +145,10 @@ export interface AccuracyReport extends PredictedError {
   readonly confidence: number
   /** Accuracy of each statistic by its name, for a query for several. */
   readonly estimates?: Readonly<Record<string, PredictedError>>
-  /** Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are several. */
+  /**
+   * Error bounds, which hold together, of the noisy sums and counts that values are computed from, if there are
+   * several.
+   */
   readonly statistics?: readonly (ErrorReport & StatisticName)[]
   /** Half-width of each gap of a selection; they hold together. */
   readonly gapHalfWidth?: number

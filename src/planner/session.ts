@@ -47,7 +47,7 @@ export interface SessionPlan {
   readonly dataset: Dataset
   /** In rows, or people. */
   readonly threshold: bigint
-  /** What each question counts. */
+  /** Subject of each question's count. */
   readonly counted: Counted
   readonly measurement: SparseVectorMeasurement
   /** Bounds on what each person contributes; absent where rows are the privacy units. */
@@ -56,8 +56,8 @@ export interface SessionPlan {
 
 /**
  * Plans a session.
- * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, or a contribution
- * that does not fit the dataset.
+ * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, or a
+ * contribution that does not fit the dataset.
  */
 export function planSession(
   { threshold, positives, epsilon, of = 'rows', contribution: requested }: SessionRequest,

@@ -30,18 +30,19 @@ import { requireColumn } from './predicate.ts'
  * Stability of one statistic of an aggregate, a vector with one integer per cell, in grid units. It holds for every
  * predicate, because only the aggregate's shape is considered.
  *
- * A unit contributes to the vector what its bounded rows add up to. Let it have at most T rows (or values), at most r of
- * them in one cell, in at most g cells, each adding an integer of [lowest, highest] with M the largest magnitude. Then
- * - `add-remove`: L0 = min(g, T), L-infinity = min(r, T) M, L1 = T M, L2^2 = S M^2, where S is the largest sum of squared
- *   numbers of rows per cell: as many cells with r rows as T allows, and one with the rest.
+ * A unit contributes to the vector what its bounded rows add up to. Let it have at most T rows (or values), at most r
+ * of them in one cell, in at most g cells, each adding an integer of [lowest, highest] with M the largest magnitude.
+ * Then
+ * - `add-remove`: L0 = min(g, T), L-infinity = min(r, T) M, L1 = T M, L2^2 = S M^2, where S is the largest sum of
+ *   squared numbers of rows per cell: as many cells with r rows as T allows, and one with the rest.
  * - `change-one`, one cell: the entry moves by at most the difference of the largest and the smallest contribution,
  *   where an excluded unit contributes 0.
  * - `change-one`, several cells: the contributions of two units are subtracted, so L0 and L1 double, L-infinity is the
  *   span of one cell, and L2^2 depends on whether contributions can have both signs. No more cells change than there
  *   are, and each by at most the span.
  *
- * A count of distinct cells moves at most as a count of rows does: each row makes at most one cell of the domain occur. A
- * unit makes at most as many occur as its rows can be in.
+ * A count of distinct cells moves at most as a count of rows does: each row makes at most one cell of the domain occur.
+ * A unit makes at most as many occur as its rows can be in.
  *
  * `count` with one cell is no exception under change-one. Where every row counts and units are rows, the true figure is
  * 0, because the number of rows is public; but whether a predicate holds for every row cannot be decided from its
@@ -54,8 +55,8 @@ export function stabilityOf(statistic: Statistic, aggregate: Aggregate, dataset:
 
 /**
  * Sensitivity to which noise is added to a statistic: its stability, or one unit for a statistic that no unit moves,
- * because mechanisms need a sensitivity above 0. Under `change-one`, the sum of squares about the middle of a column with
- * two values is such a statistic.
+ * because mechanisms need a sensitivity above 0. Under `change-one`, the sum of squares about the middle of a column
+ * with two values is such a statistic.
  */
 export function sensitivityOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Sensitivity {
   const stability = stabilityOf(statistic, aggregate, dataset)
@@ -64,17 +65,17 @@ export function sensitivityOf(statistic: Statistic, aggregate: Aggregate, datase
 
 const ONE_UNIT: Sensitivity = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
 
-/** What the counts of a noisy maximum or a session count, and how each unit's rows are bounded. */
+/** Subject of the counts of a noisy maximum or a session, and the bounding of each unit's rows. */
 export interface Counted {
   readonly of: 'rows' | 'people'
   readonly bounding: Bounding
 }
 
 /**
- * Stability of counts of rows or people, one for each of any number of predicates or cells. A unit added lowers no count
- * and a unit removed raises none, so under `add-remove` all counts move in the same direction; a unit replaced can
- * raise one count and lower another. A person moves a count of people by 1, and a count of rows by at most the number of
- * rows that bounding leaves in one cell.
+ * Stability of counts of rows or people, one for each of any number of predicates or cells. A unit added lowers no
+ * count and a unit removed raises none, so under `add-remove` all counts move in the same direction; a unit replaced
+ * can raise one count and lower another. A person moves a count of people by 1, and a count of rows by at most the
+ * number of rows that bounding leaves in one cell.
  */
 export function stabilityOfCounts({ of, bounding }: Counted, dataset: Dataset): ScoreSensitivity {
   const { rows, rowsPerCell } = rowBounds(bounding, dataset)
@@ -85,10 +86,11 @@ export function stabilityOfCounts({ of, bounding }: Counted, dataset: Dataset): 
 }
 
 /**
- * Stability of a rank score, in units of the score. A row (or a person's value) added or removed moves the sum of weights
- * by one of the two weights; one replaced moves it by their difference at most. A person does so once for each of its
- * rows. With a score in each of several cells it is the sum over the cells: a row replaced can leave one cell for
- * another, and moves two scores by a weight each. Some grid points gain while others lose, so scores are monotonic under neither kind of neighbours.
+ * Stability of a rank score, in units of the score. A row (or a person's value) added or removed moves the sum of
+ * weights by one of the two weights; one replaced moves it by their difference at most. A person does so once for each
+ * of its rows. With a score in each of several cells it is the sum over the cells: a row replaced can leave one cell
+ * for another, and moves two scores by a weight each. Some grid points gain while others lose, so scores are monotonic
+ * under neither kind of neighbours.
  */
 export function stabilityOfRank(
   { below, above }: RankScore,
@@ -107,8 +109,8 @@ export function stabilityOfRank(
 }
 
 /**
- * Stability of the counts of a column's values, one entry per value that occurs in either dataset. A row has one value: a
- * row added or removed moves one entry by 1, a row replaced moves up to two. A person counts once for each of at most
+ * Stability of the counts of a column's values, one entry per value that occurs in either dataset. A row has one value:
+ * a row added or removed moves one entry by 1, a row replaced moves up to two. A person counts once for each of at most
  * `groups` values (or as many as it has rows), and replacing a person moves up to twice as many.
  */
 export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): KeySensitivity {
@@ -119,9 +121,9 @@ export function stabilityOfValueCounts(bounding: Bounding, dataset: Dataset): Ke
 }
 
 /**
- * The number of queries, among any that are pairwise disjoint, whose rows differ between neighbours. If no unit counts in
- * two of them, a unit added or removed counts in one; if no row does, a unit counts in at most as many as it has rows. A
- * unit replaced can leave as many queries as it enters.
+ * The number of queries, among any that are pairwise disjoint, whose rows differ between neighbours. If no unit counts
+ * in two of them, a unit added or removed counts in one; if no row does, a unit counts in at most as many as it has
+ * rows. A unit replaced can leave as many queries as it enters.
  */
 export function disjointQueriesMoved(disjoint: Disjoint, { privacyUnit, neighbours }: Dataset): number {
   const each = disjoint === 'units' || privacyUnit.kind === 'row' ? 1 : privacyUnit.maxRows
@@ -157,7 +159,7 @@ function rowBounds(bounding: Bounding, { privacyUnit }: Dataset): RowBounds {
   }
 }
 
-/** Largest number of cells in which one unit can have rows, whatever its number of rows; absent for a single row. */
+/** Largest number of cells in which one unit can have rows, regardless of its number of rows. */
 function reachableCells(groupBy: readonly GroupKey[], dataset: Dataset): bigint {
   return groupBy.reduce(
     (product, key) => product * (isConstant(key, dataset) ? 1n : BigInt(groupKeySize(key))),
@@ -179,8 +181,8 @@ function isConstant(key: GroupKey, dataset: Dataset): boolean {
 }
 
 /**
- * What one unit can add to the cells: at most `terms` integers of [lowest, highest] in all, at most `termsPerCell` of them
- * in one cell, in at most `cells` cells.
+ * Bounds on what one unit adds to the cells: at most `terms` integers of [lowest, highest] in all, at most
+ * `termsPerCell` of them in one cell, in at most `cells` cells.
  */
 interface Contribution {
   readonly terms: bigint

@@ -8,9 +8,9 @@ import { type MeasuredColumn, measuredColumn } from './measured-column.ts'
 import { requireColumn } from './predicate.ts'
 
 /*
- * Plans the sums of products that covariances, correlations and regressions are computed from. Every column is centred at the middle
- * of its range, in half steps, so that its values are whole numbers and a row moves a sum by as little as possible. A row in which
- * one of the columns is NULL is excluded from all sums.
+ * Plans the sums of products that covariances, correlations and regressions are computed from. Every column is centred
+ * at the middle of its range, in half steps, so that its values are whole numbers and a row moves a sum by as little as
+ * possible. A row in which one of the columns is NULL is excluded from all sums.
  */
 
 /**

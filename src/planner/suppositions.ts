@@ -35,8 +35,8 @@ function withoutIdleSuppositions(query: Query): Query {
 
 /**
  * Checks the supposed mean and standard deviation against the bounds of the column that they are about.
- * @throws Refusal `query-does-not-fit` for a query without such a column or with several, and for values that no data within
- * the bounds can have.
+ * @throws Refusal `query-does-not-fit` for a query without such a column or with several, and for values that no data
+ * within the bounds can have.
  */
 export function requireSuppositionsFit(query: AdditiveQuery, { estimates }: AdditiveShape): void {
   const { mean, standardDeviation } = suppositionsOf(query)

@@ -164,7 +164,9 @@ export function lossOfTwoSteps({ epsilonNano: epsilon, deltaAtto: delta }: Priva
   return { epsilonNano: doubled, deltaAtto: deltaAtto(whole > ONE_DELTA_ATTO ? ONE_DELTA_ATTO : whole) }
 }
 
-/** Upper bound of the loss between datasets that differ by one replaced privacy unit, from the loss between neighbours. */
+/**
+ * Upper bound of the loss between datasets that differ by one replaced privacy unit, from the loss between neighbours.
+ */
 export function lossOfReplacement(loss: PrivacyLoss, neighbours: Neighbours): PrivacyLoss {
   switch (neighbours) {
     case 'add-remove':

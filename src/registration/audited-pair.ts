@@ -34,9 +34,9 @@ export interface AuditedPair {
 const STATEMENT_TIMEOUT_MS = 10_000
 
 /**
- * Checks that two datasets are neighbours, ingests them into a folder as any registered file, and opens an engine over them.
- * Both are synthetic: an auditor knows every row. They are not registered, and exist until the pair is closed and the folder
- * removed.
+ * Checks that two datasets are neighbours, ingests them into a folder as any registered file, and opens an engine over
+ * them. Both are synthetic: an auditor knows every row. They are not registered, and exist until the pair is closed and
+ * the folder removed.
  *
  * @throws Refusal `invalid-request` if the rows are not those of neighbouring datasets; `source-does-not-fit` or
  * `source-unreadable` if they do not fit the columns.
@@ -117,8 +117,8 @@ function declarationOf(id: string, { columns, privacyUnit, neighbours }: Audited
 }
 
 /**
- * Checks that two lists of rows are neighbours, in any order: one has exactly one row, or one person with all rows, that the
- * other lacks (`add-remove`), or each has exactly one that the other lacks (`change-one`).
+ * Checks that two lists of rows are neighbours, in any order: one has exactly one row, or one person with all rows,
+ * that the other lacks (`add-remove`), or each has exactly one that the other lacks (`change-one`).
  * @throws Refusal `invalid-request`
  */
 export function requireNeighbouringUnits(pair: AuditedPair): void {

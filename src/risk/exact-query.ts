@@ -21,8 +21,8 @@ export type ExactQuery = {
 )
 
 /**
- * Converts a query to integers. A person with several rows has one value: their sum, the number of them that are counted,
- * or the least or the largest of them.
+ * Converts a query to integers. A person with several rows has one value: their sum, the number of them that are
+ * counted, or the least or the largest of them.
  * @throws Refusal `invalid-request` for a value or a percentile that is not a decimal of at most 30 digits before and
  * after the point, and for several rows of a person where the query has no such value.
  */

@@ -10,8 +10,8 @@ import { type AuditedPair, openAuditedPair, type PairRow } from '../../src/regis
 import { withChangedSource } from '../changed-source.ts'
 
 /*
- * An audit from outside of the promise to people: lower bounds of epsilon from releases of two datasets that differ in one
- * person with several rows.
+ * An audit from outside of the promise to people: lower bounds of epsilon from releases of two datasets that differ in
+ * one person with several rows.
  */
 
 let directory = ''

@@ -69,7 +69,10 @@ const budgetOf = async (dataset: string) =>
 const elderly = { column: 'Age', op: '>=', value: 65 }
 const occupationBySex = { kind: 'contingency', columns: ['Occupation', 'Sex'] }
 
-/** Tests if a mean over runs is within 6 standard errors of its expected value. It fails by chance once in 500 million runs. */
+/**
+ * Tests if a mean over runs is within 6 standard errors of its expected value. It fails by chance once in 500 million
+ * runs.
+ */
 function isNear(figure: { value: number | null; standardError: number | null }, expected: number): boolean {
   return Math.abs((figure.value ?? Number.NaN) - expected) <= 6 * (figure.standardError ?? Number.NaN)
 }

@@ -18,8 +18,8 @@ export interface PeopleShape {
 }
 
 /**
- * Writes a table of people as ingestion stores it: rows with random values, persons with skewed numbers of rows, and ranks
- * in random order. It does not depend on the ingestion of people.
+ * Writes a table of people as ingestion stores it: rows with random values, persons with skewed numbers of rows, and
+ * ranks in random order. It does not depend on the ingestion of people.
  */
 export async function writePeople(
   folder: string,

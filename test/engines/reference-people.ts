@@ -2,8 +2,8 @@ import type { Bounding, PersonValue } from '../../src/planner/aggregate.ts'
 import type { StoredRow } from './reference-engine.ts'
 
 /*
- * What the reference engine does with people: bounding of their rows, and one value for each of them. By definition, one
- * person after the other.
+ * The reference engine's operations on people, by their definitions: bounding of each person's rows, and one value for
+ * each person.
  */
 
 /** Column of a stored row that holds the person, and the one that holds the row's place among that person's rows. */
@@ -34,7 +34,7 @@ export function boundedRows<Cell>(
   })
 }
 
-/** Things of the same person together. */
+/** Groups items by person. */
 export function byPerson<Thing>(things: readonly Thing[], rowOf: (thing: Thing) => StoredRow): Thing[][] {
   const people = new Map<number, Thing[]>()
   for (const thing of things) {

@@ -157,7 +157,8 @@ describe('on the demo census', () => {
   /** Standard errors that a mean of this many runs exceeds with a probability below 2e-20, also for Laplace noise. */
   const LIMIT = 10.5
 
-  // sigma = sqrt(2 ln(1.25 / delta)) / epsilon = 43.44, and E|Y| = sigma sqrt(2 / pi); the expected absolute error of Laplace noise is 1 / epsilon.
+  // sigma = sqrt(2 ln(1.25 / delta)) / epsilon = 43.44, and E|Y| = sigma sqrt(2 / pi); the expected absolute error of
+  // Laplace noise is 1 / epsilon.
   test.each([
     ['classic Gaussian', { mechanism: 'gaussian', calibration: 'classic', delta: 1e-4 }, 34.66],
     ['Laplace', { mechanism: 'laplace' }, 10],

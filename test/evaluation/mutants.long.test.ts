@@ -220,7 +220,10 @@ const MUTANTS: readonly (SourceChange & { readonly bug: string })[] = [
   },
 ]
 
-/** Name of the first case of the contract that fails. Other errors than failed assertions are mistakes in the mutant itself. */
+/**
+ * Name of the first case of the contract that fails. Other errors than failed assertions are mistakes in the mutant
+ * itself.
+ */
 async function brokenCase(module: EvaluationModule): Promise<string | undefined> {
   for (const { name, check } of CONTRACT) {
     try {

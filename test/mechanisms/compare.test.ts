@@ -46,8 +46,9 @@ describe('at epsilon 1 and delta 1e-5', () => {
   })
 
   it('agrees with the closed forms of the continuous distributions, criterion by criterion', () => {
-    // sigma of the analytic calibration (Balle and Wang 2018): 3.730631634815942; classic: sqrt(2 ln(1.25e5)). Laplace of
-    // scale k: deviation sqrt(2) k, expected error k, half-width k ln 20; Gaussian: sigma, sigma sqrt(2 / pi), 1.96 sigma.
+    // sigma of the analytic calibration (Balle and Wang 2018): 3.730631634815942; classic: sqrt(2 ln(1.25e5)). Laplace
+    // of scale k: deviation sqrt(2) k, expected error k, half-width k ln 20; Gaussian: sigma, sigma sqrt(2 / pi), 1.96
+    // sigma.
     const firstWith = (wins: (k: number) => boolean) => {
       for (let k = 1; ; k += 1) if (wins(k)) return k
     }

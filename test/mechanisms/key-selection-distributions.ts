@@ -9,8 +9,8 @@ import { importMechanism, type Mutation } from './mutated-source.ts'
 import { personOfKeys, ROW_OF_ONE_VALUE } from './support.ts'
 
 /*
- * The exact distribution of a release of keys, from copies of the actual source. Each value of the noise is a branch with its
- * probability (the sampler has exact tests of its own), and coins are drawn two bits at a time.
+ * The exact distribution of a release of keys, from copies of the actual source. Each value of the noise is a branch
+ * with its probability (the sampler has exact tests of its own), and coins are drawn two bits at a time.
  */
 
 export type KeySelection = typeof keySelection
@@ -103,7 +103,10 @@ export function recursion(exponent: Rational, deltaOfKey: Rational): (count: num
   }
 }
 
-/** The smallest delta for which these two distributions are (epsilon, delta)-indistinguishable, from the first to the second. */
+/**
+ * The smallest delta for which these two distributions are (epsilon, delta)-indistinguishable, from the first to the
+ * second.
+ */
 function hockeyStick(first: Distribution, second: Distribution, lost: number): number {
   let excess = 0
   for (const [outcome, mass] of first)
@@ -217,8 +220,9 @@ function setsOfKeys(keys: number, most: number): readonly (readonly number[])[] 
 }
 
 /**
- * Counts of people before and after one person with up to `most` keys is added, removed or replaced, among up to two other
- * such people: for each pair of neighbours the keys whose count changes. The other keys have the same distribution.
+ * Counts of people before and after one person with up to `most` keys is added, removed or replaced, among up to two
+ * other such people: for each pair of neighbours the keys whose count changes. The other keys have the same
+ * distribution.
  */
 function changesByPeople(neighbours: Neighbours, most: number): readonly (readonly [number, number][])[] {
   const keys = neighbours === 'add-remove' ? most : 2 * most
@@ -293,7 +297,10 @@ export function peopleExcess(
   return { excess: Math.max(...excesses), spent: deltaNumber(price.deltaAtto), allowed: deltaNumber(allowed) }
 }
 
-/** The largest difference of the distribution of noisy counts from the formula, with the threshold found by adding masses up. */
+/**
+ * The largest difference of the distribution of noisy counts from the formula, with the threshold found by adding
+ * masses up.
+ */
 export function countsDeparture(module: KeySelection): number {
   let largest = 0
   for (const neighbours of NEIGHBOURS)

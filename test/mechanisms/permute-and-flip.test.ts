@@ -13,8 +13,8 @@ import { rational } from '../../src/privacy/rational.ts'
 const ONE = rational(1n, 1n)
 
 /**
- * Report noisy max with continuous exponential noise of scale 1, by numerical integration: with t = exp(-noise), P(i) is
- * the integral over t in (0, 1) of the product over j of max(0, 1 - t exp(score_j - score_i)).
+ * Report noisy max with continuous exponential noise of scale 1, by numerical integration: with t = exp(-noise), P(i)
+ * is the integral over t in (0, 1) of the product over j of max(0, 1 - t exp(score_j - score_i)).
  */
 function noisyMaxMass(scores: readonly bigint[], candidate: number): number {
   const cells = 200_000

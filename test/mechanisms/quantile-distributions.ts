@@ -7,8 +7,8 @@ import { numberFromRational, type Rational } from '../../src/privacy/rational.ts
 import { importMechanism, type Mutation } from './mutated-source.ts'
 
 /*
- * The exact distribution of a quantile, from copies of the actual source. The choice among intervals is a branch with its
- * probability (it has exact tests of its own).
+ * The exact distribution of a quantile, from copies of the actual source. The choice among intervals is a branch with
+ * its probability (it has exact tests of its own).
  */
 
 export const NEIGHBOURS = ['add-remove', 'change-one'] as const

@@ -74,7 +74,10 @@ function coinDistribution(x: Rational): ExactDistribution {
   }
 }
 
-/** Against fractions between which exp(-x) lies: two partial sums of its series, next to each other, in exact arithmetic. */
+/**
+ * Against fractions between which exp(-x) lies: two partial sums of its series, next to each other, in exact
+ * arithmetic.
+ */
 function boundsDistribution(): ExactDistribution {
   return {
     name: 'the bounds of the exponential',
@@ -415,8 +418,8 @@ function gumbelRoundsDistribution(): ExactDistribution {
 }
 
 /**
- * Checks the claim of a calibration on the distributions themselves: between neighbours, ties among their scores, no outcome's probability
- * changes by more than exp(epsilon), and that of some outcome changes by nearly that factor.
+ * Checks the claim of a calibration on the distributions themselves: between neighbours, ties among their scores, no
+ * outcome's probability changes by more than exp(epsilon), and that of some outcome changes by nearly that factor.
  */
 function privacyDistribution(
   setting: Pick<NoisyMaxSetting, 'noise' | 'k' | 'gap' | 'monotonic'> & { readonly sensitivity?: bigint },

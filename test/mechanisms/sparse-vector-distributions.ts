@@ -9,8 +9,9 @@ import { epsilonNano } from '../../src/privacy/loss.ts'
 import { importMechanism, type Mutation } from './mutated-source.ts'
 
 /*
- * The exact distribution of whole sequences of answers, from copies of the actual source. Each value of the noise is a branch
- * with its probability (the sampler has exact tests of its own), and the grid is so coarse that all outcomes are enumerated.
+ * The exact distribution of whole sequences of answers, from copies of the actual source. Each value of the noise is a
+ * branch with its probability (the sampler has exact tests of its own), and the grid is so coarse that all outcomes are
+ * enumerated.
  */
 
 export const counts = (positives: number, monotonic: boolean): SparseVectorShape => ({

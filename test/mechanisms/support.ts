@@ -17,7 +17,10 @@ export function personOfKeys(keys: bigint): Readonly<Record<Neighbours, KeySensi
   return { 'add-remove': moved(keys), 'change-one': moved(2n * keys) }
 }
 
-/** One row is added or removed, and one count moves by 1; or one row is replaced, and one count rises and one falls by 1. */
+/**
+ * One row is added or removed, and one count moves by 1; or one row is replaced, and one count rises and one falls by
+ * 1.
+ */
 export const ROW_OF_ONE_VALUE = personOfKeys(1n)
 
 /** Integers spread evenly over the orders of magnitude from 2^0 to 2^`mostBits`. */

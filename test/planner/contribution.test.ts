@@ -247,7 +247,7 @@ describe('refused, naming field and rule', () => {
   })
 })
 
-test('a count of rows is the same question, whether it says so or not', () => {
+test('`of: rows`, the default, does not make a count another question', () => {
   const wires: readonly (readonly [object, object])[] = [
     [{ kind: 'count' }, { kind: 'count', of: 'rows' }],
     [

@@ -12,8 +12,8 @@ import { estimatesOf, LIMITS, planFor } from './planned.ts'
 import { releasesOf } from './releases.ts'
 
 /*
- * Stated half-widths hold with the stated confidence, before and after the release, and hardly more often. Noise comes from a
- * seeded source, so that every run counts the same.
+ * Stated half-widths hold with the stated confidence, before and after the release, and hardly more often. Noise comes
+ * from a seeded source, so that every run counts the same.
  */
 
 const CONFIDENCE = 0.95

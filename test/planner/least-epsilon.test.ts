@@ -8,8 +8,8 @@ import { epsilonNumber } from '../../src/privacy/loss.ts'
 import { estimatesOf } from './planned.ts'
 
 /*
- * Accuracy first charges at most 1.5 times the least epsilon that meets the target. Simulated releases, with a seeded source, meet it
- * at the epsilon charged and miss it at two thirds of that.
+ * Accuracy first charges at most 1.5 times the least epsilon that meets the target. Simulated releases, with a seeded
+ * source, meet it at the epsilon charged and miss it at two thirds of that.
  */
 
 const [ROWS, MEAN, DEVIATION] = [45_000, 40, 18]

@@ -10,8 +10,8 @@ import { LIMITS, planFor } from './planned.ts'
 import { releasesOf } from './releases.ts'
 
 /*
- * Answers about people are near the truth: computed here from the rows in another way, and within the stated half-widths
- * with the stated confidence. Noise comes from a seeded source, so that every run counts the same.
+ * Answers about people are near the truth: computed here from the rows in another way, and within the stated
+ * half-widths with the stated confidence. Noise comes from a seeded source, so that every run counts the same.
  */
 
 const DRAWS = 400

@@ -14,8 +14,8 @@ import { estimatesOf, refusalOf } from './planned.ts'
 import { releasesOf } from './releases.ts'
 
 /*
- * Regressions against least squares over the rows themselves, and how often their half-widths hold together. Noise comes
- * from a seeded source, so that every run counts the same.
+ * Regressions against least squares over the rows themselves, and how often their half-widths hold together. Noise
+ * comes from a seeded source, so that every run counts the same.
  */
 
 const DRAWS = 400

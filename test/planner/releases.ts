@@ -4,7 +4,10 @@ import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { reporter } from '../../src/planner/report.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 
-/** Draws the noise of one entry, in output units: the discrete Laplace distribution by its inverse, the others to within a unit of 2^40. */
+/**
+ * Draws the noise of one entry, in output units: the discrete Laplace distribution by its inverse, the others to within
+ * a unit of 2^40.
+ */
 function drawer({ noise }: Measurement, random: () => number): () => bigint {
   switch (noise.kind) {
     case 'discrete-laplace': {

@@ -305,8 +305,8 @@ function isReached({ kind, lower, upper }: PersonValue, setting: Setting): boole
 }
 
 /**
- * Sensitivities that Tumult Analytics (commit 6973f94), OpenDP (0.16.0) and Google's Go library state for a person added
- * or removed. The scale of their noise at epsilon 1 is the L1 sensitivity, and its variance at rho 1/2 is L2^2.
+ * Sensitivities that Tumult Analytics (commit 6973f94), OpenDP (0.16.0) and Google's Go library state for a person
+ * added or removed. The scale of their noise at epsilon 1 is the L1 sensitivity, and its variance at rho 1/2 is L2^2.
  */
 const PUBLISHED: readonly {
   readonly source: string
@@ -316,10 +316,12 @@ const PUBLISHED: readonly {
   readonly grouped: boolean
   readonly expected: Partial<Sensitivity>
 }[] = [
-  // Tumult Analytics, test/system/session/ids/test_l0_linf_truncation.py: scales [1], [2] and variances [0.5], [1] at rho 1.
+  // Tumult Analytics, test/system/session/ids/test_l0_linf_truncation.py: scales [1], [2] and variances [0.5], [1] at
+  // rho 1.
   published('Tumult', groups(1, 1), { l1: 1n, l2Squared: 1n }),
   published('Tumult', groups(2, 1), { l1: 2n, l2Squared: 2n }),
-  // The same: a mean of [0, 10] is a sum of [-5, 5] and a count, [60, 12] at half of epsilon and [450, 18] at half of rho.
+  // The same: a mean of [0, 10] is a sum of [-5, 5] and a count, [60, 12] at half of epsilon and [450, 18] at half of
+  // rho.
   published('Tumult', groups(2, 3), { l1: 6n, l2Squared: 18n }),
   published('Tumult', groups(2, 3), { l1: 30n, l2Squared: 450n }, [-5, 5]),
   // OpenDP: truncate_per_group(3, by) and truncate_num_groups(2, by), scales of dp.len() and dp.sum((-2, 5)).

@@ -89,7 +89,7 @@ export type Distribution =
       readonly kind: 'groups'
       readonly integers: readonly (readonly bigint[])[]
       readonly parts: readonly (readonly number[])[]
-      /** Of each part. */
+      /** For each part, the number of equivalent grid points of each outcome. */
       readonly alike: readonly (readonly number[])[]
     }
   /** Each key is kept or not, independently, by the number of its rows. */
@@ -160,7 +160,7 @@ export function spentOn(
     const epsilon = epsilonNumber(claim.epsilonNano)
     if (plan.sums === undefined)
       return { within: lost <= epsilon + LOGARITHM_ROUNDING, share: lost / epsilon }
-    // What the quantiles spend is not left for the sums.
+    // The sums may spend only what the quantiles leave.
     const left = claim.epsilonNano - BigInt(Math.floor(lost * 1e9))
     if (left <= 0n) return { within: false, share: lost / epsilon }
     const rest = { ...claim, epsilonNano: epsilonNano(left) }
@@ -219,8 +219,8 @@ function spentByNoise(
     }
   }
   if (distanceSquared === 0) {
-    // Exact: two distributions of discrete Laplace noise that are a whole number apart differ by up to |shift| / scale in the
-    // logarithm, and by just that beyond both.
+    // Exact: two distributions of discrete Laplace noise that are a whole number apart differ by up to |shift| / scale
+    // in the logarithm, and by just that beyond both.
     const { numerator, denominator } = laplaceNano
     return {
       within: numerator <= claim.epsilonNano * denominator,
@@ -246,10 +246,10 @@ function plus(sum: Rational, numerator: bigint, denominator: bigint): Rational {
 const hockeySticks = new Map<string, number>()
 
 /**
- * The smallest delta of Gaussian noise at an epsilon, from the distribution of the privacy loss: of two normal distributions of
- * variance 1 at a distance d, the loss is normal with mean d^2 / 2 and variance d^2, and delta is the mean of
- * max(0, 1 - exp(epsilon - loss)). No term is negative, so nothing cancels. Integrated by Simpson's rule, with a
- * relative error of 1e-9.
+ * The smallest delta of Gaussian noise at an epsilon, from the distribution of the privacy loss: of two normal
+ * distributions of variance 1 at a distance d, the loss is normal with mean d^2 / 2 and variance d^2, and delta is the
+ * mean of max(0, 1 - exp(epsilon - loss)). No term is negative, so nothing cancels. Integrated by Simpson's rule, with
+ * a relative error of 1e-9.
  */
 export function gaussianHockeyStick(epsilon: number, distance: number): number {
   const name = `${epsilon} ${distance}`

@@ -23,8 +23,9 @@ export const REGIONS: Wire = { kind: 'histogram', column: 'Region', epsilon: 0.7
 export const NOTES: Wire = { kind: 'keySelection', column: 'Note', epsilon: 1, delta: 0.01 }
 
 /*
- * Under `change-one` fewer queries are tight: two people cannot be in different cells of a small table with all of their
- * rows, no person can raise a sum and a count most at once, and a table may have no person who contributes nothing.
+ * Under `change-one` fewer queries are tight: two people cannot be in different cells of a small table with all of
+ * their rows, no person can raise a sum and a count most at once, and a table may have no person who contributes
+ * nothing.
  */
 
 const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
@@ -201,7 +202,10 @@ function wholeNumbers(wire: Wire, mechanism: object): object {
   return mechanism === GEOMETRIC && /Balance|Income/.test(text) ? { mechanism: 'laplace' } : mechanism
 }
 
-/** The queries that can be asked under these neighbours: distinct values of free text are counted under `add-remove` only. */
+/**
+ * The queries that can be asked under these neighbours: distinct values of free text are counted under `add-remove`
+ * only.
+ */
 export function queriesOfPeople(neighbours: Neighbours): typeof PEOPLE_QUERIES {
   return PEOPLE_QUERIES.filter(
     ({ wire }) => neighbours === 'add-remove' || wire.kind !== 'countDistinct' || wire.column !== 'Note',

@@ -9,8 +9,8 @@ import { SOME_ROWS, titleOf, type Wire } from './queries.ts'
 import { peoplePairs } from './tiny-datasets.ts'
 
 /*
- * The disclosure risk that previews state, against the best guess: an adversary knows everyone but one person, and computes
- * from the noisy answer how likely each candidate is to be that person, with all rows.
+ * The disclosure risk that previews state, against the best guess: an adversary knows everyone but one person, and
+ * computes from the noisy answer how likely each candidate is to be that person, with all rows.
  */
 
 const GEOMETRIC = { mechanism: 'geometric', epsilon: 1 }

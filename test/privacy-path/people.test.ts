@@ -70,7 +70,8 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     },
   )
 
-  // The joint distributions of several keys with thresholds for fifty keys are too large, and so are all sums of fifty rows.
+  // The joint distributions of several keys with thresholds for fifty keys are too large, and so are all sums of fifty
+  // rows.
   test.each(
     queriesOfPeople(neighbours)
       .filter(({ wire }) => !isTooLarge(wire))

@@ -207,8 +207,8 @@ export function hasQuantiles({ statistics }: Wire): boolean {
 }
 
 /**
- * True if some pair of tiny neighbours spends all of the price, up to {@link slackOf}, so that a sensitivity that is too
- * small or too large is detected. The other queries spend less, for the reasons given.
+ * True if some pair of tiny neighbours spends all of the price, up to {@link slackOf}, so that a sensitivity that is
+ * too small or too large is detected. The other queries spend less, for the reasons given.
  */
 export function isTight(wire: Wire, neighbours: Neighbours): boolean {
   const changeOne = neighbours === 'change-one'

@@ -5,8 +5,8 @@ import type { Distribution } from './distributions.ts'
 import { massAt, type Piecewise, sumOverIntegers } from './integer-sums.ts'
 
 /**
- * The Rényi divergence of an order above 1 of two distributions of one plan's release, ln(sum of P^order Q^(1 - order)) /
- * (order - 1); if not all outcomes are examined, a lower bound, because no term is negative.
+ * The Rényi divergence of an order above 1 of two distributions of one plan's release, ln(sum of P^order Q^(1 - order))
+ * / (order - 1); if not all outcomes are examined, a lower bound, because no term is negative.
  */
 export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
   if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')

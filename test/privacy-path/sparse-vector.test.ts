@@ -23,8 +23,8 @@ import {
 } from './tiny-datasets.ts'
 
 /*
- * Sessions of the sparse vector technique, on the grid that production uses: the distribution of whole sequences of answers to
- * counts of neighbouring datasets, from the scales that the measurement publishes.
+ * Sessions of the sparse vector technique, on the grid that production uses: the distribution of whole sequences of
+ * answers to counts of neighbouring datasets, from the scales that the measurement publishes.
  */
 
 /** Below, or above with a gap in output units. */

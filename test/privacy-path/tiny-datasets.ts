@@ -196,15 +196,15 @@ export function rowsOfPeople(people: readonly Person[]): readonly StoredRow[] {
 /** Rows of these places among {@link WIDE}. */
 const wide = (...places: readonly number[]): Person => places.flatMap((place) => WIDE.slice(place, place + 1))
 
-/** So many rows of one kind. */
+/** Repeats rows. */
 const many = (number: number, rows: Person): Person => new Array<Person>(number).fill(rows).flat()
 
-/** A row that no other row of its `Sex` is like in `Region`, `Member` and `Note`. */
+/** A row that differs in `Region`, `Member` and `Note` from every other row of its `Sex`. */
 const EASTERN = row([4n, 3n, null, 0n, 0, 1, false, 'b'])
 
 /**
- * People with one to three rows: the largest or the smallest values three times in one cell, in three cells, beside rows
- * that predicates exclude, or excluded altogether, and with every kind of NULL. `Sex` is constant per person.
+ * People with one to three rows: the largest or the smallest values three times in one cell, in three cells, beside
+ * rows that predicates exclude, or excluded altogether, and with every kind of NULL. `Sex` is constant per person.
  */
 const PEOPLE: readonly Person[] = [
   wide(0),
@@ -242,7 +242,9 @@ function subsets(rows: Person): readonly Person[] {
   return rows.reduce<readonly Person[]>((some, row) => some.flatMap((each) => [each, [...each, row]]), [[]])
 }
 
-/** Largest number of rows of a person of {@link peoplePairs} and {@link tallPeoplePairs}, and of {@link skewedPairs}. */
+/**
+ * Largest number of rows of a person of {@link peoplePairs} and {@link tallPeoplePairs}, and of {@link skewedPairs}.
+ */
 export const MOST_ROWS = 3
 export const MOST_ROWS_SKEWED = 50
 

@@ -75,8 +75,8 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
 }
 
 /**
- * Each measurement of sums and counts in turn with so small a sensitivity that a pair that moves it alone spends more than
- * the price of all.
+ * Each measurement of sums and counts in turn with so small a sensitivity that a pair that moves it alone spends more
+ * than the price of all.
  */
 export function withSensitivitiesFarTooSmall(plan: Plan): readonly WrongPlan[] {
   if (plan.kind !== 'additive') return []

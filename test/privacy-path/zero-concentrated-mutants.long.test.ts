@@ -16,7 +16,10 @@ const rivalry = (noise: string, k = 1): Wire => ({
   epsilon: 1,
 })
 
-/** A mistake in the price, the file and the text of the source that it replaces, the replacement, and queries that detect it. */
+/**
+ * A mistake in the price, the file and the text of the source that it replaces, the replacement, and queries that
+ * detect it.
+ */
 type Mistake = readonly [
   mistake: string,
   file: string,

@@ -40,8 +40,8 @@ function say(line: string): void {
 }
 
 /**
- * Reads a fault of the ledger, and rethrows any other error. A fault is recognised by its name, because its class differs in
- * a changed copy of the source.
+ * Reads a fault of the ledger, and rethrows any other error. A fault is recognised by its name, because its class
+ * differs in a changed copy of the source.
  */
 function faultOf(error: unknown): { readonly kind: string; readonly message: string } {
   if (error instanceof Error && error.name === 'LedgerFault' && 'kind' in error)

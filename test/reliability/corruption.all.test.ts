@@ -48,7 +48,10 @@ async function start(url: string, heard: ReadonlyMap<string, Messages>): Promise
   }
 }
 
-/** Returns true if some answer is replayed with other bytes. A request that fails does not count, because its failure is visible. */
+/**
+ * Returns true if some answer is replayed with other bytes. A request that fails does not count, because its failure is
+ * visible.
+ */
 async function isAltered(ledger: Ledger, heard: ReadonlyMap<string, Messages>): Promise<boolean> {
   for (const [key, { answer }] of heard) {
     if (answer === undefined) continue

@@ -21,8 +21,8 @@ describe('the contract', () => {
 
 /*
  * Lee and Clifton 2011, "How Much Is Enough? Choosing epsilon for Differential Privacy", as replicated at
- * blog.openmined.org/choosing-epsilon. Page 333 of the paper has 0.3602 where 0.3062 is meant. The epsilons from the tight
- * bound were computed to 1e-12; the replication prints 0.52514977 and 0.43171997, the ends of a coarser search.
+ * blog.openmined.org/choosing-epsilon. Page 333 of the paper has 0.3602 where 0.3062 is meant. The epsilons from the
+ * tight bound were computed to 1e-12; the replication prints 0.52514977 and 0.43171997, the ends of a coarser search.
  */
 describe.each([
   {

@@ -16,7 +16,7 @@ import { encodeNumber } from './encodings/numeric.ts'
 import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
 
-/** How the rows of a source belong to people. */
+/** Privacy unit of a source's rows, as ingestion needs it. */
 export type IngestedUnit =
   | { readonly kind: 'row' }
   | {
@@ -199,8 +199,8 @@ function printPeople(encoded: readonly EncodedColumn[], { position, key }: Perso
 }
 
 /**
- * Stores at most `maxRows` rows of each person, those that come first in the order of the keyed digest, with their ranks.
- * Columns that are constant per person get the value of the first row.
+ * Stores at most `maxRows` rows of each person, those that come first in the order of the keyed digest, with their
+ * ranks. Columns that are constant per person get the value of the first row.
  */
 function printRowsOfPeople(
   encoded: readonly EncodedColumn[],

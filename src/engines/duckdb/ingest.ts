@@ -31,8 +31,8 @@ export interface Ingestion {
 const SOURCE_FIELD = 'source'
 
 /**
- * Default limits. DuckDB's limit does not include the vectors under way and the allocator's overhead: with 500 MB a process
- * that ingests 20 million rows stays below 1 GB.
+ * Default limits. DuckDB's limit does not include the vectors under way and the allocator's overhead: with 500 MB a
+ * process that ingests 20 million rows stays below 1 GB.
  */
 const LIMITS = {
   threads: 2,
@@ -46,9 +46,9 @@ const LIMITS = {
 const MOST_PEOPLE = 2 ** 31 - 1
 
 /**
- * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type by
- * the rules of `encodings/`. Identifiers are not stored. Where people are the privacy units, each row has the number of its
- * person and its rank among that person's rows instead, and rows beyond `maxRows` are left out.
+ * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type
+ * by the rules of `encodings/`. Identifiers are not stored. Where people are the privacy units, each row has the number
+ * of its person and its rank among that person's rows instead, and rows beyond `maxRows` are left out.
  *
  * @returns exact numbers for the dataset's custodian
  * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.

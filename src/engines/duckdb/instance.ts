@@ -21,9 +21,9 @@ export function quoteLiteral(text: string): string {
 }
 
 /**
- * Opens a locked DuckDB instance over one database file. It can reach no other files than `reachablePaths`, its write-ahead
- * log and its temporary folder; it loads no extensions; its settings cannot be changed. DuckDB does not distinguish reading
- * from writing here: `reachablePaths` can be written as well.
+ * Opens a locked DuckDB instance over one database file. It can reach no other files than `reachablePaths`, its
+ * write-ahead log and its temporary folder; it loads no extensions; its settings cannot be changed. DuckDB does not
+ * distinguish reading from writing here: `reachablePaths` can be written as well.
  */
 export async function openLockedInstance(
   databasePath: string,

@@ -51,7 +51,8 @@ export async function readIndexCounts(
 }
 
 /**
- * Reads the result of `printCellCounting`: rows of three DOUBLEs. Between chunks it yields to other work of the process.
+ * Reads the result of `printCellCounting`: rows of three DOUBLEs. Between chunks it yields to other work of the
+ * process.
  *
  * @param cells the number of cells
  * @throws RangeError as {@link readIndexCounts} does, for each cell; and for a cell that does not exist, or cells that
@@ -90,8 +91,8 @@ export async function readCellCounts(
 }
 
 /**
- * Reads the result of `printTextCounting`: rows of a VARCHAR and a DOUBLE. Between chunks it yields to other work of the
- * process.
+ * Reads the result of `printTextCounting`: rows of a VARCHAR and a DOUBLE. Between chunks it yields to other work of
+ * the process.
  *
  * @param maxBytes limit for the memory of the texts and the array
  * @param signal stops the reading

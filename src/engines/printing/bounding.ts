@@ -5,9 +5,9 @@ import { PERSON_COLUMN, RANK_COLUMN } from '../person-rows.ts'
 import { type Printer, printValue } from './printer.ts'
 
 /*
- * Bounding of each person's contribution. A person dataset has two columns beside the declared ones: the person, and the
- * rank of each row among that person's rows, from 1 without gaps. All choices follow from the person's own ranks and
- * cells. Names that begin with `sotto_` are reserved, so they differ from those of declared columns.
+ * Bounding of each person's contribution. A person dataset has two columns beside the declared ones: the person, and
+ * the rank of each row among that person's rows, from 1 without gaps. All choices follow from the person's own ranks
+ * and cells. Names that begin with `sotto_` are reserved, so they differ from those of declared columns.
  */
 
 /** Column of the person that a row belongs to. */
@@ -16,8 +16,8 @@ export const PERSON = quoteIdentifier(PERSON_COLUMN)
 export const RANK = quoteIdentifier(RANK_COLUMN)
 
 /**
- * Rows that a statement is computed from: the text after `FROM`, and the number of each row's cell, absent where there is
- * one cell only.
+ * Rows that a statement is computed from: the text after `FROM`, and the number of each row's cell, absent where there
+ * is one cell only.
  */
 export interface PrintedRows {
   readonly from: string
@@ -46,8 +46,8 @@ type Limits =
   | { readonly rows?: undefined; readonly groups?: number; readonly rowsPerGroup?: number }
 
 /**
- * Prints the rows that bounding leaves. Only limits that can leave out rows are printed, and only choices among rows that
- * conditions have thinned out need window functions.
+ * Prints the rows that bounding leaves. Only limits that can leave out rows are printed, and only choices among rows
+ * that conditions have thinned out need window functions.
  * @throws RangeError for a bounding that does not fit the dataset's privacy unit.
  */
 export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded: Unbounded): PrintedRows {
@@ -194,7 +194,7 @@ function printFirstGroups(
   const inGroup = `PARTITION BY ${PERSON}, ${CELL} ORDER BY ${RANK}`
   const columns: string[] = []
   if (rowsPerGroup !== undefined) columns.push(`rank() OVER (${inGroup}) AS ${PLACE_IN_GROUP}`)
-  // Of a single row the rank itself is the lowest.
+  // The lowest rank of a single row is its own.
   if (groups !== undefined && rowsPerGroup !== 1) columns.push(`min(${RANK}) OVER (${inGroup}) AS ${FIRST}`)
   const placed = `(SELECT *, ${columns.join(', ')} FROM (SELECT *, ${cell} AS ${CELL} FROM ${from}) AS sotto_cells) AS sotto_placed`
   const kept =

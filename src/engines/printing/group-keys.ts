@@ -71,7 +71,9 @@ function printBins(printer: Printer, key: Bins): PrintedKey {
 
 type Bins = Extract<GroupKey, { kind: 'bins' }>
 
-/** Prints the cell of a value that is in one of the bins: a quotient, an entry of a table, or the result of a search. */
+/**
+ * Prints the cell of a value that is in one of the bins: a quotient, an entry of a table, or the result of a search.
+ */
 function printCellOfBins(printer: Printer, { edges, cycle }: Bins, column: string, first: string): string {
   const { dialect } = printer
   const widths = edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge))

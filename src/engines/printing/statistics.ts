@@ -5,7 +5,7 @@ import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
 import { ANY_TYPE, columnOf, GRID, type Printer, printColumn } from './printer.ts'
 
-/** The planner's LARGEST_SQUARED_INDEX: the sum of such squares over all rows of a disk fits 128 bits. */
+/** The planner's LARGEST_SQUARED_INDEX: the sum of its square over any number of rows fits 128 bits. */
 const LARGEST_INDEX_SQUARED_IN_128_BITS = 2n ** 45n
 
 /** Aggregate function of rows whose results for parts of the rows add up to that for all. A sum of no row is NULL. */

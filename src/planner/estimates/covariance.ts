@@ -12,14 +12,14 @@ import {
 } from './moments.ts'
 
 /*
- * The covariance c of two columns x and y, centred and scaled to lie between -1 and 1, from noisy sums P' of products, S' of x
- * and T' of y, and the number of rows, which is public or a noisy count N'. The released value is w = P' / N' - S' T' / N'^2. With
- * m and k the true means, and e_P, e_S, e_T and e_N the errors,
+ * The covariance c of two columns x and y, centred and scaled to lie between -1 and 1, from noisy sums P' of products,
+ * S' of x and T' of y, and the number of rows, which is public or a noisy count N'. The released value is
+ * w = P' / N' - S' T' / N'^2. With m and k the true means, and e_P, e_S, e_T and e_N the errors,
  *
  *   (w - c) N' = L - E F / N'     L = e_P - k e_S - m e_T + (m k - c) e_N     E = e_S - m e_N     F = e_T - k e_N
  *
- * exactly (docs/proofs/accuracy.md). A small share of alpha is set aside for the second-order term. The variance of a column is its
- * covariance with itself.
+ * exactly (docs/proofs/accuracy.md). A small share of alpha is set aside for the second-order term. The variance of a
+ * column is its covariance with itself.
  */
 
 /** Sums from which a covariance is computed. */
@@ -67,10 +67,10 @@ export function covarianceEstimator(
 }
 
 /**
- * Estimates the correlation of two columns, the covariance divided by the root of the product of the variances. It is known only
- * with the answer: small variances make it arbitrarily hard to estimate. Each of the three is within its interval, a
- * third of alpha each; the interval of the correlation holds all quotients of these. If a noisy variance is not
- * positive, the released value is 0 with a half-width of 1, which every correlation satisfies.
+ * Estimates the correlation of two columns, the covariance divided by the root of the product of the variances. It is
+ * known only with the answer: small variances make it arbitrarily hard to estimate. Each of the three is within its
+ * interval, a third of alpha each; the interval of the correlation holds all quotients of these. If a noisy variance is
+ * not positive, the released value is 0 with a half-width of 1, which every correlation satisfies.
  */
 export function correlationEstimator(
   plan: AdditivePlan,
@@ -145,9 +145,9 @@ function meanPart(sum: Moment, rows: Moment, mean: number): readonly WeightedMom
 }
 
 /**
- * Returns a bound on the probability that the covariance released over this number of rows misses by more than h, for the
- * data that are hardest to estimate. w - c > h means L - h e_N - E F / N' > h N. The weight of e_N is m k - c - h: m k - c is at most
- * 1, because the covariance is at most the root of (1 - m^2) (1 - k^2).
+ * Returns a bound on the probability that the covariance released over this number of rows misses by more than h, for
+ * the data that are hardest to estimate. w - c > h means L - h e_N - E F / N' > h N. The weight of e_N is m k - c - h:
+ * m k - c is at most 1, because the covariance is at most the root of (1 - m^2) (1 - k^2).
  */
 function foreseenFailure(plan: AdditivePlan, moments: PairMoments, alpha: number, rows: number) {
   const share = alpha * SECOND_ORDER_SHARE
@@ -175,9 +175,9 @@ interface ScaledCovariance {
 }
 
 /**
- * Bounds a released covariance. With confidence 1 - alpha, |E|, |F| and |L| are within their half-widths at the true m, k and
- * c. Each half-width is taken at the largest weights in the intervals so far, which hold the true ones, so that the next
- * interval does too.
+ * Bounds a released covariance. With confidence 1 - alpha, |E|, |F| and |L| are within their half-widths at the true m,
+ * k and c. Each half-width is taken at the largest weights in the intervals so far, which hold the true ones, so that
+ * the next interval does too.
  */
 function releasedCovariance(
   plan: AdditivePlan,

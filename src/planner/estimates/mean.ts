@@ -24,9 +24,10 @@ import { noiseAt } from './noisy-statistic.ts'
  *
  *   (m' - m) N' = e_S - m e_N
  *
- * Before the release m' - m > h means e_S - (m + h) e_N > h N, and m - m' > h means -e_S + (m - h) e_N > h N, unless N' is below
- * 1. Neither happens beyond the bounds, so that |m + h| and |m - h| are at most half the range. After the release |m' - m| is at
- * most the half-width of e_S - m e_N divided by N', for the m in the interval that is farthest from 0 (Fieller's method).
+ * Before the release m' - m > h means e_S - (m + h) e_N > h N, and m - m' > h means -e_S + (m - h) e_N > h N, unless
+ * N' is below 1. Neither happens beyond the bounds, so that |m + h| and |m - h| are at most half the range. After the
+ * release |m' - m| is at most the half-width of e_S - m e_N divided by N', for the m in the interval that is farthest
+ * from 0 (Fieller's method).
  */
 export function meanEstimator(
   plan: AdditivePlan,

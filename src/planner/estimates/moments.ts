@@ -4,8 +4,8 @@ import type { NumberAt } from './estimator.ts'
 import { noiseAt } from './noisy-statistic.ts'
 
 /*
- * Sums over rows of columns that are centred at the middle of their range and scaled to lie between -1 and 1, and bounds
- * on linear combinations of their errors. In this unit every entry of a sum has a magnitude of at most 1.
+ * Sums over rows of columns that are centred at the middle of their range and scaled to lie between -1 and 1, and
+ * bounds on linear combinations of their errors. In this unit every entry of a sum has a magnitude of at most 1.
  */
 
 /**

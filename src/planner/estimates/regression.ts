@@ -11,15 +11,15 @@ import {
 } from './moments.ts'
 
 /*
- * Least squares from noisy sums of products (docs/proofs/accuracy.md, "Linear regression"). Every column is centred and scaled to
- * lie between -1 and 1. With z = (1, predictors), A the sum of z z^T over the rows and b the sum of z times the outcome,
- * the coefficients x satisfy A x = b. From the noisy A' = A + E and b' = b + e and the ridge R, a diagonal matrix, the
- * released ones are x' = V b' with V the inverse of A' + R, and exactly
+ * Least squares from noisy sums of products (docs/proofs/accuracy.md, "Linear regression"). Every column is centred and
+ * scaled to lie between -1 and 1. With z = (1, predictors), A the sum of z z^T over the rows and b the sum of z times
+ * the outcome, the coefficients x satisfy A x = b. From the noisy A' = A + E and b' = b + e and the ridge R, a diagonal
+ * matrix, the released ones are x' = V b' with V the inverse of A' + R, and exactly
  *
  *   x' - x = V (e - E x - R x)
  *
- * Only V is random beside E and e, and it is known after the release: bounds on the entries of e - E x - R x, all at once, bound
- * every linear function of the coefficients.
+ * Only V is random beside E and e, and it is known after the release: bounds on the entries of e - E x - R x, all at
+ * once, bound every linear function of the coefficients.
  */
 
 /** Sums from which the coefficients of a regression are computed. */
@@ -117,7 +117,9 @@ export function regressionEstimators(plan: AdditivePlan, regression: Regression)
   }))
 }
 
-/** Coefficients that the numbers do not determine: the slopes are 0, and the intercept is the noisy mean of the outcome. */
+/**
+ * Coefficients that the numbers do not determine: the slopes are 0, and the intercept is the noisy mean of the outcome.
+ */
 function undetermined({ outcome, products, gram }: Regression, place: number, numberAt: NumberAt): Released {
   const unknown = { halfWidth: Number.POSITIVE_INFINITY, expectedAbsoluteError: Number.POSITIVE_INFINITY }
   const [sum, rows] = [products[0], gram[0]?.[0]]
@@ -155,9 +157,9 @@ interface Bounds {
 }
 
 /**
- * Returns a function that bounds the residual of a solution, with confidence 1 - alpha. The weights of the noise are the
- * true coefficients, of which a first bound follows from bounds on every single noise; then the bound is
- * improved with the weights that the last one allows. It is infinite if the noise is too large for a first bound.
+ * Returns a function that bounds the residual of a solution, with confidence 1 - alpha. The weights of the noise are
+ * the true coefficients, of which a first bound follows from bounds on every single noise; then the bound is improved
+ * with the weights that the last one allows. It is infinite if the noise is too large for a first bound.
  */
 function residualBound(plan: AdditivePlan, regression: Regression, ridge: number) {
   const { gram, products } = regression
@@ -192,13 +194,13 @@ function residualBound(plan: AdditivePlan, regression: Regression, ridge: number
   }
 }
 
-/** More steps than a first bound needs that is worth stating. */
+/** Largest number of steps in the search for a first bound; a bound that needs more would be too wide to be useful. */
 const MOST_STEPS = 200
 
 /**
- * Returns a function that bounds the errors d of the coefficients x' from bounds on every single noise, which hold together
- * with confidence 1 - alpha: d <= |V| (h + (H + R) (|x'| + d)), entry by entry. If some positive vector is larger than the right
- * side is with it in the place of d, it is larger than d. `undefined` if none is found.
+ * Returns a function that bounds the errors d of the coefficients x' from bounds on every single noise, which hold
+ * together with confidence 1 - alpha: d <= |V| (h + (H + R) (|x'| + d)), entry by entry. If the right side
+ * at d = u is below u for some positive vector u, then d is below u. `undefined` if no such u is found.
  */
 function firstBoundOf(plan: AdditivePlan, regression: Regression, ridge: number, alpha: number) {
   const { gram, products } = regression

@@ -140,7 +140,10 @@ function contributionOf(
   return report === undefined ? {} : { contribution: report }
 }
 
-/** @throws Refusal for several statistics, for a half-width that only the answer can state, or if the half-width depends on a number of rows that is not supposed. */
+/**
+ * @throws Refusal for several statistics, for a half-width that only the answer can state, or if the half-width depends
+ * on a number of rows that is not supposed.
+ */
 function halfWidthOf(plan: AdditivePlan): number {
   if (!plan.estimates.every(isForeseeable)) {
     const rule = `is not supported for ${plan.query.kind}, whose half-width depends on the data: give epsilon instead`
@@ -172,7 +175,7 @@ function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape):
   }
 }
 
-/** Says why an estimate may be negative; `undefined` if it cannot be. */
+/** Returns the reason why an estimate may be negative; `undefined` if it cannot be. */
 function mayBeNegative(estimate: Estimate): string | undefined {
   // Dates and timestamps are not cut at 0.
   if (temporalType(estimate) !== undefined) return undefined

@@ -42,7 +42,9 @@ import { percentageScore, requireQuantilePoints } from './quantile.ts'
 
 type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
 
-/** A quantile of each group. One unit may move it in several groups; the measurement's sensitivity covers all of them. */
+/**
+ * A quantile of each group. One unit may move it in several groups; the measurement's sensitivity covers all of them.
+ */
 export interface GroupQuantile {
   /** Place among the statistics of the query. */
   readonly place: number

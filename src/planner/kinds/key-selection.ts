@@ -44,7 +44,10 @@ export interface KeySelectionRelease {
   readonly keys: readonly { readonly key: string; readonly noisyCount?: bigint }[]
 }
 
-/** @throws Refusal `query-does-not-fit` for a column whose values cannot be selected, or a contribution that does not fit. */
+/**
+ * @throws Refusal `query-does-not-fit` for a column whose values cannot be selected, or a contribution that does not
+ * fit.
+ */
 export function planKeySelection(
   query: KeySelectionQuery,
   dataset: Dataset,

@@ -16,7 +16,7 @@ export interface Visit extends Patient {
   readonly emergency: boolean
 }
 
-/** What is the same in all visits of a patient. */
+/** Facts about a patient, the same in all visits. */
 interface Patient {
   readonly patient: string
   readonly region: string
@@ -96,9 +96,9 @@ export function dateOf({ day }: Pick<Visit, 'day'>): string {
 }
 
 /**
- * Generates visits; the same numbers and seed always give the same visits. Every patient has one visit at least, and the
- * others follow Zipf's law: the patient in place i has a share of them in proportion to 1 / sqrt(i). Costs grow with
- * age and over time, and visits become more frequent.
+ * Generates visits; the same numbers and seed always give the same visits. Every patient has one visit at least, and
+ * the others follow Zipf's law: the patient in place i has a share of them in proportion to 1 / sqrt(i). Costs grow
+ * with age and over time, and visits become more frequent.
  */
 export function* generateVisits({ people, rows, seed }: Visits): Generator<Visit> {
   const uniform = seededUniform(seed)

@@ -310,9 +310,9 @@ describe('Parquet', () => {
 })
 
 /**
- * Parquet files of one optional column `v`, which DuckDB cannot write: INT64 timestamps with the values 1709249400500, the largest,
- * the smallest, 253402300800000 and NULL, and an INT32 date with the values 19783, the largest, the smallest, the smallest but
- * one and NULL. Written by hyparquet-writer 0.17.0.
+ * Parquet files of one optional column `v`, which DuckDB cannot write: INT64 timestamps with the values 1709249400500,
+ * the largest, the smallest, 253402300800000 and NULL, and an INT32 date with the values 19783, the largest, the
+ * smallest, the smallest but one and NULL. Written by hyparquet-writer 0.17.0.
  */
 const EXTREMES = {
   'microseconds without a zone':

@@ -184,8 +184,8 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
         standardDeviation: null,
         withinHalfWidth: null,
       })
-      // A bound over two rows: the expected error of the sum less 60 times the count, at half the epsilon each. A row moves
-      // the sum by 120 half steps. For Laplace variables of scales a and b it is (a^2 + a b + b^2) / (a + b).
+      // A bound over two rows: the expected error of the sum less 60 times the count, at half the epsilon each. A row
+      // moves the sum by 120 half steps. For Laplace variables of scales a and b it is (a^2 + a b + b^2) / (a + b).
       const [a, b] = [0.25 / Math.tanh(1 / 480), 30 / Math.tanh(1 / 4)]
       expect(values[1]?.meanAbsoluteError).toMatchObject({
         theoretical: null,

@@ -28,7 +28,7 @@ function truthOf(text: string, spellings: (word: string) => readonly string[]): 
   return `CASE WHEN ${text} IN (${list(TRUE)}) THEN true WHEN ${text} IN (${list(FALSE)}) THEN false END`
 }
 
-/** A word as it is, as a name, and in capitals. */
+/** A word in lower case, capitalised, and in upper case. */
 function capitalised(word: string): readonly string[] {
   return [...new Set([word, `${word.charAt(0).toUpperCase()}${word.slice(1)}`, word.toUpperCase()])]
 }

@@ -12,9 +12,9 @@ const NANOSECONDS_PER_SECOND = 1_000_000_000
 
 /**
  * Lists the offsets of a time zone's local times, in their order, for all instants between two ends. The list makes
- * every local time one instant: a time that the clock skipped is read with the offset before the change, and a time that
- * the clock showed twice is the earlier of both (RFC 5545, section 3.3.5; `disambiguation: "compatible"` in ECMAScript's
- * Temporal).
+ * every local time one instant: a time that the clock skipped is read with the offset before the change, and a time
+ * that the clock showed twice is the earlier of both (RFC 5545, section 3.3.5; `disambiguation: "compatible"` in
+ * ECMAScript's Temporal).
  *
  * @param timeZone IANA name of a time zone
  * @param firstSecond @param lastSecond instants in seconds since 1970-01-01T00:00:00Z

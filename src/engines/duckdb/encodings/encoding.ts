@@ -56,7 +56,10 @@ export function textOf({ name, type }: SourceColumn): string {
     : `CASE WHEN ${name} >= ${first} OR NOT isfinite(${name}) THEN ${text} END`
 }
 
-/** The first values of types that Parquet extends further than DuckDB can print: even TRY_CAST fails for values before them. */
+/**
+ * The first values of types that Parquet extends further than DuckDB can print: even TRY_CAST fails for values before
+ * them.
+ */
 const FIRST_PRINTABLE: Readonly<Record<string, string>> = {
   TIMESTAMP: "TIMESTAMP '290309-12-22 (BC) 00:00:00'",
   TIMESTAMP_NS: "TIMESTAMP_NS '1677-09-22 00:00:00'",

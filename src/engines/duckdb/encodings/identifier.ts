@@ -10,7 +10,8 @@ export function canIdentify(type: string): boolean {
 }
 
 /**
- * The identifier as its exact text; NULL if it is missing. A text without a character other than white space is missing.
+ * The identifier as its exact text; NULL if it is missing. A text without a character other than white space is
+ * missing.
  */
 export function encodeIdentifier(source: SourceColumn): Encoding {
   const text = `text${source.position}`

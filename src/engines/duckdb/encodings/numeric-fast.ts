@@ -26,8 +26,8 @@ const COMPARED_AS: Readonly<Record<string, string>> = {
 const NANO = 10n ** 9n
 
 /**
- * Layers that end in `fast<i>`: the index to store, exact wherever it is not NULL. It is NULL for a value that needs the
- * general path, and so for every invalid value. No layers if the column's values all need it.
+ * Layers that end in `fast<i>`: the index to store, exact wherever it is not NULL. It is NULL for a value that needs
+ * the general path, and so for every invalid value. No layers if the column's values all need it.
  */
 export function fastLayers(column: NumericColumn, source: SourceColumn): readonly Layer[] {
   const i = source.position
@@ -89,8 +89,8 @@ function layersOfPlainIntegers(column: NumericColumn, source: SourceColumn): rea
  * True if a double decides for every value on which side of a half step it lies.
  *
  * With n = floor(x / step) in doubles, the index is n or n + 1: it is n + 1 if the value d is at least the half step
- * h = (n + 1/2) step. Let x and H be the doubles nearest to d and h. Rounding is monotone, so that x > H implies d > h, and
- * x < H implies d < h. For x = H, d equals h if both have at most 15 significant digits, since such decimals have
+ * h = (n + 1/2) step. Let x and H be the doubles nearest to d and h. Rounding is monotone, so that x > H implies d > h,
+ * and x < H implies d < h. For x = H, d equals h if both have at most 15 significant digits, since such decimals have
  * different doubles.
  */
 function doublesAreExact(column: NumericColumn): boolean {

@@ -22,7 +22,8 @@ export function rangeIsComputable(column: NumericColumn): boolean {
  * (which is clamped), with white space around it; in an `integer` column its value is whole, as in `42`, `42.0` and
  * `4.2e1`. DuckDB's own casts from text decide nothing alone: they also accept `0x10` and `1_000`, and round.
  *
- * Most values take a path without texts or 128-bit arithmetic; see `numeric-fast.ts`. The others are read digit by digit.
+ * Most values take a path without texts or 128-bit arithmetic; see `numeric-fast.ts`. The others are read digit by
+ * digit.
  */
 export function encodeNumber(column: NumericColumn, source: SourceColumn): Encoding {
   const fast = fastLayers(column, source)

@@ -14,13 +14,13 @@ const MICROSECONDS_PER_DAY = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND
  */
 const OUTERMOST_DAY = 6_000_000n
 
-/** No time zone is further from UTC, and no change of a clock is longer. */
+/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
 const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
 
 /**
- * Stores dates as BIGINT: floor(days / step + 1/2) within the bounds, counted from 1970-01-01. Valid values are DATE and
- * TIMESTAMP values of any unit, and texts in the declared format. A time of day is cut off: the date is the one that the
- * text states, or that of the instant in UTC where the source has instants.
+ * Stores dates as BIGINT: floor(days / step + 1/2) within the bounds, counted from 1970-01-01. Valid values are DATE
+ * and TIMESTAMP values of any unit, and texts in the declared format. A time of day is cut off: the date is the one
+ * that the text states, or that of the instant in UTC where the source has instants.
  */
 export function encodeDate(column: DateColumn, source: SourceColumn): Encoding {
   const i = source.position
@@ -60,8 +60,8 @@ function daysLayers(column: DateColumn, source: SourceColumn, days: string): rea
 /**
  * Stores timestamps as BIGINT: floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Valid
  * values are DATE and TIMESTAMP values of any unit, and texts in the declared format, whose time of day may have
- * fractional seconds and an offset and may be missing (midnight). Values without an offset are in the declared time zone.
- * Digits beyond microseconds are cut off, which rounding to a step of whole seconds does not notice.
+ * fractional seconds and an offset and may be missing (midnight). Values without an offset are in the declared time
+ * zone. Digits beyond microseconds are cut off, which rounding to a step of whole seconds does not notice.
  */
 export function encodeTimestamp(column: TimestampColumn, source: SourceColumn): Encoding {
   const i = source.position
@@ -145,8 +145,8 @@ function isTimestamp(type: string): boolean {
 }
 
 /**
- * The microseconds since 1970-01-01 of a DuckDB timestamp of any unit, which are NULL for infinities. These and times far
- * away become {@link OUTERMOST_DAY}.
+ * The microseconds since 1970-01-01 of a DuckDB timestamp of any unit, which are NULL for infinities. These and times
+ * far away become {@link OUTERMOST_DAY}.
  */
 function microsecondsOf({ name }: SourceColumn): string {
   const outermost = OUTERMOST_DAY * MICROSECONDS_PER_DAY
@@ -202,13 +202,18 @@ function partsLayer(format: DateFormat, source: SourceColumn): Layer {
   return { [`parts${i}`]: `CASE WHEN plain${i} IS NULL THEN ${parts} END` }
 }
 
-/** The days since 1970-01-01 of a text that was taken apart; NULL for a text of another form and a date that does not exist. */
+/**
+ * The days since 1970-01-01 of a text that was taken apart; NULL for a text of another form and a date that does not
+ * exist.
+ */
 function daysOfParts(i: number): string {
   const iso = `parts${i}.year || '-' || parts${i}.month || '-' || parts${i}.day`
   return `CASE WHEN parts${i}.year <> '' AND parts${i}.year <> '0000' THEN TRY_CAST(${iso} AS DATE) - DATE '1970-01-01' END`
 }
 
-/** The offset of a local time, in microseconds: the first offset, and the difference at every change up to that time. */
+/**
+ * The offset of a local time, in microseconds: the first offset, and the difference at every change up to that time.
+ */
 function printOffset({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
   const [first, last] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
   const offsets = localOffsets(
