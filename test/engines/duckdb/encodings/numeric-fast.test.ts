@@ -211,8 +211,12 @@ async function bothPaths(column: NumericColumn, type: string, values: readonly s
   }
 }
 
+/** Types whose values reach the bounds of every grid. The narrower integers take the same path on fewer of them. */
+const WIDE = ['VARCHAR', 'DOUBLE', 'FLOAT', 'DECIMAL(18,3)', 'BIGINT', 'HUGEINT']
+
 describe.each(types)('the fast path for %s agrees with reading digit by digit', (type, values) => {
-  it.each(grids.map((column) => [describeGrid(column), column] as const))('%s', async (_, column) => {
+  const tried = WIDE.includes(type) ? grids : grids.filter((_, place) => place % 4 === 0)
+  it.each(tried.map((column) => [describeGrid(column), column] as const))('%s', async (_, column) => {
     const { expected, found } = await bothPaths(column, type, values(column))
     expect(found.length).toBeGreaterThan(0)
     expect(found.map(([text, stored]) => [text, stored])).toEqual(expected)
