@@ -133,7 +133,8 @@ const RESERVED_PREFIX = 'sotto_'
  * Returns a name in a form that is equal for names which differ in upper and lower case only, such as `Maß` and `MASS`.
  */
 function caseFolded(name: string): string {
-  return name.toUpperCase().toLowerCase()
+  // `ẞ` has the lower case `ß`, whose upper case is `SS`; without the first step it would differ from `ß`.
+  return name.toLowerCase().toUpperCase().toLowerCase()
 }
 
 type Report = (field: string, rule: string) => void

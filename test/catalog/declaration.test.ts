@@ -174,9 +174,14 @@ describe('dates and timestamps', () => {
   })
 })
 
-test('two columns that differ only in case are refused', () => {
-  const errors = errorsOf(declaration(price, { name: 'price', type: 'string', nullable: true }))
-  expect(errors).toContainEqual({ field: 'columns.1.name', rule: expect.stringContaining('differ') })
+test.each([
+  ['Price', 'price'],
+  ['Maß', 'MASS'],
+  ['Straße', 'STRAẞE'],
+])('two columns that differ only in case are refused: %s and %s', (one, other) => {
+  const text = { type: 'string', nullable: true } as const
+  const errors = errorsOf(declaration({ ...text, name: one }, { ...text, name: other }))
+  expect(errors).toEqual([{ field: 'columns.1.name', rule: expect.stringContaining('differ') }])
 })
 
 test('a category is named once, and a replacement is one of them', () => {

@@ -66,7 +66,7 @@ const printable = fc
 
 /** Leaves out names that differ from an earlier one in upper and lower case only. */
 function distinct(names: readonly string[]): readonly string[] {
-  const folded = (name: string) => name.toUpperCase().toLowerCase()
+  const folded = (name: string) => name.toLowerCase().toUpperCase().toLowerCase()
   return names.filter(
     (name, place) =>
       names.findIndex((other) => folded(other) === folded(name)) === place &&

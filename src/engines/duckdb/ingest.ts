@@ -50,11 +50,12 @@ const MOST_PEOPLE = 2 ** 31 - 1
  * by the rules of `encodings/`. Identifiers are not stored. Where people are the privacy units, each row has the number
  * of its person and its rank among that person's rows instead, and rows beyond `maxRows` are left out.
  *
+ * @param ingestion its columns and privacy unit are those of a checked declaration
  * @returns exact numbers for the dataset's custodian
  * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.
  */
 export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
-  checkDeclarations(ingestion.columns)
+  checkColumns(ingestion.columns)
   const partialPath = `${ingestion.targetPath}.partial`
   await removePartial(partialPath)
   try {
@@ -70,25 +71,16 @@ export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
   }
 }
 
-function checkDeclarations(columns: readonly Column[]): void {
-  const names = new Set<string>()
+/**
+ * Checks what the correctness of every later query rests on, also if the declaration was checked before.
+ * @throws Refusal `invalid-request`
+ */
+function checkColumns(columns: readonly Column[]): void {
   for (const [index, column] of columns.entries()) {
     const field = `columns.${index}`
-    const name = column.name.toLowerCase()
-    if (names.has(name)) {
-      throw refuseField(
-        'invalid-request',
-        `${field}.name`,
-        'must differ from other names by more than letter case',
-      )
-    }
-    names.add(name)
     if (column.invalidValue.kind === 'null' && !column.nullable) {
-      throw refuseField(
-        'invalid-request',
-        `${field}.invalidValue`,
-        'must not be null for a column that is not nullable',
-      )
+      const rule = 'must not be "null" for a column that is not nullable'
+      throw refuseField('invalid-request', `${field}.onInvalidValue`, rule)
     }
     if ((column.type === 'integer' || column.type === 'number') && !rangeIsComputable(column)) {
       throw refuseField('invalid-request', field, 'has bounds that are too large for exact computation')

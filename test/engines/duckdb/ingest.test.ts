@@ -599,11 +599,6 @@ describe('files', () => {
       ingest({ sourcePath, format: 'csv', columns: [x], privacyUnit: { kind: 'row' }, targetPath }),
     ).rejects.toThrow(/^the source could not be stored$/)
   })
-
-  it('must be declared with columns that differ in more than case', async () => {
-    const refusal = await refusalOf(ingestCsv([x, column.integer('X', 0n, 9n)], 'x,X\n1,2\n'))
-    expect(refusal.errors[0]?.field).toBe('columns.1.name')
-  })
 })
 
 describe('Parquet', () => {
