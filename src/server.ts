@@ -10,7 +10,7 @@ import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
-import { openedForNeighbours } from './ledger/event.ts'
+import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { openLedger } from './ledger/open.ts'
 import { readHeadSigner } from './ledger/signature.ts'
@@ -122,7 +122,7 @@ async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger
   const before = await ledger.budget(id)
   const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
   const accounting = before?.cap.accounting ?? censusRegistration.accounting
-  const neighbours = (await openedForNeighbours(ledger, id)) ?? censusRegistration.neighbours
+  const neighbours = (await openedFor(ledger, id)).neighbours ?? censusRegistration.neighbours
   await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
 }
 

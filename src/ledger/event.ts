@@ -1,6 +1,6 @@
 import type { Amount } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { sha256 } from './canonical.ts'
 import type { Ledger, LedgerEntry } from './ledger.ts'
 
@@ -15,6 +15,9 @@ export interface EventLoss {
 
 /** An amount in an event, in the units of the dataset's accounting. */
 export type EventAmount = EventLoss | { readonly rhoPico: string }
+
+/** A person as the privacy unit: the rows with the same value in an identifier column. */
+export type PersonUnit = Pick<Extract<PrivacyUnit, { kind: 'person' }>, 'kind' | 'column'>
 
 /** One event in its hashed form. A budget can be recomputed from the events alone. */
 export interface LedgerEvent {
@@ -35,6 +38,8 @@ export interface LedgerEvent {
   readonly accounting?: 'zcdp'
   /** In `opened`: the neighbours that its charges are priced for. Missing in events of early releases. */
   readonly neighbours?: Neighbours
+  /** In `opened`: the privacy unit that its charges are priced for; missing where each row is one. */
+  readonly privacyUnit?: PersonUnit
   readonly chargeId?: string
   readonly attempt?: number
   /** In `session-answered`: number of the question, from 1. */
@@ -76,6 +81,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     neighbours: event.neighbours,
     previousHash: event.previousHash,
     principal: event.principal,
+    privacyUnit: event.privacyUnit && { column: event.privacyUnit.column, kind: event.privacyUnit.kind },
     question: event.question,
     reason: event.reason,
     requestHash: event.requestHash,
@@ -141,15 +147,18 @@ function integer(text: unknown): bigint {
   return BigInt(text)
 }
 
-/** Reads the neighbours that a dataset's budget was opened for; `undefined` without a budget or for early events. */
-export async function openedForNeighbours(
+/**
+ * Reads the neighbours and the privacy unit that a dataset's budget was opened for; neither without a budget. Early events
+ * have no neighbours. The privacy unit is missing where each row is one.
+ */
+export async function openedFor(
   ledger: Pick<Ledger, 'events'>,
   dataset: string,
-): Promise<Neighbours | undefined> {
+): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit'>> {
   const [first] = await ledger.events(dataset, { limit: 1, afterSequence: 0 })
-  if (first === undefined) return undefined
+  if (first === undefined) return {}
   const event: LedgerEvent = JSON.parse(first.canonical)
-  return event.neighbours
+  return event
 }
 
 /**

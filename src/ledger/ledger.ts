@@ -1,6 +1,6 @@
 import type { Accounting, Amount } from '../privacy/accounting.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
+import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 
 /** A dataset's budget. It is exact and is kept even if the dataset is deleted. */
 export interface Budget {
@@ -255,6 +255,8 @@ export interface NewBudget {
   readonly granted: PrivacyLoss
   /** The neighbours that its charges are priced for. They are only recorded. */
   readonly neighbours: Neighbours
+  /** The privacy unit that its charges are priced for, recorded as well. Default: a row. */
+  readonly privacyUnit?: PrivacyUnit
 }
 
 /** An allotment to set. */

@@ -69,6 +69,7 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
       if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is unknown'
       if (![undefined, 'add-remove', 'change-one'].includes(event.neighbours))
         return 'the neighbours are unknown'
+      if (![undefined, 'person'].includes(event.privacyUnit?.kind)) return 'the privacy unit is unknown'
       state.budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
       return raise(state, event)
     }

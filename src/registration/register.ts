@@ -13,7 +13,7 @@ import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
-import { openedForNeighbours } from '../ledger/event.ts'
+import { openedFor, type PersonUnit } from '../ledger/event.ts'
 import type { Budget, Ledger } from '../ledger/ledger.ts'
 import {
   type Accounting,
@@ -165,9 +165,10 @@ async function checkRegistration(
   const columns = declareColumns(declaration)
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
+    const before = await openedFor(ledger, id)
     // The first releases did not record the neighbours in the event; in that case the last withdrawal recorded them.
-    const before = (await openedForNeighbours(ledger, id)) ?? catalog.lastNeighbours(id)
-    requireSameNeighbours(before, declaration)
+    requireSameNeighbours(before.neighbours ?? catalog.lastNeighbours(id), declaration)
+    requireSameUnit(before.privacyUnit, declaration)
   }
   // The ledger may outlive the catalog: a question must not be answered by a release about another version.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
@@ -191,10 +192,10 @@ async function publish(
   principal: string,
   requireAlone: () => Promise<void>,
 ): Promise<Registered> {
-  const { id, accounting, neighbours } = declaration
+  const { id, accounting, neighbours, privacyUnit: unit } = declaration
   let mayBePublished = false
   try {
-    const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
+    const privacyUnit = await keyedUnit(unit, personKeyFile)
     const ingestion = await ingest({ sourcePath: copy, format, columns, privacyUnit, targetPath: rowsFile })
     if (neighbours === 'change-one' && ingestion.rowsStored === 0) {
       const detail = 'With change-one neighbours a dataset needs at least one row.'
@@ -211,7 +212,11 @@ async function publish(
       ingestion,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(id, { accounting, granted, neighbours }, principal)
+    const outcome = await ledger.openBudget(
+      id,
+      { accounting, granted, neighbours, privacyUnit: unit },
+      principal,
+    )
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
     await requireAlone()
     mayBePublished = true
@@ -290,6 +295,25 @@ function requireSameNeighbours(
     `The existing budget of ${id} was spent under ${before} neighbours. Register with these neighbours, or under another ` +
       'id.',
     [{ field: 'neighbours', rule: `must be ${before}, the neighbours of the existing budget` }],
+  )
+}
+
+/**
+ * Requires the privacy unit for which the id's budget was opened. Charges for rows protect a row, and those for people the
+ * rows with the same value in one column. The number of rows of a person may change.
+ * @param before absent if each row is a privacy unit
+ * @throws Refusal `budget-account-exists`
+ */
+function requireSameUnit(
+  before: PersonUnit | undefined,
+  { id, privacyUnit }: Pick<DatasetDeclaration, 'id' | 'privacyUnit'>,
+): void {
+  if ((privacyUnit.kind === 'person' ? privacyUnit.column : undefined) === before?.column) return
+  const unit = before === undefined ? 'a row' : `a person with the column ${before.column}`
+  throw new Refusal(
+    'budget-account-exists',
+    `The privacy unit of the existing budget of ${id} is ${unit}. Register with the same unit, or under another id.`,
+    [{ field: 'privacyUnit', rule: `must be ${unit}, the privacy unit of the existing budget` }],
   )
 }
 

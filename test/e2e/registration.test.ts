@@ -331,6 +331,14 @@ describe('spent budget stays spent', () => {
     expect(changed).toMatchObject({ code: 'budget-account-exists', errors: [{ field: 'neighbours' }] })
     await service.restart()
     await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
+    // Charges for rows do not protect a person with several rows.
+    const people = {
+      ...pupils,
+      privacyUnit: { kind: 'person', column: 'name', maxRows: 2 },
+      columns: [...pupils.columns.slice(0, -1), { name: 'name', type: 'identifier' }],
+    }
+    const { body: united } = await register(people).expect(409)
+    expect(united).toMatchObject({ code: 'budget-account-exists', errors: [{ field: 'privacyUnit' }] })
     await register({ ...pupils, title: 'Pupils, again' }).expect(201)
     expect((await service.as('analyst').get('/v1/datasets/pupils/budget').expect(200)).body).toEqual(before)
     await ask('pupils', { kind: 'count', epsilon: 50 }).expect(403)

@@ -34,6 +34,10 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
   version: fc.constant(1),
   dataset: text,
   neighbours: fc.constantFrom('add-remove', 'change-one'),
+  privacyUnit: fc.oneof(
+    fc.record({ kind: fc.constant('person'), column: text }),
+    fc.record({ column: text, kind: fc.constant('person') }),
+  ),
   sequence: count,
   previousHash: text,
   kind: fc.constantFrom(...EVENT_KINDS) as fc.Arbitrary<LedgerEvent['kind']>,

@@ -204,6 +204,9 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('a budget that was not opened', 'opened', 0, { kind: 'granted' }),
     changed('an unknown accounting', 'opened', 0, { accounting: 'renyi' as 'zcdp' }),
     changed('unknown neighbours', 'opened', 0, { neighbours: 'next door' as 'add-remove' }),
+    changed('an unknown privacy unit', 'opened', 0, {
+      privacyUnit: { kind: 'visit' as 'person', column: 'id' },
+    }),
     changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
     changed('a grant without an amount', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),

@@ -10,7 +10,7 @@ import { spendingOf } from './rows.ts'
 export function openBudget(
   batch: Batch,
   dataset: string,
-  { accounting, granted, neighbours }: NewBudget,
+  { accounting, granted, neighbours, privacyUnit }: NewBudget,
   principal: string,
 ): OpenOutcome {
   expectText({ dataset, principal })
@@ -26,6 +26,7 @@ export function openBudget(
     ...(accounting === 'zcdp' && { accounting }),
     loss: eventLoss(granted),
     neighbours,
+    ...(privacyUnit?.kind === 'person' && { privacyUnit: { kind: 'person', column: privacyUnit.column } }),
     ...limitField(cap),
   })
   return { kind: 'opened' }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { openedForNeighbours } from '../../../src/ledger/event.ts'
+import { openedFor } from '../../../src/ledger/event.ts'
 import { amountBoughtBy } from '../../../src/privacy/accounting.ts'
 import { MAX_BUDGET_EPSILON } from '../../../src/privacy/loss.ts'
 import { basic, chargeOf, loss, question, rho, summed } from '../support.ts'
@@ -10,12 +10,16 @@ export const BUDGETS: readonly ContractTest[] = [
   {
     name: 'the first event records the neighbours of a budget, which never change',
     async run({ ledger }) {
-      expect(await openedForNeighbours(ledger, 'census')).toBeUndefined()
-      const changeOne = { ...summed('1'), neighbours: 'change-one' } as const
+      expect(await openedFor(ledger, 'census')).toEqual({})
+      const privacyUnit = { kind: 'person', column: 'patient', maxRows: 3 } as const
+      const changeOne = { ...summed('1'), neighbours: 'change-one', privacyUnit } as const
       await ledger.openBudget('census', changeOne, 'carol')
       await ledger.charge(question('a'))
       await ledger.openBudget('census', summed('1'), 'carol')
-      expect(await openedForNeighbours(ledger, 'census')).toBe('change-one')
+      expect(await openedFor(ledger, 'census')).toMatchObject({
+        neighbours: 'change-one',
+        privacyUnit: { kind: 'person', column: 'patient' },
+      })
     },
   },
   {
