@@ -1,7 +1,7 @@
 import { isTemporal, type TemporalColumn } from '../catalog/dataset.ts'
 import { type GridValue, unitsOfValue } from '../catalog/grid-value.ts'
 import { rankDistance, type ValueCounts } from '../mechanisms/quantile.ts'
-import { type Estimate, estimateNames, statisticName, temporalType } from '../planner/additive.ts'
+import { type Estimate, temporalType } from '../planner/additive.ts'
 import { additiveNumbers } from '../planner/additive-report.ts'
 import type { Moment } from '../planner/estimates/moments.ts'
 import { type CellLabel, cellKeys } from '../planner/grouping.ts'
@@ -11,6 +11,7 @@ import type { QuantilePlan } from '../planner/kinds/quantile.ts'
 import { percentagesOf } from '../planner/kinds/quantile.ts'
 import { accuracyReport } from '../planner/report.ts'
 import type { AccuracyReport, Report } from '../planner/report-kinds.ts'
+import { estimateNames, statisticName } from '../planner/statistic-names.ts'
 import { numberFromDecimal } from '../privacy/decimal.ts'
 
 /*

@@ -3,7 +3,7 @@ import { type GridValue, shownValue } from '../catalog/grid-value.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import { numberFromRational } from '../privacy/rational.ts'
-import { cellsOf, type Estimate, estimateNames, temporalType } from './additive.ts'
+import { type Estimate, temporalType } from './additive.ts'
 import type { Statistic, Summand } from './aggregate.ts'
 import type { NumberAt, Released } from './estimates/estimator.ts'
 import { estimatorsOf } from './estimates/estimator-of.ts'
@@ -20,6 +20,8 @@ import type {
   StatisticName,
   StatisticNoise,
 } from './report-kinds.ts'
+import { estimateNames } from './statistic-names.ts'
+import { cellsOf } from './tables.ts'
 
 /*
  * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/`

@@ -24,9 +24,11 @@ import type { Regression } from './estimates/regression.ts'
 import { type Grouping, planGrouping } from './grouping.ts'
 import type { MeasuredColumn } from './measured-column.ts'
 import { type PersonValueRequest, planPersonValue } from './person-value.ts'
-import { LARGEST_ANSWER, type PlanLimits } from './plan-kind.ts'
+import type { PlanLimits } from './plan-kind.ts'
 import { planPredicate, requireColumn, requireSelectable, widestBounding } from './predicate.ts'
+import { isQuantile, type QuantileStatistic, requireDistinctNames } from './statistic-names.ts'
 import { planPair, planRegression, requireProducts } from './sums-of-products.ts'
+import { cellsOf, planGroupings } from './tables.ts'
 
 /** Queries that are answered by adding noise to sums and counts. */
 export type AdditiveQuery = Extract<Query, { postprocess: unknown }>
@@ -216,13 +218,6 @@ function estimatesOf(query: AdditiveQuery, sources: Sources): readonly Estimate[
   }
 }
 
-type QuantileStatistic = Extract<GroupStatistic, { kind: 'median' | 'percentile' }>
-
-/** Returns true for a statistic that is a quantile; all others are made from sums and counts. */
-export function isQuantile(statistic: GroupStatistic): statistic is QuantileStatistic {
-  return statistic.kind === 'median' || statistic.kind === 'percentile'
-}
-
 /** Plans one statistic of each group. */
 function groupEstimate(
   { statistics, contribution }: Extract<AdditiveQuery, { kind: 'groupBy' }>,
@@ -245,15 +240,6 @@ function groupEstimate(
       return ofColumn(statistic, `${field}.column`, contribution, sources)
     }
   }
-}
-
-/** @throws Refusal `invalid-request` for statistics of which two have the same name in the answer. */
-export function requireDistinctNames(statistics: readonly GroupStatistic[]): void {
-  const names = statistics.map(statisticName)
-  const repeated = names.findIndex((name, place) => names.indexOf(name) < place)
-  if (repeated === -1) return
-  const rule = 'must not repeat an earlier statistic'
-  throw refuseField('invalid-request', `statistics.${repeated}`, rule)
 }
 
 function distinctEstimate(column: GroupingColumn, field: string, { dataset, place }: Sources): Estimate {
@@ -368,46 +354,6 @@ function countEstimate(
 }
 
 /**
- * Returns the name of a group's statistic in answers: the name that the query gives it, or its kind, or its kind and
- * column, such as `mean_Age`.
- */
-export function statisticName(statistic: GroupStatistic): string {
-  switch (statistic.kind) {
-    case 'count':
-      return statistic.of === 'people' ? 'count_people' : 'count'
-    case 'proportion':
-      return statistic.name ?? 'proportion'
-    case 'countDistinct': {
-      const { column } = statistic
-      return `countDistinct_${typeof column === 'string' ? column : column.column}`
-    }
-    case 'percentile':
-      return `percentile_${statistic.p}_${statistic.column}`
-    case 'mean':
-      return statistic.perPerson === undefined
-        ? `mean_${statistic.column}`
-        : `mean_perPerson_${statistic.perPerson}_${statistic.column}`
-    default:
-      return `${statistic.kind}_${statistic.column}`
-  }
-}
-
-/**
- * Returns the names of a query's estimates, in their order; an empty list for a query with one estimate. Quantiles are
- * not estimates.
- */
-export function estimateNames(query: Query): readonly string[] {
-  switch (query.kind) {
-    case 'groupBy':
-      return query.statistics.filter((statistic) => !isQuantile(statistic)).map(statisticName)
-    case 'linearRegression':
-      return ['intercept', ...query.predictors.map((predictor) => `coefficient_${predictor}`)]
-    default:
-      return []
-  }
-}
-
-/**
  * Columns whose sum about the middle is measured for another statistic, so that their sum needs no separate
  * measurement.
  */
@@ -518,91 +464,4 @@ export function requireGridColumn(dataset: Dataset, name: string, field: string)
 
 function withoutNullCell(key: GroupKey): GroupKey {
   return 'nullCell' in key ? { ...key, nullCell: false } : key
-}
-
-/** @throws Refusal `query-does-not-fit` for a table that the dataset does not have, or that is too large. */
-export function planGroupings(
-  query: AdditiveQuery,
-  dataset: Dataset,
-  limits: PlanLimits,
-): readonly Grouping[] {
-  switch (query.kind) {
-    case 'histogram':
-      return planTable([query.column], () => 'column', 'column', dataset, limits)
-    case 'topGroups':
-      return planTable(query.keys, (position) => `keys.${position}`, 'keys', dataset, limits)
-    case 'contingency':
-      return planTable(query.columns, (position) => `columns.${position}`, 'columns', dataset, limits)
-    case 'groupBy':
-      return planTable(
-        query.keys,
-        (position) => `keys.${position}`,
-        'keys',
-        dataset,
-        limits,
-        query.statistics.map(statisticName),
-      )
-    case 'count':
-    case 'sum':
-    case 'mean':
-    case 'variance':
-    case 'standardDeviation':
-    case 'covariance':
-    case 'correlation':
-    case 'linearRegression':
-    case 'proportion':
-    case 'countDistinct':
-      return []
-  }
-}
-
-/** Number of cells that groupings span. */
-export function cellsOf(groupings: readonly Grouping[]): number {
-  return groupings.reduce((product, { labels }) => product * labels.length, 1)
-}
-
-function planTable(
-  columns: readonly GroupingColumn[],
-  fieldOf: (position: number) => string,
-  field: string,
-  dataset: Dataset,
-  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
-  statistics: readonly string[] = [],
-): readonly Grouping[] {
-  const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
-  const repeated = groupings.findIndex(
-    ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
-  )
-  if (repeated !== -1)
-    throw refuseField('query-does-not-fit', fieldOf(repeated), 'must not repeat an earlier column')
-  const cells = cellsOf(groupings)
-  if (cells > maxCells) {
-    throw refuseField('query-does-not-fit', field, `span ${cells} cells; at most ${maxCells} are supported`)
-  }
-  const longestValues = statistics.reduce(
-    (sum, name) => sum + JSON.stringify(name).length + LONGEST_ESTIMATE,
-    LONGEST_CELL_FRAME,
-  )
-  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), longestValues)
-  if (cells * longestCell > maxCharacters) {
-    throw refuseField(
-      'query-does-not-fit',
-      field,
-      'span too many cells with names that are too long for one answer',
-    )
-  }
-  return groupings
-}
-
-/** Characters of a cell without its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
-const LONGEST_CELL_FRAME = 50
-/**
- * Characters that a statistic of a group adds to its name:
- * `:{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`.
- */
-const LONGEST_ESTIMATE = 80
-
-/** Largest number of characters of one column's part of a cell's key. */
-function longestKey({ column, labels }: Grouping): number {
-  return Math.max(...labels.map((label) => JSON.stringify({ [column]: label }).length))
 }

@@ -13,14 +13,7 @@ import {
 } from '../../privacy/loss.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import {
-  isQuantile,
-  planAdditive,
-  planGroupings,
-  requireDistinctNames,
-  requireGridColumn,
-  statisticName,
-} from '../additive.ts'
+import { planAdditive, requireGridColumn } from '../additive.ts'
 import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
 import type { Bounding, CellCounting } from '../aggregate.ts'
 import {
@@ -37,6 +30,8 @@ import { planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
 import type { AccuracyReport, PredictedError, Report } from '../report-kinds.ts'
 import { stabilityOfRank } from '../stability.ts'
+import { isQuantile, requireDistinctNames, statisticName } from '../statistic-names.ts'
+import { planGroupings } from '../tables.ts'
 import { type AdditivePlan, type AdditiveRelease, additive, planAdditiveQuery } from './additive.ts'
 import { percentageScore, requireQuantilePoints } from './quantile.ts'
 
