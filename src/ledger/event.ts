@@ -148,8 +148,8 @@ function integer(text: unknown): bigint {
 }
 
 /**
- * Reads the neighbours and the privacy unit that a dataset's budget was opened for; neither without a budget. Early events
- * have no neighbours. The privacy unit is missing where each row is one.
+ * Reads the neighbours and the privacy unit that a dataset's budget was opened for; neither without a budget. Early
+ * events have no neighbours. The privacy unit is missing where each row is one.
  */
 export async function openedFor(
   ledger: Pick<Ledger, 'events'>,

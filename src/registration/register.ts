@@ -299,8 +299,8 @@ function requireSameNeighbours(
 }
 
 /**
- * Requires the privacy unit for which the id's budget was opened. Charges for rows protect a row, and those for people the
- * rows with the same value in one column. The number of rows of a person may change.
+ * Requires the privacy unit for which the id's budget was opened. Charges for rows protect a row, and those for people
+ * the rows with the same value in one column. The number of rows of a person may change.
  * @param before absent if each row is a privacy unit
  * @throws Refusal `budget-account-exists`
  */
