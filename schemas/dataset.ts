@@ -375,7 +375,7 @@ const ingestionCounts = z
     rowsBeyondMaxRows: exactCount.describe('Rows left out because their person has more than `maxRows`.'),
     rowsStored: exactCount.describe('Rows that queries read.'),
     people: exactCount.optional().describe('People with stored rows. Only with the privacy unit `person`.'),
-    misfits: z
+    invalidValues: z
       .array(
         z.strictObject({
           column: columnName,

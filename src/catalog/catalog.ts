@@ -36,7 +36,7 @@ export interface IngestionCounts {
    * The number of values of each declared column that did not fit its declaration. In rows left out for a missing
    * identifier, the other values are not counted.
    */
-  readonly misfits: readonly { readonly column: string; readonly values: number }[]
+  readonly invalidValues: readonly { readonly column: string; readonly values: number }[]
 }
 
 /** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { writePrivately } from '../files/durable-file.ts'
+import type { PrivacyUnit } from '../privacy/neighbours.ts'
 
 const KEY_BYTES = 32
 
@@ -24,4 +25,14 @@ export async function readPersonKey(file: string): Promise<string> {
   const key = (await readFile(file, 'utf8')).trim()
   if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${file} is damaged: it has no key`)
   return key
+}
+
+/** The privacy unit, for people with the secret key that chooses and orders each person's rows. */
+export type KeyedPrivacyUnit =
+  | Extract<PrivacyUnit, { kind: 'row' }>
+  | (Extract<PrivacyUnit, { kind: 'person' }> & { readonly key: string })
+
+/** The privacy unit as ingestion needs it: for people with a new key, which is stored first. */
+export async function keyedUnit(unit: PrivacyUnit, file: string): Promise<KeyedPrivacyUnit> {
+  return unit.kind === 'row' ? unit : { ...unit, key: await createPersonKey(file) }
 }

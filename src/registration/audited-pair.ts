@@ -8,9 +8,9 @@ import {
   declareColumns,
   declareDataset,
 } from '../catalog/declaration.ts'
-import { createPersonKey } from '../catalog/person-key.ts'
+import { keyedUnit } from '../catalog/person-key.ts'
 import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
-import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
+import { ingest } from '../engines/duckdb/ingest.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { refuseField } from '../privacy/refusal.ts'
@@ -52,7 +52,8 @@ export async function openAuditedPair(
   // Refuses a privacy unit without its column before rows are compared.
   const columns = declareColumns(declarationOf('pair', pair))
   requireNeighbouringUnits(pair)
-  const privacyUnit = await keyedUnit(pair, folder)
+  // Both datasets have the same key, as neighbours do: another would choose other rows of the people whom they share.
+  const privacyUnit = await keyedUnit(pair.privacyUnit, path.join(folder, 'person.key'))
   const fileOf = ({ id }: Pick<Dataset, 'id'>) => path.join(folder, `${id}.duckdb`)
   const engine = openDuckDbEngine({
     files: fileOf,
@@ -87,15 +88,6 @@ export async function openAuditedPair(
     await engine.close()
     throw error
   }
-}
-
-/**
- * The privacy unit as ingestion needs it. Both datasets have the same key, as neighbours do in the promise: another key
- * would choose other rows of the people whom they share.
- */
-async function keyedUnit({ privacyUnit }: AuditedPair, folder: string): Promise<Ingestion['privacyUnit']> {
-  if (privacyUnit.kind === 'row') return privacyUnit
-  return { ...privacyUnit, key: await createPersonKey(path.join(folder, 'person.key')) }
 }
 
 function unitsOf({ rowsStored, people }: IngestionCounts): number {

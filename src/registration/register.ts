@@ -8,10 +8,10 @@ import {
   declareColumns,
   declareDataset,
 } from '../catalog/declaration.ts'
-import { createPersonKey } from '../catalog/person-key.ts'
+import { keyedUnit } from '../catalog/person-key.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
-import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
+import { ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import { openedFor, type PersonUnit } from '../ledger/event.ts'
 import type { Budget, Ledger } from '../ledger/ledger.ts'
@@ -228,14 +228,6 @@ async function publish(
     if (!mayBePublished) for (const file of [rowsFile, personKeyFile]) await rm(file, { force: true })
     throw error
   }
-}
-
-/** The privacy unit as ingestion needs it: for people with a new key, which is stored first. */
-async function keyedUnit(
-  unit: DatasetDeclaration['privacyUnit'],
-  personKeyFile: string,
-): Promise<Ingestion['privacyUnit']> {
-  return unit.kind === 'row' ? unit : { ...unit, key: await createPersonKey(personKeyFile) }
 }
 
 /**

@@ -375,7 +375,7 @@ describe('people with several rows are registered', () => {
     rowsBeyondMaxRows: 1,
     rowsStored: 5,
     people: 3,
-    misfits: [
+    invalidValues: [
       { column: 'pupil', values: 1 },
       { column: 'minutes', values: 1 },
     ],

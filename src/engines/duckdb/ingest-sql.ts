@@ -143,10 +143,10 @@ function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string
 function printInspect(encoded: readonly EncodedColumn[]): Statement {
   const stays = printStays(encoded)
   // Other values of a row that is left out do not matter.
-  const misfits = encoded.map(({ column, invalid }) =>
+  const invalid = encoded.map(({ column, invalid }) =>
     column.invalidValue.kind === 'drop-row' ? invalid : `${invalid} AND ${stays}`,
   )
-  const counts = [`NOT (${stays})`, ...misfits].map((condition) => `count(*) FILTER (WHERE ${condition})`)
+  const counts = [`NOT (${stays})`, ...invalid].map((condition) => `count(*) FILTER (WHERE ${condition})`)
   const texts = ['count(*)', ...counts].map((count) => `${count}::VARCHAR`)
   return { sql: `SELECT ${list(texts)} FROM staged`, parameters: {} }
 }

@@ -2,8 +2,8 @@ import { rm, stat, symlink } from 'node:fs/promises'
 import { type DuckDBConnection, type DuckDBResultReader, VARCHAR } from '@duckdb/node-api'
 import type { IngestionCounts } from '../../catalog/catalog.ts'
 import type { Column, FileFormat } from '../../catalog/dataset.ts'
+import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import { publishFile } from '../../files/durable-file.ts'
-import type { PrivacyUnit } from '../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import type { Statement } from './encodings/encoding.ts'
@@ -19,10 +19,7 @@ export interface Ingestion {
   readonly sourcePath: string
   readonly format: FileFormat
   readonly columns: readonly Column[]
-  /** The privacy unit. For people it comes with the secret key that chooses and orders each person's rows. */
-  readonly privacyUnit:
-    | Extract<PrivacyUnit, { kind: 'row' }>
-    | (Extract<PrivacyUnit, { kind: 'person' }> & { readonly key: string })
+  readonly privacyUnit: KeyedPrivacyUnit
   /** The DuckDB file to write; it exists completely or not at all. */
   readonly targetPath: string
   readonly limits?: Partial<Pick<InstanceLimits, 'threads' | 'memoryLimit' | 'maxTemporaryDirectorySize'>>
@@ -129,9 +126,12 @@ async function ingestThrough(
   for (const statement of statements.prepare) await run(connection, statement)
   await readableOrRefused(() => run(connection, statements.stage))
 
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = await countsOf(connection, statements.inspect)
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = await countsOf(
+    connection,
+    statements.inspect,
+  )
   if (relation.expectedRows !== undefined && relation.expectedRows !== rowsRead) throw unreadable()
-  refuseMisfits(columns, misfits)
+  refuseInvalidValues(columns, invalidValues)
   for (const { position, statement } of statements.repetitions) {
     const repeated = await run(connection, statement)
     if (repeated.currentRowCount > 0) throw repeatedIdentifier(position)
@@ -148,7 +148,7 @@ async function ingestThrough(
     rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
     rowsStored,
     ...(people === undefined ? {} : { people }),
-    misfits: columns.map(({ name }, i) => ({ column: name, values: misfits[i] ?? 0 })),
+    invalidValues: columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 })),
   }
 }
 
@@ -177,9 +177,9 @@ async function countsOf(connection: DuckDBConnection, statement: Statement): Pro
 }
 
 /** @throws Refusal `source-does-not-fit` naming the first column with an invalid value that its rule refuses. */
-function refuseMisfits(columns: readonly Column[], misfits: readonly number[]): void {
+function refuseInvalidValues(columns: readonly Column[], invalidValues: readonly number[]): void {
   for (const [position, { type, invalidValue }] of columns.entries()) {
-    if (invalidValue.kind !== 'refuse' || misfits[position] === 0) continue
+    if (invalidValue.kind !== 'refuse' || invalidValues[position] === 0) continue
     const rule =
       type === 'identifier'
         ? 'the source has rows without this identifier; declare onInvalidValue "dropRow" to leave them out'

@@ -251,7 +251,7 @@ describe('identifiers', () => {
     const lines = [...missing, 'one'].map((identifier) => [identifier, ...rest])
     const { counts } = await ingestLines(lines)
     expect(counts).toMatchObject({ rowsRead: 8, rowsWithoutIdentifier: 7, rowsStored: 1, people: 1 })
-    expect(counts.misfits).toContainEqual({ column: 'patient', values: 7 })
+    expect(counts.invalidValues).toContainEqual({ column: 'patient', values: 7 })
   })
 
   it('may be missing in rows whose other values do not fit', async () => {
@@ -263,7 +263,7 @@ describe('identifiers', () => {
     ]
     const { counts } = await ingestLines(lines, { columns: declared })
     expect(counts).toMatchObject({ rowsRead: 2, rowsWithoutIdentifier: 1, rowsStored: 1 })
-    expect(counts.misfits).toEqual([
+    expect(counts.invalidValues).toEqual([
       { column: 'patient', values: 1 },
       { column: 'age', values: 0 },
     ])

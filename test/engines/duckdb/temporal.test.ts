@@ -112,9 +112,9 @@ describe('texts in a column of dates', () => {
     ['DD-MM-YYYY', ['09-02-2024', '9-2-2024'], ['02-30-2024', '2024-02-09']],
     ['MM/DD/YYYY', ['02/09/2024', '2/9/2024', '2/9/2024T10:30Z'], ['30/2/2024', '2-9-2024']],
     ['MM-DD-YYYY', ['02-09-2024', '2-9-2024'], ['30-02-2024', '2024-02-09']],
-  ])('%s is read where it is declared', async (dateFormat, fitting, misfits) => {
-    const found = await fromCsv(dates({ dateFormat }), [...fitting, ...misfits])
-    expect(found).toEqual([...fitting.map(() => '2024-02-09'), ...misfits.map(() => null)])
+  ])('%s is read where it is declared', async (dateFormat, fitting, invalidValues) => {
+    const found = await fromCsv(dates({ dateFormat }), [...fitting, ...invalidValues])
+    expect(found).toEqual([...fitting.map(() => '2024-02-09'), ...invalidValues.map(() => null)])
   })
 })
 
@@ -143,7 +143,7 @@ describe('texts in a column of timestamps', () => {
     ['2030-12-31T23:59:59.9Z', '2030-12-31T23:59:59Z'],
     ['9999-12-31T23:59:59-23:59', '2030-12-31T23:59:59Z'],
     ['0001-01-01T00:00:00+23:59', '2000-01-01T00:00:00Z'],
-    // Misfits.
+    // Invalid values.
     ['2024-02-31T13:30:15Z', null],
     ['2024-02-29T13:30:60Z', null],
     ['2024-02-29T25:30:15Z', null],
