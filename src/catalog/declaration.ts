@@ -3,7 +3,7 @@ import { decimalFromNumber } from '../privacy/decimal.ts'
 import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
-import { type FieldError, Refusal } from '../privacy/refusal.ts'
+import { type FieldError, Refusal, refuseField } from '../privacy/refusal.ts'
 import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source } from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
 
@@ -116,7 +116,6 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
     const first = declaration.columns.findIndex((other) => caseFolded(other.name) === name)
     if (first !== position)
       report('name', 'must differ from every other column, in more than upper and lower case')
-    if (name.startsWith(RESERVED_PREFIX)) report('name', `must not start with "${RESERVED_PREFIX}"`)
     return declareColumn(column, report)
   })
   if (errors.length > 0) {
@@ -128,6 +127,21 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
 
 /** Start of the names of columns that ingestion adds. */
 const RESERVED_PREFIX = 'sotto_'
+
+/**
+ * Refuses names of columns that are reserved. Only new registrations are checked: a dataset that was registered before
+ * the rule has none of the added columns.
+ * @throws Refusal `invalid-request` naming the column.
+ */
+export function requireUnreservedNames(columns: readonly ColumnDeclaration[]): void {
+  for (const [position, { name }] of columns.entries())
+    if (caseFolded(name).startsWith(RESERVED_PREFIX))
+      throw refuseField(
+        'invalid-request',
+        `columns.${position}.name`,
+        `must not start with "${RESERVED_PREFIX}"`,
+      )
+}
 
 /**
  * Returns a name in a form that is equal for names which differ in upper and lower case only, such as `Maß` and `MASS`.

@@ -7,6 +7,7 @@ import {
   type DatasetDeclaration,
   declareColumns,
   declareDataset,
+  requireUnreservedNames,
 } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
@@ -50,7 +51,9 @@ export async function openAuditedPair(
   readonly close: () => Promise<void>
 }> {
   // Refuses a privacy unit without its column before rows are compared.
-  const columns = declareColumns(declarationOf('pair', pair))
+  const declaration = declarationOf('pair', pair)
+  const columns = declareColumns(declaration)
+  requireUnreservedNames(declaration.columns)
   requireNeighbouringUnits(pair)
   // Both datasets have the same key, as neighbours do: another would choose other rows of the people whom they share.
   const privacyUnit = await keyedUnit(pair.privacyUnit, path.join(folder, 'person.key'))

@@ -7,6 +7,7 @@ import {
   type DatasetDeclaration,
   declareColumns,
   declareDataset,
+  requireUnreservedNames,
 } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
@@ -163,6 +164,7 @@ async function checkRegistration(
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
     throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
+  requireUnreservedNames(declaration.columns)
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
     const before = await openedFor(ledger, id)

@@ -275,7 +275,8 @@ test('an evaluation shows dates and counts errors in days', async () => {
     dateOf(Math.round(meanOf(discharges.map((text) => Date.parse(text))) / DAY_MS) * DAY_MS),
   )
   expect(value).toMatchObject({ meanRelativeError: null })
-  expect(value.withinHalfWidth).toBeGreaterThan(0.93)
+  // Of 400 runs 95 % are within it at least; 88 % are six standard errors below.
+  expect(value.withinHalfWidth).toBeGreaterThan(0.88)
   expect(value.meanAbsoluteError.value).toBeGreaterThan(0)
   expect(body.totals[0].relativeTotalErrorPercent).toEqual({ value: null, standardError: null })
   expect(body.shown[0].values[0].noisy).toMatch(/^202\d-\d\d-\d\d$/)
