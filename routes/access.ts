@@ -1,5 +1,5 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import type { Principal, Role } from '../src/access/principal.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 
@@ -42,11 +42,11 @@ export interface Access {
 }
 
 /** Admits requests with the key of one of the roles, before their body is read. */
-export function accessFor(keyRing: KeyRing, ...roles: readonly [Role, ...Role[]]): Access {
+export function accessFor(authenticator: Authenticator, ...roles: readonly [Role, ...Role[]]): Access {
   return {
     security: roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] })),
     onRequest: async (request) => {
-      const principal = keyRing.principalOf(bearerKey(request))
+      const principal = await authenticator.authenticate(bearerKey(request))
       if (principal === undefined) throw new Refusal('unauthenticated', 'The API key is not valid.')
       if (!roles.includes(principal.role)) {
         throw new Refusal(

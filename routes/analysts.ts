@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { allotmentRequest, analystList, analystSpending } from '../schemas/budget.ts'
 import { analystParameters, datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeSpending } from '../src/answers/charge.ts'
 import type { Ledger, NewAllotment } from '../src/ledger/ledger.ts'
 import { amountNumbers } from '../src/privacy/accounting.ts'
@@ -12,14 +12,17 @@ import { accessFor, principalOf } from './access.ts'
 import { requireBalances, requireOpened, unknownBudget } from './require-dataset.ts'
 
 export interface AnalystsOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly ledger: Ledger
 }
 
 /** Spending and allotments of analysts. */
-export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (app, { keyRing, ledger }) => {
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
-  const custodian = accessFor(keyRing, 'custodian')
+export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
+  app,
+  { authenticator, ledger },
+) => {
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
+  const custodian = accessFor(authenticator, 'custodian')
 
   app.get(
     '/v1/datasets/:dataset/analysts',
@@ -69,7 +72,7 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (app
     async (request) => {
       const { dataset, analyst } = request.params
       const { epsilon, delta, reason } = request.body
-      requireAnalyst(keyRing, analyst)
+      await requireAnalyst(authenticator, analyst)
       const nothingMore = epsilon === 0 && delta === 0
       const granted = nothingMore
         ? NO_LOSS
@@ -101,7 +104,7 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (app
     },
     async (request) => {
       const { dataset, analyst } = request.params
-      requireAnalyst(keyRing, analyst)
+      await requireAnalyst(authenticator, analyst)
       return allot(ledger, { dataset, analyst, principal: principalOf(request).name, reason: 'lifted' })
     },
   )
@@ -125,6 +128,7 @@ async function allot(ledger: Ledger, allotment: NewAllotment) {
 }
 
 /** @throws Refusal `unknown-analyst`, so that a misspelt name is noticed. */
-function requireAnalyst(keyRing: KeyRing, name: string): void {
-  if (!keyRing.hasAnalyst(name)) throw new Refusal('unknown-analyst', `No analyst named ${name} has a key.`)
+function requireAnalyst(authenticator: Authenticator, name: string): void {
+  if (!authenticator.hasAnalyst(name))
+    throw new Refusal('unknown-analyst', `No analyst named ${name} has a key.`)
 }

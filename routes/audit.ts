@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { auditedDatasets as auditedDatasetsSchema, auditedReleases, auditRequest } from '../schemas/audit.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import {
   type AuditDependencies,
   type AuditDraw,
@@ -20,7 +20,7 @@ import { isGivenUp } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
 
 export interface AuditOptions extends AuditDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
   /** Checks an auditor's own pair and opens it in a temporary folder. */
   readonly openPair: (pair: AuditedPair, folder: string) => Promise<OpenedPair>
@@ -34,8 +34,8 @@ const AUDIT_BODY_LIMIT_BYTES = 1024 * 1024
 
 /** Releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
-  const { keyRing, catalog, openPair } = dependencies
-  const auditor = accessFor(keyRing, 'auditor')
+  const { authenticator, catalog, openPair } = dependencies
+  const auditor = accessFor(authenticator, 'auditor')
   /** True while releases are drawn. One request at a time, because each uses the whole machine. */
   let drawing = false
 

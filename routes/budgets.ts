@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { budgetReport, grantRequest } from '../schemas/budget.ts'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeAllotment, describeBudget } from '../src/answers/charge.ts'
 import type { Budget, Ledger } from '../src/ledger/ledger.ts'
 import {
@@ -20,14 +20,17 @@ import { accessFor, principalOf } from './access.ts'
 import { requireBalances, requireOpened } from './require-dataset.ts'
 
 export interface BudgetsOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly ledger: Ledger
 }
 
 /** Budgets and grants. The budget of a withdrawn dataset stays readable. */
-export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { keyRing, ledger }) => {
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
-  const custodian = accessFor(keyRing, 'custodian')
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
+  app,
+  { authenticator, ledger },
+) => {
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
+  const custodian = accessFor(authenticator, 'custodian')
 
   app.get(
     '/v1/datasets/:dataset/budget',

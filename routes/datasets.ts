@@ -9,7 +9,7 @@ import {
 } from '../schemas/dataset.ts'
 import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
 import type { Registry } from '../src/registration/register.ts'
@@ -17,7 +17,7 @@ import { accessFor, principalOf } from './access.ts'
 import { requireDataset } from './require-dataset.ts'
 
 export interface DatasetsOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly registry: Registry
 }
@@ -28,10 +28,10 @@ export const REGISTRATION_TIMEOUT_MS = 600_000
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
-  { keyRing, catalog, registry },
+  { authenticator, catalog, registry },
 ) => {
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
-  const custodian = accessFor(keyRing, 'custodian')
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
+  const custodian = accessFor(authenticator, 'custodian')
 
   app.get(
     '/v1/datasets',

@@ -11,7 +11,7 @@ import {
   evaluationRequest,
 } from '../schemas/evaluation.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import {
   type EvaluationDependencies,
@@ -25,7 +25,7 @@ import { givenUpSignal } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
 
 export interface EvaluationsOptions extends EvaluationDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly evaluationPool: ComputationPool
 }
@@ -50,9 +50,9 @@ const STREAMING =
  */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { keyRing, catalog, engine, limits, evaluationPool },
+  { authenticator, catalog, engine, limits, evaluationPool },
 ) => {
-  const evaluators = accessFor(keyRing, 'analyst', 'custodian')
+  const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   await app.register(fastifyAccepts)
 
   app.post(

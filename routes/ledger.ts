@@ -10,7 +10,7 @@ import {
   verification as verificationSchema,
 } from '../schemas/ledger.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeReceipt, describeSpending } from '../src/answers/charge.ts'
 import { exportLines } from '../src/ledger/exported.ts'
 import type { Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
@@ -22,7 +22,7 @@ import { accessFor, principalOf } from './access.ts'
 import { requireOpened } from './require-dataset.ts'
 
 export interface LedgerOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly ledger: Ledger
   /** Signs heads, if given. */
   readonly signer?: HeadSigner
@@ -31,10 +31,10 @@ export interface LedgerOptions {
 /** Reading and verification of the ledger. The ledger of a withdrawn dataset stays readable. */
 export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
   app,
-  { keyRing, ledger, signer },
+  { authenticator, ledger, signer },
 ) => {
-  const everyone = accessFor(keyRing, 'analyst', 'auditor', 'custodian')
-  const auditors = accessFor(keyRing, 'auditor', 'custodian')
+  const everyone = accessFor(authenticator, 'analyst', 'auditor', 'custodian')
+  const auditors = accessFor(authenticator, 'auditor', 'custodian')
 
   app.get(
     '/v1/datasets/:dataset/ledger',

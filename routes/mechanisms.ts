@@ -7,7 +7,7 @@ import {
 } from '../schemas/mechanisms.ts'
 import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { compareMechanisms, type Workload } from '../src/mechanisms/compare.ts'
 import { decimalFromNumber } from '../src/privacy/decimal.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
@@ -15,12 +15,12 @@ import { refuseField } from '../src/privacy/refusal.ts'
 import { accessFor } from './access.ts'
 
 export interface MechanismsOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
 }
 
 /** Comparison of mechanisms. No dataset is read. */
-export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (app, { keyRing }) => {
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (app, { authenticator }) => {
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
   app.post(
     '/v1/mechanisms/compare',

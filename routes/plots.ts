@@ -7,7 +7,7 @@ import { criterion, distributionRequest, linkTo, pictured, svg, theme } from '..
 import { problemResponses } from '../schemas/problem.ts'
 import { query } from '../schemas/query.ts'
 import { epsilonRequest } from '../schemas/risk.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
 import { parseJsonBody } from '../src/http/json-body.ts'
@@ -21,7 +21,7 @@ import { workloadOf } from './mechanisms.ts'
 import { requireDataset } from './require-dataset.ts'
 
 export interface PlotsOptions extends EvaluationDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly plotPool: ComputationPool
 }
@@ -58,9 +58,9 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { keyRing, catalog, engine, limits, plotPool },
+  { authenticator, catalog, engine, limits, plotPool },
 ) => {
-  const evaluators = accessFor(keyRing, 'analyst', 'custodian')
+  const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   const draw = async (
     reply: FastifyReply,
     theme: Theme,

@@ -11,7 +11,7 @@ import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
@@ -20,7 +20,7 @@ import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface QueriesOptions extends AnswerDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
 }
 
@@ -51,9 +51,9 @@ const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
-  const { keyRing, catalog, ledger, limits } = dependencies
-  const analyst = accessFor(keyRing, 'analyst')
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+  const { authenticator, catalog, ledger, limits } = dependencies
+  const analyst = accessFor(authenticator, 'analyst')
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
   app.post(
     '/v1/datasets/:dataset/queries',

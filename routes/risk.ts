@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../schemas/risk.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
 
 export interface RiskOptions {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly riskPool: ComputationPool
 }
 
@@ -21,8 +21,8 @@ const REQUEST_TIMEOUT_MS = 3 * COMPUTATION_TIMEOUT_MS
 const QUESTION_LIMIT_BYTES = 1024 * 1024
 
 /** The disclosure risk of a release, and the epsilon for an accepted risk. No dataset is read. */
-export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { keyRing, riskPool }) => {
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { authenticator, riskPool }) => {
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
   app.post(
     '/v1/risk',

@@ -13,7 +13,7 @@ import {
   sessionRequest,
   session as sessionSchema,
 } from '../schemas/sparse-vector.ts'
-import type { KeyRing } from '../src/access/keys.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
 import type { AnswerDependencies } from '../src/answers/answer.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
@@ -22,7 +22,7 @@ import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
 export interface SparseVectorOptions extends AnswerDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
 }
 
@@ -38,9 +38,9 @@ const opened = {
 
 /** Sessions of the sparse vector technique: charged once, open until their positives are used up. */
 export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
-  const { keyRing, catalog, ledger } = dependencies
-  const analyst = accessFor(keyRing, 'analyst')
-  const everyone = accessFor(keyRing, 'analyst', 'custodian', 'auditor')
+  const { authenticator, catalog, ledger } = dependencies
+  const analyst = accessFor(authenticator, 'analyst')
+  const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const sessions = createSparseVectorSessions({
     ...dependencies,
     registered: (id) => catalog.get(id)?.dataset,

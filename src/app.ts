@@ -25,7 +25,7 @@ import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { ruleOf } from '../schemas/rule.ts'
-import type { KeyRing } from './access/keys.ts'
+import type { Authenticator } from './access/authenticator.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
@@ -38,7 +38,7 @@ import type { ComputationPool } from './workers/pool.ts'
 
 /** All parts of the service, opened by `server.ts`. Each route plugin takes what it needs from it. */
 export interface AppDependencies extends AnswerDependencies {
-  readonly keyRing: KeyRing
+  readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly registry: Registry
   /** Runs disclosure risk computations. */
@@ -85,9 +85,9 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const { auditDirectory } = dependencies
   if (auditDirectory !== undefined) {
     // The ledger is left out: audits cannot reach it.
-    const { keyRing, catalog, engine, noiseSource, limits, leaseMs } = dependencies
+    const { authenticator, catalog, engine, noiseSource, limits, leaseMs } = dependencies
     const answering = { engine, noiseSource, limits, leaseMs }
-    const audited = { keyRing, catalog, ...answering, openPair: openAuditedPair }
+    const audited = { authenticator, catalog, ...answering, openPair: openAuditedPair }
     await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
   }
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))

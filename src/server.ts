@@ -77,7 +77,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
-      keyRing,
+      authenticator: keyRing,
       catalog,
       registry,
       engine,

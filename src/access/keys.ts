@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
 import { createWritableFolder } from '../files/writable-folder.ts'
+import type { Authenticator } from './authenticator.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 /**
@@ -11,12 +12,7 @@ import { type Principal, ROLES, type Role } from './principal.ts'
  * Keys are 256 random bits, so a plain SHA-256 is sufficient for storing them. The digest of a presented key is
  * compared with every stored digest in constant time, so the duration reveals nothing about either.
  */
-export interface KeyRing {
-  /** Returns the principal of a key, or `undefined` if the key is unknown. */
-  principalOf(key: string): Principal | undefined
-  /** Returns true if an analyst with this name has a key. */
-  hasAnalyst(name: string): boolean
-}
+export type KeyRing = Authenticator
 
 interface StoredKey extends Principal {
   /** SHA-256 of the key, hexadecimal. */
@@ -31,7 +27,7 @@ export function openKeyRing(dataDirectory: string): KeyRing | undefined {
   if (stored === undefined) return undefined
   const digests = stored.map((key) => ({ principal: key, digest: Buffer.from(key.sha256, 'hex') }))
   return {
-    principalOf(key) {
+    async authenticate(key) {
       const presented = digestOf(key)
       let found: Principal | undefined
       for (const { principal, digest } of digests) {
@@ -39,7 +35,7 @@ export function openKeyRing(dataDirectory: string): KeyRing | undefined {
       }
       return found
     },
-    hasAnalyst: (name) => stored.some((key) => key.role === 'analyst' && key.name === name),
+    hasAnalyst: async (name) => stored.some((key) => key.role === 'analyst' && key.name === name),
   }
 }
 

@@ -7,4 +7,25 @@ export const ROLES = ['analyst', 'custodian', 'auditor'] as const satisfies read
 export interface Principal {
   readonly name: string
   readonly role: Role
+  /** Ids of the datasets that the principal may see and use; all of them if absent. */
+  readonly datasets?: readonly string[]
+  /** Limits that differ from those of the configuration. */
+  readonly quota?: Partial<Quota>
+}
+
+/** How much of the service one principal may use. */
+export interface Quota {
+  /** Requests for answers per minute in the long run. */
+  readonly requestsPerMinute: number
+  /** Requests for answers that may arrive at once, after a pause. */
+  readonly burst: number
+  /** Requests for answers that may be under way at a time, including those that wait for a turn. */
+  readonly concurrentRequests: number
+  /** Bytes of answers and denials that the ledger may store for the principal, per dataset. */
+  readonly storedBytesPerDataset: number
+}
+
+/** True if a principal may see and use a dataset. */
+export function mayUse({ datasets }: Principal, dataset: string): boolean {
+  return datasets === undefined || datasets.includes(dataset)
 }

@@ -18,7 +18,7 @@ test('the first start writes an analyst key and a custodian key that only the ow
     const file = path.join(directory, `${role}.key`)
     const key = (await readFile(file, 'utf8')).trim()
     expect((await stat(file)).mode & 0o777).toBe(0o600)
-    expect(ring?.principalOf(key)).toEqual({ name: role, role })
+    expect(await ring?.authenticate(key)).toEqual({ name: role, role })
   }
   expect((await stat(path.join(directory, 'keys.json'))).mode & 0o777).toBe(0o600)
 })
@@ -37,17 +37,17 @@ test('an auditor key made before the first start does not prevent the keys of th
   const auditorKey = await createKey(directory, { name: 'ada', role: 'auditor' })
   await createFirstKeys(directory)
   const ring = openKeyRing(directory)
-  expect(ring?.principalOf(auditorKey)?.role).toBe('auditor')
+  expect((await ring?.authenticate(auditorKey))?.role).toBe('auditor')
   const custodianKey = (await readFile(path.join(directory, 'custodian.key'), 'utf8')).trim()
-  expect(ring?.principalOf(custodianKey)?.role).toBe('custodian')
+  expect((await ring?.authenticate(custodianKey))?.role).toBe('custodian')
 })
 
 test('an unknown text belongs to no principal', async () => {
   const key = await createKey(directory, { name: 'ada', role: 'auditor' })
   const ring = openKeyRing(directory)
-  expect(ring?.principalOf(key)).toEqual({ name: 'ada', role: 'auditor' })
+  expect(await ring?.authenticate(key)).toEqual({ name: 'ada', role: 'auditor' })
   for (const wrong of ['', key.slice(0, -1), `${key} `, key.toUpperCase(), 'sotto_']) {
-    expect(ring?.principalOf(wrong)).toBeUndefined()
+    expect(await ring?.authenticate(wrong)).toBeUndefined()
   }
 })
 

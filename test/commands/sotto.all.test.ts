@@ -125,7 +125,8 @@ test('key creates a key that the key ring accepts', async () => {
   const environment = { SOTTO_DATA_DIR: inFolder('keys') }
   const { code, output } = await sotto(['key', 'auditor', 'ada'], { environment })
   expect(code).toBe(0)
-  expect(openKeyRing(inFolder('keys'))?.principalOf(output.trim())).toEqual({ name: 'ada', role: 'auditor' })
+  const found = await openKeyRing(inFolder('keys'))?.authenticate(output.trim())
+  expect(found).toEqual({ name: 'ada', role: 'auditor' })
   const again = await sotto(['key', 'analyst', 'ada'], { environment })
   expect(again).toMatchObject({ code: 2, errors: expect.stringContaining('the name ada is taken') })
 })

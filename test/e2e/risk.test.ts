@@ -197,7 +197,10 @@ test('stops the computation once the client has disconnected', async () => {
   app.setSerializerCompiler(serializerCompiler)
   app.decorateRequest('principal', null)
   await app.register(riskRoutes, {
-    keyRing: { principalOf: () => ({ name: 'ada', role: 'analyst' }), hasAnalyst: () => true },
+    authenticator: {
+      authenticate: async () => ({ name: 'ada', role: 'analyst' }),
+      hasAnalyst: async () => true,
+    },
     riskPool: {
       run: (_name, _input, terms) => {
         asked.resolve(terms)
