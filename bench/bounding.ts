@@ -344,6 +344,8 @@ function datasetOf(source: Work['source']): Dataset {
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
 }
 

@@ -269,6 +269,8 @@ async function medianComparisons(folder: string): Promise<{
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
   const [sourcePath, targetPath] = [path.join(folder, 'rows.parquet'), path.join(folder, 'rows.duckdb')]
   await writeParquet(

@@ -278,6 +278,39 @@ export const privacyUnit = z
       'identifier `column`; rows beyond are left out when the source is ingested.',
   )
 
+const timing = z
+  .union([
+    z.literal('off'),
+    z.strictObject({
+      slotMs: z
+        .int()
+        .min(10)
+        .max(10_000)
+        .describe('Answers leave at a multiple of this time after the request arrived.'),
+    }),
+    z.strictObject({
+      deadlineMs: z
+        .int()
+        .min(100)
+        .max(60_000)
+        .describe('Answers leave this long after the request arrived, and later ones at a multiple of it.'),
+    }),
+  ])
+  .meta({
+    id: 'Timing',
+    description:
+      'When answers, failures and denials leave, so that their time says nothing about the data. `slotMs` delays them to ' +
+      'the end of a short slot. `deadlineMs` is strict: choose it longer than any query takes. `off` sends them at once.',
+  })
+
+const failureLimit = z
+  .int()
+  .min(1)
+  .max(1_000)
+  .describe(
+    'Number of failures after a charge at which the dataset is suspended for analysts until a custodian resumes it.',
+  )
+
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
@@ -331,6 +364,13 @@ export const registration = z
     synthetic: synthetic
       .optional()
       .describe(`${synthetic.description} Default: true for a population, false for a file.`),
+    timing: timing
+      .optional()
+      .describe(
+        'When answers, failures and denials leave. Default: `{"slotMs": 50}`, and `off` for made-up data. Write `off` only ' +
+          'where analysts may learn from the time of an answer.',
+      ),
+    failureLimit: failureLimit.optional().describe(`${failureLimit.description} Default: 3.`),
     budget: budgetRequest,
   })
   .meta({
@@ -345,6 +385,8 @@ export const dataset = z
     ...declaration,
     columns,
     synthetic,
+    timing,
+    failureLimit,
     version: z.string().describe('Number of the registration of this id.'),
     rows: z
       .int()

@@ -82,6 +82,8 @@ test('every query about visits on the page of queries can be planned on the made
       synthetic: true,
       accounting: 'basic',
       sharing: false,
+      timing: 'off',
+      failureLimit: 3,
     },
     '1',
   )

@@ -116,6 +116,12 @@ export type Source =
   /** Visits of made-up patients, with several rows each; the same numbers and seed always give the same visits. */
   | { readonly kind: 'visits'; readonly people: number; readonly rows: number; readonly seed: string }
 
+/**
+ * Public times at which answers and failures about a dataset leave: as soon as they are ready, at the end of a slot, or
+ * at a fixed deadline after the request arrived (a later one at a multiple of the deadline).
+ */
+export type Timing = 'off' | { readonly slotMs: number } | { readonly deadlineMs: number }
+
 /** Public facts of a registered dataset. None depends on data that the neighbours relation protects. */
 export interface Dataset {
   readonly id: string
@@ -135,6 +141,10 @@ export interface Dataset {
   readonly accounting: Accounting
   /** True if a question that one analyst has paid for is answered to others with the stored release. */
   readonly sharing: boolean
+  /** When answers and failures leave. */
+  readonly timing: Timing
+  /** Number of failures after a charge at which the dataset is suspended for analysts. */
+  readonly failureLimit: number
 }
 
 /** Returns the dataset's column with exactly this name, if it has one that queries can use. */

@@ -4,7 +4,7 @@ import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { type FieldError, Refusal, refuseField } from '../privacy/refusal.ts'
-import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source } from './dataset.ts'
+import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source, Timing } from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
@@ -71,6 +71,16 @@ export interface DatasetDeclaration {
   readonly synthetic: boolean
   readonly accounting: Accounting
   readonly sharing: boolean
+  readonly timing: Timing
+  readonly failureLimit: number
+}
+
+/** Declarations that have defaults, for a registration without them and for entries of earlier releases. */
+export function defaultDeclarations({
+  synthetic,
+}: Pick<DatasetDeclaration, 'synthetic'>): Pick<DatasetDeclaration, 'timing' | 'failureLimit'> {
+  // Made-up people need no protection from a clock.
+  return { timing: synthetic ? 'off' : { slotMs: 50 }, failureLimit: 3 }
 }
 
 /**
@@ -94,6 +104,8 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
     synthetic: declaration.synthetic,
     accounting: declaration.accounting,
     sharing: declaration.sharing,
+    timing: declaration.timing,
+    failureLimit: declaration.failureLimit,
     ...(units === undefined || neighbours === 'add-remove'
       ? {}
       : privacyUnit.kind === 'row'

@@ -4,7 +4,7 @@ import { writePrivately } from '../files/durable-file.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { CatalogEntry } from './catalog.ts'
 import type { Source } from './dataset.ts'
-import { type DatasetDeclaration, declareDataset } from './declaration.ts'
+import { type DatasetDeclaration, declareDataset, defaultDeclarations } from './declaration.ts'
 
 /** The file of an entry in the dataset's folder. */
 export const ENTRY_FILE = 'dataset.json'
@@ -27,11 +27,16 @@ type StoredEntry =
     }
   | RemovedEntry
 
-/** A declaration of this or an earlier release. The first release had only files, one accounting and no sharing. */
-type StoredDeclaration = Omit<DatasetDeclaration, 'source' | 'accounting' | 'sharing'> &
-  Partial<Pick<DatasetDeclaration, 'accounting' | 'sharing'>> & {
+/**
+ * A declaration of this or an earlier release. The first release had only files, one accounting and no sharing; timing
+ * and the failure limit came later.
+ */
+type StoredDeclaration = Omit<DatasetDeclaration, 'source' | LaterDeclarations> &
+  Partial<Pick<DatasetDeclaration, LaterDeclarations>> & {
     readonly source: Source | Omit<Extract<Source, { kind: 'file' }>, 'kind'>
   }
+
+type LaterDeclarations = 'accounting' | 'sharing' | 'timing' | 'failureLimit'
 
 /** Facts of a removed registration that its remaining budget depends on. */
 export interface RemovedEntry {
@@ -105,6 +110,7 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
   const declaration: DatasetDeclaration = {
     accounting: 'basic',
     sharing: false,
+    ...defaultDeclarations(stored.declaration),
     ...stored.declaration,
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }

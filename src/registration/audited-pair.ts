@@ -108,6 +108,8 @@ function declarationOf(id: string, { columns, privacyUnit, neighbours }: Audited
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
 }
 

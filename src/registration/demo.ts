@@ -12,4 +12,6 @@ export const censusRegistration = {
   synthetic: true,
   accounting: 'basic',
   sharing: false,
+  timing: 'off',
+  failureLimit: 3,
 } as const

@@ -3,10 +3,10 @@ import path from 'node:path'
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
 import type { Column } from '../catalog/dataset.ts'
 import {
-  type ColumnDeclaration,
   type DatasetDeclaration,
   declareColumns,
   declareDataset,
+  defaultDeclarations,
   requireUnreservedNames,
 } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
@@ -43,12 +43,17 @@ export interface RegistryDependencies {
   readonly dataDirectory: string
 }
 
-/** A registration as a custodian sends it. Declarations that its kind of source determines are optional. */
-export type RegistrationRequest = Omit<DatasetDeclaration, 'columns' | 'synthetic'> & {
-  readonly columns?: readonly ColumnDeclaration[] | undefined
-  readonly synthetic?: boolean | undefined
+/**
+ * A registration as a custodian sends it. Declarations that its kind of source determines or that have a default are
+ * optional.
+ */
+export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations> & {
+  readonly [Name in OptionalDeclarations]?: DatasetDeclaration[Name] | undefined
+} & {
   readonly budget: CatalogEntry['budget']
 }
+
+type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit'
 
 /** A registered dataset and its whole budget. */
 export interface Registered {
@@ -233,7 +238,7 @@ async function publish(
 }
 
 /**
- * Fills in the declarations that the kind of source determines.
+ * Fills in the declarations that the kind of source determines or that have a default.
  * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
  */
 function completeDeclaration({ budget: _, ...request }: RegistrationRequest): DatasetDeclaration {
@@ -244,7 +249,15 @@ function completeDeclaration({ budget: _, ...request }: RegistrationRequest): Da
   const columns = request.columns ?? fixed.columns
   if (columns === undefined)
     throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
-  return { ...request, columns, synthetic: request.synthetic ?? fixed.synthetic ?? false }
+  const synthetic = request.synthetic ?? fixed.synthetic ?? false
+  const { timing, failureLimit } = defaultDeclarations({ synthetic })
+  return {
+    ...request,
+    columns,
+    synthetic,
+    timing: request.timing ?? timing,
+    failureLimit: request.failureLimit ?? failureLimit,
+  }
 }
 
 /**

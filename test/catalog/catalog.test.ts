@@ -22,6 +22,8 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], versi
     synthetic: false,
     accounting: 'basic',
     sharing: false,
+    timing: { slotMs: 50 },
+    failureLimit: 3,
   }
   return {
     declaration,
@@ -41,15 +43,29 @@ test('entries survive a restart, exactly', async () => {
   expect(reopened.get('beta')?.dataset.rows).toBe(17)
 })
 
-test('an entry of an earlier release is read: files alone, one accounting, no sharing', async () => {
+test('an entry of an earlier release gets the defaults of later declarations', async () => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('earlier', 'add-remove'))
   const file = path.join(directory, 'earlier', 'dataset.json')
   const stored = JSON.parse(await readFile(file, 'utf8'))
-  const { source, accounting: _accounting, sharing: _sharing, ...declaration } = stored.declaration
+  const {
+    source,
+    accounting: _accounting,
+    sharing: _sharing,
+    timing: _timing,
+    failureLimit: _failureLimit,
+    ...declaration
+  } = stored.declaration
   const { kind: _kind, ...earlierSource } = source
-  await writeFile(file, JSON.stringify({ ...stored, declaration: { ...declaration, source: earlierSource } }))
+  const writeEarlier = (synthetic: boolean) =>
+    writeFile(
+      file,
+      JSON.stringify({ ...stored, declaration: { ...declaration, synthetic, source: earlierSource } }),
+    )
+  await writeEarlier(false)
   expect((await openCatalog(directory)).get('earlier')).toEqual(catalog.get('earlier'))
+  await writeEarlier(true)
+  expect((await openCatalog(directory)).get('earlier')?.dataset.timing).toBe('off')
 })
 
 test('the private number of rows is not stored', async () => {

@@ -19,6 +19,8 @@ const declaration = (
   synthetic: true,
   accounting: 'basic',
   sharing: false,
+  timing: 'off',
+  failureLimit: 3,
 })
 
 const price: ColumnDeclaration = {

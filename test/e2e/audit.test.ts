@@ -64,6 +64,7 @@ describe('with audits enabled', () => {
         privacyUnit: { kind: 'row' },
         neighbours: 'add-remove',
         budget: { epsilon: 1, delta: 0 },
+        timing: 'off',
       })
       .expect(201)
     const refused = await audit({ dataset: 'patients', query: count, releases: 1 }).expect(403)

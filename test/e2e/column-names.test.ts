@@ -93,6 +93,7 @@ beforeAll(async () => {
     .send({
       id: 'names',
       title: 'Columns with difficult names',
+      timing: 'off',
       source: { kind: 'file', path: 'names.csv', format: 'csv' },
       columns: names.map((name) => ({ name, type: 'category', categories: ['no', 'yes'] })),
       privacyUnit: { kind: 'row' },
@@ -139,6 +140,7 @@ test('statistics of groups are named after their columns', async () => {
     .send({
       id: 'numbers',
       title: 'Numbers with difficult names',
+      timing: 'off',
       source: { kind: 'file', path: 'numbers.csv', format: 'csv' },
       columns: [
         { name: 'group', type: 'category', categories: ['x'] },

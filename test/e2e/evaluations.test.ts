@@ -20,6 +20,7 @@ beforeAll(async () => {
   const source = { kind: 'file', path: 'people.csv', format: 'csv' }
   const facts = {
     title: 'People',
+    timing: 'off',
     source,
     columns,
     budget,

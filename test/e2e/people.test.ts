@@ -50,6 +50,7 @@ async function register(id: string, neighbours: string) {
     .send({
       id,
       title: 'Visits',
+      timing: 'off',
       source: { kind: 'file', path: 'visits.csv', format: 'csv' },
       columns: [
         { name: 'patient', type: 'identifier' },

@@ -27,6 +27,7 @@ beforeAll(async () => {
     .send({
       id: 'visits',
       title: 'Visits to a hospital',
+      timing: 'off',
       source: { kind: 'file', path: 'visits.csv', format: 'csv' },
       columns: [
         { name: 'Visit', type: 'integer', lower: 0, upper: 10_000 },

@@ -68,6 +68,49 @@ describe('a file is registered', () => {
     expect((await service.as('auditor').get('/v1/datasets').expect(200)).body.datasets).toEqual([facts])
   })
 
+  test('its timing has a default that depends on whether it is made up, and a range', async () => {
+    const timings = [
+      [{ synthetic: true }, 'off'],
+      [{ synthetic: false }, { slotMs: 50 }],
+      [{ synthetic: false, timing: 'off' }, 'off'],
+      [{ synthetic: true, timing: { slotMs: 10 } }, { slotMs: 10 }],
+      [{ synthetic: false, timing: { deadlineMs: 60_000 }, failureLimit: 1_000 }, { deadlineMs: 60_000 }],
+    ] as const
+    for (const [index, [declared, timing]] of timings.entries()) {
+      const file = `school/timed-${index}.csv`
+      await writeFile(path.join(service.dataDirectory, file), `year\n${'1\n'.repeat(index + 1)}`)
+      const timed = {
+        ...pupils,
+        id: `timed-${index}`,
+        source: { ...pupils.source, path: file },
+        columns: pupils.columns.slice(0, 1),
+        ...declared,
+      }
+      const { body } = await register(timed).expect(201)
+      const failureLimit = 'failureLimit' in declared ? declared.failureLimit : 3
+      expect(body).toMatchObject({ timing, failureLimit })
+      // The defaults are part of the registration.
+      await register({ ...timed, timing, failureLimit }).expect(200)
+    }
+    for (const timing of [
+      'on',
+      {},
+      { slotMs: 9 },
+      { slotMs: 10_001 },
+      { deadlineMs: 99 },
+      { deadlineMs: 60_001 },
+      { slotMs: 12.5 },
+      { slotMs: 50, deadlineMs: 100 },
+    ]) {
+      const { body } = await register({ ...pupils, id: 'timed', timing }).expect(400)
+      expect(body.errors[0].field).toMatch(/^timing/)
+    }
+    for (const failureLimit of [0, 1_001]) {
+      const { body } = await register({ ...pupils, id: 'timed', failureLimit }).expect(400)
+      expect(body.errors[0].field).toBe('failureLimit')
+    }
+  })
+
   test('another declaration of the same id is refused while it is registered', async () => {
     const { body } = await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
     expect(body.code).toBe('dataset-exists')

@@ -108,6 +108,8 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
 }
 

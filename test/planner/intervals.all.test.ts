@@ -263,6 +263,8 @@ describe('exactly, over all noise', () => {
       synthetic: true,
       accounting: 'basic',
       sharing: false,
+      timing: 'off',
+      failureLimit: 3,
     },
     'v1',
     undefined,

@@ -57,6 +57,8 @@ export function people(neighbours: Neighbours, rows = 100) {
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
   return declareDataset(declaration, 'v1', rows)
 }

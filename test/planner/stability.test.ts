@@ -51,6 +51,8 @@ function small({ neighbours, maxRows, lower, upper, nullable, cells, constant }:
       synthetic: true,
       accounting: 'basic',
       sharing: false,
+      timing: 'off',
+      failureLimit: 3,
     },
     '1',
     1,

@@ -63,6 +63,8 @@ const DECLARATION: DatasetDeclaration = {
   synthetic: true,
   accounting: 'basic',
   sharing: false,
+  timing: 'off',
+  failureLimit: 3,
 }
 const visits: Dataset = declareDataset(DECLARATION, '1')
 

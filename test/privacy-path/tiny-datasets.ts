@@ -36,6 +36,8 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
     synthetic: true,
     accounting: 'basic',
     sharing: false,
+    timing: 'off',
+    failureLimit: 3,
   }
   return declareDataset(declaration, 'v1', rows)
 }

@@ -51,6 +51,7 @@ export async function registerPupils(folder: ServiceFolder, url: string, epsilon
   const registration = {
     id: 'pupils',
     title: 'Pupils',
+    timing: 'off',
     source: { kind: 'file', path: 'pupils.csv', format: 'csv' },
     columns: [{ name: 'year', type: 'integer', lower: 1, upper: 4 }],
     privacyUnit: { kind: 'row' },
