@@ -7,9 +7,9 @@ import { describeSpending } from '../src/answers/charge.ts'
 import type { Ledger, NewAllotment } from '../src/ledger/ledger.ts'
 import { amountNumbers } from '../src/privacy/accounting.ts'
 import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, NO_LOSS } from '../src/privacy/loss.ts'
-import { Refusal, refuseField } from '../src/privacy/refusal.ts'
+import { Refusal, refuseField, unknownDataset } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBalances, requireOpened, unknownBudget } from './require-dataset.ts'
+import { permittedDataset, requireBalances, requireOpened } from './require-dataset.ts'
 
 export interface AnalystsOptions {
   readonly authenticator: Authenticator
@@ -40,10 +40,10 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = request.params
-      const { name, role } = principalOf(request)
-      if (role === 'analyst') {
-        const { analyst } = await requireBalances(ledger, dataset, name)
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      if (principal.role === 'analyst') {
+        const { analyst } = await requireBalances(ledger, principal, dataset)
         return { analysts: [describeSpending(analyst)] }
       }
       const { spending } = requireOpened(await ledger.head(dataset), dataset)
@@ -70,7 +70,10 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset, analyst } = request.params
+      const { analyst } = request.params
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      const { cap } = requireOpened(await ledger.budget(dataset), dataset)
       const { epsilon, delta, reason } = request.body
       await requireAnalyst(authenticator, analyst)
       const nothingMore = epsilon === 0 && delta === 0
@@ -80,11 +83,9 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
             epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
             deltaAtto: deltaFromWire(delta, 'delta'),
           }
-      const { cap } = requireOpened(await ledger.budget(dataset), dataset)
       if (!nothingMore && cap.accounting === 'zcdp' && delta === 0)
         throw refuseField('invalid-request', 'delta', 'must be greater than 0 under zcdp accounting')
-      const principal = principalOf(request).name
-      return allot(ledger, { dataset, analyst, granted, principal, reason })
+      return allot(ledger, { dataset, analyst, granted, principal: principal.name, reason })
     },
   )
 
@@ -103,9 +104,12 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset, analyst } = request.params
+      const { analyst } = request.params
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      requireOpened(await ledger.budget(dataset), dataset)
       await requireAnalyst(authenticator, analyst)
-      return allot(ledger, { dataset, analyst, principal: principalOf(request).name, reason: 'lifted' })
+      return allot(ledger, { dataset, analyst, principal: principal.name, reason: 'lifted' })
     },
   )
 }
@@ -123,12 +127,12 @@ async function allot(ledger: Ledger, allotment: NewAllotment) {
         { spent: amountNumbers(outcome.analyst.spent) },
       )
     case 'no-budget':
-      throw unknownBudget(allotment.dataset)
+      throw unknownDataset(allotment.dataset)
   }
 }
 
 /** @throws Refusal `unknown-analyst`, so that a misspelt name is noticed. */
-function requireAnalyst(authenticator: Authenticator, name: string): void {
-  if (!authenticator.hasAnalyst(name))
+async function requireAnalyst(authenticator: Authenticator, name: string): Promise<void> {
+  if (!(await authenticator.hasAnalyst(name)))
     throw new Refusal('unknown-analyst', `No analyst named ${name} has a key.`)
 }

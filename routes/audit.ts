@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { auditedDatasets as auditedDatasetsSchema, auditedReleases, auditRequest } from '../schemas/audit.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { mayUse } from '../src/access/principal.ts'
 import {
   type AuditDependencies,
   type AuditDraw,
@@ -15,7 +16,7 @@ import { auditedDatasets } from '../src/answers/audited-datasets.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import type { AuditedPair } from '../src/registration/audited-pair.ts'
-import { accessFor } from './access.ts'
+import { accessFor, principalOf } from './access.ts'
 import { isGivenUp } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
 
@@ -52,7 +53,12 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
         response: { 200: auditedDatasetsSchema, ...problemResponses },
       },
     },
-    async () => ({ datasets: auditedDatasets((id) => catalog.get(id)?.dataset) }),
+    async (request) => {
+      const principal = principalOf(request)
+      return {
+        datasets: auditedDatasets((id) => (mayUse(principal, id) ? catalog.get(id)?.dataset : undefined)),
+      }
+    },
   )
 
   app.post(
@@ -75,7 +81,11 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       },
     },
     async (request, reply) => {
-      const { dataset, pair, releases } = request.body
+      const { pair, releases } = request.body
+      const audited =
+        request.body.dataset === undefined
+          ? undefined
+          : requireDataset(catalog, principalOf(request), request.body.dataset).dataset
       const draw: AuditDraw = {
         request: requestOf(request.body),
         releases,
@@ -84,10 +94,8 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       if (drawing) throw new Refusal('unavailable', 'Another audit is running. Retry when it has finished.')
       drawing = true
       try {
-        if (pair === undefined) {
-          const { dataset: audited } = requireDataset(catalog, dataset ?? '')
-          return { results: await auditReleases(dependencies, audited, draw) }
-        }
+        if (audited !== undefined) return { results: await auditReleases(dependencies, audited, draw) }
+        if (pair === undefined) throw new Error('the schema requires a dataset or a pair')
         const open = (folder: string) => openPair(pair, folder)
         const [results = [], neighbourResults = []] = await auditPair(dependencies, open, draw)
         return { results, neighbourResults }

@@ -17,7 +17,7 @@ import {
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { epsilonOfRho } from '../src/privacy/zcdp-conversion.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireBalances, requireOpened } from './require-dataset.ts'
+import { permittedDataset, requireBalances, requireOpened } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly authenticator: Authenticator
@@ -49,9 +49,12 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
     },
     async (request) => {
       const { dataset } = request.params
-      const { name, role } = principalOf(request)
-      const { budget, analyst } = await requireBalances(ledger, dataset, name)
-      return { ...describeReport(budget), ...(role === 'analyst' ? describeAllotment(analyst) : {}) }
+      const principal = principalOf(request)
+      const { budget, analyst } = await requireBalances(ledger, principal, dataset)
+      return {
+        ...describeReport(budget),
+        ...(principal.role === 'analyst' ? describeAllotment(analyst) : {}),
+      }
     },
   )
 
@@ -71,7 +74,8 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = request.params
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
       const { epsilon, delta, reason } = request.body
       if (epsilon === 0 && delta === 0)
         throw refuseField('invalid-request', 'epsilon', 'must be greater than 0 unless delta is')
@@ -81,7 +85,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         deltaAtto: deltaFromWire(delta, 'delta'),
       }
       try {
-        const raised = await ledger.grant(dataset, amount, principalOf(request).name, reason)
+        const raised = await ledger.grant(dataset, amount, principal.name, reason)
         return describeReport(requireOpened(raised, dataset))
       } catch (error) {
         if (error instanceof RangeError) throw capTooLarge(epsilon === 0 ? 'delta' : 'epsilon')

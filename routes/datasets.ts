@@ -10,11 +10,13 @@ import {
 import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { mayUse } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
 import type { Registry } from '../src/registration/register.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireDataset } from './require-dataset.ts'
+import { permittedDataset, requireDataset } from './require-dataset.ts'
 
 export interface DatasetsOptions {
   readonly authenticator: Authenticator
@@ -41,11 +43,16 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         tags: ['Datasets'],
         operationId: 'listDatasets',
         summary: 'List the datasets',
+        description: 'Lists the datasets that the caller may use.',
         security: everyone.security,
         response: { 200: datasetList, ...problemResponses },
       },
     },
-    async () => ({ datasets: catalog.list().map(publicFacts) }),
+    async (request) => {
+      const principal = principalOf(request)
+      const permitted = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
+      return { datasets: permitted.map(publicFacts) }
+    },
   )
 
   app.get(
@@ -61,7 +68,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         response: { 200: dataset, ...problemResponses },
       },
     },
-    async (request) => publicFacts(requireDataset(catalog, request.params.dataset)),
+    async (request) => publicFacts(requireDataset(catalog, principalOf(request), request.params.dataset)),
   )
 
   app.post(
@@ -87,7 +94,9 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       },
     },
     async (request, reply) => {
-      const registered = await registry.register(request.body, principalOf(request).name)
+      const principal = principalOf(request)
+      if (!mayUse(principal, request.body.id)) throw registrationForbidden()
+      const registered = await registry.register(request.body, principal.name)
       const { entry, granted, created } = registered
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
       const { ingestion } = entry
@@ -118,9 +127,17 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       },
     },
     async (request, reply) => {
-      await registry.withdraw(request.params.dataset)
+      await registry.withdraw(permittedDataset(principalOf(request), request.params.dataset))
       return reply.code(204).send(null)
     },
+  )
+}
+
+/** Creates the refusal for a custodian whose key is limited to other ids. It does not say if the dataset exists. */
+function registrationForbidden(): Refusal {
+  return new Refusal(
+    'forbidden',
+    'The key is limited to other datasets. It cannot register one under this id.',
   )
 }
 

@@ -75,7 +75,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     },
     async (request, reply) => {
       const waited = waitedFor(request, reply)
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const input = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('evaluation', input, { ...waited, ...terms }),
@@ -104,7 +104,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     },
     async (request, reply) => {
       const waited = waitedFor(request, reply)
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const input = await readBatchEvaluationInput({ engine, limits }, { dataset, ...request.body })
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),

@@ -19,7 +19,7 @@ import { type Verification, verifyLedger } from '../src/ledger/verification.ts'
 import { amountNumbers } from '../src/privacy/accounting.ts'
 import { lossNumbers } from '../src/privacy/loss.ts'
 import { accessFor, principalOf } from './access.ts'
-import { requireOpened } from './require-dataset.ts'
+import { permittedDataset, requireOpened } from './require-dataset.ts'
 
 export interface LedgerOptions {
   readonly authenticator: Authenticator
@@ -52,7 +52,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = request.params
+      const dataset = permittedDataset(principalOf(request), request.params.dataset)
       requireOpened(await ledger.budget(dataset), dataset)
       const { limit, before } = request.query
       const { name, role } = principalOf(request)
@@ -84,7 +84,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = request.params
+      const dataset = permittedDataset(principalOf(request), request.params.dataset)
       const head = requireOpened(await ledger.head(dataset), dataset)
       return {
         dataset,
@@ -111,7 +111,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
       },
     },
     async (request, reply) => {
-      const { dataset } = request.params
+      const dataset = permittedDataset(principalOf(request), request.params.dataset)
       requireOpened(await ledger.budget(dataset), dataset)
       return sendLines(reply, Readable.from(exportLines(ledger, dataset)))
     },
@@ -135,7 +135,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
       },
     },
     async (request) => {
-      const { dataset } = request.params
+      const dataset = permittedDataset(principalOf(request), request.params.dataset)
       return describeVerification(requireOpened(await verifyLedger(ledger, dataset), dataset))
     },
   )

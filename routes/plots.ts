@@ -164,7 +164,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     },
     async (request, reply) => {
       const asked = { givenUp: givenUpSignal(reply), principal: principalOf(request).name }
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { query, theme } = request.query
       const trial = await readEvaluationInput({ engine, limits }, { dataset, query, runs: 1, shown: 1 })
       reply.header('cache-control', 'no-store')

@@ -12,6 +12,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
@@ -75,7 +76,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       return sendAnswer(reply, await answer(dependencies, { ...caller, dataset, query: request.body }))
     },
@@ -101,7 +102,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       const { queries } = request.body
       return sendAnswer(reply, await answerBatch(dependencies, { ...caller, dataset, queries }))
@@ -127,9 +128,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { queries } = request.body
-      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
+      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
       return previewBatch({ dataset, queries }, limits, balances, request.query)
     },
   )
@@ -152,8 +153,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
-      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
+      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
       return preview({ dataset, query: request.body }, limits, balances, request.query)
     },
   )
@@ -174,8 +175,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request, reply) => {
+      const principal = principalOf(request)
       const release = await ledger.release(request.params.id)
-      if (release === undefined || release.principal !== principalOf(request).name) {
+      if (release?.principal !== principal.name || !mayUse(principal, release.dataset)) {
         throw new Refusal('unknown-release', 'You have no release with this id.')
       }
       return sendAnswer(reply, { body: release.answer, replayed: false })

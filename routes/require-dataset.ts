@@ -1,18 +1,25 @@
+import { mayUse, type Principal } from '../src/access/principal.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
 import type { AnalystSpending, Budget, Ledger } from '../src/ledger/ledger.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
+import { Refusal, unknownDataset } from '../src/privacy/refusal.ts'
+
+/**
+ * Returns the id of a dataset that a principal may use. Every route that takes the id of a dataset calls this first,
+ * directly or through the functions below, so that a dataset of others is answered exactly as one that does not exist.
+ * @throws Refusal `unknown-dataset`
+ */
+export function permittedDataset(principal: Principal, id: string): string {
+  if (!mayUse(principal, id)) throw unknownDataset(id)
+  return id
+}
 
 /**
  * Returns the catalog's entry for an id.
- * @throws Refusal `unknown-dataset`
+ * @throws Refusal `unknown-dataset` if there is none, or the principal may not use the dataset
  */
-export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
-  const entry = catalog.get(id)
-  if (entry === undefined)
-    throw new Refusal(
-      'unknown-dataset',
-      `No dataset ${id} is registered. GET /v1/datasets lists all datasets.`,
-    )
+export function requireDataset(catalog: Catalog, principal: Principal, id: string): CatalogEntry {
+  const entry = catalog.get(permittedDataset(principal, id))
+  if (entry === undefined) throw unknownDataset(id)
   return entry
 }
 
@@ -21,25 +28,40 @@ export function requireDataset(catalog: Catalog, id: string): CatalogEntry {
  * @throws Refusal `unknown-dataset`
  */
 export function requireOpened<Found>(found: Found | undefined, id: string): Found {
-  if (found === undefined) throw unknownBudget(id)
+  if (found === undefined) throw unknownDataset(id)
   return found
-}
-
-/** Creates the refusal for a dataset that never had a budget. */
-export function unknownBudget(id: string): Refusal {
-  return new Refusal('unknown-dataset', `No dataset ${id} was ever registered.`)
 }
 
 /**
  * Returns the budget of a dataset and the spending of a principal.
- * @throws Refusal `unknown-dataset`
+ * @throws Refusal `unknown-dataset` if there is no budget, or the principal may not use the dataset
  */
 export async function requireBalances(
   ledger: Ledger,
+  principal: Principal,
   id: string,
-  principal: string,
 ): Promise<{ readonly budget: Budget; readonly analyst: AnalystSpending }> {
-  const [budget, analyst] = await Promise.all([ledger.budget(id), ledger.analystSpending(id, principal)])
-  if (budget === undefined || analyst === undefined) throw unknownBudget(id)
+  const dataset = permittedDataset(principal, id)
+  const [budget, analyst] = await Promise.all([
+    ledger.budget(dataset),
+    ledger.analystSpending(dataset, principal.name),
+  ])
+  if (budget === undefined || analyst === undefined) throw unknownDataset(id)
   return { budget, analyst }
+}
+
+/**
+ * Refuses a session over a dataset that the principal may not use (any more), as one that does not exist. The flow of
+ * sessions checks that the session is the principal's own.
+ * @throws Refusal `unknown-session`
+ */
+export async function requirePermittedSession(
+  ledger: Ledger,
+  principal: Principal,
+  session: string,
+): Promise<void> {
+  if (principal.datasets === undefined) return
+  const found = await ledger.session(session)
+  if (found !== undefined && mayUse(principal, found.dataset)) return
+  throw new Refusal('unknown-session', 'You have no session with this id.')
 }

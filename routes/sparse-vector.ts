@@ -19,7 +19,7 @@ import { createSparseVectorSessions, previewSession, showSession } from '../src/
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
-import { requireBalances, requireDataset } from './require-dataset.ts'
+import { requireBalances, requireDataset, requirePermittedSession } from './require-dataset.ts'
 
 export interface SparseVectorOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
@@ -66,7 +66,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       },
     },
     async (request, reply) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       const stored = await sessions.open({ ...caller, dataset, request: request.body })
       return sendAnswer(reply.code(stored.replayed ? 200 : 201), stored)
@@ -92,8 +92,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, request.params.dataset)
-      const balances = await requireBalances(ledger, dataset.id, principalOf(request).name)
+      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
+      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
       return previewSession(request.body, dataset, balances, request.query)
     },
   )
@@ -122,6 +122,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request, reply) => {
       const caller = callerOf(request, reply, request.headers)
+      await requirePermittedSession(ledger, principalOf(request), request.params.id)
       const { where } = request.body
       const stored = await sessions.ask({ ...caller, session: request.params.id, where })
       return sendAnswer(reply, stored)
@@ -145,7 +146,9 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     },
     async (request) => {
       const { limit, before } = request.query
-      return showSession(ledger, principalOf(request).name, request.params.id, {
+      const principal = principalOf(request)
+      await requirePermittedSession(ledger, principal, request.params.id)
+      return showSession(ledger, principal.name, request.params.id, {
         limit,
         ...(before === undefined ? {} : { beforeQuestion: before }),
       })

@@ -25,13 +25,16 @@ const KEY_PREFIX = 'sotto_'
 export function openKeyRing(dataDirectory: string): KeyRing | undefined {
   const stored = readKeys(dataDirectory)
   if (stored === undefined) return undefined
-  const digests = stored.map((key) => ({ principal: key, digest: Buffer.from(key.sha256, 'hex') }))
+  const digests = stored.map(({ sha256, ...principal }) => ({
+    principal,
+    digest: Buffer.from(sha256, 'hex'),
+  }))
   return {
     async authenticate(key) {
       const presented = digestOf(key)
       let found: Principal | undefined
       for (const { principal, digest } of digests) {
-        if (timingSafeEqual(presented, digest)) found = { name: principal.name, role: principal.role }
+        if (timingSafeEqual(presented, digest)) found = principal
       }
       return found
     },
@@ -54,11 +57,7 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
   if (stored.some((key) => key.name === principal.name))
     throw new RangeError(`the name ${principal.name} is taken`)
   const key = KEY_PREFIX + randomBytes(32).toString('base64url')
-  const entry: StoredKey = {
-    name: principal.name,
-    role: principal.role,
-    sha256: digestOf(key).toString('hex'),
-  }
+  const entry: StoredKey = { ...principal, sha256: digestOf(key).toString('hex') }
   await writePrivately(keyRingFile(dataDirectory), `${JSON.stringify([...stored, entry], null, 2)}\n`)
   return key
 }

@@ -63,6 +63,17 @@ export class Refusal extends Error {
   }
 }
 
+/**
+ * Creates the refusal for a dataset that does not exist, or that the caller may not use. The text is the same for both,
+ * so that a caller cannot learn which datasets exist beyond their own.
+ */
+export function unknownDataset(id: string): Refusal {
+  return new Refusal(
+    'unknown-dataset',
+    `There is no dataset ${id}. GET /v1/datasets lists the datasets that you may use.`,
+  )
+}
+
 /** Creates a refusal caused by one field. The rule is both the detail and the field's error. */
 export function refuseField(code: RefusalCode, field: string, rule: string): Refusal {
   return new Refusal(code, `${field}: ${rule}`, [{ field, rule }])

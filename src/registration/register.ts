@@ -31,7 +31,7 @@ import {
   type PrivacyLoss,
 } from '../privacy/loss.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
-import { Refusal, refuseField } from '../privacy/refusal.ts'
+import { Refusal, refuseField, unknownDataset } from '../privacy/refusal.ts'
 import { copySource, type SourceCopy, sourceKind } from './sources/source.ts'
 
 /** Dependencies of registrations. */
@@ -351,7 +351,7 @@ async function withdraw(
   requireAlone: () => Promise<void>,
 ): Promise<void> {
   const entry = catalog.get(id)
-  if (entry === undefined) throw new Refusal('unknown-dataset', `No dataset ${id} is registered.`)
+  if (entry === undefined) throw unknownDataset(id)
   await requireAlone()
   await catalog.remove(id)
   await engine.closeDataset(entry.dataset)

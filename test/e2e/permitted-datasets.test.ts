@@ -1,0 +1,199 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import supertest from 'supertest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { createKey } from '../../src/access/keys.ts'
+import { ROLES, type Role } from '../../src/access/principal.ts'
+import { startTestService, type TestService } from './service.ts'
+
+// OWASP API1:2023, broken object level authorization. Keys limited to other datasets ask for the dataset `census`.
+
+const ROLE_OF_SCHEME: Record<string, Role> = {
+  analystKey: 'analyst',
+  custodianKey: 'custodian',
+  auditorKey: 'auditor',
+}
+const METHODS = ['get', 'post', 'put', 'delete'] as const
+const LIMITED_TO = 'audit-with'
+const QUERY = { kind: 'count', epsilon: 0.01 }
+const SESSION = { threshold: 10, positives: 2, epsilon: 0.1 }
+
+let service: TestService
+let document: OpenAPIV3_1.Document
+const limitedKeys: Partial<Record<Role, string>> = {}
+/** Release and session over `census`, made by the analyst before the key was limited. */
+let release = ''
+let session = ''
+
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
+  document = parse(await (await fetch(`${service.url}/openapi.yaml`)).text())
+  for (const role of ROLES)
+    limitedKeys[role] = await createKey(service.dataDirectory, {
+      name: `limited-${role}`,
+      role,
+      datasets: role === 'analyst' ? ['census', LIMITED_TO] : [LIMITED_TO],
+    })
+  await service.restart()
+  const post = (path: string, body: object) => limited('analyst').post(path).send(body)
+  release = (await post('/v1/datasets/census/queries', QUERY).expect(200)).body.id
+  session = (await post('/v1/datasets/census/sparse-vector-sessions', SESSION).expect(201)).body.id
+  await limitTo('limited-analyst', [LIMITED_TO])
+}, 60_000)
+afterAll(() => service.close())
+
+function limited(role: Role): ReturnType<typeof supertest.agent> {
+  return supertest.agent(service.url).set('authorization', `Bearer ${limitedKeys[role]}`)
+}
+
+/** Operations of the OpenAPI document. */
+function operations() {
+  return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item?.[method]
+      return operation === undefined ? [] : [{ method, template, operation }]
+    }),
+  )
+}
+
+function schemaOf(part: unknown): OpenAPIV3_1.SchemaObject {
+  const { $ref } = part as { $ref?: string }
+  if ($ref === undefined) return (part ?? {}) as OpenAPIV3_1.SchemaObject
+  return schemaOf(document.components?.schemas?.[$ref.split('/').at(-1) ?? ''])
+}
+
+/** Returns the example body of an operation, if it has a body. */
+function exampleBody(operation: OpenAPIV3_1.OperationObject): object | undefined {
+  const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
+  if (content === undefined) return undefined
+  return schemaOf(content['application/json']?.schema).examples?.[0]
+}
+
+/** Returns the path of an operation with example parameters, for a dataset. */
+function pathFor(template: string, operation: OpenAPIV3_1.OperationObject, dataset: string): string {
+  const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
+  const exampleOf = (name: string) =>
+    String(schemaOf(parameters.find((parameter) => parameter.name === name)?.schema).example)
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
+    name === 'dataset' ? dataset : exampleOf(name),
+  )
+  const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
+  const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
+  return needed.length === 0 ? path : `${path}?${query}`
+}
+
+/** Sends a request and returns the whole answer, with the id of the dataset replaced. */
+async function answerOf(role: Role, method: (typeof METHODS)[number], path: string, body?: object) {
+  const request = limited(role)[method](path)
+  const { status, text, headers } = await (body === undefined ? request : request.send(body))
+  const replaced = text.replaceAll('census', 'nowhere').replace(/"requestId":"[^"]*"/, '"requestId":""')
+  return { status, text: replaced, type: headers['content-type'] }
+}
+
+async function limitTo(name: string, datasets: readonly string[]): Promise<void> {
+  const file = `${service.dataDirectory}/keys.json`
+  const keys = JSON.parse(await readFile(file, 'utf8')) as { name: string; datasets?: readonly string[] }[]
+  await writeFile(file, JSON.stringify(keys.map((key) => (key.name === name ? { ...key, datasets } : key))))
+  await service.restart()
+}
+
+test('a dataset of others is answered as an unknown one by every operation with a dataset in its path', async () => {
+  const before = (await service.as('auditor').get('/v1/datasets/census/ledger/head').expect(200)).body
+  const tried: string[] = []
+  for (const { method, template, operation } of operations()) {
+    if (!template.includes('{dataset}')) continue
+    const roles = (operation.security ?? [])
+      .flatMap((scheme) => Object.keys(scheme))
+      .flatMap((scheme) => ROLE_OF_SCHEME[scheme] ?? [])
+    expect(roles.length, `${method} ${template} requires a key`).toBeGreaterThan(0)
+    const body = exampleBody(operation)
+    for (const role of roles) {
+      const ask = (dataset: string, sent: object | undefined) =>
+        answerOf(role, method, pathFor(template, operation, dataset), sent)
+      const label = `${role} ${method} ${template}`
+      const answered = await ask('census', body)
+      expect(answered, label).toEqual(await ask('nowhere', body))
+      expect(answered.status, label).toBe(404)
+      expect(JSON.parse(answered.text).code, label).toBe('unknown-dataset')
+      // An invalid body is refused for both in the same order.
+      if (body !== undefined)
+        expect(await ask('census', { unknown: 1 }), label).toEqual(await ask('nowhere', { unknown: 1 }))
+    }
+    tried.push(`${method} ${template}`)
+  }
+  expect(tried.length).toBeGreaterThan(18)
+  expect((await service.as('auditor').get('/v1/datasets/census/ledger/head').expect(200)).body).toEqual(
+    before,
+  )
+  await service.as('analyst').get('/v1/datasets/census').expect(200)
+})
+
+/** Operations without a dataset in their path. Those marked with true reach a dataset otherwise, and are tested below. */
+const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
+  getHealth: false,
+  getReadiness: false,
+  getMetrics: false,
+  listDatasets: true,
+  registerDataset: true,
+  getRelease: true,
+  answerSessionQuestion: true,
+  getSession: true,
+  compareMechanisms: false,
+  assessRisk: false,
+  chooseEpsilon: false,
+  plotRisk: false,
+  plotNoiseComparison: false,
+  plotAnswerDistribution: false,
+  listAuditDatasets: true,
+  drawAuditReleases: true,
+}
+
+test('every other operation has been reviewed: extend the table, and the test below if it reaches a dataset', () => {
+  const others = operations().filter(({ template }) => !template.includes('{dataset}'))
+  expect(others.map(({ operation }) => operation.operationId).sort()).toEqual(
+    Object.keys(OTHER_OPERATIONS).sort(),
+  )
+})
+
+test('operations that reach a dataset otherwise do not reach one of others', async () => {
+  const unknown = 'f'.repeat(32)
+  for (const role of ROLES) {
+    const { body } = await limited(role).get('/v1/datasets').expect(200)
+    expect(body.datasets.map(({ id }: { id: string }) => id)).toEqual([LIMITED_TO])
+  }
+  const audited = (await limited('auditor').get('/v1/audit/datasets').expect(200)).body.datasets
+  expect(audited.map(({ id }: { id: string }) => id)).toEqual([LIMITED_TO])
+
+  const stored = await answerOf('analyst', 'get', `/v1/releases/${release}`)
+  expect(stored).toEqual(await answerOf('analyst', 'get', `/v1/releases/${unknown}`))
+  expect(stored.status).toBe(404)
+  const opened = await answerOf('analyst', 'get', `/v1/sparse-vector-sessions/${session}`)
+  expect(opened).toEqual(await answerOf('analyst', 'get', `/v1/sparse-vector-sessions/${unknown}`))
+  expect(opened.status).toBe(404)
+  const question = { where: { column: 'Age', op: '>=', value: 30 } }
+  const ask = (id: string) =>
+    answerOf('analyst', 'post', `/v1/sparse-vector-sessions/${id}/questions`, question)
+  expect(await ask(session)).toEqual(await ask(unknown))
+  expect((await ask(session)).status).toBe(404)
+
+  const draw = (dataset: string) =>
+    answerOf('auditor', 'post', '/v1/audit/releases', { dataset, query: QUERY, releases: 1 })
+  expect(await draw('census')).toEqual(await draw('nowhere'))
+  expect((await draw('census')).status).toBe(404)
+
+  const registration = operations().find(({ operation }) => operation.operationId === 'registerDataset')
+  const register = (id: string) =>
+    answerOf('custodian', 'post', '/v1/datasets', {
+      ...(registration === undefined ? {} : exampleBody(registration.operation)),
+      id,
+    })
+  expect(await register('census')).toEqual(await register('nowhere'))
+  expect((await register('census')).status).toBe(403)
+})
+
+test('the permitted dataset is reached as with an unlimited key', async () => {
+  await limited('analyst').post(`/v1/datasets/${LIMITED_TO}/queries`).send(QUERY).expect(200)
+  await limited('custodian').get(`/v1/datasets/${LIMITED_TO}/budget`).expect(200)
+  await limited('auditor').get(`/v1/datasets/${LIMITED_TO}/ledger/verification`).expect(200)
+})
