@@ -37,7 +37,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
         operationId: 'getReadiness',
         summary: 'Check that queries can be answered',
         description:
-          'Returns 503 while the service is stopping, or while its ledger or engine does not respond.',
+          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full.',
         response: { 200: status, 503: status },
       },
     },

@@ -28,6 +28,7 @@ import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { createMetrics } from './http/metrics.ts'
@@ -41,6 +42,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly registry: Registry
+  /** The room on the volumes of the data folder and the ledger. */
+  readonly disk: FreeSpace
   /** Runs disclosure risk computations. */
   readonly riskPool: ComputationPool
   /** Runs evaluations, in a separate pool because each takes long. */
@@ -150,7 +153,7 @@ function createServer({ logger, handlerTimeoutMs }: AppDependencies) {
  */
 function drainBeforeClose(
   app: FastifyInstance,
-  { ledger, engine, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
+  { ledger, engine, disk, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
   app.addHook('preClose', async () => {
@@ -163,7 +166,8 @@ function drainBeforeClose(
     // A connection that is kept alive would delay the stop until it times out.
     if (stopping) reply.header('connection', 'close')
   })
-  return async () => !stopping && (await ledger.healthy()) && (await engine.healthy())
+  return async () =>
+    !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())
 }
 
 /** Logs one line per request, without its query string, body or key. */

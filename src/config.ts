@@ -52,6 +52,11 @@ export const environmentSchema = z.object({
     .default(4)
     .describe('Number of queries over one dataset that may run at the same time.'),
   SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('Largest number of cells of a table.'),
+  SOTTO_MIN_FREE_DISK: z
+    .string()
+    .regex(/^\d{1,9}(MB|GB)$/, 'must be a whole number followed by MB or GB')
+    .default('256MB')
+    .describe('The service reports that it is not ready while the disk has less room than this.'),
   SOTTO_DRAIN_MS: wholeNumber(0, 600_000)
     .default(500)
     .describe('Time between reporting not ready and closing to new connections, at shutdown.'),
@@ -78,6 +83,7 @@ export interface Config {
   readonly queryThreads: number
   readonly queryConnections: number
   readonly maxCells: number
+  readonly minFreeDiskBytes: number
   readonly drainMs: number
   readonly shutdownMs: number
 }
@@ -126,7 +132,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     queryThreads: values.SOTTO_QUERY_THREADS,
     queryConnections: values.SOTTO_QUERY_CONNECTIONS,
     maxCells: values.SOTTO_MAX_CELLS,
+    minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
     drainMs: values.SOTTO_DRAIN_MS,
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
   }
+}
+
+/** Converts a size such as `256MB` to bytes. */
+function bytesOf(size: string): number {
+  return Number.parseInt(size, 10) * (size.endsWith('GB') ? 2 ** 30 : 2 ** 20)
 }

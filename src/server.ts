@@ -9,6 +9,7 @@ import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
+import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -80,6 +81,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       authenticator: keyRing,
       catalog,
       registry,
+      disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
       engine,
       ledger,
       ...(signer === undefined ? {} : { signer }),
@@ -104,6 +106,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     await opened.disposeAsync()
     throw error
   }
+}
+
+/** Folders that the service writes to. A ledger in PostgreSQL is not among them. */
+function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): readonly string[] {
+  return replicated ? [dataDirectory] : [dataDirectory, path.dirname(ledgerUrl)]
 }
 
 /** Opens the ingested rows of every registered dataset. */
