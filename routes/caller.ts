@@ -3,6 +3,13 @@ import { z } from 'zod'
 import type { Answer } from '../src/answers/answer.ts'
 import { principalOf } from './access.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Instant of the service's clock at which the whole request, with its body, had arrived. */
+    arrivedAtMs: number
+  }
+}
+
 /** Headers of a request that may be charged. */
 export const idempotencyHeaders = z.looseObject({
   'idempotency-key': z
@@ -24,6 +31,7 @@ export function callerOf(
   const idempotencyKey = headers['idempotency-key']
   return {
     principal: principalOf(request).name,
+    arrivedAtMs: request.arrivedAtMs,
     givenUp: () => isGivenUp(request, reply),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   }

@@ -88,8 +88,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const { auditDirectory } = dependencies
   if (auditDirectory !== undefined) {
     // The ledger is left out: audits cannot reach it.
-    const { authenticator, catalog, engine, noiseSource, limits, leaseMs } = dependencies
-    const answering = { engine, noiseSource, limits, leaseMs }
+    const { authenticator, catalog, engine, noiseSource, limits, leaseMs, clock } = dependencies
+    const answering = { engine, noiseSource, limits, leaseMs, clock }
     const audited = { authenticator, catalog, ...answering, openPair: openAuditedPair }
     await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
   }
@@ -101,7 +101,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 }
 
 /** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
-function createServer({ logger, handlerTimeoutMs }: AppDependencies) {
+function createServer({ logger, handlerTimeoutMs, clock }: AppDependencies) {
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -143,6 +143,11 @@ function createServer({ logger, handlerTimeoutMs }: AppDependencies) {
     request.is404 ? sendNotFound(request, reply, allowedMethods) : undefined,
   )
   app.decorateRequest('principal', null)
+  app.decorateRequest('arrivedAtMs', 0)
+  // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
+  app.addHook('preValidation', async (request) => {
+    request.arrivedAtMs = clock.nowMs()
+  })
   return app
 }
 

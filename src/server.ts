@@ -4,6 +4,7 @@ import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
 import { createFirstKeys, openKeyRing } from './access/keys.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
+import { systemClock } from './answers/release-time.ts'
 import { buildApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
@@ -88,6 +89,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       noiseSource: systemEntropy(),
       limits: { maxCells: config.maxCells },
       leaseMs: config.queryTimeoutMs + 10_000,
+      clock: systemClock,
       ...pools,
       logger,
       handlerTimeoutMs: config.queryTimeoutMs + 15_000,

@@ -24,6 +24,7 @@ import {
 import { describeReleaseRisk } from './disclosure.ts'
 import { AnswerFailure, errorClassOf } from './failure.ts'
 import { release } from './release.ts'
+import { type Clock, releaseInTime } from './release-time.ts'
 
 type Query = Parameters<typeof plan>[0]
 
@@ -32,6 +33,8 @@ export interface AnswerDependencies extends ChargeDependencies {
   readonly engine: Engine
   readonly noiseSource: UniformSource
   readonly limits: PlanLimits
+  /** Decides when outcomes are recorded and released. */
+  readonly clock: Clock
 }
 
 /** Fields that a single query and a batch share. */
@@ -45,6 +48,8 @@ interface AnswerRequest {
    * stored.
    */
   readonly givenUp?: () => boolean
+  /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
+  readonly arrivedAtMs?: number
 }
 
 /** One query by one principal. */
@@ -67,7 +72,8 @@ export interface Answer {
 
 /**
  * Answers a query in six steps: plan and price it, make the debit durable, read the data, add noise, make the answer
- * durable, return it.
+ * durable at a record instant, return it at a release instant. Errors after the first step are thrown at a release
+ * instant, too.
  *
  * @throws Refusal before any debit, if the query does not fit the dataset or the budget is insufficient.
  * @throws AnswerFailure after the debit. A repeat of the same query is answered under the same charge.
@@ -113,42 +119,42 @@ async function answerUnderCharge(
   price: Amount,
   compute: () => Promise<object>,
 ): Promise<Answer> {
-  const { ledger } = dependencies
+  const { ledger, clock } = dependencies
   const { principal, dataset, givenUp, idempotencyKey } = answerRequest
+  const { timing } = dataset
   if (givenUp?.()) {
     throw new Refusal('unavailable', 'The client disconnected before anything was charged.')
   }
-  const outcome = await charge(dependencies, {
-    principal,
-    dataset,
-    request: canonicalRequest,
-    price,
-    sharing: true,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  const arrivedAtMs = answerRequest.arrivedAtMs ?? clock.nowMs()
+  return releaseInTime(clock, { timing, arrivedAtMs }, async (recordInstant) => {
+    const outcome = await charge(dependencies, {
+      principal,
+      dataset,
+      request: canonicalRequest,
+      price,
+      sharing: true,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    })
+    if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
+    const { id, attempt } = outcome.charge
+    try {
+      const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
+      const document =
+        outcome.kind === 'shared'
+          ? describeShared(outcome.shared, outcome.charge, debit)
+          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute()), ...debit }
+      const body = JSON.stringify(document)
+      await recordInstant()
+      if (await ledger.recordAnswer(id, attempt, body)) return { body, replayed: false }
+    } catch (error) {
+      await recordInstant()
+      // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
+      await ledger.recordFailure(id, attempt).catch(() => undefined)
+      throw new AnswerFailure(id, errorClassOf(error))
+    }
+    // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
+    throw inFlight(dependencies.leaseMs)
   })
-  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
-  const charged = outcome.charge
-  try {
-    const debit = describeDebit(dependencies, dataset.id, price, charged)
-    const document =
-      outcome.kind === 'shared'
-        ? describeShared(outcome.shared, charged, debit)
-        : {
-            id: charged.id,
-            dataset: dataset.id,
-            datasetVersion: dataset.version,
-            ...(await compute()),
-            ...debit,
-          }
-    const body = JSON.stringify(document)
-    if (await ledger.recordAnswer(charged.id, charged.attempt, body)) return { body, replayed: false }
-  } catch (error) {
-    // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
-    await ledger.recordFailure(charged.id, charged.attempt).catch(() => undefined)
-    throw new AnswerFailure(charged.id, errorClassOf(error))
-  }
-  // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
-  throw inFlight(dependencies.leaseMs)
 }
 
 /** Response document for a release that another analyst paid for, with this analyst's own debit. */

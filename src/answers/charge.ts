@@ -13,11 +13,15 @@ import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { lossNumbers } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { longestDelayMs } from './release-time.ts'
 
 /** Dependencies of charging. */
 export interface ChargeDependencies {
   readonly ledger: Ledger
-  /** Time after which a repeated request may take over the charge of an unfinished attempt. */
+  /**
+   * Time after which a repeated request may take over the charge of an unfinished attempt. The delay of its release is
+   * added.
+   */
   readonly leaseMs: number
   /** Signs receipts; without it they are unsigned. */
   readonly signer?: HeadSigner
@@ -63,7 +67,7 @@ export async function charge(
     request: canonical,
     price,
     sharing: sharing && dataset.sharing,
-    leaseMs: Math.min(leaseMs, MAX_LEASE_MS),
+    leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
   })
   switch (outcome.kind) {
     case 'charged':

@@ -31,6 +31,7 @@ import {
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { AnswerFailure, errorClassOf, QuestionFailure } from './failure.ts'
+import { releaseInTime, shownTime } from './release-time.ts'
 
 /** Dependencies of sessions. */
 export interface SessionDependencies extends AnswerDependencies {
@@ -44,6 +45,8 @@ interface Caller {
   readonly idempotencyKey?: string
   /** True once the client has disconnected. Checked before anything is charged or read, never after. */
   readonly givenUp?: () => boolean
+  /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
+  readonly arrivedAtMs?: number
 }
 
 /** Request of one principal to open a session. */
@@ -97,44 +100,56 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
   return {
     open: (opening) => open(dependencies, opening),
     async ask(asking) {
-      const session = await requireSession(dependencies.ledger, asking.principal, asking.session)
-      return inTurn(session.id, () => ask(dependencies, session, asking))
+      const { ledger, clock, registered } = dependencies
+      const arrivedAtMs = asking.arrivedAtMs ?? clock.nowMs()
+      const session = await requireSession(ledger, asking.principal, asking.session)
+      // No question about a withdrawn dataset reads data.
+      const timing = registered(session.dataset)?.timing ?? 'off'
+      return releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
+        inTurn(session.id, () => ask(dependencies, session, asking, recordInstant)),
+      )
     },
   }
 }
 
 async function open(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
-  const { ledger, noiseSource, leaseMs } = dependencies
+  const { ledger, noiseSource, leaseMs, clock } = dependencies
   const { dataset, request, principal, idempotencyKey } = opening
+  const { timing } = dataset
   const planned = planSession(request, dataset)
   requireWaiting(opening)
-  const outcome = await charge(dependencies, {
-    principal,
-    dataset,
-    request: { sparseVector: request },
-    price: priceOfSession(planned),
-    // A session belongs to one analyst: another analyst's questions would use up its positives.
-    sharing: false,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  })
-  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
-  if (outcome.kind === 'shared') throw new Error('a session is not shared')
-  const { id, attempt } = outcome.charge
-  try {
-    const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
-    const session = {
-      positives: request.positives,
-      terms: canonicalJson(termsOfSession(planned)),
-      thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
+  const arrivedAtMs = opening.arrivedAtMs ?? clock.nowMs()
+  return releaseInTime(clock, { timing, arrivedAtMs }, async (recordInstant) => {
+    const outcome = await charge(dependencies, {
+      principal,
+      dataset,
+      request: { sparseVector: request },
+      price: priceOfSession(planned),
+      // A session belongs to one analyst: another analyst's questions would use up its positives.
+      sharing: false,
+      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    })
+    if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
+    if (outcome.kind === 'shared') throw new Error('a session is not shared')
+    const { id, attempt } = outcome.charge
+    try {
+      const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
+      const session = {
+        positives: request.positives,
+        terms: canonicalJson(termsOfSession(planned)),
+        thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
+      }
+      await recordInstant()
+      if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
+    } catch (error) {
+      await recordInstant()
+      // If this write fails as well, the lease expires. The debit stands either way.
+      await ledger.recordFailure(id, attempt).catch(() => undefined)
+      throw new AnswerFailure(id, errorClassOf(error))
     }
-    if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
-  } catch (error) {
-    // If this write fails as well, the lease expires. The debit stands either way.
-    await ledger.recordFailure(id, attempt).catch(() => undefined)
-    throw new AnswerFailure(id, errorClassOf(error))
-  }
-  // A later attempt holds the charge, and its session is the valid one.
-  throw inFlight(leaseMs)
+    // A later attempt holds the charge, and its session is the valid one.
+    throw inFlight(leaseMs)
+  })
 }
 
 /** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
@@ -144,6 +159,7 @@ async function ask(
   dependencies: SessionDependencies,
   session: StoredSession,
   asking: Asking,
+  recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger, engine, noiseSource } = dependencies
   const request = canonicalJson({ session: session.id, where: asking.where })
@@ -172,12 +188,13 @@ async function ask(
     const compared = { threshold, thresholdNoise, positivesFound, value }
     const answer = sparseVectorMechanism.release(measurement, compared, noiseSource)
     const positivesLeft = positives - positivesFound - (answer.above ? 1 : 0)
+    await recordInstant()
     body = JSON.stringify({
       session: session.id,
       question,
       ...comparisonReport(answer, measurement),
       positivesLeft,
-      answeredAt: new Date().toISOString(),
+      answeredAt: shownTime(new Date().toISOString(), dataset.timing),
       receipt: describeReceipt(dependencies.signer, session.dataset, head),
     })
     const recorded = { ...identity, question, request, above: answer.above, answer: body }

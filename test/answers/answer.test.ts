@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
 import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
 import { AnswerFailure } from '../../src/answers/failure.ts'
+import { systemClock } from '../../src/answers/release-time.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
@@ -60,6 +61,7 @@ function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}
     noiseSource: systemEntropy(),
     limits: { maxCells: 100 },
     leaseMs: 60_000,
+    clock: systemClock,
   }
 }
 

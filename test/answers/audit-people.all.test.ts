@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
 import * as asItIs from '../../src/answers/audit.ts'
+import { systemClock } from '../../src/answers/release-time.ts'
 import type { Engine } from '../../src/engines/engine.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { type AuditedPair, openAuditedPair, type PairRow } from '../../src/registration/audited-pair.ts'
@@ -73,6 +74,7 @@ async function releasesOf(
       noiseSource: systemEntropy(),
       limits: { maxCells: 100 },
       leaseMs: 60_000,
+      clock: systemClock,
       temporaryDirectory: directory,
     },
     (folder) =>

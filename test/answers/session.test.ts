@@ -10,6 +10,7 @@ import {
   session as sessionSchema,
 } from '../../schemas/sparse-vector.ts'
 import { AnswerFailure, QuestionFailure } from '../../src/answers/failure.ts'
+import { systemClock } from '../../src/answers/release-time.ts'
 import {
   type Asking,
   createSparseVectorSessions,
@@ -86,6 +87,7 @@ function dependencies(
     noiseSource: systemEntropy(),
     limits: { maxCells: 100 },
     leaseMs: 60_000,
+    clock: systemClock,
     registered,
   }
 }

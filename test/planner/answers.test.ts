@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
 import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
 import { answer, preview } from '../../src/answers/answer.ts'
+import { systemClock } from '../../src/answers/release-time.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { deltaAtto, epsilonNano, lossNumbers } from '../../src/privacy/loss.ts'
@@ -94,6 +95,7 @@ const dependenciesOver = (rows: readonly StoredRow[]) => ({
   noiseSource: systemEntropy(),
   limits: LIMITS,
   leaseMs: 1000,
+  clock: systemClock,
 })
 
 /** JSON has neither NaN nor infinity. They would become null, which some fields allow. */

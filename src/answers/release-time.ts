@@ -1,0 +1,82 @@
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { Timing } from '../catalog/dataset.ts'
+
+/** Monotonic clock. A parameter, so that tests need not wait. */
+export interface Clock {
+  /** Milliseconds since a fixed moment. */
+  readonly nowMs: () => number
+  /** Resolves once the clock shows an instant. */
+  readonly waitUntil: (instantMs: number) => Promise<void>
+}
+
+/** Clock of the process. */
+export const systemClock: Clock = {
+  nowMs: () => performance.now(),
+  async waitUntil(instantMs) {
+    for (let leftMs = instantMs - performance.now(); leftMs > 0; leftMs = instantMs - performance.now()) {
+      // Timers have a precision of 1 ms, and the rounding would depend on when the wait began.
+      if (leftMs < 2) await setImmediate()
+      else await setTimeout(Math.floor(leftMs) - 1)
+    }
+  },
+}
+
+/** A request whose outcome may depend on data: when it arrived, and the declaration that its release follows. */
+export interface Timed {
+  readonly timing: Timing
+  /** Instant at which the whole request, with its body, had arrived. */
+  readonly arrivedAtMs: number
+}
+
+/**
+ * Runs a task and settles as it does, at the first release instant after it. The task must await `recordInstant` before
+ * it records an outcome where anybody can see it: an analyst who polls for the outcome would otherwise learn when the
+ * computation ended. The wait uses no connection and no place in a queue.
+ * @returns the task's result; rejects with the task's error.
+ */
+export async function releaseInTime<Result>(
+  clock: Clock,
+  { timing, arrivedAtMs }: Timed,
+  task: (recordInstant: () => Promise<void>) => Promise<Result>,
+): Promise<Result> {
+  const periodMs = periodOf(timing)
+  if (periodMs === undefined) return task(async () => undefined)
+  try {
+    return await task(() => clock.waitUntil(nextRecordMs(periodMs, arrivedAtMs, clock.nowMs())))
+  } finally {
+    await clock.waitUntil(nextReleaseMs(periodMs, arrivedAtMs, clock.nowMs()))
+  }
+}
+
+/** Returns the first release instant that is not before now: a whole number of periods, at least one, after the arrival. */
+export function nextReleaseMs(periodMs: number, arrivedAtMs: number, nowMs: number): number {
+  return arrivedAtMs + periodMs * Math.max(1, Math.ceil((nowMs - arrivedAtMs) / periodMs))
+}
+
+/** Returns the first record instant that is not before now. It precedes a release instant by a fixed time. */
+export function nextRecordMs(periodMs: number, arrivedAtMs: number, nowMs: number): number {
+  const marginMs = recordMarginMs(periodMs)
+  return nextReleaseMs(periodMs, arrivedAtMs, nowMs + marginMs) - marginMs
+}
+
+/** Returns the time for making an outcome durable before its release. An outcome that takes longer waits another period. */
+export function recordMarginMs(periodMs: number): number {
+  return Math.min(20, periodMs / 4)
+}
+
+/** Returns the longest time for which the release of an outcome is delayed, if recording it takes less than a period. */
+export function longestDelayMs(timing: Timing): number {
+  return 2 * (periodOf(timing) ?? 0)
+}
+
+/** Time between two release instants; `undefined` if outcomes leave at once. */
+export function periodOf(timing: Timing): number | undefined {
+  if (timing === 'off') return undefined
+  return 'slotMs' in timing ? timing.slotMs : timing.deadlineMs
+}
+
+/** Rounds a time (ISO 8601) down to a multiple of the period of a timing, as it is shown to analysts. */
+export function shownTime(at: string, timing: Timing): string {
+  const periodMs = periodOf(timing) ?? 1
+  return new Date(Math.floor(Date.parse(at) / periodMs) * periodMs).toISOString()
+}
