@@ -80,6 +80,8 @@ export async function charge(
       throw inFlight(outcome.retryAfterMs)
     case 'key-reused':
       throw keyReused()
+    case 'suspended':
+      throw suspended(dataset.id)
     case 'no-budget':
       throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
   }
@@ -95,6 +97,15 @@ export function keyReused(): Refusal {
   return new Refusal(
     'idempotency-key-reused',
     'This Idempotency-Key was used for a different request. Use a new key.',
+  )
+}
+
+/** Refusal of a request to a suspended dataset. */
+export function suspended(dataset: string): Refusal {
+  return new Refusal(
+    'dataset-suspended',
+    `The dataset ${dataset} is suspended after repeated failures, until its custodian resumes it. Nothing was ` +
+      'charged. Stored answers are still replayed.',
   )
 }
 

@@ -28,6 +28,7 @@ import {
   inFlight,
   keyOfRequest,
   keyReused,
+  suspended,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { AnswerFailure, errorClassOf, QuestionFailure } from './failure.ts'
@@ -171,7 +172,10 @@ async function ask(
   }
   const outcome = await ledger.sessionQuestion(identity)
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
-  const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(outcome)
+  const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(
+    outcome,
+    session.dataset,
+  )
   if (question > MOST_QUESTIONS) {
     const detail = `A session answers ${MOST_QUESTIONS} questions at most. Earlier questions are replayed. Open another session to ask more.`
     throw new Refusal('session-used-up', detail)
@@ -246,6 +250,7 @@ async function requireSession(ledger: Ledger, principal: string, id: string): Pr
 
 function requireOpen(
   outcome: Exclude<SessionQuestionOutcome, { readonly kind: 'answered' }>,
+  dataset: string,
 ): Extract<SessionQuestionOutcome, { readonly kind: 'open' }> {
   switch (outcome.kind) {
     case 'open':
@@ -257,6 +262,8 @@ function requireOpen(
         'session-used-up',
         'The session has used all of its positives. Earlier questions are replayed. Open another session to ask more.',
       )
+    case 'suspended':
+      throw suspended(dataset)
     case 'no-session':
       throw new Error('a session is missing from the ledger')
   }

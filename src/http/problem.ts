@@ -46,6 +46,7 @@ export const PROBLEMS = {
   'budget-insufficient': { status: 403, title: 'Budget insufficient' },
   'idempotency-key-reused': { status: 422, title: 'Idempotency key already used' },
   'query-in-flight': { status: 409, title: 'Same request in progress' },
+  'dataset-suspended': { status: 409, title: 'Dataset suspended' },
   'session-used-up': { status: 409, title: 'Session used up' },
   'session-dataset-changed': { status: 409, title: 'Dataset changed since the session was opened' },
   'query-failed': { status: 500, title: 'Query failed' },

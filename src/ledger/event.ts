@@ -2,7 +2,7 @@ import type { Amount } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { sha256 } from './canonical.ts'
-import type { Ledger, LedgerEntry } from './ledger.ts'
+import type { CountedFailure, Ledger, LedgerEntry } from './ledger.ts'
 
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
@@ -59,6 +59,12 @@ export interface LedgerEvent {
   /** SHA-256 of the stored answer's UTF-8, hexadecimal. */
   readonly answerHash?: string
   readonly reason?: string
+  /** In `failed`: true if the failure counts towards a suspension. Every `session-failed` counts. */
+  readonly counted?: true
+  /** In `failed` and `session-failed`: class name of the error. */
+  readonly errorClass?: string
+  /** In `suspended`: number of counted failures since the last resumption. */
+  readonly failures?: number
 }
 
 /**
@@ -73,8 +79,11 @@ export function canonicalEvent(event: LedgerEvent): string {
     at: event.at,
     attempt: event.attempt,
     chargeId: event.chargeId,
+    counted: event.counted,
     dataset: event.dataset,
     datasetVersion: event.datasetVersion,
+    errorClass: event.errorClass,
+    failures: event.failures,
     kind: event.kind,
     limit: inOrder(event.limit),
     loss: inOrder(event.loss),
@@ -159,6 +168,22 @@ export async function openedFor(
   if (first === undefined) return {}
   const event: LedgerEvent = JSON.parse(first.canonical)
   return event
+}
+
+/** True if an event is a failure that counts towards a suspension. */
+export function isCountedFailure({ kind, counted }: Pick<LedgerEvent, 'kind' | 'counted'>): boolean {
+  return kind === 'session-failed' || (kind === 'failed' && counted === true)
+}
+
+/**
+ * Converts a stored event to a counted failure.
+ * @throws SyntaxError or RangeError if the stored text is not one.
+ */
+export function failureFromEvent(canonical: string): CountedFailure {
+  const event: LedgerEvent = JSON.parse(canonical)
+  const { sequence, at, principal, chargeId, errorClass } = event
+  if (chargeId === undefined) throw new RangeError('the failure names no charge')
+  return { sequence, at, principal, chargeId, ...(errorClass !== undefined && { errorClass }) }
 }
 
 /**

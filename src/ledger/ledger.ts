@@ -37,11 +37,54 @@ export interface EventReference {
 }
 
 /** The last event of a dataset's chain and the balances after it, read at one moment. */
-export interface LedgerHead extends EventReference {
+export interface LedgerHead extends EventReference, SuspensionState {
   readonly budget: Budget
   /** Ordered by principal. */
   readonly spending: readonly AnalystSpending[]
 }
+
+/** The failures of a dataset that were counted since its last resumption. */
+export interface SuspensionState {
+  /** Number of failures. */
+  readonly failures: number
+  /** True if nothing is charged, retried or asked until the dataset is resumed. */
+  readonly suspended: boolean
+}
+
+/** A failure after a charge, as it is recorded. */
+export interface Failure {
+  /** True if the failure may depend on data, and therefore counts towards the suspension of the dataset. */
+  readonly counts: boolean
+  /** Number of counted failures at which the dataset is suspended. */
+  readonly limit: number
+  /** Class name of the error. Another text than a class name is not recorded, because it could contain data. */
+  readonly errorClass?: string
+}
+
+/** A counted failure. */
+export interface CountedFailure {
+  readonly sequence: number
+  /** ISO 8601, UTC. */
+  readonly at: string
+  readonly principal: string
+  /** Charge whose attempt failed; for a question of a session, the charge that opened the session. */
+  readonly chargeId: string
+  /** Missing if the class of the error is unknown. */
+  readonly errorClass?: string
+}
+
+/** The suspension of a dataset, as the custodian sees it. */
+export interface Suspension extends SuspensionState {
+  /** The counted failures since the last resumption, oldest first; the latest 1,000 if there are more. */
+  readonly counted: readonly CountedFailure[]
+}
+
+/** The outcome of {@link Ledger.resume}. */
+export type ResumeOutcome =
+  | { readonly kind: 'resumed' }
+  /** The dataset is not suspended. Nothing was changed. */
+  | { readonly kind: 'not-suspended' }
+  | { readonly kind: 'no-budget' }
 
 /** A request to pay for a question. */
 export interface ChargeRequest {
@@ -104,6 +147,8 @@ export type ChargeOutcome =
     }
   /** The principal has used this key for another request. Nothing was debited. */
   | { readonly kind: 'key-reused' }
+  /** The dataset is suspended. Nothing was debited and no attempt was started. */
+  | { readonly kind: 'suspended' }
   | { readonly kind: 'no-budget' }
 
 /** The outcome of {@link Ledger.allot}. */
@@ -131,6 +176,12 @@ export interface LedgerEntry {
     | 'failed'
     /** A question of a sparse vector session was answered, under the charge that opened the session. */
     | 'session-answered'
+    /** A question of a session failed, and the failure was counted. */
+    | 'session-failed'
+    /** The number of counted failures reached its limit. */
+    | 'suspended'
+    /** The custodian ended a suspension. */
+    | 'resumed'
   /** ISO 8601, UTC. */
   readonly at: string
   readonly principal: string
@@ -141,7 +192,7 @@ export interface LedgerEntry {
   readonly price?: Amount
   /** In `allotted`. */
   readonly analyst?: string
-  /** In `granted` and `allotted`. */
+  /** In `granted`, `allotted` and `resumed`. */
   readonly reason?: string
   /** SHA-256 of the canonical event, which contains the previous hash; hexadecimal. */
   readonly hash: string
@@ -224,6 +275,8 @@ export type SessionQuestionOutcome =
   /** The key was used for another question. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'used-up' }
+  /** The dataset is suspended. */
+  | { readonly kind: 'suspended' }
   | { readonly kind: 'no-session' }
 
 /** An answer of a session, to be stored. */
@@ -319,8 +372,21 @@ export interface Ledger {
     id: string,
     page: { readonly limit: number; readonly beforeQuestion?: number },
   ): Promise<readonly StoredSessionAnswer[]>
-  /** Records that an attempt failed. The debit stays, and a repeated request can start another attempt at once. */
-  recordFailure(id: string, attempt: number): Promise<void>
+  /**
+   * Records that an attempt failed. The debit stays, and a repeated request can start another attempt at once, unless
+   * the failure suspends the dataset. Does nothing if `attempt` is not the latest or has ended.
+   * @param failure default: a failure that does not count
+   */
+  recordFailure(id: string, attempt: number, failure?: Failure): Promise<void>
+  /**
+   * Counts the failure of a question of a session, which can suspend the dataset. Does nothing for a failure that does
+   * not count, or if there is no such session.
+   */
+  recordQuestionFailure(session: string, failure: Failure): Promise<void>
+  /** Reads the suspension of a dataset; `undefined` if it has no budget. */
+  suspension(dataset: string): Promise<Suspension | undefined>
+  /** Ends the suspension of a dataset and counts its failures from 0 again. */
+  resume(dataset: string, principal: string, reason: string): Promise<ResumeOutcome>
   /** Lists the history, newest first: at most `limit`, before `beforeSequence` and of `principal` if given. */
   entries(
     dataset: string,

@@ -24,6 +24,9 @@ export interface ReplayState {
   headHash: string
   budget: Budget
   readonly analysts: Map<string, AnalystSpending>
+  /** Number of counted failures since the last resumption. */
+  failures: number
+  suspended: boolean
   /** Every charge that was debited or denied, by id. */
   readonly charges: Map<string, ReplayedCharge>
 }
@@ -51,6 +54,8 @@ export function beforeFirstEvent(): ReplayState {
     headHash: FIRST_PREVIOUS_HASH,
     budget: { granted: NO_LOSS, cap: nothing, spent: nothing },
     analysts: new Map(),
+    failures: 0,
+    suspended: false,
     charges: new Map(),
   }
 }
@@ -78,18 +83,49 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     case 'allotted':
       return allot(state, event)
     case 'denied':
-      return deny(state, event)
     case 'charged':
     case 'shared':
-      return charge(state, event)
     case 'retried':
+      if (state.suspended) return 'the dataset is suspended'
+      return start(state, event)
     case 'answered':
-    case 'failed':
     case 'session-answered':
       return follow(state, event)
+    case 'failed':
+    case 'session-failed':
+      return follow(state, event) ?? count(state, event)
+    case 'suspended':
+      if (state.suspended || state.failures === 0 || event.failures !== state.failures)
+        return 'the failures do not suspend the dataset'
+      state.suspended = true
+      return undefined
+    case 'resumed':
+      if (!state.suspended) return 'the dataset is not suspended'
+      state.suspended = false
+      state.failures = 0
+      return undefined
     default:
       return `the event has the unknown kind ${JSON.stringify(event.kind satisfies never)}`
   }
+}
+
+/** Applies an event that denies a charge, or that starts one or an attempt of one. */
+function start(state: ReplayState, event: LedgerEvent): string | undefined {
+  switch (event.kind) {
+    case 'denied':
+      return deny(state, event)
+    case 'retried':
+      return follow(state, event)
+    default:
+      return charge(state, event)
+  }
+}
+
+/** Counts a failure. Every `session-failed` counts. */
+function count(state: ReplayState, { kind, counted }: LedgerEvent): string | undefined {
+  if (![undefined, true].includes(counted)) return 'the failure is neither counted nor not counted'
+  if (counted || kind === 'session-failed') state.failures += 1
+  return undefined
 }
 
 /** Applies `opened` and `granted`: raises the cap. */
@@ -197,6 +233,7 @@ function follow(state: ReplayState, event: LedgerEvent): string | undefined {
     return 'the event refers to a charge that does not exist'
   if (known.principal !== principal) return 'the charge belongs to another principal'
   known.sequence = state.events + 1
+  if (kind === 'session-failed') return known.state === 'answered' ? undefined : 'the session is not open'
   if (kind === 'session-answered') {
     if (known.state !== 'answered' || question !== known.sessionAnswerHashes.length + 1)
       return 'the question is not the next of its session'

@@ -19,7 +19,7 @@ import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protoc
 /** A table row, keyed by column name. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** Reads a budget and the head of its chain. */
+/** Reads a budget, its suspension and the head of its chain. */
 export function accountFromRow(row: Row): Account {
   const accounting = accountingFromRow(row)
   const granted = lossFromRow(row, 'cap_epsilon_nano', 'cap_delta_atto')
@@ -32,6 +32,8 @@ export function accountFromRow(row: Row): Account {
     },
     headSequence: count(row, 'head_sequence'),
     headHash: text(row, 'head_hash'),
+    failures: count(row, 'failures'),
+    suspended: flag(row, 'suspended'),
   }
 }
 
@@ -64,7 +66,7 @@ export function chargeFromRow(row: Row): StoredCharge {
     createdAtMs: count(row, 'created_at_ms'),
     leasedAtMs: count(row, 'leased_at_ms'),
     leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
-    sharing: row.sharing === true || row.sharing === 1n,
+    sharing: flag(row, 'sharing'),
     ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
   }
 }
@@ -130,6 +132,11 @@ export function count(row: Row, column: string): number {
   const value = typeof row[column] === 'number' ? row[column] : Number(integer(row, column))
   if (!Number.isSafeInteger(value)) throw new TypeError(`the ledger's column ${column} is not a count`)
   return value
+}
+
+/** Reads a boolean, which SQLite stores as 0 or 1. */
+function flag(row: Row, column: string): boolean {
+  return row[column] === true || row[column] === 1n
 }
 
 /** Reads a text. */

@@ -2,12 +2,12 @@ import { isSameAmount } from '../privacy/accounting.ts'
 import { coversLoss } from '../privacy/loss.ts'
 import { canonicalJson, sha256 } from './canonical.ts'
 import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
-import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent } from './ledger.ts'
+import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent, SuspensionState } from './ledger.ts'
 import { applyEvent, beforeFirstEvent, type ReplayedCharge, type ReplayState } from './replay.ts'
 
 /** The result of verifying a dataset's events from the first one on. */
 export type Verification =
-  | {
+  | ({
       readonly kind: 'sound'
       readonly events: number
       /** Hash of the last event; {@link FIRST_PREVIOUS_HASH} if there are none. */
@@ -16,7 +16,7 @@ export type Verification =
       readonly budget: Budget
       /** Computed from the events alone, ordered by principal. */
       readonly spending: readonly AnalystSpending[]
-    }
+    } & SuspensionState)
   /** Sequence of the first event that is not a valid successor of those before it. */
   | { readonly kind: 'broken'; readonly sequence: number; readonly reason: string }
 
@@ -50,8 +50,9 @@ export function createVerifier(dataset: string): Verifier {
     },
     charges: state.charges,
     result() {
-      const { events, headHash, budget, analysts } = state
-      return broken ?? { kind: 'sound', events, headHash, budget, spending: inOrder(analysts.values()) }
+      const { events, headHash, budget, analysts, failures, suspended } = state
+      const spending = inOrder(analysts.values())
+      return broken ?? { kind: 'sound', events, headHash, budget, spending, failures, suspended }
     },
   }
 }
@@ -241,7 +242,7 @@ function reasonAgainstRecord(
     : 'a stored answer does not match its hash'
 }
 
-interface Balances {
+interface Balances extends SuspensionState {
   readonly budget: Budget
   readonly spending: readonly AnalystSpending[]
 }
@@ -254,6 +255,8 @@ function reasonAgainstBalances(events: Balances, store: Balances): string | unde
     isSameAmount(cap, store.budget.cap) &&
     isSameAmount(spent, store.budget.spent)
   if (!same) return 'the stored balances differ from the events'
+  if (events.failures !== store.failures || events.suspended !== store.suspended)
+    return 'the stored suspension differs from the events'
   return canonicalJson(store.spending.map(spelled)) === canonicalJson(events.spending.map(spelled))
     ? undefined
     : 'the stored spending of the analysts differs from the events'

@@ -27,6 +27,7 @@ export type RefusalCode =
   | 'unknown-analyst'
   | 'idempotency-key-reused'
   | 'query-in-flight'
+  | 'dataset-suspended'
   | 'session-used-up'
   | 'session-dataset-changed'
   | 'unavailable'

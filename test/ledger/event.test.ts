@@ -56,6 +56,9 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
   analyst: text,
   answerHash: text,
   reason: text,
+  counted: fc.constant(true),
+  errorClass: text,
+  failures: count,
 }
 
 const event = fc

@@ -82,6 +82,18 @@ const TRANSITIONS = [
   'stale recordAnswer',
   'charged -> failed',
   'stale failure',
+  'charged -> counted',
+  'charged -> suspended',
+  'charged -> counted during a suspension',
+  'question not counted',
+  'question -> counted',
+  'question -> suspended',
+  'absent -> suspended',
+  'failed -> suspended',
+  'denied -> suspended',
+  'suspended -> resumed',
+  'not suspended',
+  'absent -> not resumed',
   'charged -> session',
   'stale openSession',
   'session -> above',
@@ -160,6 +172,24 @@ const SCENARIOS: readonly Scenario[] = [
     yield chargeCall(charge(first, { price: price(2) }))
     yield chargeCall(charge(first, { requestHash: 'another' }))
   },
+  function* suspension({ first, second, charge, price, attempt, id }) {
+    const counted = { counts: true, limit: 2 }
+    yield { operation: 'resume', args: ['nowhere', 'carol', 'nothing to resume'] }
+    yield { operation: 'resume', args: ['census', 'carol', 'looked into'] }
+    yield { operation: 'resume', args: ['census', 'carol', 'looked into'] }
+    yield chargeCall(charge(first, { idempotencyKey: `large for ${first}`, price: price(400) }))
+    yield chargeCall(charge(second))
+    yield chargeCall(charge(first))
+    yield { operation: 'recordFailure', args: [id(first), attempt(first), counted] }
+    yield chargeCall(charge(first))
+    yield { operation: 'recordFailure', args: [id(first), attempt(first), counted] }
+    yield chargeCall(charge(first))
+    yield chargeCall(charge(first, { idempotencyKey: `more for ${first}` }))
+    yield chargeCall(charge(first, { idempotencyKey: `large for ${first}`, price: price(400) }))
+    yield { operation: 'recordFailure', args: [id(second), attempt(second), counted] }
+    yield { operation: 'resume', args: ['census', 'carol', 'looked into'] }
+    yield chargeCall(charge(first))
+  },
   function* limits({ first, charge, price }) {
     const share = { dataset: 'census', analyst: first, principal: 'carol', reason: 'a share' }
     yield { operation: 'allot', args: [{ ...share, granted: grantOf(20, 20) }] }
@@ -207,6 +237,10 @@ const SCENARIOS: readonly Scenario[] = [
     const session = { positives: 1, terms: '{}', thresholdNoise: 7n }
     yield { operation: 'openSession', args: [id(first), attempt(first) + 1, 'opened', session] }
     yield { operation: 'openSession', args: [id(first), attempt(first), 'opened', session] }
+    yield { operation: 'recordQuestionFailure', args: [id(first), { counts: false, limit: 1 }] }
+    for (const limit of [100, 1])
+      yield { operation: 'recordQuestionFailure', args: [id(first), { counts: true, limit }] }
+    yield { operation: 'resume', args: ['census', 'carol', 'looked into'] }
     for (const [key, number, above] of [
       ['a', 1, false],
       ['a', 2, false],
@@ -312,10 +346,24 @@ const answer: fc.Arbitrary<Ask> = fc
     const id = chargeId(principal, key)
     return { operation: 'recordAnswer', args: [id, attemptOf(model, id, shift), text.replaceAll('\0', '')] }
   })
-const fail: fc.Arbitrary<Ask> = attempt.map(([{ principal, key }, shift]) => (model) => {
-  const id = chargeId(principal, key)
-  return { operation: 'recordFailure', args: [id, attemptOf(model, id, shift)] }
+const failure = fc.record({ counts: fc.boolean(), limit: often(3, 3, 1) })
+const fail: fc.Arbitrary<Ask> = fc
+  .tuple(attempt, failure)
+  .map(([[{ principal, key }, shift], recorded]) => (model) => {
+    const id = chargeId(principal, key)
+    return { operation: 'recordFailure', args: [id, attemptOf(model, id, shift), recorded] }
+  })
+const failQuestion: fc.Arbitrary<Ask> = fc.tuple(fc.nat(), failure).map(([pick, recorded]) => (model) => {
+  const sessions = [...model.sessions.keys()]
+  return {
+    operation: 'recordQuestionFailure',
+    args: [sessions[pick % (sessions.length + 1)] ?? 'none', recorded],
+  }
 })
+const resume: fc.Arbitrary<Ask> = dataset.map((name) => () => ({
+  operation: 'resume',
+  args: [name, 'carol', 'looked into'],
+}))
 const openSession: fc.Arbitrary<Ask> = fc
   .tuple(attempt, fc.integer({ min: 1, max: 2 }))
   .map(([[{ principal, key }, shift], positives]) => (model) => {
@@ -349,6 +397,9 @@ const call = fc.oneof(
   { weight: 16, arbitrary: charge },
   { weight: 7, arbitrary: answer },
   { weight: 3, arbitrary: fail },
+  { weight: 1, arbitrary: failQuestion },
+  // A suspended dataset takes few transitions.
+  { weight: 5, arbitrary: resume },
   { weight: 2, arbitrary: openSession },
   { weight: 4, arbitrary: sessionAnswer },
 )
@@ -424,6 +475,8 @@ function expectAgreement(model: Model, shown: readonly Shown[], receipts: readon
         sequence: expected.events.length,
         hash: entries.at(-1)?.hash,
         budget: budgetOf(expected),
+        failures: expected.failures,
+        suspended: expected.suspended,
         spending: [...expected.analysts.keys()].sort().map((principal) => spendingOf(expected, principal)),
       },
     )

@@ -3,6 +3,7 @@ import type {
   AnalystSpending,
   Budget,
   ChargeRequest,
+  Failure,
   LedgerEntry,
   NewAllotment,
   NewBudget,
@@ -34,6 +35,8 @@ interface ModelDataset {
   granted: Units
   cap: Units
   spent: Units
+  failures: number
+  suspended: boolean
   readonly analysts: Map<string, ModelAnalyst>
   readonly events: ModelEvent[]
 }
@@ -83,8 +86,10 @@ export type ModelCall =
   | { readonly operation: 'allot'; readonly args: readonly [NewAllotment] }
   | { readonly operation: 'charge'; readonly args: readonly [ChargeRequest] }
   | { readonly operation: 'recordAnswer'; readonly args: readonly [string, number, string] }
-  | { readonly operation: 'recordFailure'; readonly args: readonly [string, number] }
+  | { readonly operation: 'recordFailure'; readonly args: readonly [string, number, Failure?] }
   | { readonly operation: 'openSession'; readonly args: readonly [string, number, string, NewSession] }
+  | { readonly operation: 'recordQuestionFailure'; readonly args: readonly [string, Failure] }
+  | { readonly operation: 'resume'; readonly args: readonly [string, string, string] }
   | { readonly operation: 'recordSessionAnswer'; readonly args: readonly [SessionAnswer] }
 
 /** The expected result of a call, and the transition that it was in the model. */
@@ -160,6 +165,10 @@ export function stepModel(model: Model, call: ModelCall): Expected {
       return answer(model, call)
     case 'recordFailure':
       return fail(model, ...call.args)
+    case 'recordQuestionFailure':
+      return failQuestion(model, ...call.args)
+    case 'resume':
+      return resume(model, call.args[0], call.args[1])
     case 'recordSessionAnswer':
       return answerSession(model, ...call.args)
   }
@@ -175,6 +184,8 @@ function open(model: Model, name: string, { accounting, granted }: NewBudget, pr
     granted: units,
     cap: bought(accounting, units),
     spent: NONE,
+    failures: 0,
+    suspended: false,
     analysts: new Map(),
     events: [{ kind: 'opened', principal, granted }],
   })
@@ -248,6 +259,7 @@ function charge(model: Model, request: ChargeRequest): Expected {
           result: { kind: 'in-flight', retryAfterMs: leaseEndsMs - model.nowMs },
           transition: 'charged -> in flight',
         }
+      if (dataset.suspended) return suspended(earlier.state)
       const was = earlier.state === 'failed' ? 'failed' : model.nowMs < leasedAtMs ? 'clock back' : 'lapsed'
       earlier.state = 'charged'
       earlier.attempt += 1
@@ -266,6 +278,7 @@ function charge(model: Model, request: ChargeRequest): Expected {
   }
   if (accounting !== dataset.accounting)
     return { result: OUT_OF_RANGE, transition: 'price counted otherwise' }
+  if (dataset.suspended) return suspended(earlier?.state ?? 'absent')
   const release = sharing && !keyChosen ? model.shared.get(`${request.dataset} ${requestHash}`) : undefined
   const isOwn = release !== undefined && chargeOf(model, release).principal === principal
   const sharedFrom = isOwn ? undefined : release
@@ -294,6 +307,11 @@ function charge(model: Model, request: ChargeRequest): Expected {
   const how = isOwn ? "charged beside one's own release" : `${kind} in ${accounting}`
   return { result: charged(model, dataset, id), transition: `${from} -> ${how}` }
 }
+
+const suspended = (from: string): Expected => ({
+  result: { kind: 'suspended' },
+  transition: `${from} -> suspended`,
+})
 
 function newCharge(model: Model, request: ChargeRequest, state: 'charged' | 'denied'): ModelCharge {
   return {
@@ -368,14 +386,46 @@ function answer(
   return { result: true, transition: 'charged -> session' }
 }
 
-function fail(model: Model, id: string, attempt: number): Expected {
+function fail(model: Model, id: string, attempt: number, failure?: Failure): Expected {
   const target = model.charges.get(id)
   if (target?.state !== 'charged' || target.attempt !== attempt)
     return { result: undefined, transition: 'stale failure' }
   target.state = 'failed'
   const { dataset, principal } = target
   model.datasets.get(dataset)?.events.push({ kind: 'failed', principal, chargeId: id })
-  return { result: undefined, transition: 'charged -> failed' }
+  const outcome = failure?.counts ? count(model, dataset, principal, id, failure.limit) : 'failed'
+  return { result: undefined, transition: `charged -> ${outcome}` }
+}
+
+function failQuestion(model: Model, id: string, { counts, limit }: Failure): Expected {
+  const session = model.sessions.get(id)
+  if (session === undefined || !counts) return { result: undefined, transition: 'question not counted' }
+  const { dataset, principal } = session
+  model.datasets.get(dataset)?.events.push({ kind: 'session-failed', principal, chargeId: id })
+  const outcome = count(model, dataset, principal, id, limit)
+  return { result: undefined, transition: `question -> ${outcome}` }
+}
+
+/** Counts a failure. */
+function count(model: Model, name: string, principal: string, id: string, limit: number): string {
+  const dataset = model.datasets.get(name)
+  if (dataset === undefined) throw new Error('the model misses a dataset')
+  dataset.failures += 1
+  if (dataset.suspended) return 'counted during a suspension'
+  if (dataset.failures < limit) return 'counted'
+  dataset.suspended = true
+  dataset.events.push({ kind: 'suspended', principal, chargeId: id })
+  return 'suspended'
+}
+
+function resume(model: Model, name: string, principal: string): Expected {
+  const dataset = model.datasets.get(name)
+  if (dataset === undefined) return { result: { kind: 'no-budget' }, transition: 'absent -> not resumed' }
+  if (!dataset.suspended) return { result: { kind: 'not-suspended' }, transition: 'not suspended' }
+  dataset.suspended = false
+  dataset.failures = 0
+  dataset.events.push({ kind: 'resumed', principal })
+  return { result: { kind: 'resumed' }, transition: 'suspended -> resumed' }
 }
 
 function answerSession(model: Model, recorded: SessionAnswer): Expected {

@@ -20,6 +20,9 @@ export const EVENT_KINDS = Object.keys({
   answered: true,
   failed: true,
   'session-answered': true,
+  'session-failed': true,
+  suspended: true,
+  resumed: true,
 } satisfies Record<LedgerEvent['kind'], true>)
 
 /** The recorded answers of charge `a` and of the first question of the session. */
@@ -98,7 +101,7 @@ export function sampleHistory(
     { kind: 'allotted', principal: 'carol', analyst: 'ben', ...limit('3', '0.001'), reason: 'a share' },
     { kind: 'denied', ...denied },
     { kind: 'charged', ...paid('b', 'ada') },
-    { kind: 'failed', principal: 'ada', chargeId: 'b', attempt: 1 },
+    { kind: 'failed', principal: 'ada', chargeId: 'b', attempt: 1, counted: true, errorClass: 'Timeout' },
     { kind: 'retried', principal: 'ada', chargeId: 'b', attempt: 2, datasetVersion: '1' },
     answered('b', 'ada', 'second', 2),
     { kind: 'shared', ...paid('a of ben', 'ben'), sharedFrom: 'a' },
@@ -107,6 +110,10 @@ export function sampleHistory(
     answered('session', 'ben', 'opened'),
     asked(1, sessionAnswer),
     asked(2, 'below'),
+    { kind: 'session-failed', principal: 'ben', chargeId: 'session' },
+    { kind: 'suspended', principal: 'ben', chargeId: 'session', failures: 2 },
+    { kind: 'resumed', principal: 'carol', reason: 'the memory limit was raised' },
+    { kind: 'session-failed', principal: 'ben', chargeId: 'session', errorClass: 'Timeout' },
     { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'the limit was removed' },
     { kind: 'charged', ...paid('last', 'ada') },
   ]

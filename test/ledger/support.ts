@@ -124,6 +124,8 @@ export async function expectConsistentLedger(ledger: Ledger): Promise<void> {
       headHash: head?.hash,
       budget: head?.budget,
       spending: head?.spending,
+      failures: head?.failures,
+      suspended: head?.suspended,
     })
     if (head === undefined) throw new Error('a dataset with a budget has a head')
     const { cap, spent } = head.budget

@@ -92,6 +92,7 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
   }
   const answeredA = at(placeOf(history, 'answered'))
   const lastCharge = at(history.length - 1)
+  const late = { principal: 'ada', chargeId: 'late', attempt: 1 }
   const amount = (text: string): EventAmount =>
     accounting === 'zcdp' ? { rhoPico: text } : { epsilonNano: text, deltaAtto: '0' }
   const otherwise = one(accounting === 'zcdp' ? 'basic' : 'zcdp')
@@ -253,6 +254,42 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
       sharedFrom: 'b',
       requestHash: sha256('b'),
     }),
+    changed('a suspension with another number of failures', 'suspended', 0, { failures: 1 }),
+    changed('a suspension without a number of failures', 'suspended', 0, { failures: undefined }),
+    inserted('a suspension without failures', placeOf(history, 'failed'), {
+      ...at(placeOf(history, 'suspended')),
+      failures: 0,
+    }),
+    inserted('a second suspension', placeOf(history, 'resumed'), at(placeOf(history, 'suspended'))),
+    inserted('a second resumption', placeOf(history, 'resumed') + 1, at(placeOf(history, 'resumed'))),
+    changed('a failure that is neither counted nor not counted', 'failed', 0, { counted: false as true }),
+    changed('a failed question of a charge that was not made', 'session-failed', 0, { chargeId: 'never' }),
+    changed('a failed question of a session that was not opened', 'session-failed', 0, {
+      principal: 'ada',
+      chargeId: 'dear',
+    }),
+    inserted('a debit during a suspension', placeOf(history, 'resumed'), { ...lastCharge, chargeId: 'more' }),
+    inserted('a denial during a suspension', placeOf(history, 'resumed'), {
+      ...at(placeOf(history, 'denied')),
+      chargeId: 'more',
+    }),
+    inserted('a share during a suspension', placeOf(history, 'resumed'), {
+      ...at(placeOf(history, 'shared')),
+      chargeId: 'more',
+      principal: 'eve',
+    }),
+    {
+      name: 'a further attempt during a suspension',
+      place: placeOf(history, 'resumed') + 2,
+      history: history
+        .toSpliced(placeOf(history, 'resumed'), 0, { kind: 'retried', ...late, attempt: 2 })
+        .toSpliced(
+          placeOf(history, 'session-failed'),
+          0,
+          { ...lastCharge, ...late },
+          { kind: 'failed', ...late },
+        ),
+    },
     inserted('a debit of one unit beyond the cap', history.length, {
       ...lastCharge,
       chargeId: 'beyond',
@@ -323,10 +360,10 @@ function live(
 ) {
   const found = verify(source, events)
   if (found.kind !== 'sound') throw new Error(`the history is broken: ${found.reason}`)
-  const { budget, spending, headHash: hash } = found
+  const { budget, spending, failures, suspended, headHash: hash } = found
+  const head = { sequence: events.length, hash, budget, spending, failures, suspended }
   const ledger: Parameters<typeof verifyLedger>[0] = {
-    head: async (dataset) =>
-      dataset === 'census' ? { sequence: events.length, hash, budget, spending, ...alter } : undefined,
+    head: async (dataset) => (dataset === 'census' ? { ...head, ...alter } : undefined),
     events: async (_, { limit, afterSequence }) => events.slice(afterSequence, afterSequence + limit),
     async chargeRecords(ids) {
       expect(ids.length).toBeLessThanOrEqual(100)
@@ -338,7 +375,7 @@ function live(
       return sessionAnswers.filter(({ question }) => question < beforeQuestion).slice(-1)
     },
   }
-  return { ledger, head: { sequence: events.length, hash, budget, spending } }
+  return { ledger, head }
 }
 
 const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting) => [
@@ -371,6 +408,8 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
         ...wrongBudgets.map((altered) => ({ budget: altered })),
         ...wrongSpending.map((altered) => ({ spending: altered })),
         { hash: FIRST_PREVIOUS_HASH },
+        { failures: head.failures + 1 },
+        { suspended: true },
         { sequence: events.length + 1 },
         { sequence: events.length - 1 },
       ]
@@ -555,6 +594,8 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
         headHash: head.hash,
         budget: head.budget,
         spending: head.spending,
+        failures: head.failures,
+        suspended: head.suspended,
       })
       expect(await source.verifyLedger(ledger, 'never')).toBeUndefined()
       // Events after the head that was read are ignored.
@@ -651,6 +692,8 @@ export const VERIFICATION_TESTS: readonly VerificationTest[] = [
             },
             { principal: 'ben', spent: twice, spentOnShared: price },
           ],
+          failures: 1,
+          suspended: false,
         })
         const last = history.at(-1)
         if (last === undefined) throw new Error('there is a last event')

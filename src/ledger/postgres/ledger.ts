@@ -144,6 +144,8 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     charge: (...args) => change('charge', args),
     recordAnswer: (...args) => change('recordAnswer', args),
     recordFailure: (...args) => change('recordFailure', args),
+    recordQuestionFailure: (...args) => change('recordQuestionFailure', args),
+    resume: (...args) => change('resume', args),
     openSession: (...args) => change('openSession', args),
     recordSessionAnswer: (...args) => change('recordSessionAnswer', args),
     ...readMethods,
@@ -190,12 +192,14 @@ function lockKeyOf({ operation, args }: Command): string {
       return `dataset ${args[0].dataset}`
     case 'openBudget':
     case 'grant':
+    case 'resume':
       return `dataset ${args[0]}`
     case 'recordSessionAnswer':
       return `charge ${args[0].session}`
     case 'recordAnswer':
     case 'recordFailure':
     case 'openSession':
+    case 'recordQuestionFailure':
       return `charge ${args[0]}`
   }
 }

@@ -1,5 +1,5 @@
 import type { QueryResult } from 'pg'
-import { entryFromEvent } from '../event.ts'
+import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { OperationArguments, OperationResults, ReadName } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
 import { type Account, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
@@ -58,12 +58,19 @@ export function postgresReads(look: Look): Reads {
     async head(dataset) {
       const [row] = await rows(FIND_HEAD, dataset)
       if (row === undefined) return undefined
-      const { budget, headSequence, headHash } = accountFromRow(row)
+      const { budget, headSequence, headHash, failures, suspended } = accountFromRow(row)
       const accounting = accountingFromRow(row)
       const spending = rowsOf(row, 'analysts').map((analyst) =>
         spendingOf(analystFromRow(analyst, accounting)),
       )
-      return { sequence: headSequence, hash: headHash, budget, spending }
+      return { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+    },
+    async suspension(dataset) {
+      const [row] = await rows(FIND_SUSPENSION, dataset, MAX_PAGE)
+      if (row === undefined) return undefined
+      const { failures, suspended } = accountFromRow(row)
+      const counted = rowsOf(row, 'counted').map((event) => failureFromEvent(text(event, 'canonical')))
+      return { failures, suspended, counted: counted.reverse() }
     },
     datasets: async () => (await rows(FIND_DATASETS)).map((row) => text(row, 'dataset')),
     async session(id) {
@@ -178,6 +185,19 @@ const FIND_HEAD = {
       SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
       WHERE analysts.dataset = budgets.dataset
     ) AS analysts
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+}
+
+const FIND_SUSPENSION = {
+  name: 'find suspension',
+  text: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(json_build_object('canonical', canonical) ORDER BY sequence DESC), '[]') FROM (
+        SELECT sequence, canonical FROM sotto.events WHERE events.dataset = budgets.dataset AND counted
+        ORDER BY sequence DESC LIMIT least(budgets.failures, $2::bigint)
+      ) AS latest
+    ) AS counted
     FROM sotto.budgets WHERE dataset = $1
   `,
 }

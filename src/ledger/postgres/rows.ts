@@ -14,7 +14,7 @@ import { columnsOf, type Row } from '../stored-row.ts'
  * result.
  */
 export const BUDGET_COLUMNS = `dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico, spent_epsilon_nano,
-  spent_delta_atto, spent_rho_pico, head_sequence, head_hash`
+  spent_delta_atto, spent_rho_pico, head_sequence, head_hash, failures, suspended`
 
 /** The columns that {@link analystFromRow} reads, as a JSON object. */
 export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', principal,
@@ -41,17 +41,18 @@ export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', char
   'positives_found',
     (SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`
 
-/** Builds the arguments of `sotto.write`: JSON arrays of rows, or `null` for none. */
+/** Builds the arguments of `sotto.write_batch`: JSON arrays of rows, or `null` for none. */
 export function writeArguments(changes: Changes): readonly (string | null)[] {
   const newAccounts = changes.accounts.filter(({ before }) => before === undefined)
   return [
     rowsJson(newAccounts, ({ after }) => newBudget(after)),
-    rowsJson(changes.events, ({ dataset, sequence, principal, canonical, hash }) => ({
+    rowsJson(changes.events, ({ dataset, sequence, principal, canonical, hash, counted }) => ({
       dataset,
       sequence,
       principal,
       canonical,
       hash,
+      counted,
     })),
     rowsJson(changes.accounts, movedBudget),
     rowsJson(
@@ -103,6 +104,8 @@ function newBudget({ dataset, budget: { granted, cap } }: Account) {
     ...amountColumns('spent', noAmount(cap.accounting)),
     head_sequence: 0,
     head_hash: FIRST_PREVIOUS_HASH,
+    failures: 0,
+    suspended: false,
   }
 }
 
@@ -116,6 +119,8 @@ function movedBudget({ before, after }: Changes['accounts'][number]) {
     head_sequence: after.headSequence,
     head_hash: after.headHash,
     head_hash_before: before?.headHash ?? FIRST_PREVIOUS_HASH,
+    failures: after.failures,
+    suspended: after.suspended,
   }
 }
 

@@ -161,7 +161,7 @@ const READ = {
 
 const WRITE = {
   name: 'write',
-  text: `SELECT sotto.write(
+  text: `SELECT sotto.write_batch(
     $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
 }
 
@@ -192,6 +192,7 @@ function keysOf(calls: readonly Command[]): Keys {
     switch (call.operation) {
       case 'openBudget':
       case 'grant':
+      case 'resume':
         ifStorable([call.args[0]], () => keys.datasets.add(call.args[0]))
         break
       case 'allot': {
@@ -219,6 +220,7 @@ function keysOf(calls: readonly Command[]): Keys {
         ifStorable([call.args[0]], () => keys.charges.add(call.args[0]))
         break
       case 'openSession':
+      case 'recordQuestionFailure':
         ifStorable([call.args[0]], () => {
           keys.charges.add(call.args[0])
           keys.sessions.add(call.args[0])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sha256 } from '../canonical.ts'
-import { canonicalEvent, FIRST_PREVIOUS_HASH, type LedgerEvent } from '../event.ts'
+import { canonicalEvent, FIRST_PREVIOUS_HASH, isCountedFailure, type LedgerEvent } from '../event.ts'
 import type { EventReference, SessionAnswer } from '../ledger.ts'
 import { MAX_LEASE_MS, MAX_TIME_MS } from '../range.ts'
 import {
@@ -42,8 +42,13 @@ export interface Batch {
   readonly sessionAnswers: Map<string, SessionAnswer>
 }
 
-/** The head of a dataset's chain before its first event. */
-export const BEFORE_FIRST_EVENT = { headSequence: 0, headHash: FIRST_PREVIOUS_HASH }
+/** The state of a dataset before its first event, except its budget. */
+export const BEFORE_FIRST_EVENT = {
+  headSequence: 0,
+  headHash: FIRST_PREVIOUS_HASH,
+  failures: 0,
+  suspended: false,
+}
 
 /**
  * Begins a batch over the rows of a store.
@@ -109,7 +114,8 @@ export function appendEvent(batch: Batch, dataset: string, facts: EventFacts): E
   const event = { ...facts, version: 1, dataset, sequence, previousHash, salt: batch.drawSalt(), at } as const
   const canonical = canonicalEvent(event)
   const hash = sha256(canonical)
-  batch.events.push({ dataset, sequence, hash, principal: facts.principal, canonical })
+  const { principal } = facts
+  batch.events.push({ dataset, sequence, hash, principal, canonical, counted: isCountedFailure(facts) })
   batch.accounts.set(dataset, { ...account, headSequence: sequence, headHash: hash })
   return { sequence, hash }
 }

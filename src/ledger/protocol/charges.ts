@@ -14,6 +14,7 @@ import type {
   ChargeOutcome,
   ChargeRequest,
   EventReference,
+  Failure,
   StoredRelease,
 } from '../ledger.ts'
 import { expectCount, expectPrice, expectStorable, expectText, MAX_COUNT, MAX_LEASE_MS } from '../range.ts'
@@ -27,6 +28,7 @@ import {
   sharedReleaseOf,
 } from './batch.ts'
 import { type Account, type AnalystAccount, expectRow, type StoredCharge, spendingOf } from './rows.ts'
+import { countFailure, errorClassField } from './suspension.ts'
 
 /** Decides {@link Ledger.charge}. */
 export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
@@ -46,6 +48,7 @@ export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
     case 'answered':
       return { kind: 'answered', id, answer: expectRow(answerOf(batch, id)) }
     case 'charged':
+      // An attempt under way may end during a suspension.
       return isLeased(batch, earlier)
         ? { kind: 'in-flight', retryAfterMs: earlier.leaseExpiresAtMs - batch.nowMs }
         : furtherAttempt(batch, earlier, request)
@@ -78,12 +81,27 @@ export function recordAnswer(batch: Batch, id: string, attempt: number, answer: 
 }
 
 /** Decides {@link Ledger.recordFailure}. */
-export function recordFailure(batch: Batch, id: string, attempt: number): void {
+export function recordFailure(
+  batch: Batch,
+  id: string,
+  attempt: number,
+  failure: Failure = { counts: false, limit: 1 },
+): void {
   expectText({ id })
+  expectCount('limit', failure.limit, MAX_COUNT)
   const row = currentAttempt(batch, id, attempt)
   if (row === undefined) return
+  const { dataset, principal } = row
   batch.charges.set(id, { ...row, state: 'failed' })
-  appendEvent(batch, row.dataset, { kind: 'failed', principal: row.principal, chargeId: id, attempt })
+  appendEvent(batch, dataset, {
+    kind: 'failed',
+    principal,
+    chargeId: id,
+    attempt,
+    ...(failure.counts && { counted: true }),
+    ...errorClassField(failure),
+  })
+  if (failure.counts) countFailure(batch, dataset, { principal, chargeId: id, limit: failure.limit })
 }
 
 /** Finds a charge whose latest attempt is `attempt` and still under way. */
@@ -108,6 +126,7 @@ function firstAttempt(
   if (account === undefined) return { kind: 'no-budget' }
   if (price.accounting !== account.budget.cap.accounting)
     throw new RangeError("the price is not in the units of the dataset's accounting")
+  if (account.suspended) return { kind: 'suspended' }
   const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
   const analyst = analystOf(batch, account, principal)
   const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)
@@ -204,6 +223,7 @@ function repeatedDenial(
 /** Starts another attempt of a charge that is paid and has no answer. */
 function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequest): ChargeOutcome {
   const { datasetVersion, principal } = request
+  if (expectRow(batch.accounts.get(earlier.dataset)).suspended) return { kind: 'suspended' }
   const attempt = earlier.attempt + 1
   const row: StoredCharge = {
     ...earlier,

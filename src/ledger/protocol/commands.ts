@@ -3,6 +3,7 @@ import type { Batch } from './batch.ts'
 import { allot, grant, openBudget } from './budgets.ts'
 import { charge, recordAnswer, recordFailure } from './charges.ts'
 import { openSession, recordSessionAnswer } from './sessions.ts'
+import { recordQuestionFailure, resume } from './suspension.ts'
 
 /*
  * The charge protocol: the methods of a ledger that change rows, each a pure function over the state of a batch. Stores
@@ -20,8 +21,21 @@ export type CommandName =
   | 'recordFailure'
   | 'openSession'
   | 'recordSessionAnswer'
+  | 'recordQuestionFailure'
+  | 'resume'
 
 /** All commands. One that throws has changed nothing, and the batch may continue. */
 export const COMMANDS: {
   readonly [Name in CommandName]: (batch: Batch, ...args: OperationArguments[Name]) => OperationResults[Name]
-} = { openBudget, grant, allot, charge, recordAnswer, recordFailure, openSession, recordSessionAnswer }
+} = {
+  openBudget,
+  grant,
+  allot,
+  charge,
+  recordAnswer,
+  recordFailure,
+  openSession,
+  recordSessionAnswer,
+  recordQuestionFailure,
+  resume,
+}

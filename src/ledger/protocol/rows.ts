@@ -6,14 +6,15 @@ import type {
   EventReference,
   NewSession,
   SessionAnswer,
+  SuspensionState,
 } from '../ledger.ts'
 
 /*
  * The rows of a ledger, as the charge protocol reads and writes them. Every store maps its tables to these types.
  */
 
-/** A dataset's budget and the head of its hash chain. */
-export interface Account {
+/** A dataset's budget, its suspension and the head of its hash chain. */
+export interface Account extends SuspensionState {
   readonly dataset: string
   readonly budget: Budget
   /** Sequence number of the last event; 0 before the first. */
@@ -84,6 +85,8 @@ export interface NewEvent extends EventReference {
   readonly dataset: string
   readonly principal: string
   readonly canonical: string
+  /** True for a failure that counts towards a suspension. */
+  readonly counted: boolean
 }
 
 /** The changes of a batch. A store writes all of them in one transaction. */

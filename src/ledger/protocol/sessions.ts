@@ -44,7 +44,8 @@ export function sessionQuestion(batch: Batch, question: SessionQuestion): Sessio
   }
   const { dataset, answered, positives, positivesFound, terms, thresholdNoise } = found
   if (positivesFound >= positives) return { kind: 'used-up' }
-  const { headSequence, headHash } = expectRow(batch.accounts.get(dataset))
+  const { headSequence, headHash, suspended } = expectRow(batch.accounts.get(dataset))
+  if (suspended) return { kind: 'suspended' }
   const head = { sequence: headSequence, hash: headHash }
   return { kind: 'open', question: answered + 1, positivesFound, head, positives, terms, thresholdNoise }
 }
@@ -55,9 +56,11 @@ export function recordSessionAnswer(batch: Batch, recorded: SessionAnswer): bool
   expectText({ request })
   expectStorable('answer', answer)
   expectCount('question', question, MAX_COUNT)
-  const outcome = sessionQuestion(batch, recorded)
-  if (outcome.kind !== 'open' || outcome.question !== question) return false
+  const { kind } = sessionQuestion(batch, recorded)
+  // A question under way when the dataset was suspended may still be answered, as an attempt of a charge may.
+  if (kind !== 'open' && kind !== 'suspended') return false
   const found = expectRow(batch.sessions.get(session))
+  if (question !== found.answered + 1) return false
   batch.sessions.set(session, {
     ...found,
     answered: question,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { sha256 } from '../canonical.ts'
-import { entryFromEvent } from '../event.ts'
+import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { ChargeRecord } from '../ledger.ts'
 import type { Reads } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
@@ -21,6 +21,7 @@ export function sqliteReads(
   const findEvents = database.prepare(FIND_EVENTS)
   const findEventsAfter = database.prepare(FIND_EVENTS_AFTER)
   const findEventsOfPrincipal = database.prepare(FIND_EVENTS_OF_PRINCIPAL)
+  const findFailures = database.prepare(FIND_FAILURES)
   const findLastVersion = database.prepare(FIND_LAST_VERSION)
   const findDatasets = database.prepare(FIND_DATASETS)
   const findRelease = database.prepare(FIND_RELEASE)
@@ -38,8 +39,17 @@ export function sqliteReads(
     head(dataset) {
       const account = rows.account(dataset)
       if (account === undefined) return undefined
-      const { budget, headSequence, headHash } = account
-      return { sequence: headSequence, hash: headHash, budget, spending: rows.spending(dataset) }
+      const { budget, headSequence, headHash, failures, suspended } = account
+      const spending = rows.spending(dataset)
+      return { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+    },
+    suspension(dataset) {
+      const account = rows.account(dataset)
+      if (account === undefined) return undefined
+      const { failures, suspended } = account
+      const found = findFailures.all({ dataset, limit: Math.min(failures, MAX_PAGE) })
+      const counted = found.map((row) => failureFromEvent(text(row, 'canonical'))).reverse()
+      return { failures, suspended, counted }
     },
     datasets: () => findDatasets.all().map((row) => text(row, 'dataset')),
     session(id) {
@@ -128,6 +138,11 @@ const FIND_EVENTS_OF_PRINCIPAL = `
   SELECT canonical, hash FROM events INDEXED BY events_of_principal
   WHERE dataset = :dataset AND principal = :principal AND sequence < :before
   ORDER BY sequence DESC LIMIT :limit
+`
+
+const FIND_FAILURES = `
+  SELECT canonical FROM events INDEXED BY counted_failures
+  WHERE dataset = :dataset AND counted = 1 ORDER BY sequence DESC LIMIT :limit
 `
 
 const FIND_LAST_VERSION = `

@@ -287,6 +287,21 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER shared_releases_are_never_deleted BEFORE DELETE ON shared_releases
   BEGIN SELECT RAISE(ABORT, 'the first release is the one that is shared'); END;
   `,
+  `
+  -- Failures that were counted since the last resumption, and whether they suspended the dataset.
+  ALTER TABLE budgets ADD COLUMN failures INTEGER NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND ${MAX_COUNT});
+  ALTER TABLE budgets ADD COLUMN suspended INTEGER NOT NULL DEFAULT 0
+    CHECK (suspended IN (0, 1) AND (suspended = 0 OR failures > 0));
+
+  CREATE TRIGGER suspensions_follow_the_events BEFORE UPDATE ON budgets
+  WHEN (NEW.failures < OLD.failures AND OLD.suspended = 0)
+    OR ((NEW.failures <> OLD.failures OR NEW.suspended <> OLD.suspended) AND NEW.head_sequence = OLD.head_sequence)
+  BEGIN SELECT RAISE(ABORT, 'a suspension changes with an event'); END;
+
+  -- Marks counted failures, which are few among many events.
+  ALTER TABLE events ADD COLUMN counted INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1));
+  CREATE INDEX counted_failures ON events (dataset, sequence) WHERE counted = 1;
+  `,
 ]
 
 /**

@@ -16,6 +16,7 @@ export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void
     'principal',
     'canonical',
     'hash',
+    'counted',
   ])
   const writeAnalyst = analystWriter(database)
   const charges = chargeWriter(database)
@@ -42,7 +43,8 @@ function accountWriter(database: DatabaseSync) {
     UPDATE budgets
     SET cap_epsilon_nano = :grantedEpsilonNano, cap_delta_atto = :grantedDeltaAtto, cap_rho_pico = :capRhoPico,
       spent_epsilon_nano = spent_epsilon_nano + :epsilonNano, spent_delta_atto = spent_delta_atto + :deltaAtto,
-      spent_rho_pico = spent_rho_pico + :rhoPico, head_sequence = :headSequence, head_hash = :headHash
+      spent_rho_pico = spent_rho_pico + :rhoPico, head_sequence = :headSequence, head_hash = :headHash,
+      failures = :failures, suspended = :suspended
     WHERE dataset = :dataset AND head_hash = :headHashBefore
       AND CASE accounting
         WHEN 'basic' THEN :grantedEpsilonNano - spent_epsilon_nano >= :epsilonNano
@@ -179,7 +181,8 @@ function newAccountValues({ dataset, budget: { granted, cap } }: Account) {
 }
 
 /** The account after the changes, with the debit since `before`. */
-function accountValues(before: Account | undefined, { dataset, budget, headSequence, headHash }: Account) {
+function accountValues(before: Account | undefined, after: Account) {
+  const { dataset, budget, headSequence, headHash, failures, suspended } = after
   const { granted, cap, spent } = budget
   return {
     dataset,
@@ -190,6 +193,8 @@ function accountValues(before: Account | undefined, { dataset, budget, headSeque
     headSequence,
     headHash,
     headHashBefore: before?.headHash ?? FIRST_PREVIOUS_HASH,
+    failures,
+    suspended: suspended ? 1 : 0,
   }
 }
 
@@ -209,8 +214,8 @@ function analystValues({ dataset, principal, allotment, spent, spentOnShared }: 
 }
 
 /** Values in the order of the columns. */
-function eventValues({ dataset, sequence, principal, canonical, hash }: Changes['events'][number]) {
-  return [dataset, sequence, principal, canonical, hash]
+function eventValues({ dataset, sequence, principal, canonical, hash, counted }: Changes['events'][number]) {
+  return [dataset, sequence, principal, canonical, hash, counted ? 1 : 0]
 }
 
 /** Values in the order of the columns. */

@@ -11,6 +11,7 @@ import { DENIALS } from './denials.ts'
 import { HISTORY } from './history.ts'
 import { SESSIONS } from './sessions.ts'
 import { SHARING } from './sharing.ts'
+import { SUSPENSION } from './suspension.ts'
 
 /** The requirements that every ledger must meet, with any store. */
 const CONTRACT = [
@@ -23,6 +24,7 @@ const CONTRACT = [
   { topic: 'history', tests: HISTORY },
   { topic: 'concurrency', tests: CONCURRENCY },
   { topic: 'sessions', tests: SESSIONS },
+  { topic: 'suspension', tests: SUSPENSION },
 ] as const
 
 /** Registers the contract as tests of a store. */

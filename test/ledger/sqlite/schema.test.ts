@@ -111,11 +111,14 @@ describe('the tables refuse', () => {
     ['a refund of rho', "UPDATE budgets SET spent_rho_pico = 0 WHERE dataset = 'in rho'"],
     ['a head that is no event', "UPDATE budgets SET head_hash = replace(head_hash, 'a', 'b')"],
     ['a head that is not the last event', 'UPDATE budgets SET head_sequence = head_sequence + 1'],
+    ['a failure without an event', 'UPDATE budgets SET failures = 1'],
+    ['a suspension without an event', 'UPDATE budgets SET failures = 1, suspended = 1'],
+    ['an event marked as a failure', 'UPDATE events SET counted = 1'],
     ['a deleted budget', 'DELETE FROM budgets'],
     ['a replaced budget', "INSERT OR REPLACE INTO budgets SELECT * FROM budgets WHERE dataset = 'census'"],
     [
       'a budget that is overspent when it is opened',
-      "INSERT INTO budgets SELECT 'other', 5, 0, 6, 0, 0, head_hash, 'basic', 0, 0 FROM budgets LIMIT 1",
+      "INSERT INTO budgets SELECT 'other', 5, 0, 6, 0, 0, head_hash, 'basic', 0, 0, 0, 0 FROM budgets LIMIT 1",
     ],
     [
       'an analyst beyond the allotment',
@@ -173,7 +176,7 @@ describe('the tables refuse', () => {
     ['a replaced event', 'INSERT OR REPLACE INTO events SELECT * FROM events WHERE sequence = 2'],
     [
       'an event out of turn',
-      'INSERT INTO events SELECT dataset, 99, principal, canonical, hash FROM events WHERE sequence = 1',
+      'INSERT INTO events SELECT dataset, 99, principal, canonical, hash, 0 FROM events WHERE sequence = 1',
     ],
     ['another noise', 'UPDATE sparse_vector_sessions SET threshold_noise = 0'],
     ['more positives', 'UPDATE sparse_vector_sessions SET positives = 100'],
