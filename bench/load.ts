@@ -50,19 +50,59 @@ export async function measureLoad(target: Target, connections: number, durationM
   }
 }
 
+/**
+ * Sends requests over several connections, each with its own `Idempotency-Key`, as fast as they are answered, for as
+ * long as a task runs. The requests may fail.
+ * @returns the result of the task, and the requests answered with success per second
+ */
+export async function floodUntil<Result>(
+  target: Target,
+  connections: number,
+  task: () => Promise<Result>,
+): Promise<{ readonly result: Result; readonly answersPerSecond: number }> {
+  const startMs = performance.now()
+  const { instance, ended } = start(target, connections, LONGEST_FLOOD_MS)
+  try {
+    const result = await task()
+    const lastedMs = performance.now() - startMs
+    instance.stop()
+    return { result, answersPerSecond: ((await ended)['2xx'] / lastedMs) * 1_000 }
+  } finally {
+    instance.stop()
+    await ended
+  }
+}
+
+const LONGEST_FLOOD_MS = 600_000
+
 interface Run {
   readonly answers: readonly Answer[]
   readonly startMs: number
   readonly result: autocannon.Result
 }
 
-function run(target: Target, connections: number, durationMs: number): Promise<Run> {
+async function run(target: Target, connections: number, durationMs: number): Promise<Run> {
+  const answers: Answer[] = []
+  let startMs = 0
+  const { instance, ended } = start(target, connections, durationMs)
+  instance.on('start', () => {
+    startMs = performance.now()
+  })
+  instance.on('response', (_client, _status, _bytes, tookMs) =>
+    answers.push({ atMs: performance.now(), tookMs }),
+  )
+  return { result: await ended, answers, startMs }
+}
+
+/** Starts the load generator. */
+function start(target: Target, connections: number, durationMs: number) {
   const keys = randomUUID()
   let asked = 0
   const options: autocannon.Options = {
     url: target.url,
     connections,
     duration: durationMs / 1_000,
+    timeout: TIMEOUT_SECONDS,
     sampleInt: LOOK_EVERY_MS,
     requests: [
       {
@@ -76,20 +116,15 @@ function run(target: Target, connections: number, durationMs: number): Promise<R
       },
     ],
   }
-  return new Promise((resolve, reject) => {
-    const answers: Answer[] = []
-    let startMs = 0
-    const instance = autocannon(options, (error: unknown, result: autocannon.Result) =>
-      error ? reject(error) : resolve({ answers, startMs, result }),
-    )
-    instance.on('start', () => {
-      startMs = performance.now()
-    })
-    instance.on('response', (_client, _status, _bytes, tookMs) =>
-      answers.push({ atMs: performance.now(), tookMs }),
-    )
-  })
+  const { promise: ended, resolve, reject } = Promise.withResolvers<autocannon.Result>()
+  const instance = autocannon(options, (error: unknown, result: autocannon.Result) =>
+    error ? reject(error) : resolve(result),
+  )
+  return { instance, ended }
 }
+
+/** Time after which a request counts as failed; floods make some of them wait for long. */
+const TIMEOUT_SECONDS = 120
 
 function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN

@@ -22,7 +22,7 @@ export const idempotencyHeaders = z.looseObject({
     ),
 })
 
-/** Describes the caller of a request that may be charged. */
+/** Describes the caller of a request that may be charged. Call it before the first await. */
 export function callerOf(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -32,7 +32,7 @@ export function callerOf(
   return {
     principal: principalOf(request).name,
     arrivedAtMs: request.arrivedAtMs,
-    givenUp: () => isGivenUp(request, reply),
+    givenUp: givenUpSignal(reply),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   }
 }
@@ -49,7 +49,7 @@ export function isGivenUp(request: FastifyRequest, reply: FastifyReply): boolean
  */
 export function givenUpSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  if (reply.raw.closed) controller.abort()
+  if (reply.raw.closed || reply.raw.socket?.destroyed) controller.abort()
   else reply.raw.once('close', () => controller.abort())
   return controller.signal
 }

@@ -12,6 +12,7 @@ import {
 } from '../schemas/evaluation.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { type Admission, readingInTurns } from '../src/answers/admission.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import {
   type EvaluationDependencies,
@@ -28,6 +29,7 @@ export interface EvaluationsOptions extends EvaluationDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly evaluationPool: ComputationPool
+  readonly admission: Admission
 }
 
 /** Time limit for the runs of an evaluation. */
@@ -50,7 +52,7 @@ const STREAMING =
  */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { authenticator, catalog, engine, limits, evaluationPool },
+  { authenticator, catalog, engine, limits, admission, evaluationPool },
 ) => {
   const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   await app.register(fastifyAccepts)
@@ -76,7 +78,8 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     async (request, reply) => {
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      const input = await readEvaluationInput({ engine, limits }, { dataset, ...request.body })
+      const reading = readingInTurns(engine, admission, waited)
+      const input = await readEvaluationInput({ engine: reading, limits }, { dataset, ...request.body })
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('evaluation', input, { ...waited, ...terms }),
       )
@@ -105,7 +108,8 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     async (request, reply) => {
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      const input = await readBatchEvaluationInput({ engine, limits }, { dataset, ...request.body })
+      const reading = readingInTurns(engine, admission, waited)
+      const input = await readBatchEvaluationInput({ engine: reading, limits }, { dataset, ...request.body })
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),
       )

@@ -8,6 +8,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import { query } from '../schemas/query.ts'
 import { epsilonRequest } from '../schemas/risk.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { type Admission, readingInTurns } from '../src/answers/admission.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
 import { parseJsonBody } from '../src/http/json-body.ts'
@@ -24,6 +25,7 @@ export interface PlotsOptions extends EvaluationDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly plotPool: ComputationPool
+  readonly admission: Admission
 }
 
 /** Time limit for drawing a plot. */
@@ -58,7 +60,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { authenticator, catalog, engine, limits, plotPool },
+  { authenticator, catalog, engine, limits, admission, plotPool },
 ) => {
   const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   const draw = async (
@@ -166,7 +168,11 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const asked = { givenUp: givenUpSignal(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { query, theme } = request.query
-      const trial = await readEvaluationInput({ engine, limits }, { dataset, query, runs: 1, shown: 1 })
+      const reading = readingInTurns(engine, admission, asked)
+      const trial = await readEvaluationInput(
+        { engine: reading, limits },
+        { dataset, query, runs: 1, shown: 1 },
+      )
       reply.header('cache-control', 'no-store')
       return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
     },

@@ -88,8 +88,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const { auditDirectory } = dependencies
   if (auditDirectory !== undefined) {
     // The ledger is left out: audits cannot reach it.
-    const { authenticator, catalog, engine, noiseSource, limits, leaseMs, clock } = dependencies
-    const answering = { engine, noiseSource, limits, leaseMs, clock }
+    const { authenticator, catalog, engine, noiseSource, limits, leaseMs, clock, admission } = dependencies
+    const answering = { engine, noiseSource, limits, leaseMs, clock, admission }
     const audited = { authenticator, catalog, ...answering, openPair: openAuditedPair }
     await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
   }

@@ -41,7 +41,7 @@ export const environmentSchema = z.object({
     .describe('Lets auditors draw fresh releases of synthetic datasets without limit if true.'),
   SOTTO_QUERY_TIMEOUT_MS: wholeNumber(1, 3_600_000)
     .default(30_000)
-    .describe('Time limit of a query over the data, including the wait for a connection.'),
+    .describe('Time limit of a query over the data, once its turn has come.'),
   SOTTO_QUERY_MEMORY: z
     .string()
     .regex(/^\d+(MB|GB)$/, 'must be a whole number followed by MB or GB')
@@ -50,7 +50,13 @@ export const environmentSchema = z.object({
   SOTTO_QUERY_THREADS: wholeNumber(1, 256).default(2).describe("Threads that a dataset's queries share."),
   SOTTO_QUERY_CONNECTIONS: wholeNumber(1, 64)
     .default(4)
-    .describe('Number of queries over one dataset that may run at the same time.'),
+    .describe('Number of queries that may run at the same time, over all datasets.'),
+  SOTTO_QUEUE_LENGTH: wholeNumber(1, 100_000)
+    .default(1_000)
+    .describe('Number of queries that may wait for their turn.'),
+  SOTTO_QUEUE_WAIT_MS: wholeNumber(1, 3_600_000)
+    .default(60_000)
+    .describe('Time limit of the wait for a turn. Nothing has been charged then.'),
   SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('Largest number of cells of a table.'),
   SOTTO_MIN_FREE_DISK: z
     .string()
@@ -82,6 +88,8 @@ export interface Config {
   readonly queryMemory: string
   readonly queryThreads: number
   readonly queryConnections: number
+  readonly queueLength: number
+  readonly queueWaitMs: number
   readonly maxCells: number
   readonly minFreeDiskBytes: number
   readonly drainMs: number
@@ -131,6 +139,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     queryMemory: values.SOTTO_QUERY_MEMORY,
     queryThreads: values.SOTTO_QUERY_THREADS,
     queryConnections: values.SOTTO_QUERY_CONNECTIONS,
+    queueLength: values.SOTTO_QUEUE_LENGTH,
+    queueWaitMs: values.SOTTO_QUEUE_WAIT_MS,
     maxCells: values.SOTTO_MAX_CELLS,
     minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
     drainMs: values.SOTTO_DRAIN_MS,

@@ -3,6 +3,7 @@ import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
 import { createFirstKeys, openKeyRing } from './access/keys.ts'
+import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { systemClock } from './answers/release-time.ts'
 import { buildApp } from './app.ts'
@@ -88,11 +89,16 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       ...(signer === undefined ? {} : { signer }),
       noiseSource: systemEntropy(),
       limits: { maxCells: config.maxCells },
+      admission: createAdmission({
+        places: config.queryConnections,
+        maxWaiting: config.queueLength,
+        maxWaitMs: config.queueWaitMs,
+      }),
       leaseMs: config.queryTimeoutMs + 10_000,
       clock: systemClock,
       ...pools,
       logger,
-      handlerTimeoutMs: config.queryTimeoutMs + 15_000,
+      handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
       drainMs: config.drainMs,
       ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
     })

@@ -19,6 +19,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/planner': ['src/catalog', 'src/mechanisms', 'src/privacy', 'schemas type'],
   'src/engines': ['src/concurrency', 'src/privacy', 'src/catalog', 'src/planner type', 'src/files'],
   'src/answers': [
+    'src/concurrency',
     'src/planner',
     'src/engines type',
     'src/mechanisms',

@@ -1,4 +1,5 @@
 import type { Dataset } from '../catalog/dataset.ts'
+import type { Place } from '../concurrency/limiter.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
@@ -12,7 +13,7 @@ import { accuracyReport, noiseReport, report } from '../planner/report.ts'
 import { questionOf } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
-import { Refusal } from '../privacy/refusal.ts'
+import { disconnected, type Waiter } from './admission.ts'
 import {
   type ChargeDependencies,
   charge,
@@ -20,6 +21,8 @@ import {
   describePrice,
   describeReplay,
   inFlight,
+  onceAtATime,
+  type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { AnswerFailure, errorClassOf } from './failure.ts'
@@ -38,16 +41,10 @@ export interface AnswerDependencies extends ChargeDependencies {
 }
 
 /** Fields that a single query and a batch share. */
-interface AnswerRequest {
-  readonly principal: string
+interface AnswerRequest extends Waiter {
   readonly dataset: Dataset
   /** Default: derived from the request, so that a repeat replays the release. */
   readonly idempotencyKey?: string
-  /**
-   * True once the client has disconnected. Checked before the debit only: a charged request is always answered and
-   * stored.
-   */
-  readonly givenUp?: () => boolean
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
 }
@@ -71,9 +68,9 @@ export interface Answer {
 }
 
 /**
- * Answers a query in six steps: plan and price it, make the debit durable, read the data, add noise, make the answer
- * durable at a record instant, return it at a release instant. Errors after the first step are thrown at a release
- * instant, too.
+ * Answers a query in seven steps: plan and price it, wait for a turn, make the debit durable, read the data, add noise,
+ * make the answer durable at a record instant, return it at a release instant. Errors after the first step are thrown at
+ * a release instant, too.
  *
  * @throws Refusal before any debit, if the query does not fit the dataset or the budget is insufficient.
  * @throws AnswerFailure after the debit. A repeat of the same query is answered under the same charge.
@@ -98,12 +95,13 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const { queries } = batch
   const { engine, noiseSource, leaseMs, limits } = dependencies
   const planned = planQueries(queries, batch.dataset, limits)
-  // In sequence: each query has its own time limit, and other requests keep their connections.
+  // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   const request = { batch: queries.map(questionOf) }
-  return answerUnderCharge(withLongerLease, batch, request, planned.price, async () => {
+  return answerUnderCharge(withLongerLease, batch, request, planned.price, async (place) => {
     const answers: object[] = []
     for (const each of planned.plans) {
+      if (answers.length > 0) await place.yield()
       const released = describeRelease(each, await release(each, engine, noiseSource))
       answers.push({ ...released, ...priceReport(each) })
     }
@@ -114,47 +112,66 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
 /** @param canonicalRequest the part of the request that identifies it; a repeat has the same */
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
-  answerRequest: AnswerRequest,
+  { principal, dataset, givenUp, idempotencyKey, arrivedAtMs }: AnswerRequest,
   canonicalRequest: Readonly<Record<string, unknown>>,
   price: Amount,
-  compute: () => Promise<object>,
+  compute: Compute,
 ): Promise<Answer> {
-  const { ledger, clock } = dependencies
-  const { principal, dataset, givenUp, idempotencyKey } = answerRequest
-  const { timing } = dataset
-  if (givenUp?.()) {
-    throw new Refusal('unavailable', 'The client disconnected before anything was charged.')
+  if (givenUp?.aborted) throw disconnected()
+  const purchase: Purchase = {
+    principal,
+    dataset,
+    request: canonicalRequest,
+    price,
+    sharing: true,
+    ...(givenUp === undefined ? {} : { givenUp }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   }
-  const arrivedAtMs = answerRequest.arrivedAtMs ?? clock.nowMs()
-  return releaseInTime(clock, { timing, arrivedAtMs }, async (recordInstant) => {
-    const outcome = await charge(dependencies, {
-      principal,
-      dataset,
-      request: canonicalRequest,
-      price,
-      sharing: true,
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    })
-    if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
-    const { id, attempt } = outcome.charge
-    try {
-      const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
-      const document =
-        outcome.kind === 'shared'
-          ? describeShared(outcome.shared, outcome.charge, debit)
-          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute()), ...debit }
-      const body = JSON.stringify(document)
-      await recordInstant()
-      if (await ledger.recordAnswer(id, attempt, body)) return { body, replayed: false }
-    } catch (error) {
-      await recordInstant()
-      // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
-      await ledger.recordFailure(id, attempt).catch(() => undefined)
-      throw new AnswerFailure(id, errorClassOf(error))
-    }
-    // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
-    throw inFlight(dependencies.leaseMs)
-  })
+  const { clock } = dependencies
+  return releaseInTime(
+    clock,
+    { timing: dataset.timing, arrivedAtMs: arrivedAtMs ?? clock.nowMs() },
+    (recordInstant) =>
+      onceAtATime(dependencies, purchase, () => answerInTurn(dependencies, purchase, compute, recordInstant)),
+  )
+}
+
+/** Computes the part of a document that depends on the query. */
+type Compute = (place: Place) => Promise<object>
+
+async function answerInTurn(
+  dependencies: AnswerDependencies,
+  purchase: Purchase,
+  compute: Compute,
+  recordInstant: () => Promise<void>,
+): Promise<Answer> {
+  const { ledger } = dependencies
+  const { dataset, price } = purchase
+  const { outcome, place } = await charge(dependencies, purchase)
+  if (outcome.kind === 'answered') {
+    place.leave()
+    return { body: describeReplay(outcome.answer), replayed: true }
+  }
+  const { id, attempt } = outcome.charge
+  try {
+    const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
+    const document =
+      outcome.kind === 'shared'
+        ? describeShared(outcome.shared, outcome.charge, debit)
+        : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(place)), ...debit }
+    const body = JSON.stringify(document)
+    place.leave()
+    await recordInstant()
+    if (await ledger.recordAnswer(id, attempt, body)) return { body, replayed: false }
+  } catch (error) {
+    place.leave()
+    await recordInstant()
+    // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
+    await ledger.recordFailure(id, attempt).catch(() => undefined)
+    throw new AnswerFailure(id, errorClassOf(error))
+  }
+  // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
+  throw inFlight(dependencies.leaseMs)
 }
 
 /** Response document for a release that another analyst paid for, with this analyst's own debit. */

@@ -5,6 +5,7 @@ import type { Engine } from '../engines/engine.ts'
 import type { plan } from '../planner/plan.ts'
 import type { SessionRequest } from '../planner/session.ts'
 import { Refusal, refuseField, withinField } from '../privacy/refusal.ts'
+import { readingInTurns, WITHOUT_QUEUE } from './admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from './answer.ts'
 import { openAuditLedger } from './audit-ledger.ts'
 import { createSparseVectorSessions, type SparseVectorSessions } from './session.ts'
@@ -56,6 +57,8 @@ export interface AuditDraw {
 const MAX_CHARACTERS = 20_000_000
 /** Maximum number of answers of one request: those of batches and sessions are counted one by one. */
 const MAX_ANSWERS = 100_000
+/** Principal of the releases of audits. */
+const AUDITOR = 'auditor'
 /** Number of releases that are drawn concurrently, so that the ledger can commit them in groups. */
 const CONCURRENT_RELEASES = 64
 
@@ -139,7 +142,14 @@ async function drawReleases(
   const audited: Dataset = { ...dataset, accounting: 'basic', sharing: false, timing: 'off' }
   const ledger = await openAuditLedger(folder, audited.neighbours)
   try {
-    const drawOne = releaseDrawer({ ...dependencies, ledger }, audited, request)
+    // The audit's ledger is its own: only its reads take turns with others, so that its debits are committed in groups.
+    const { admission } = dependencies
+    const engine = readingInTurns(dependencies.engine, admission, { principal: AUDITOR })
+    const drawOne = releaseDrawer(
+      { ...dependencies, engine, admission: WITHOUT_QUEUE, ledger },
+      audited,
+      request,
+    )
     const results: unknown[] = []
     let characters = 0
     const drawNext = async (release: number): Promise<void> => {
@@ -172,7 +182,7 @@ function releaseDrawer(
   dataset: Dataset,
   request: AuditedRequest,
 ): (release: number) => Promise<unknown> {
-  const caller = { principal: 'auditor', dataset }
+  const caller = { principal: AUDITOR, dataset }
   const keyOf = (release: number) => ({ idempotencyKey: `release-${release}` })
   switch (request.kind) {
     case 'query':
@@ -209,7 +219,7 @@ async function askAll(
   const answers: object[] = []
   for (const [place, { where }] of questions.entries()) {
     const { body } = await inField(`questions.${place}`, () =>
-      sessions.ask({ principal: 'auditor', session, where, idempotencyKey: `question-${place}` }),
+      sessions.ask({ principal: AUDITOR, session, where, idempotencyKey: `question-${place}` }),
     )
     const { above, gap, positivesLeft } = JSON.parse(body)
     answers.push({ above, ...(gap === undefined ? {} : { gap }) })

@@ -1,5 +1,6 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import { canonicalJson, sha256 } from '../ledger/canonical.ts'
+import type { Place } from '../concurrency/limiter.ts'
+import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
 import type {
   AnalystSpending,
   Budget,
@@ -13,11 +14,14 @@ import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { lossNumbers } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { type Admission, NO_PLACE, type Waiter } from './admission.ts'
 import { longestDelayMs } from './release-time.ts'
 
 /** Dependencies of charging. */
 export interface ChargeDependencies {
   readonly ledger: Ledger
+  /** The queue in front of the engine. A request enters it before the debit. */
+  readonly admission: Admission
   /**
    * Time after which a repeated request may take over the charge of an unfinished attempt. The delay of its release is
    * added.
@@ -28,8 +32,7 @@ export interface ChargeDependencies {
 }
 
 /** A request to be charged. */
-export interface Purchase {
-  readonly principal: string
+export interface Purchase extends Waiter {
   readonly dataset: Dataset
   /** The request as JSON; its top-level key names the kind of request. */
   readonly request: Readonly<Record<string, unknown>>
@@ -46,29 +49,49 @@ export interface Purchase {
 /** A new durable debit, or the stored answer of an earlier one. */
 export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
 
+/** An outcome, and the place in the queue that its computation holds. The caller must leave it. */
+export interface ChargedInTurn {
+  readonly outcome: Charged
+  readonly place: Place
+}
+
 /**
- * Debits the price of a request durably, or finds the answer that an earlier debit paid for.
- * @throws Refusal if the budget or the allotment is insufficient, the idempotency key belongs to another request, or an
- * attempt at the same request is in progress.
+ * Waits for the principal's turn, then debits the price of a request durably, or finds the answer that an earlier debit
+ * paid for. A request that is already answered does not wait.
+ * @throws Refusal if the budget or the allotment is insufficient, the idempotency key belongs to another request, an
+ * attempt at the same request is in progress, or the request cannot have a turn. Nothing is charged then.
  */
 export async function charge(
-  { ledger, leaseMs }: Pick<ChargeDependencies, 'ledger' | 'leaseMs'>,
-  { principal, dataset, request, price, sharing, idempotencyKey }: Purchase,
-): Promise<Charged> {
-  const canonical = canonicalJson({ dataset: dataset.id, version: dataset.version, ...request })
-  const requestHash = sha256(canonical)
-  const outcome = await ledger.charge({
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    principal,
-    idempotencyKey: idempotencyKey ?? keyOfRequest(requestHash),
-    keyChosen: idempotencyKey !== undefined,
-    requestHash,
-    request: canonical,
-    price,
-    sharing: sharing && dataset.sharing,
-    leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
-  })
+  dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'admission'>,
+  purchase: Purchase,
+): Promise<ChargedInTurn> {
+  const { ledger, admission, leaseMs } = dependencies
+  const { principal, dataset, price, sharing, idempotencyKey } = purchase
+  const { canonical, requestHash, key, id } = identityOf(purchase)
+  const isAnswered = admission.mustWait(principal) && (await ledger.release(id)) !== undefined
+  const place = isAnswered ? NO_PLACE : await admission.enter(purchase)
+  try {
+    const outcome = await ledger.charge({
+      dataset: dataset.id,
+      datasetVersion: dataset.version,
+      principal,
+      idempotencyKey: key,
+      keyChosen: idempotencyKey !== undefined,
+      requestHash,
+      request: canonical,
+      price,
+      sharing: sharing && dataset.sharing,
+      leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
+    })
+    return { outcome: requireCharged(outcome, purchase), place }
+  } catch (error) {
+    place.leave()
+    throw error
+  }
+}
+
+/** @throws Refusal for any outcome without a debit or an answer. */
+function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey }: Purchase): Charged {
   switch (outcome.kind) {
     case 'charged':
     case 'shared':
@@ -84,6 +107,34 @@ export async function charge(
       throw suspended(dataset.id)
     case 'no-budget':
       throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+  }
+}
+
+/** What identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
+function identityOf({ principal, dataset, request, idempotencyKey }: Purchase) {
+  const canonical = canonicalJson({ dataset: dataset.id, version: dataset.version, ...request })
+  const requestHash = sha256(canonical)
+  const key = idempotencyKey ?? keyOfRequest(requestHash)
+  return { canonical, requestHash, key, id: chargeId(principal, key) }
+}
+
+/**
+ * Runs the flow of a request.
+ * @throws Refusal `query-in-flight` if this process is running it already. Such a repeat needs neither a turn nor the
+ * ledger.
+ */
+export async function onceAtATime<Result>(
+  { admission, leaseMs }: Pick<ChargeDependencies, 'leaseMs' | 'admission'>,
+  purchase: Purchase,
+  flow: () => Promise<Result>,
+): Promise<Result> {
+  const { id, requestHash } = identityOf(purchase)
+  const request = `${id} ${requestHash}`
+  if (!admission.begin(request)) throw inFlight(leaseMs)
+  try {
+    return await flow()
+  } finally {
+    admission.end(request)
   }
 }
 

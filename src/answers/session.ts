@@ -18,6 +18,7 @@ import {
 import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { disconnected, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
 import {
   charge,
@@ -28,6 +29,8 @@ import {
   inFlight,
   keyOfRequest,
   keyReused,
+  onceAtATime,
+  type Purchase,
   suspended,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
@@ -40,12 +43,9 @@ export interface SessionDependencies extends AnswerDependencies {
   readonly registered: (id: string) => Dataset | undefined
 }
 
-interface Caller {
-  readonly principal: string
+interface Caller extends Waiter {
   /** Default: derived from the request, so that a repeat replays the answer. */
   readonly idempotencyKey?: string
-  /** True once the client has disconnected. Checked before anything is charged or read, never after. */
-  readonly givenUp?: () => boolean
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
 }
@@ -114,43 +114,56 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
 }
 
 async function open(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
-  const { ledger, noiseSource, leaseMs, clock } = dependencies
-  const { dataset, request, principal, idempotencyKey } = opening
-  const { timing } = dataset
+  const { dataset, request, principal, idempotencyKey, givenUp } = opening
   const planned = planSession(request, dataset)
-  requireWaiting(opening)
-  const arrivedAtMs = opening.arrivedAtMs ?? clock.nowMs()
-  return releaseInTime(clock, { timing, arrivedAtMs }, async (recordInstant) => {
-    const outcome = await charge(dependencies, {
-      principal,
-      dataset,
-      request: { sparseVector: request },
-      price: priceOfSession(planned),
-      // A session belongs to one analyst: another analyst's questions would use up its positives.
-      sharing: false,
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    })
-    if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
-    if (outcome.kind === 'shared') throw new Error('a session is not shared')
-    const { id, attempt } = outcome.charge
-    try {
-      const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
-      const session = {
-        positives: request.positives,
-        terms: canonicalJson(termsOfSession(planned)),
-        thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
-      }
-      await recordInstant()
-      if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
-    } catch (error) {
-      await recordInstant()
-      // If this write fails as well, the lease expires. The debit stands either way.
-      await ledger.recordFailure(id, attempt).catch(() => undefined)
-      throw new AnswerFailure(id, errorClassOf(error))
+  if (givenUp?.aborted) throw disconnected()
+  const purchase: Purchase = {
+    principal,
+    dataset,
+    request: { sparseVector: request },
+    price: priceOfSession(planned),
+    // A session belongs to one analyst: another analyst's questions would use up its positives.
+    sharing: false,
+    ...(givenUp === undefined ? {} : { givenUp }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  }
+  const { clock } = dependencies
+  const timed = { timing: dataset.timing, arrivedAtMs: opening.arrivedAtMs ?? clock.nowMs() }
+  return releaseInTime(clock, timed, (recordInstant) =>
+    onceAtATime(dependencies, purchase, () => openInTurn(dependencies, purchase, planned, recordInstant)),
+  )
+}
+
+async function openInTurn(
+  dependencies: SessionDependencies,
+  purchase: Purchase,
+  planned: SessionPlan,
+  recordInstant: () => Promise<void>,
+): Promise<Answer> {
+  const { ledger, noiseSource, leaseMs } = dependencies
+  const { outcome, place } = await charge(dependencies, purchase)
+  // Opening reads no data. The place only ordered the debits.
+  place.leave()
+  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
+  if (outcome.kind === 'shared') throw new Error('a session is not shared')
+  const { id, attempt } = outcome.charge
+  try {
+    const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
+    const session = {
+      positives: planned.measurement.positives,
+      terms: canonicalJson(termsOfSession(planned)),
+      thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
     }
-    // A later attempt holds the charge, and its session is the valid one.
-    throw inFlight(leaseMs)
-  })
+    await recordInstant()
+    if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
+  } catch (error) {
+    await recordInstant()
+    // If this write fails as well, the lease expires. The debit stands either way.
+    await ledger.recordFailure(id, attempt).catch(() => undefined)
+    throw new AnswerFailure(id, errorClassOf(error))
+  }
+  // A later attempt holds the charge, and its session is the valid one.
+  throw inFlight(leaseMs)
 }
 
 /** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
@@ -162,7 +175,7 @@ async function ask(
   asking: Asking,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
-  const { ledger, engine, noiseSource } = dependencies
+  const { ledger, engine, noiseSource, admission } = dependencies
   const request = canonicalJson({ session: session.id, where: asking.where })
   const requestHash = sha256(request)
   const identity = {
@@ -183,12 +196,13 @@ async function ask(
   const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
-  requireWaiting(asking)
+  if (asking.givenUp?.aborted) throw disconnected()
+  const place = await admission.enter(asking)
 
   let body: string
   let stored: boolean
   try {
-    const value = await count(engine, dataset, predicate, counted)
+    const value = await count(engine, dataset, predicate, counted).finally(place.leave)
     const compared = { threshold, thresholdNoise, positivesFound, value }
     const answer = sparseVectorMechanism.release(measurement, compared, noiseSource)
     const positivesLeft = positives - positivesFound - (answer.above ? 1 : 0)
@@ -231,10 +245,6 @@ async function count(
   if (value === undefined || cells.length > 0 || statistics.length > 0)
     throw new RangeError('the engine returned other cells than requested')
   return value
-}
-
-function requireWaiting({ givenUp }: Caller): void {
-  if (givenUp?.()) throw new Refusal('unavailable', 'The client disconnected before processing began.')
 }
 
 /**

@@ -21,7 +21,10 @@ export interface ComputationTerms {
   readonly timeoutMs: number
   /** Aborted once the client has disconnected. */
   readonly givenUp: AbortSignal
-  /** The principal whose computations are counted; absent for requests without a key. */
+  /**
+   * The principal whose computations are counted and take turns with others'; absent for requests without a key, which
+   * take turns together.
+   */
   readonly principal?: string
   /** Receives the progress reports of the computation. */
   readonly onProgress?: (progress: unknown) => void
@@ -60,6 +63,9 @@ const MAX_HEAP_MEGABYTES = 512
 /** Time after which a thread without work ends. */
 const IDLE_MS = 60_000
 
+/** Turn of the requests without a key. No principal has this name. */
+const KEYLESS = ''
+
 /** A pool without threads; they start when they are needed. */
 export function openComputationPool(limits: PoolLimits): ComputationPool {
   const { threads, maxWaiting, waitMs, maxPerPrincipal } = limits
@@ -80,7 +86,7 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
   async function compute<Name extends ComputationName>(
     name: Name,
     input: Input<Name>,
-    { timeoutMs, givenUp, onProgress }: ComputationTerms,
+    { timeoutMs, givenUp, principal = KEYLESS, onProgress }: ComputationTerms,
   ): Promise<Output<Name>> {
     const { port1: receiver, port2: progress } = new MessageChannel()
     const limit = new AbortController()
@@ -94,7 +100,7 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
     try {
       const outcome: Awaited<ReturnType<Computations[Name]>> = await limiter.run(
         () => pool.run({ input, progress }, { name, signal, transferList: [progress] }),
-        signal,
+        { turn: principal, signal },
       )
       if ('refused' in outcome) throw new Refusal(...outcome.refused)
       return outcome.result as Output<Name>

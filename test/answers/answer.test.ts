@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import { createAdmission } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
 import { AnswerFailure } from '../../src/answers/failure.ts'
 import { systemClock } from '../../src/answers/release-time.ts'
@@ -62,6 +63,7 @@ function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}
     limits: { maxCells: 100 },
     leaseMs: 60_000,
     clock: systemClock,
+    admission: createAdmission({ places: 4, maxWaiting: 100, maxWaitMs: 60_000 }),
   }
 }
 
@@ -238,7 +240,7 @@ test('a repeat is refused while a question is being answered, and replayed after
 test('a question whose client disconnects before the debit costs nothing', async () => {
   const given = answer(
     dependencies(async () => [[100n]]),
-    { ...question, givenUp: () => true },
+    { ...question, givenUp: AbortSignal.abort() },
   )
   await expect(given).rejects.toMatchObject({ code: 'unavailable' })
   expect(await spent()).toBe(0)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import { WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import * as asItIs from '../../src/answers/audit.ts'
 import { systemClock } from '../../src/answers/release-time.ts'
 import type { Engine } from '../../src/engines/engine.ts'
@@ -75,6 +76,7 @@ async function releasesOf(
       limits: { maxCells: 100 },
       leaseMs: 60_000,
       clock: systemClock,
+      admission: WITHOUT_QUEUE,
       temporaryDirectory: directory,
     },
     (folder) =>

@@ -4,6 +4,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import { WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/answer.ts'
 import {
   longestDelayMs,
@@ -101,6 +102,7 @@ function observedDependencies({ engineMs, fails = false, recordMs = 0 }: Conditi
     noiseSource: systemEntropy(),
     limits: { maxCells: 100 },
     leaseMs: 60_000,
+    admission: WITHOUT_QUEUE,
     clock,
   }
   return { clock, dependencies, recordedMs: () => recordedMs }

@@ -9,6 +9,7 @@ import {
   sessionPreview,
   session as sessionSchema,
 } from '../../schemas/sparse-vector.ts'
+import { createAdmission } from '../../src/answers/admission.ts'
 import { AnswerFailure, QuestionFailure } from '../../src/answers/failure.ts'
 import { systemClock } from '../../src/answers/release-time.ts'
 import {
@@ -88,6 +89,7 @@ function dependencies(
     limits: { maxCells: 100 },
     leaseMs: 60_000,
     clock: systemClock,
+    admission: createAdmission({ places: 4, maxWaiting: 100, maxWaitMs: 60_000 }),
     registered,
   }
 }
@@ -215,7 +217,7 @@ describe('opening', () => {
 
   test('whose client disconnects before the debit costs nothing', async () => {
     const sessions = createSparseVectorSessions(dependencies())
-    await expect(sessions.open({ ...opening, givenUp: () => true })).rejects.toMatchObject({
+    await expect(sessions.open({ ...opening, givenUp: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'unavailable',
     })
     expect(await spent()).toBe(0)
@@ -470,7 +472,7 @@ describe('asking', () => {
     await expect(
       sessions.ask({ ...asking, where: { column: 'Unicorn', op: 'isNull' } }),
     ).rejects.toMatchObject({ code: 'query-does-not-fit', errors: [{ field: 'where.column' }] })
-    await expect(sessions.ask({ ...asking, givenUp: () => true })).rejects.toMatchObject({
+    await expect(sessions.ask({ ...asking, givenUp: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'unavailable',
     })
     expect(await ledger.session(session)).toMatchObject({ answered: 0 })

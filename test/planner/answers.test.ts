@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answer.ts'
 import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
+import { createAdmission } from '../../src/answers/admission.ts'
 import { answer, preview } from '../../src/answers/answer.ts'
 import { systemClock } from '../../src/answers/release-time.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
@@ -96,6 +97,7 @@ const dependenciesOver = (rows: readonly StoredRow[]) => ({
   limits: LIMITS,
   leaseMs: 1000,
   clock: systemClock,
+  admission: createAdmission({ places: 1, maxWaiting: 1, maxWaitMs: 60_000 }),
 })
 
 /** JSON has neither NaN nor infinity. They would become null, which some fields allow. */

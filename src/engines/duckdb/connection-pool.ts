@@ -23,7 +23,7 @@ export type ResultReader<Answer> = (
 /** An instance over one file, and its fixed number of connections. */
 export interface ConnectionPool {
   /**
-   * Runs a statement as soon as a connection is free.
+   * Runs a statement as soon as a connection is free. The time limit begins then.
    * @throws EngineFailure for any failure, and once the time limit has passed.
    */
   run<Answer>(statement: PrintedStatement, read: ResultReader<Answer>): Promise<Answer>
@@ -36,7 +36,7 @@ export interface ConnectionPool {
 /** The limits of a pool. */
 export interface ConnectionPoolOptions extends InstanceLimits {
   readonly connections: number
-  /** Time limit for a statement, including the wait for a connection. */
+  /** Time limit for a statement. */
   readonly queryTimeoutMs: number
 }
 
@@ -81,16 +81,13 @@ export async function openConnectionPool(
   return {
     run: async (statement, read) => {
       if (isClosed) throw new EngineFailure()
+      const place = await limiter.enter()
       return withTimeLimit(queryTimeoutMs, (signal) =>
-        limiter.run(
-          () =>
-            lease((connection) =>
-              interruptOn(signal, connection, () =>
-                execute(connection, statement, (result) => read(result, signal)),
-              ),
-            ),
-          signal,
-        ),
+        lease((connection) =>
+          interruptOn(signal, connection, () =>
+            execute(connection, statement, (result) => read(result, signal)),
+          ),
+        ).finally(place.leave),
       )
     },
     healthy: async () => {

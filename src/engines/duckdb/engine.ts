@@ -17,14 +17,14 @@ export interface DuckDbEngineOptions {
   /** Returns the file into which a dataset was ingested. */
   readonly files: (dataset: DatasetVersion) => string
   /**
-   * The number of statements that may run at a time over one dataset. Each occupies one of the few threads (four,
+   * The number of statements that may run at a time over one dataset. Others wait for a connection. Each occupies one of the few threads (four,
    * unless UV_THREADPOOL_SIZE says otherwise) that the whole process has for such work.
    */
   readonly connectionsPerDataset: number
   /** Threads and memory of each dataset's instance; memory in DuckDB's notation, such as `512MB`. */
   readonly threads: number
   readonly memoryLimit: string
-  /** Time limit for an aggregate, including the wait for a connection. */
+  /** Time limit for a statement; it begins once the statement has a connection. */
   readonly queryTimeoutMs: number
   /** A folder of the engine's own, to which queries spill what exceeds the memory limit. */
   readonly temporaryDirectory: string
