@@ -372,6 +372,16 @@ export const registration = z
       ),
     failureLimit: failureLimit.optional().describe(`${failureLimit.description} Default: 3.`),
     budget: budgetRequest,
+    separateBudget: z
+      .string()
+      .min(1)
+      .max(1_000)
+      .optional()
+      .describe(
+        'Reason for a second budget over the same source. A source of real data that is or was registered under another ' +
+          'id is refused without it, because the budgets of both ids protect the same people. The ledger records the ' +
+          'reason.',
+      ),
   })
   .meta({
     id: 'Registration',

@@ -35,6 +35,7 @@ const entry = z
       'session-failed',
       'suspended',
       'resumed',
+      'source-reused',
     ]),
     at: z.iso.datetime(),
     principal: z.string(),

@@ -63,6 +63,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     await openDatasets(engine, catalog)
     const registry = createRegistry({ catalog, engine, ledger, dataDirectory: config.dataDirectory })
     await createFirstKeys(config.dataDirectory)
+    for (const id of await registry.recordSources())
+      logger.warn(
+        { dataset: id },
+        'the dataset is synthetic, but its source was registered as real data elsewhere',
+      )
     const keyRing = openKeyRing(config.dataDirectory)
     if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
 
@@ -137,7 +142,10 @@ async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger
   const before = await ledger.budget(id)
   const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
   const accounting = before?.cap.accounting ?? censusRegistration.accounting
-  const neighbours = (await openedFor(ledger, id)).neighbours ?? censusRegistration.neighbours
+  const opened = await openedFor(ledger, id)
+  // The budget of a lost catalog. It may have been spent on real data, so the demo must not use it.
+  if (before !== undefined && opened.synthetic !== true) return
+  const neighbours = opened.neighbours ?? censusRegistration.neighbours
   await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
 }
 

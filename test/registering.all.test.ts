@@ -103,7 +103,7 @@ test.skipIf(!installed('curl'))("the service behaves as the page's commands and 
   const regranted = () => ({ ...pageRegistration(), budget: { epsilon: 3.5, delta: 0.000001 } })
   const idRows = rowsBelow('The id')
   const inState = (state: string) => idRows.filter(([, when]) => when === state)
-  expect([inState('registered').length, inState('withdrawn').length]).toEqual([1, 4])
+  expect([inState('registered').length, inState('withdrawn').length]).toEqual([1, 5])
   for (const [change = '', , code = '', field = ''] of inState('registered'))
     await expectRefusal(change, { status: 409, code, field })
   expect(await run(withdraw)).toEqual([undefined])

@@ -1,7 +1,6 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise } from '../files/durable-file.ts'
-import type { Neighbours } from '../privacy/neighbours.ts'
 import type { Dataset } from './dataset.ts'
 import type { DatasetDeclaration } from './declaration.ts'
 import { ENTRY_FILE, entryStamp, isMissing, type RemovedEntry, readEntry, writeEntry } from './entry-file.ts'
@@ -55,10 +54,12 @@ export interface Catalog {
   /** Returns the number of an id's last registration, removed or not; 0 if there was none. */
   lastVersion(id: string): number
   /**
-   * Returns the neighbours that an id's last registration declared, removed or not; `undefined` if there was none, or
-   * if an earlier release removed it.
+   * Returns facts that an id's last registration declared, removed or not. They are missing if there was none, or if an
+   * earlier release removed it.
    */
-  lastNeighbours(id: string): Neighbours | undefined
+  lastDeclared(id: string): LastDeclared
+  /** Returns the sources of all registrations from files, removed or not, as far as they are known. */
+  fileSources(): readonly RegisteredSource[]
   /**
    * Reads changes that other processes made to the folder. A dataset becomes visible only after its rows are open,
    * and is hidden before they are closed. A failed step is retried at the next call.
@@ -68,6 +69,17 @@ export interface Catalog {
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
   /** Returns the path of the key that chose the rows of one version of a dataset, if people are its privacy units. */
   personKeyFile(dataset: Pick<Dataset, 'id' | 'version'>): string
+}
+
+/** Facts that the last registration of an id declared. */
+export type LastDeclared = Partial<Pick<DatasetDeclaration, 'neighbours' | 'synthetic'>>
+
+/** A source that was registered under an id. */
+export interface RegisteredSource {
+  readonly dataset: string
+  /** SHA-256, hexadecimal. Private, as in {@link CatalogEntry}. */
+  readonly digest: string
+  readonly synthetic: boolean
 }
 
 /** Opens and closes the ingested rows of one version of a dataset. */
@@ -126,7 +138,13 @@ export async function openCatalog(
     personKeyFile: (dataset) => path.join(folderOf(dataset.id), personKeyFileName(dataset)),
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
-    lastNeighbours: (id) => (entries.get(id)?.dataset ?? removed.get(id))?.neighbours,
+    lastDeclared: (id) => entries.get(id)?.dataset ?? removed.get(id) ?? {},
+    fileSources: () => [
+      ...[...entries.values()].flatMap(fileSourceOf),
+      ...[...removed].flatMap(([dataset, { sourceDigest: digest, synthetic }]) =>
+        digest === undefined || synthetic === undefined ? [] : [{ dataset, digest, synthetic }],
+      ),
+    ],
     async refresh(rows) {
       const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
       for (const attempt of await Promise.allSettled(attempts)) {
@@ -142,15 +160,25 @@ export async function openCatalog(
       take(id, entry)
     },
     async remove(id) {
-      const dataset = entries.get(id)?.dataset
-      if (dataset === undefined) return
-      const left = { state: 'removed', version: dataset.version, neighbours: dataset.neighbours } as const
+      const entry = entries.get(id)
+      if (entry === undefined) return
+      const { version, neighbours, synthetic } = entry.dataset
+      const [source] = fileSourceOf(entry)
+      const left: RemovedEntry = {
+        ...{ state: 'removed', version, neighbours, synthetic },
+        ...(source === undefined ? {} : { sourceDigest: source.digest }),
+      }
       // First, so that no query is charged for rows that are about to be removed.
       take(id, left)
       await writeEntry(folderOf(id), left)
       await cleanUp(folderOf(id), left)
     },
   }
+}
+
+function fileSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly RegisteredSource[] {
+  const { id, source, synthetic } = dataset
+  return source.kind === 'file' ? [{ dataset: id, digest: sourceDigest, synthetic }] : []
 }
 
 function rowsFileName({ version }: Pick<Dataset, 'version'>): string {

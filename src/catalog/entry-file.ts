@@ -44,6 +44,10 @@ export interface RemovedEntry {
   readonly version: string
   /** Absent if an earlier release removed the dataset. */
   readonly neighbours?: Neighbours
+  /** Absent if an earlier release removed the dataset. */
+  readonly synthetic?: boolean
+  /** SHA-256 of the source. Absent if the service generated it, or if an earlier release removed the dataset. */
+  readonly sourceDigest?: string
 }
 
 /**

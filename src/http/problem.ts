@@ -31,6 +31,7 @@ export const PROBLEMS = {
   'unknown-session': { status: 404, title: 'Unknown session' },
   'dataset-exists': { status: 409, title: 'Dataset already registered' },
   'budget-account-exists': { status: 409, title: 'A budget already exists for this id' },
+  'source-registered': { status: 409, title: 'The source is already registered' },
   'source-refused': { status: 422, title: 'Source file refused' },
   'source-unreadable': { status: 422, title: 'Source file cannot be read' },
   'source-does-not-fit': { status: 422, title: 'Source file does not fit the declaration' },

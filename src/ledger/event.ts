@@ -40,6 +40,10 @@ export interface LedgerEvent {
   readonly neighbours?: Neighbours
   /** In `opened`: the privacy unit that its charges are priced for; missing where each row is one. */
   readonly privacyUnit?: PersonUnit
+  /** In `opened`: true if its data describe no real person. Missing in events of early releases. */
+  readonly synthetic?: boolean
+  /** In `source-reused`: the other datasets with the same source, in order. */
+  readonly otherDatasets?: readonly string[]
   readonly chargeId?: string
   readonly attempt?: number
   /** In `session-answered`: number of the question, from 1. */
@@ -88,6 +92,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     limit: inOrder(event.limit),
     loss: inOrder(event.loss),
     neighbours: event.neighbours,
+    otherDatasets: event.otherDatasets,
     previousHash: event.previousHash,
     principal: event.principal,
     privacyUnit: event.privacyUnit && { column: event.privacyUnit.column, kind: event.privacyUnit.kind },
@@ -97,6 +102,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     salt: event.salt,
     sequence: event.sequence,
     sharedFrom: event.sharedFrom,
+    synthetic: event.synthetic,
     version: event.version,
   } satisfies { readonly [Field in keyof Required<LedgerEvent>]: LedgerEvent[Field] })
 }
@@ -157,13 +163,14 @@ function integer(text: unknown): bigint {
 }
 
 /**
- * Reads the neighbours and the privacy unit that a dataset's budget was opened for; neither without a budget. Early
- * events have no neighbours. The privacy unit is missing where each row is one.
+ * Reads the neighbours, the privacy unit and the kind of data that a dataset's budget was opened for; none without a
+ * budget. Early events have no neighbours and do not state whether the data are synthetic. The privacy unit is missing
+ * where each row is one.
  */
 export async function openedFor(
   ledger: Pick<Ledger, 'events'>,
   dataset: string,
-): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit'>> {
+): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit' | 'synthetic'>> {
   const [first] = await ledger.events(dataset, { limit: 1, afterSequence: 0 })
   if (first === undefined) return {}
   const event: LedgerEvent = JSON.parse(first.canonical)

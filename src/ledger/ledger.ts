@@ -167,6 +167,8 @@ export interface LedgerEntry {
     | 'granted'
     /** An analyst's allotment was set or removed. */
     | 'allotted'
+    /** The source of the dataset is registered under another id as well, with a budget of its own. */
+    | 'source-reused'
     | 'charged'
     /** An analyst was debited for a shared release. The dataset was not. */
     | 'shared'
@@ -192,7 +194,7 @@ export interface LedgerEntry {
   readonly price?: Amount
   /** In `allotted`. */
   readonly analyst?: string
-  /** In `granted`, `allotted` and `resumed`. */
+  /** In `granted`, `allotted`, `resumed` and `source-reused`. */
   readonly reason?: string
   /** SHA-256 of the canonical event, which contains the previous hash; hexadecimal. */
   readonly hash: string
@@ -301,6 +303,27 @@ export type OpenOutcome =
   | { readonly kind: 'opened' }
   /** A budget already exists for this id, possibly of a deleted dataset. It is unchanged. */
   | { readonly kind: 'exists'; readonly budget: Budget }
+  | SourceRefusal
+
+/** A source that must not be registered. Nothing was changed. */
+export interface SourceRefusal {
+  readonly kind: 'source-refused'
+  /**
+   * - `registered-as-real`: the source is to be registered as synthetic, and it or the id was registered as real;
+   * - `registered-elsewhere`: the source has a budget under another id, and no reason for a second one is given.
+   */
+  readonly because: 'registered-as-real' | 'registered-elsewhere'
+}
+
+/** A source of a dataset's rows. */
+export interface NewSource {
+  /** SHA-256 of the source, hexadecimal. It would confirm a guess of the whole file, so it is in no event. */
+  readonly digest: string
+  /** True if the rows describe no real person. */
+  readonly synthetic: boolean
+  /** Reason for a budget of its own if the source is registered under another id as well. */
+  readonly separateBudget?: string
+}
 
 /** A budget to open. */
 export interface NewBudget {
@@ -310,6 +333,10 @@ export interface NewBudget {
   readonly neighbours: Neighbours
   /** The privacy unit that its charges are priced for, recorded as well. Default: a row. */
   readonly privacyUnit?: PrivacyUnit
+  /** True if the data describe no real person, recorded as well. Default: false. */
+  readonly synthetic?: boolean
+  /** The source of the rows, if it can be identified. It is recorded even if the budget exists. */
+  readonly source?: NewSource
 }
 
 /** An allotment to set. */
@@ -327,9 +354,21 @@ export interface NewAllotment {
 export interface Ledger {
   /**
    * Opens the budget of a dataset id. An existing budget is never changed.
+   *
+   * The digest of a source is kept forever. A source or an id that was registered as real is never registered as
+   * synthetic, and a source of real data is registered under a second id only for a reason, which becomes an event.
    * @throws RangeError if the grant is out of range.
    */
   openBudget(dataset: string, budget: NewBudget, principal: string): Promise<OpenOutcome>
+  /**
+   * Records the source of a dataset that has a budget, as {@link Ledger.openBudget} does.
+   * @returns `undefined` if the source is recorded
+   */
+  registerSource(
+    dataset: string,
+    source: NewSource,
+    principal: string,
+  ): Promise<SourceRefusal | { readonly kind: 'no-budget' } | undefined>
   /**
    * Raises a cap.
    * @returns the new budget; `undefined` if the dataset has none

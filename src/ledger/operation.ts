@@ -55,6 +55,7 @@ export function ledgerMethods(
 ): Pick<Ledger, OperationName> {
   return {
     openBudget: (...args) => submit('openBudget', args),
+    registerSource: (...args) => submit('registerSource', args),
     grant: (...args) => submit('grant', args),
     allot: (...args) => submit('allot', args),
     budget: (...args) => submit('budget', args),

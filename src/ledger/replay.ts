@@ -75,6 +75,7 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
       if (![undefined, 'add-remove', 'change-one'].includes(event.neighbours))
         return 'the neighbours are unknown'
       if (![undefined, 'person'].includes(event.privacyUnit?.kind)) return 'the privacy unit is unknown'
+      if (![undefined, true, false].includes(event.synthetic)) return 'the kind of data is unknown'
       state.budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
       return raise(state, event)
     }
@@ -82,6 +83,8 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
       return raise(state, event)
     case 'allotted':
       return allot(state, event)
+    case 'source-reused':
+      return event.reason === undefined ? 'the event gives no reason' : undefined
     case 'denied':
     case 'charged':
     case 'shared':

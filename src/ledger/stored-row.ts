@@ -9,7 +9,7 @@ import {
   type RhoPico,
   rhoPico,
 } from '../privacy/loss.ts'
-import type { Account, AnalystAccount, SessionRow, StoredCharge } from './protocol/rows.ts'
+import type { Account, AnalystAccount, SessionRow, SourceRow, StoredCharge } from './protocol/rows.ts'
 
 /*
  * Converts table rows to the rows of the protocol. Depending on the driver, integers are bigint or decimal texts, and
@@ -83,6 +83,15 @@ export function sessionFromRow(row: Row): SessionRow {
     thresholdNoise: integer(row, 'threshold_noise'),
     answered: count(row, 'answered'),
     positivesFound: count(row, 'positives_found'),
+  }
+}
+
+/** Reads a source. */
+export function sourceFromRow(row: Row): SourceRow {
+  return {
+    digest: text(row, 'digest'),
+    dataset: text(row, 'dataset'),
+    synthetic: row.synthetic === true || row.synthetic === 1n,
   }
 }
 

@@ -12,6 +12,7 @@ export type RefusalCode =
   | 'unknown-session'
   | 'dataset-exists'
   | 'budget-account-exists'
+  | 'source-registered'
   | 'source-refused'
   | 'source-unreadable'
   | 'source-does-not-fit'

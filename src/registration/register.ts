@@ -15,7 +15,7 @@ import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import { ingest } from '../engines/duckdb/ingest.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import { openedFor, type PersonUnit } from '../ledger/event.ts'
-import type { Budget, Ledger } from '../ledger/ledger.ts'
+import type { Budget, Ledger, NewBudget, SourceRefusal } from '../ledger/ledger.ts'
 import {
   type Accounting,
   amountBoughtBy,
@@ -50,6 +50,8 @@ export interface RegistryDependencies {
 export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations> & {
   readonly [Name in OptionalDeclarations]?: DatasetDeclaration[Name] | undefined
 } & {
+  /** Reason for a second budget over a source that is registered under another id. */
+  readonly separateBudget?: string | undefined
   readonly budget: CatalogEntry['budget']
 }
 
@@ -76,6 +78,11 @@ export interface Registry {
    * @throws Refusal `unknown-dataset`
    */
   withdraw(id: string): Promise<void>
+  /**
+   * Records the sources of all registrations in the ledger. Earlier releases did not.
+   * @returns the ids whose source is synthetic here and was registered as real elsewhere
+   */
+  recordSources(): Promise<readonly string[]>
   /** Reads what other processes on the same data folder have registered or withdrawn. */
   refresh(): Promise<void>
 }
@@ -104,6 +111,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     register: (request, principal) =>
       oneAtATime(() => alone((requireAlone) => register(dependencies, request, principal, requireAlone))),
     withdraw: (id) => oneAtATime(() => alone((requireAlone) => withdraw(dependencies, id, requireAlone))),
+    recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => dependencies.catalog.refresh(dependencies.engine)),
   }
 }
@@ -111,6 +119,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
 /** A registration whose declaration and budget are valid, and the files that it uses. */
 interface CheckedRegistration {
   readonly declaration: DatasetDeclaration
+  readonly separateBudget?: string | undefined
   readonly budget: CatalogEntry['budget']
   readonly granted: PrivacyLoss
   readonly columns: readonly Column[]
@@ -159,7 +168,7 @@ async function checkRegistration(
   request: RegistrationRequest,
   opened: Budget | undefined,
 ): Promise<CheckedRegistration> {
-  const { budget } = request
+  const { budget, separateBudget } = request
   const declaration = completeDeclaration(request)
   const granted: PrivacyLoss = {
     epsilonNano: epsilonFromWire(budget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
@@ -174,8 +183,11 @@ async function checkRegistration(
     requireSameBudget(opened, accounting, granted, id)
     const before = await openedFor(ledger, id)
     // The first releases did not record the neighbours in the event; in that case the last withdrawal recorded them.
-    requireSameNeighbours(before.neighbours ?? catalog.lastNeighbours(id), declaration)
+    const last = catalog.lastDeclared(id)
+    requireSameNeighbours(before.neighbours ?? last.neighbours, declaration)
     requireSameUnit(before.privacyUnit, declaration)
+    // They did not record either whether the data are synthetic. Without a record, the data were real.
+    requireSameKindOfData(before.synthetic ?? last.synthetic ?? false, declaration)
   }
   // The ledger may outlive the catalog: a question must not be answered by a release about another version.
   const version = String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
@@ -185,7 +197,7 @@ async function checkRegistration(
     personKeyFile: catalog.personKeyFile({ id, version }),
     copy: `${rowsFile}.source`,
   }
-  return { declaration, budget, granted, columns, version, ...files }
+  return { declaration, separateBudget, budget, granted, columns, version, ...files }
 }
 
 /**
@@ -194,15 +206,16 @@ async function checkRegistration(
  */
 async function publish(
   { catalog, engine, ledger }: RegistryDependencies,
-  { declaration, budget, granted, columns, version, rowsFile, personKeyFile, copy }: CheckedRegistration,
+  registration: CheckedRegistration,
   { format, digest }: SourceCopy,
   principal: string,
   requireAlone: () => Promise<void>,
 ): Promise<Registered> {
-  const { id, accounting, neighbours, privacyUnit: unit } = declaration
+  const { declaration, budget, granted, columns, version, rowsFile, personKeyFile, copy } = registration
+  const { id, accounting, neighbours } = declaration
   let mayBePublished = false
   try {
-    const privacyUnit = await keyedUnit(unit, personKeyFile)
+    const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
     const ingestion = await ingest({ sourcePath: copy, format, columns, privacyUnit, targetPath: rowsFile })
     if (neighbours === 'change-one' && ingestion.rowsStored === 0) {
       const detail = 'With change-one neighbours a dataset needs at least one row.'
@@ -219,11 +232,8 @@ async function publish(
       ingestion,
     }
     await engine.open(entry.dataset)
-    const outcome = await ledger.openBudget(
-      id,
-      { accounting, granted, neighbours, privacyUnit: unit },
-      principal,
-    )
+    const outcome = await ledger.openBudget(id, newBudget(registration, digest), principal)
+    if (outcome.kind === 'source-refused') throw refuseSource(outcome)
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
     await requireAlone()
     mayBePublished = true
@@ -237,11 +247,43 @@ async function publish(
   }
 }
 
+/** The budget that a registration opens. A source that the service generates has no people, and is not recorded. */
+function newBudget({ declaration, granted, separateBudget }: CheckedRegistration, digest: string): NewBudget {
+  const { accounting, neighbours, privacyUnit, synthetic, source } = declaration
+  const recorded = { digest, synthetic, ...(separateBudget === undefined ? {} : { separateBudget }) }
+  return {
+    ...{ accounting, granted, neighbours, privacyUnit, synthetic },
+    ...(source.kind === 'file' ? { source: recorded } : {}),
+  }
+}
+
+function refuseSource({ because }: SourceRefusal): Refusal {
+  switch (because) {
+    case 'registered-as-real':
+      return new Refusal(
+        'source-registered',
+        'The source, or an earlier source of this id, is or was registered as real data. It can never become synthetic.',
+        [{ field: 'synthetic', rule: 'must be false for a source that was registered as real data' }],
+      )
+    case 'registered-elsewhere':
+      return new Refusal(
+        'source-registered',
+        'The source is or was registered under another id. Both budgets would protect the same people. Use that id, or ' +
+          'state why this one needs a budget of its own.',
+        [{ field: 'separateBudget', rule: 'must state the reason for a second budget over the same source' }],
+      )
+  }
+}
+
 /**
  * Fills in the declarations that the kind of source determines or that have a default.
  * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
  */
-function completeDeclaration({ budget: _, ...request }: RegistrationRequest): DatasetDeclaration {
+function completeDeclaration({
+  budget: _,
+  separateBudget: __,
+  ...request
+}: RegistrationRequest): DatasetDeclaration {
   const { kind } = request.source
   const { fixed } = sourceKind(kind)
   if (fixed.synthetic && request.synthetic === false)
@@ -325,6 +367,25 @@ function requireSameUnit(
 }
 
 /**
+ * Requires synthetic data for a budget that was opened for synthetic data, and real data for any other. Evaluations and
+ * audits show the truth of synthetic data, so real data must never be declared synthetic later; and the ledger states for
+ * which kind of data a budget was spent.
+ * @throws Refusal `budget-account-exists`
+ */
+function requireSameKindOfData(
+  before: boolean,
+  { id, synthetic }: Pick<DatasetDeclaration, 'id' | 'synthetic'>,
+): void {
+  if (before === synthetic) return
+  const kind = before ? 'synthetic' : 'real'
+  throw new Refusal(
+    'budget-account-exists',
+    `The existing budget of ${id} was opened for ${kind} data. Register ${kind} data, or use another id.`,
+    [{ field: 'synthetic', rule: `must be ${before}, as when the budget was opened` }],
+  )
+}
+
+/**
  * Returns the existing entry if it came from the same source and the same request; later grants do not count.
  * @throws Refusal `dataset-exists`
  */
@@ -343,6 +404,15 @@ function requireSame(
     `${request.id} is already registered with another source, declaration or budget.`,
     [{ field: 'id', rule: 'must be a new id, unless the registration is identical' }],
   )
+}
+
+async function recordSources({ catalog, ledger }: RegistryDependencies): Promise<readonly string[]> {
+  const separateBudget = 'registered by an earlier release'
+  const outcomes = catalog.fileSources().map(async ({ dataset, digest, synthetic }) => {
+    const outcome = await ledger.registerSource(dataset, { digest, synthetic, separateBudget }, 'sotto')
+    return outcome?.kind === 'source-refused' ? [dataset] : []
+  })
+  return (await Promise.all(outcomes)).flat()
 }
 
 async function withdraw(

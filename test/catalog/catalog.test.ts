@@ -77,7 +77,7 @@ test('the private number of rows is not stored', async () => {
 test('a removed dataset stays removed, with its rows, and its version is not used again', async () => {
   const catalog = await openCatalog(directory)
   expect(catalog.lastVersion('alpha')).toBe(0)
-  expect(catalog.lastNeighbours('alpha')).toBeUndefined()
+  expect(catalog.lastDeclared('alpha')).toEqual({})
   await catalog.add(entryOf('alpha', 'add-remove'))
   expect(catalog.lastVersion('alpha')).toBe(1)
   const rows = catalog.rowsFile({ id: 'alpha', version: '1' })
@@ -89,7 +89,10 @@ test('a removed dataset stays removed, with its rows, and its version is not use
     expect(opened.list()).toEqual([])
     expect(opened.wasRemoved('alpha')).toBe(true)
     expect(opened.lastVersion('alpha')).toBe(1)
-    expect(opened.lastNeighbours('alpha')).toBe('add-remove')
+    expect(opened.lastDeclared('alpha')).toMatchObject({ neighbours: 'add-remove', synthetic: false })
+    expect(opened.fileSources()).toMatchObject([
+      { dataset: 'alpha', digest: 'ab'.repeat(32), synthetic: false },
+    ])
   }
   await catalog.add(entryOf('alpha', 'add-remove', '2'))
   expect(catalog.wasRemoved('alpha')).toBe(false)

@@ -49,7 +49,9 @@ beforeAll(async () => {
       synthetic: true,
     })
     .expect(201)
-  const synthetic = { id: 'made-up', ...facts, synthetic: true }
+  await writeFile(path.join(service.dataDirectory, 'made-up.csv'), 'Age,City\n40,North\n50,South\n65,North\n')
+  const madeUp = { ...source, path: 'made-up.csv' }
+  const synthetic = { id: 'made-up', ...facts, source: madeUp, synthetic: true }
   await service.as('custodian').post('/v1/datasets').send(synthetic).expect(201)
 })
 afterAll(() => service.close())

@@ -20,6 +20,8 @@ export interface TestService {
   asColleague(): ReturnType<typeof supertest.agent>
   /** Stops the service and starts it again on the same data folder, with changes of the environment. */
   restart(environment?: Record<string, string>): Promise<void>
+  /** Stops the service and keeps its data folder, for `restart`. */
+  stop(): Promise<void>
   close(): Promise<void>
 }
 
@@ -60,6 +62,7 @@ export async function startTestService(environment: Record<string, string> = {})
       await service.close()
       service = await start(changes)
     },
+    stop: () => service.close(),
     async close() {
       await service.close()
       await rm(dataDirectory, { recursive: true, force: true })

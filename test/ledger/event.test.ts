@@ -38,6 +38,8 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
     fc.record({ kind: fc.constant('person'), column: text }),
     fc.record({ column: text, kind: fc.constant('person') }),
   ),
+  synthetic: fc.boolean(),
+  otherDatasets: fc.array(text),
   sequence: count,
   previousHash: text,
   kind: fc.constantFrom(...EVENT_KINDS) as fc.Arbitrary<LedgerEvent['kind']>,

@@ -27,6 +27,7 @@ function memory() {
     sharedRelease: (dataset, requestHash) => shared.get(`${dataset} ${requestHash}`),
     session: () => undefined,
     sessionAnswer: () => undefined,
+    sources: () => [],
   }
   function write(changes: Changes): boolean {
     const fits = changes.accounts.every(

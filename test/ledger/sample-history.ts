@@ -23,6 +23,7 @@ export const EVENT_KINDS = Object.keys({
   'session-failed': true,
   suspended: true,
   resumed: true,
+  'source-reused': true,
 } satisfies Record<LedgerEvent['kind'], true>)
 
 /** The recorded answers of charge `a` and of the first question of the session. */
@@ -93,6 +94,7 @@ export function sampleHistory(
       principal: 'carol',
       ...(accounting === 'zcdp' && { accounting }),
       ...limit('4', '0.001'),
+      synthetic: false,
     },
     { kind: 'charged', ...paid('a', 'ada') },
     answered('a', 'ada', answer),
@@ -115,6 +117,7 @@ export function sampleHistory(
     { kind: 'resumed', principal: 'carol', reason: 'the memory limit was raised' },
     { kind: 'session-failed', principal: 'ben', chargeId: 'session', errorClass: 'Timeout' },
     { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'the limit was removed' },
+    { kind: 'source-reused', principal: 'carol', otherDatasets: ['census-2020'], reason: 'another project' },
     { kind: 'charged', ...paid('last', 'ada') },
   ]
 }

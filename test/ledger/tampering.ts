@@ -208,6 +208,8 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('an unknown privacy unit', 'opened', 0, {
       privacyUnit: { kind: 'visit' as 'person', column: 'id' },
     }),
+    changed('an unknown kind of data', 'opened', 0, { synthetic: 'maybe' as unknown as boolean }),
+    changed('a reused source without a reason', 'source-reused', 0, { reason: undefined }),
     changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
     changed('a grant without an amount', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),

@@ -139,6 +139,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
 
   return {
     openBudget: (...args) => change('openBudget', args),
+    registerSource: (...args) => change('registerSource', args),
     grant: (...args) => change('grant', args),
     allot: (...args) => change('allot', args),
     charge: (...args) => change('charge', args),
@@ -191,6 +192,7 @@ function lockKeyOf({ operation, args }: Command): string {
     case 'allot':
       return `dataset ${args[0].dataset}`
     case 'openBudget':
+    case 'registerSource':
     case 'grant':
     case 'resume':
       return `dataset ${args[0]}`

@@ -100,6 +100,7 @@ export function postgresReads(look: Look): Reads {
           charge: nothing,
           answer: nothing,
           sharedRelease: nothing,
+          sources: () => [],
         },
         0,
       )

@@ -476,6 +476,34 @@ export const MIGRATIONS: readonly string[] = [
     END IF;
   END $$;
   `,
+  `
+  -- The digest of each source that was registered under an id. It would confirm a guess of the whole file, so it is in no
+  -- event and no export. It outlives the dataset and the catalog.
+  CREATE TABLE sotto.sources (
+    digest text COLLATE "C" NOT NULL CHECK (length(digest) = 64),
+    dataset text COLLATE "C" NOT NULL REFERENCES sotto.budgets,
+    synthetic boolean NOT NULL,
+    PRIMARY KEY (digest, dataset, synthetic)
+  );
+
+  CREATE INDEX sources_of_dataset ON sotto.sources (dataset);
+
+  CREATE FUNCTION sotto.expect_synthetic_source() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF (SELECT count(*) FROM sotto.sources WHERE digest = NEW.digest AND NOT synthetic) > 0
+      OR (SELECT count(*) FROM sotto.sources WHERE dataset = NEW.dataset AND NOT synthetic) > 0
+    THEN
+      RAISE EXCEPTION 'a source of real data is never synthetic' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+  END $$;
+
+  CREATE TRIGGER real_sources_are_never_synthetic BEFORE INSERT ON sotto.sources
+  FOR EACH ROW WHEN (NEW.synthetic) EXECUTE FUNCTION sotto.expect_synthetic_source();
+
+  CREATE TRIGGER sources_are_never_changed BEFORE UPDATE OR DELETE OR TRUNCATE ON sotto.sources
+  FOR EACH STATEMENT EXECUTE FUNCTION sotto.refuse('a source is never changed');
+  `,
 ]
 
 /**

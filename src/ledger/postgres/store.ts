@@ -4,7 +4,7 @@ import { LedgerFault } from '../ledger.ts'
 import { applyCommand, type Call, type Settled } from '../operation.ts'
 import { beginBatch, changesOf } from '../protocol/batch.ts'
 import type { CommandName } from '../protocol/commands.ts'
-import type { Account, AnalystAccount, Rows } from '../protocol/rows.ts'
+import type { Account, AnalystAccount, Rows, SourceRow } from '../protocol/rows.ts'
 import { expectText } from '../range.ts'
 import {
   accountFromRow,
@@ -13,6 +13,7 @@ import {
   count,
   type Row,
   sessionFromRow,
+  sourceFromRow,
   text,
 } from '../stored-row.ts'
 import { ask, StatementError } from './connection.ts'
@@ -63,8 +64,10 @@ export async function commitBatch(
     settled = calls.map((call) => settle(() => applyCommand(batch, call)))
     expectComplete()
     const changes = changesOf(batch)
-    changed = changes.accounts.length > 0
-    if (changed) await ask(client, WRITE, writeArguments(changes))
+    const { accounts: moved, sources } = changes
+    changed = moved.length > 0 || sources.length > 0
+    if (moved.length > 0) await ask(client, WRITE, writeArguments(changes))
+    if (sources.length > 0) await ask(client, WRITE_SOURCES, [JSON.stringify(sources)])
     await onStep('written')
   } catch (error) {
     // If the connection is lost, the transaction has ended.
@@ -165,6 +168,24 @@ const WRITE = {
     $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
 }
 
+/**
+ * Reads the sources with a digest ($1) or of a dataset ($2). Registrations exclude each other, so no other transaction
+ * adds one meanwhile.
+ */
+const READ_SOURCES = {
+  name: 'read sources',
+  text: `
+    SELECT digest, dataset, synthetic FROM sotto.sources WHERE digest = ANY ($1::text[])
+    UNION
+    SELECT digest, dataset, synthetic FROM sotto.sources WHERE dataset = ANY ($2::text[])
+  `,
+}
+
+const WRITE_SOURCES = {
+  name: 'write sources',
+  text: `INSERT INTO sotto.sources SELECT * FROM json_populate_recordset(NULL::sotto.sources, $1::json)`,
+}
+
 /** The keys of the rows that the calls of a batch may need. */
 interface Keys {
   readonly datasets: ReadonlySet<string>
@@ -176,6 +197,8 @@ interface Keys {
   readonly analysts: Pairs
   readonly sessions: ReadonlySet<string>
   readonly sessionQuestions: Pairs
+  /** Digests and datasets of sources. */
+  readonly sources: Pairs
 }
 
 function keysOf(calls: readonly Command[]): Keys {
@@ -187,10 +210,19 @@ function keysOf(calls: readonly Command[]): Keys {
     analysts: pairs(),
     sessions: new Set<string>(),
     sessionQuestions: pairs(),
+    sources: pairs(),
   }
   for (const call of calls) {
     switch (call.operation) {
       case 'openBudget':
+      case 'registerSource': {
+        const [dataset, { source }] =
+          call.operation === 'openBudget' ? call.args : [call.args[0], { source: call.args[1] }]
+        ifStorable([dataset], () => keys.datasets.add(dataset))
+        if (source !== undefined)
+          ifStorable([dataset, source.digest], () => keys.sources.add(source.digest, dataset))
+        break
+      }
       case 'grant':
       case 'resume':
         ifStorable([call.args[0]], () => keys.datasets.add(call.args[0]))
@@ -307,6 +339,7 @@ async function readRows(
     keys.sessionQuestions.seconds,
   ])
   const found: Row = results[0]
+  const sources = await readSources(client, keys.sources)
   const id = (row: Row) => text(row, 'id')
   const answer = (row: Row) => text(row, 'answer')
   const question = (row: Row) => joined(text(row, 'dataset'), text(row, 'request_hash'))
@@ -356,11 +389,21 @@ async function readRows(
           sessionAnswers.get(joined(session, idempotencyKey)),
           keys.sessionQuestions.has(session, idempotencyKey),
         ),
+      sources: (digest, dataset) => {
+        const matching = sources.filter((each) => each.digest === digest || each.dataset === dataset)
+        return known(keys.sources.has(digest, dataset) ? matching : undefined, false) ?? []
+      },
     },
     expectComplete() {
       if (missed) throw unread()
     },
   }
+}
+
+async function readSources(client: ClientBase, { firsts, seconds }: Pairs): Promise<readonly SourceRow[]> {
+  if (firsts.length === 0) return []
+  const { rows } = await ask(client, READ_SOURCES, [firsts, seconds])
+  return rows.map(sourceFromRow)
 }
 
 /** For example, the charge of a call was created between the statements that lock and read. */

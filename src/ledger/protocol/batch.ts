@@ -13,6 +13,7 @@ import {
   type Rows,
   type SessionAnswerRow,
   type SessionRow,
+  type SourceRow,
   type StoredCharge,
 } from './rows.ts'
 
@@ -40,6 +41,7 @@ export interface Batch {
   readonly newSessions: Changes['sessions'][number][]
   /** Keyed by session and idempotency key. */
   readonly sessionAnswers: Map<string, SessionAnswer>
+  readonly newSources: SourceRow[]
 }
 
 /** The state of a dataset before its first event, except its budget. */
@@ -73,6 +75,7 @@ export function beginBatch(rows: Rows, nowMs: number, drawSalt: () => string = r
     sharedReleases: new Map(),
     newSessions: [],
     sessionAnswers: new Map(),
+    newSources: [],
   }
 }
 
@@ -96,6 +99,7 @@ export function changesOf(batch: Batch): Changes {
     }),
     sessions: batch.newSessions,
     sessionAnswers: [...batch.sessionAnswers.values()],
+    sources: batch.newSources,
   }
 }
 

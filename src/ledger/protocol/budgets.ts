@@ -1,22 +1,38 @@
 import { type Amount, amountBoughtBy, coversAmount, noAmount } from '../../privacy/accounting.ts'
 import { addLoss, type PrivacyLoss } from '../../privacy/loss.ts'
 import { eventAmount, eventLoss, type LedgerEvent } from '../event.ts'
-import type { AllotOutcome, Budget, NewAllotment, NewBudget, OpenOutcome } from '../ledger.ts'
+import type {
+  AllotOutcome,
+  Budget,
+  NewAllotment,
+  NewBudget,
+  NewSource,
+  OpenOutcome,
+  SourceRefusal,
+} from '../ledger.ts'
 import { expectCap, expectText } from '../range.ts'
 import { analystOf, appendEvent, type Batch, BEFORE_FIRST_EVENT, setAnalyst } from './batch.ts'
-import { spendingOf } from './rows.ts'
+import { type SourceRow, spendingOf } from './rows.ts'
 
 /** Decides {@link Ledger.openBudget}. */
 export function openBudget(
   batch: Batch,
   dataset: string,
-  { accounting, granted, neighbours, privacyUnit }: NewBudget,
+  { accounting, granted, neighbours, privacyUnit, synthetic = false, source }: NewBudget,
   principal: string,
 ): OpenOutcome {
   expectText({ dataset, principal })
   expectCap(granted)
+  if (source !== undefined) {
+    expectSource(source)
+    const refusal = sourceRefusal(batch, dataset, source)
+    if (refusal !== undefined) return refusal
+  }
   const existing = batch.accounts.get(dataset)
-  if (existing !== undefined) return { kind: 'exists', budget: existing.budget }
+  if (existing !== undefined) {
+    if (source !== undefined) recordSource(batch, dataset, source, principal)
+    return { kind: 'exists', budget: existing.budget }
+  }
   const cap = amountBoughtBy(accounting, granted)
   const budget = { granted, cap, spent: noAmount(accounting) }
   batch.accounts.set(dataset, { dataset, budget, ...BEFORE_FIRST_EVENT })
@@ -27,9 +43,78 @@ export function openBudget(
     loss: eventLoss(granted),
     neighbours,
     ...(privacyUnit?.kind === 'person' && { privacyUnit: { kind: 'person', column: privacyUnit.column } }),
+    synthetic,
     ...limitField(cap),
   })
+  if (source !== undefined) recordSource(batch, dataset, source, principal)
   return { kind: 'opened' }
+}
+
+/** Decides {@link Ledger.registerSource}. */
+export function registerSource(
+  batch: Batch,
+  dataset: string,
+  source: NewSource,
+  principal: string,
+): SourceRefusal | { readonly kind: 'no-budget' } | undefined {
+  expectText({ dataset, principal })
+  expectSource(source)
+  if (batch.accounts.get(dataset) === undefined) return { kind: 'no-budget' }
+  const refusal = sourceRefusal(batch, dataset, source)
+  if (refusal === undefined) recordSource(batch, dataset, source, principal)
+  return refusal
+}
+
+function expectSource({ digest, separateBudget }: NewSource): void {
+  if (!/^[0-9a-f]{64}$/.test(digest))
+    throw new RangeError('the digest of a source is a SHA-256 in hexadecimal')
+  if (separateBudget !== undefined) expectText({ separateBudget })
+}
+
+/** The rule against registering a source under an id. */
+function sourceRefusal(batch: Batch, dataset: string, source: NewSource): SourceRefusal | undefined {
+  const known = sourcesOf(batch, source.digest, dataset)
+  if (source.synthetic && known.some((each) => !each.synthetic))
+    return { kind: 'source-refused', because: 'registered-as-real' }
+  if (source.separateBudget !== undefined || isRecorded(known, dataset, source)) return undefined
+  return othersWith(known, dataset, source).length === 0
+    ? undefined
+    : { kind: 'source-refused', because: 'registered-elsewhere' }
+}
+
+/** Records a source, and the reason for its budget if another id has one for the same people. */
+function recordSource(batch: Batch, dataset: string, source: NewSource, principal: string): void {
+  const { digest, synthetic, separateBudget: reason } = source
+  const known = sourcesOf(batch, digest, dataset)
+  if (isRecorded(known, dataset, source)) return
+  batch.newSources.push({ digest, dataset, synthetic })
+  const otherDatasets = othersWith(known, dataset, source)
+  if (reason === undefined || otherDatasets.length === 0) return
+  appendEvent(batch, dataset, { kind: 'source-reused', principal, otherDatasets, reason })
+}
+
+/** All recorded sources with this digest, and all of this dataset. */
+function sourcesOf({ rows, newSources }: Batch, digest: string, dataset: string): readonly SourceRow[] {
+  const added = newSources.filter((each) => each.digest === digest || each.dataset === dataset)
+  return [...rows.sources(digest, dataset), ...added]
+}
+
+function isRecorded(known: readonly SourceRow[], dataset: string, { digest, synthetic }: NewSource): boolean {
+  return known.some(
+    (each) => each.digest === digest && each.dataset === dataset && each.synthetic === synthetic,
+  )
+}
+
+/** The other ids with the same source, in order. Where all rows are made up, there are no people to protect together. */
+function othersWith(
+  known: readonly SourceRow[],
+  dataset: string,
+  { digest, synthetic }: NewSource,
+): readonly string[] {
+  const others = known.filter(
+    (each) => each.digest === digest && each.dataset !== dataset && !(synthetic && each.synthetic),
+  )
+  return [...new Set(others.map((each) => each.dataset))].sort()
 }
 
 /** Decides {@link Ledger.grant}. */

@@ -1,6 +1,6 @@
 import type { OperationArguments, OperationResults } from '../operation.ts'
 import type { Batch } from './batch.ts'
-import { allot, grant, openBudget } from './budgets.ts'
+import { allot, grant, openBudget, registerSource } from './budgets.ts'
 import { charge, recordAnswer, recordFailure } from './charges.ts'
 import { openSession, recordSessionAnswer } from './sessions.ts'
 import { recordQuestionFailure, resume } from './suspension.ts'
@@ -14,6 +14,7 @@ import { recordQuestionFailure, resume } from './suspension.ts'
 /** A method of the ledger that changes rows. */
 export type CommandName =
   | 'openBudget'
+  | 'registerSource'
   | 'grant'
   | 'allot'
   | 'charge'
@@ -29,6 +30,7 @@ export const COMMANDS: {
   readonly [Name in CommandName]: (batch: Batch, ...args: OperationArguments[Name]) => OperationResults[Name]
 } = {
   openBudget,
+  registerSource,
   grant,
   allot,
   charge,

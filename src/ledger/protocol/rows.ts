@@ -48,6 +48,14 @@ export interface StoredCharge {
   readonly sharedFrom?: string
 }
 
+/** A source that was registered under an id. */
+export interface SourceRow {
+  /** SHA-256, hexadecimal. */
+  readonly digest: string
+  readonly dataset: string
+  readonly synthetic: boolean
+}
+
 /** A sparse vector session, with the number of its answers and positives so far. */
 export interface SessionRow extends NewSession {
   /** Id of the charge that opened the session. */
@@ -78,6 +86,8 @@ export interface Rows {
   sharedRelease(dataset: string, requestHash: string): string | undefined
   session(id: string): SessionRow | undefined
   sessionAnswer(session: string, idempotencyKey: string): SessionAnswerRow | undefined
+  /** All sources with this digest, and all of this dataset. */
+  sources(digest: string, dataset: string): readonly SourceRow[]
 }
 
 /** An event to append to the chain of its dataset. */
@@ -106,6 +116,7 @@ export interface Changes {
   }[]
   readonly sessions: readonly ({ readonly charge: string } & NewSession)[]
   readonly sessionAnswers: readonly SessionAnswer[]
+  readonly sources: readonly SourceRow[]
 }
 
 /** The account of an analyst who has spent nothing and has no allotment. */

@@ -8,6 +8,7 @@ import {
   chargeFromRow,
   type Row,
   sessionFromRow,
+  sourceFromRow,
   text,
 } from '../stored-row.ts'
 
@@ -51,6 +52,9 @@ export function sqliteRows(
     SELECT request_hash, answer FROM sparse_vector_answers
     WHERE session = (SELECT number FROM charges WHERE id = :session) AND idempotency_key = :idempotencyKey
   `)
+  const findSources = database.prepare(`
+    SELECT digest, dataset, synthetic FROM sources WHERE digest = :digest OR dataset = :dataset
+  `)
   return {
     account: (dataset) => ifThere(findAccount.get({ dataset }), accountFromRow),
     analyst: (dataset, principal) =>
@@ -67,6 +71,7 @@ export function sqliteRows(
         requestHash: text(row, 'request_hash'),
         answer: text(row, 'answer'),
       })),
+    sources: (digest, dataset) => findSources.all({ digest, dataset }).map(sourceFromRow),
   }
 }
 

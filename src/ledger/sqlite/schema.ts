@@ -302,6 +302,34 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE events ADD COLUMN counted INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1));
   CREATE INDEX counted_failures ON events (dataset, sequence) WHERE counted = 1;
   `,
+  `
+  -- The digest of each source that was registered under an id. It would confirm a guess of the whole file, so it is in no
+  -- event and no export. It outlives the dataset and the catalog.
+  CREATE TABLE sources (
+    digest TEXT NOT NULL CHECK (length(digest) = 64),
+    dataset TEXT NOT NULL REFERENCES budgets (dataset),
+    synthetic INTEGER NOT NULL CHECK (synthetic IN (0, 1)),
+    PRIMARY KEY (digest, dataset, synthetic)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE INDEX sources_of_dataset ON sources (dataset);
+
+  CREATE TRIGGER real_sources_are_never_synthetic BEFORE INSERT ON sources
+  WHEN NEW.synthetic = 1
+    AND EXISTS (SELECT 1 FROM sources WHERE synthetic = 0 AND (digest = NEW.digest OR dataset = NEW.dataset))
+  BEGIN SELECT RAISE(ABORT, 'a source of real data is never synthetic'); END;
+
+  CREATE TRIGGER sources_are_never_replaced BEFORE INSERT ON sources
+  WHEN EXISTS (
+    SELECT 1 FROM sources WHERE digest = NEW.digest AND dataset = NEW.dataset AND synthetic = NEW.synthetic)
+  BEGIN SELECT RAISE(ABORT, 'a source is recorded once'); END;
+
+  CREATE TRIGGER sources_are_never_changed BEFORE UPDATE ON sources
+  BEGIN SELECT RAISE(ABORT, 'a source is never changed'); END;
+
+  CREATE TRIGGER sources_are_never_deleted BEFORE DELETE ON sources
+  BEGIN SELECT RAISE(ABORT, 'a source is never deleted'); END;
+  `,
 ]
 
 /**

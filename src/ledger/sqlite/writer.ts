@@ -21,6 +21,9 @@ export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void
   const writeAnalyst = analystWriter(database)
   const charges = chargeWriter(database)
   const writeAnswers = answerWriter(database)
+  const insertSource = database.prepare(
+    'INSERT INTO sources (digest, dataset, synthetic) VALUES (:digest, :dataset, :synthetic)',
+  )
   return (changes) => {
     for (const { before, after } of changes.accounts) if (before === undefined) accounts.insert(after)
     insertEvents(changes.events, eventValues)
@@ -29,6 +32,8 @@ export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void
     charges.insert(changes.newCharges, newChargeValues)
     for (const { before, after } of changes.changedCharges) charges.update(before, after)
     writeAnswers(changes)
+    for (const { digest, dataset, synthetic } of changes.sources)
+      insertSource.run({ digest, dataset, synthetic: synthetic ? 1 : 0 })
   }
 }
 

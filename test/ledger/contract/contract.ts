@@ -11,6 +11,7 @@ import { DENIALS } from './denials.ts'
 import { HISTORY } from './history.ts'
 import { SESSIONS } from './sessions.ts'
 import { SHARING } from './sharing.ts'
+import { SOURCES } from './sources.ts'
 import { SUSPENSION } from './suspension.ts'
 
 /** The requirements that every ledger must meet, with any store. */
@@ -25,6 +26,7 @@ const CONTRACT = [
   { topic: 'concurrency', tests: CONCURRENCY },
   { topic: 'sessions', tests: SESSIONS },
   { topic: 'suspension', tests: SUSPENSION },
+  { topic: 'sources', tests: SOURCES },
 ] as const
 
 /** Registers the contract as tests of a store. */

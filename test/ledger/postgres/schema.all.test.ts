@@ -74,7 +74,8 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     beforeAll(async () => {
       url = await server.createDatabase()
       const ledger = await openPostgresLedger({ url })
-      await ledger.openBudget('census', summed('1', '0.001'), 'carol')
+      const source = { digest: '0a'.repeat(32), synthetic: false }
+      await ledger.openBudget('census', { ...summed('1', '0.001'), source }, 'carol')
       await ledger.openBudget(
         'rho',
         { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.001') },
@@ -211,6 +212,16 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['a deleted answer', 'DELETE FROM sotto.releases'],
       ['truncated answers', 'TRUNCATE sotto.releases CASCADE'],
       ['another shared release', 'UPDATE sotto.shared_releases SET charge = charge'],
+      ['a real source that becomes synthetic', 'UPDATE sotto.sources SET synthetic = true'],
+      [
+        'a real source that is synthetic, too',
+        'INSERT INTO sotto.sources SELECT digest, dataset, true FROM sotto.sources',
+      ],
+      [
+        'a synthetic source of an id with real data',
+        "INSERT INTO sotto.sources SELECT replace(digest, 'a', 'b'), dataset, true FROM sotto.sources",
+      ],
+      ['a deleted source', 'DELETE FROM sotto.sources'],
       ['a deleted shared release', 'DELETE FROM sotto.shared_releases'],
       [
         'a session without a paid charge',
@@ -234,9 +245,8 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['truncated answers of a session', 'TRUNCATE sotto.sparse_vector_answers'],
       ['a second version of the schema', 'INSERT INTO sotto.schema_version VALUES (2)'],
     ])('%s', async (_what, sql) => {
-      const tables = 'budgets analysts charges events releases shared_releases sparse_vector_answers'.split(
-        ' ',
-      )
+      const tables =
+        'budgets analysts charges events releases shared_releases sparse_vector_answers sources'.split(' ')
       const all = tables.map(
         (table) => `(SELECT json_agg(t ORDER BY t::text) FROM sotto.${table} t) AS ${table}`,
       )

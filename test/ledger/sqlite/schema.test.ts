@@ -22,7 +22,8 @@ const SQLITE_CONSTRAINT = 19
 function filledLedger(): string {
   const path = temporaryPath()
   const store = openSqliteStore(path, Date.now)
-  run(store, 'openBudget', 'census', summed('1'), 'carol')
+  const source = { digest: '0a'.repeat(32), synthetic: false }
+  run(store, 'openBudget', 'census', { ...summed('1'), source }, 'carol')
   const { id } = chargeOf(run(store, 'charge', question('a', { sharing: true })))
   run(store, 'recordAnswer', id, 1, 'an answer')
   run(store, 'charge', question('b'))
@@ -61,6 +62,7 @@ const TABLES = [
   'events',
   'sparse_vector_sessions',
   'sparse_vector_answers',
+  'sources',
 ]
 
 function fault(kind: string, message: string | RegExp) {
@@ -170,6 +172,15 @@ describe('the tables refuse', () => {
     ['a replaced opening', "INSERT OR REPLACE INTO releases SELECT charge, 'another' FROM releases"],
     ['another release to share', 'UPDATE shared_releases SET charge = charge + 1'],
     ['a deleted share', 'DELETE FROM shared_releases'],
+    ['another source', "UPDATE sources SET digest = replace(digest, 'a', 'b')"],
+    ['a real source that becomes synthetic', 'UPDATE sources SET synthetic = 1'],
+    ['a real source that is synthetic, too', 'INSERT INTO sources SELECT digest, dataset, 1 FROM sources'],
+    [
+      'a synthetic source of an id with real data',
+      "INSERT INTO sources SELECT replace(digest, 'a', 'b'), dataset, 1 FROM sources",
+    ],
+    ['a deleted source', 'DELETE FROM sources'],
+    ['a replaced source', 'INSERT OR REPLACE INTO sources SELECT * FROM sources'],
     ['a replaced share', 'INSERT OR REPLACE INTO shared_releases SELECT * FROM shared_releases'],
     ['a changed event', "UPDATE events SET hash = replace(hash, 'a', 'b')"],
     ['a deleted event', 'DELETE FROM events'],
