@@ -29,7 +29,7 @@ function firstBatch(): Batch {
   const nothing = () => undefined
   const rows = {
     ...{ account: nothing, analyst: nothing, charge: nothing, answer: nothing, sharedRelease: nothing },
-    ...{ session: nothing, sessionAnswer: nothing },
+    ...{ session: nothing, sessionAnswer: nothing, sources: () => [] },
   }
   const batch = beginBatch(rows, Date.now())
   openBudget(batch, 'census', summed('1'), 'carol')
