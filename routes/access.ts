@@ -27,6 +27,7 @@ export const SECURITY_SCHEMES = {
     scheme: 'bearer',
     description: 'API key of an auditor. Create one with `npm run key -- auditor <name>`.',
   },
+  metricsKey: { type: 'http', scheme: 'bearer', description: 'The value of `SOTTO_METRICS_KEY`.' },
 } as const
 
 const SCHEME_OF_ROLE = {
@@ -59,7 +60,11 @@ export function accessFor(authenticator: Authenticator, ...roles: readonly [Role
   }
 }
 
-function bearerKey(request: FastifyRequest): string {
+/**
+ * Returns the bearer key of a request.
+ * @throws Refusal `unauthenticated` if it sends none.
+ */
+export function bearerKey(request: FastifyRequest): string {
   // Node uses the first of several headers; a proxy in front of the service may have checked another one.
   if ((request.raw.headersDistinct.authorization?.length ?? 0) > 1)
     throw refuseField('invalid-request', 'authorization', 'must be sent only once')

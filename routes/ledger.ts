@@ -12,6 +12,9 @@ import {
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeReceipt, describeSpending } from '../src/answers/charge.ts'
+import { shownTime } from '../src/answers/release-time.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import type { Timing } from '../src/catalog/dataset.ts'
 import { exportLines } from '../src/ledger/exported.ts'
 import type { Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
 import type { HeadSigner } from '../src/ledger/signature.ts'
@@ -23,6 +26,7 @@ import { permittedDataset, requireOpened } from './require-dataset.ts'
 
 export interface LedgerOptions {
   readonly authenticator: Authenticator
+  readonly catalog: Catalog
   readonly ledger: Ledger
   /** Signs heads, if given. */
   readonly signer?: HeadSigner
@@ -31,7 +35,7 @@ export interface LedgerOptions {
 /** Reading and verification of the ledger. The ledger of a withdrawn dataset stays readable. */
 export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
   app,
-  { authenticator, ledger, signer },
+  { authenticator, catalog, ledger, signer },
 ) => {
   const everyone = accessFor(authenticator, 'analyst', 'auditor', 'custodian')
   const auditors = accessFor(authenticator, 'auditor', 'custodian')
@@ -44,7 +48,9 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
         operationId: 'listLedgerEntries',
         tags: ['Ledger'],
         summary: 'List the ledger entries of a dataset',
-        description: 'Newest first. Auditors and custodians see all entries, analysts see their own.',
+        description:
+          'Newest first. Auditors and custodians see all entries, analysts see their own, with times rounded down to the ' +
+          '`timing` of the dataset.',
         security: everyone.security,
         params: datasetParameters,
         querystring: ledgerQuery,
@@ -63,7 +69,11 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
       })
       const oldest = entries.at(-1)
       const more = entries.length === limit && oldest !== undefined && oldest.sequence > 1
-      return { entries: entries.map(describeEntry), ...(more ? { next: oldest.sequence } : {}) }
+      const timing = catalog.get(dataset)?.dataset.timing ?? TIMING_OF_WITHDRAWN
+      const shown = entries.map((entry) =>
+        describeEntry(role === 'analyst' ? { ...entry, at: shownTime(entry.at, timing) } : entry),
+      )
+      return { entries: shown, ...(more ? { next: oldest.sequence } : {}) }
     },
   )
 
@@ -140,6 +150,9 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
     },
   )
 }
+
+/** Rounds the times of a withdrawn dataset, whose declaration is no longer known. */
+const TIMING_OF_WITHDRAWN: Timing = { slotMs: 1_000 }
 
 function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)

@@ -4,15 +4,13 @@ import { z } from 'zod'
 export interface OperationOptions {
   /** Tests if the service can answer queries. */
   readonly ready: () => Promise<boolean>
-  /** Returns all metrics in the Prometheus text format. */
-  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>
 }
 
 const status = z
   .strictObject({ status: z.enum(['ok', 'ready', 'not ready']) })
   .meta({ id: 'Status', description: 'State of the service.' })
 
-/** Liveness, readiness and metrics, for operators. */
+/** Liveness and readiness, for operators. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
   app.get(
     '/healthz',
@@ -44,23 +42,6 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
     async (_request, reply) => {
       if (await options.ready()) return { status: 'ready' as const }
       return reply.code(503).send({ status: 'not ready' as const })
-    },
-  )
-
-  app.get(
-    '/metrics',
-    {
-      logLevel: 'warn',
-      schema: {
-        tags: ['Operation'],
-        operationId: 'getMetrics',
-        summary: 'Get metrics for Prometheus',
-        response: { 200: { description: 'Metrics.', content: { 'text/plain': { schema: z.string() } } } },
-      },
-    },
-    async (_request, reply) => {
-      const { contentType, text } = await options.metrics()
-      return reply.type(contentType).send(text)
     },
   )
 }

@@ -14,6 +14,7 @@ import { openedSession } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
+import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -23,10 +24,12 @@ import { requireBalances, requireDataset } from './require-dataset.ts'
 export interface QueriesOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  /** Time limit for a request, without the delay of its release. */
+  readonly handlerTimeoutMs: number
 }
 
 /** Time limit for a batch. An answer that takes longer is stored, and a repeat of the request gets it. */
-export const BATCH_TIMEOUT_MS = 600_000
+export const BATCH_TIMEOUT_MS = 600_000 + MAX_DELAY_MS
 
 /** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
 const EXAMPLE_RELEASE = '88fd6946a2b289ce10a9c7bcb37690b6'
@@ -52,7 +55,7 @@ const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, ledger, limits } = dependencies
+  const { authenticator, catalog, ledger, limits, handlerTimeoutMs } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
@@ -60,6 +63,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     '/v1/datasets/:dataset/queries',
     {
       onRequest: analyst.onRequest,
+      handlerTimeout: handlerTimeoutMs + MAX_DELAY_MS,
+      config: { answersFromData: true },
       schema: {
         tags: ['Queries'],
         operationId: 'answerQuery',
@@ -87,6 +92,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     {
       onRequest: analyst.onRequest,
       handlerTimeout: BATCH_TIMEOUT_MS,
+      config: { answersFromData: true },
       schema: {
         tags: ['Queries'],
         operationId: 'answerBatch',

@@ -15,6 +15,7 @@ import {
 } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import type { AnswerDependencies } from '../src/answers/answer.ts'
+import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -24,6 +25,8 @@ import { requireBalances, requireDataset, requirePermittedSession } from './requ
 export interface SparseVectorOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  /** Time limit for a request, without the delay of its release. */
+  readonly handlerTimeoutMs: number
 }
 
 /** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
@@ -38,7 +41,8 @@ const opened = {
 
 /** Sessions of the sparse vector technique: charged once, open until their positives are used up. */
 export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, ledger } = dependencies
+  const { authenticator, catalog, ledger, handlerTimeoutMs } = dependencies
+  const handlerTimeout = handlerTimeoutMs + MAX_DELAY_MS
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const sessions = createSparseVectorSessions({
@@ -50,6 +54,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     '/v1/datasets/:dataset/sparse-vector-sessions',
     {
       onRequest: analyst.onRequest,
+      handlerTimeout,
+      config: { answersFromData: true },
       schema: {
         tags: ['Sparse vector'],
         operationId: 'openSession',
@@ -102,6 +108,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     '/v1/sparse-vector-sessions/:id/questions',
     {
       onRequest: analyst.onRequest,
+      handlerTimeout,
+      config: { answersFromData: true },
       schema: {
         tags: ['Sparse vector'],
         operationId: 'answerSessionQuestion',

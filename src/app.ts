@@ -18,6 +18,7 @@ import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
+import { type MetricsAccess, type MetricsOptions, metricsRoutes } from '../routes/metrics.ts'
 import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
@@ -31,7 +32,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
-import { createMetrics } from './http/metrics.ts'
+import { loggedDuration, type Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
 import type { Registry } from './registration/register.ts'
@@ -51,6 +52,9 @@ export interface AppDependencies extends AnswerDependencies {
   /** Draws plots, in a separate pool because most plots need no key. */
   readonly plotPool: ComputationPool
   readonly logger: FastifyBaseLogger
+  readonly metrics: Metrics
+  /** Absent if the metrics have a port of their own. */
+  readonly metricsAccess?: MetricsAccess
   /** Time limit for a request, after which the caller gets a 503. A charged query is still answered and stored. */
   readonly handlerTimeoutMs: number
   /** Time for which a stopping service reports that it is not ready and still takes requests. */
@@ -65,7 +69,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 /** Builds the whole HTTP service. It does not listen yet. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
   const app = createServer(dependencies)
-  const metrics = createMetrics()
+  const { metrics, metricsAccess } = dependencies
   app.addHook('onResponse', async (request, reply) => {
     metrics.observe(request, reply)
     logResponse(request, reply)
@@ -74,7 +78,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 
   await app.register(fastifySwagger, openApiOptions)
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
-  await app.register(operationRoutes, { ready, metrics: metrics.text })
+  await app.register(operationRoutes, { ready })
+  if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)
   await app.register(analystsRoutes, dependencies)
@@ -97,6 +102,24 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),
   )
+  return app
+}
+
+/** Builds the server of a port that serves nothing but the metrics. */
+export async function buildMetricsApp(
+  options: MetricsOptions & Pick<AppDependencies, 'logger'>,
+): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: options.logger,
+    requestTimeout: 30_000,
+    logController: new LogController({ disableRequestLogging: true }),
+    frameworkErrors: sendProblem,
+    clientErrorHandler: sendConnectionProblem,
+  }).withTypeProvider<ZodTypeProvider>()
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(sendProblem)
+  app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, createAllowedMethods()))
+  await app.register(metricsRoutes, options)
   return app
 }
 
@@ -182,7 +205,7 @@ function logResponse(request: FastifyRequest, reply: FastifyReply): void {
       method: request.method,
       route: request.routeOptions.url ?? 'unknown',
       status: reply.statusCode,
-      durationMs: Math.round(reply.elapsedTime * 10) / 10,
+      durationMs: loggedDuration(request, reply.elapsedTime),
       ...(request.principal === null ? {} : { principal: request.principal.name }),
     },
     'request',

@@ -31,6 +31,16 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe('Ed25519 key that signs receipts and heads: a PEM file, relative to the data folder.'),
+  SOTTO_METRICS_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
+    .optional()
+    .describe(
+      'Bearer key for `/metrics`. Without it, and without a port for metrics, `/metrics` answers 401.',
+    ),
+  SOTTO_METRICS_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe('Port for `/metrics`, which the main port then lacks. It needs no key unless one is set.'),
   SOTTO_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
@@ -81,6 +91,8 @@ export interface Config {
   /** True if other processes may use the same ledger and data folder. */
   readonly replicated: boolean
   readonly ledgerSigningKey?: string
+  readonly metricsKey?: string
+  readonly metricsPort?: number
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
   readonly demo: boolean
   readonly audit: boolean
@@ -132,6 +144,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(values.SOTTO_LEDGER_SIGNING_KEY === undefined
       ? {}
       : { ledgerSigningKey: path.resolve(dataDirectory, values.SOTTO_LEDGER_SIGNING_KEY) }),
+    ...(values.SOTTO_METRICS_KEY === undefined ? {} : { metricsKey: values.SOTTO_METRICS_KEY }),
+    ...(values.SOTTO_METRICS_PORT === undefined ? {} : { metricsPort: values.SOTTO_METRICS_PORT }),
     logLevel: values.SOTTO_LOG_LEVEL,
     demo: values.SOTTO_DEMO,
     audit: values.SOTTO_AUDIT,

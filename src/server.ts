@@ -2,17 +2,19 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
+import type { MetricsAccess } from '../routes/metrics.ts'
 import { createFirstKeys, openKeyRing } from './access/keys.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { systemClock } from './answers/release-time.ts'
-import { buildApp } from './app.ts'
+import { buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
+import { createMetrics, type Metrics } from './http/metrics.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { openLedger } from './ledger/open.ts'
@@ -28,6 +30,8 @@ import { openComputationPool } from './workers/pool.ts'
 export interface Service {
   /** Address such as `http://127.0.0.1:8080`. */
   readonly url: string
+  /** Address of the metrics' own port, if they have one. */
+  readonly metricsUrl?: string
   /** True if the demo dataset is registered. */
   readonly hasDemo: boolean
   /** Reports not ready, finishes open requests, then closes engine and ledger. */
@@ -82,6 +86,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
+    const metrics = createMetrics()
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
@@ -103,6 +108,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       clock: systemClock,
       ...pools,
       logger,
+      metrics,
+      ...(config.metricsPort === undefined ? { metricsAccess: metricsAccessFor(config) } : {}),
       handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
       drainMs: config.drainMs,
       ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
@@ -114,11 +121,40 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       port: config.port,
       listenTextResolver: () => 'listening',
     })
-    return { url, hasDemo: catalog.get(censusRegistration.id) !== undefined, close: () => app.close() }
+    const metricsUrl = await listenForMetrics(config, metrics, logger, opened)
+    return {
+      url,
+      ...(metricsUrl === undefined ? {} : { metricsUrl }),
+      hasDemo: catalog.get(censusRegistration.id) !== undefined,
+      close: () => app.close(),
+    }
   } catch (error) {
     await opened.disposeAsync()
     throw error
   }
+}
+
+/**
+ * Serves the metrics on their own port, if one is configured.
+ * @returns the address
+ */
+async function listenForMetrics(
+  config: Config,
+  metrics: Metrics,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<string | undefined> {
+  const { host, metricsPort: port } = config
+  if (port === undefined) return undefined
+  const app = await buildMetricsApp({ metrics, metricsAccess: metricsAccessFor(config), logger })
+  opened.defer(() => app.close())
+  return app.listen({ host, port, listenTextResolver: () => 'listening for metrics' })
+}
+
+/** A separate port is open, because operators restrict it, unless there is a key; the main port needs one. */
+function metricsAccessFor({ metricsKey, metricsPort }: Config): MetricsAccess {
+  if (metricsKey !== undefined) return { key: metricsKey }
+  return metricsPort === undefined ? {} : 'open'
 }
 
 /** Folders that the service writes to. A ledger in PostgreSQL is not among them. */

@@ -69,6 +69,9 @@ export function longestDelayMs(timing: Timing): number {
   return 2 * (periodOf(timing) ?? 0)
 }
 
+/** Largest value of {@link longestDelayMs}, of the longest deadline that a registration may declare. */
+export const MAX_DELAY_MS = 120_000
+
 /** Time between two release instants; `undefined` if outcomes leave at once. */
 export function periodOf(timing: Timing): number | undefined {
   if (timing === 'off') return undefined

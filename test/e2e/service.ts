@@ -11,6 +11,8 @@ import { type Service, startService } from '../../src/server.ts'
 /** A complete service on a free port with its own data folder. */
 export interface TestService {
   readonly url: string
+  /** Address of the metrics' own port, if they have one. */
+  readonly metricsUrl: string | undefined
   readonly dataDirectory: string
   readonly logLines: readonly string[]
   /** Returns a request agent with the key of a role. */
@@ -52,6 +54,9 @@ export async function startTestService(environment: Record<string, string> = {})
   return {
     get url() {
       return service.url
+    },
+    get metricsUrl() {
+      return service.metricsUrl
     },
     dataDirectory,
     logLines,
