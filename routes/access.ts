@@ -25,7 +25,7 @@ export const SECURITY_SCHEMES = {
   auditorKey: {
     type: 'http',
     scheme: 'bearer',
-    description: 'API key of an auditor. Create one with `npm run key -- auditor <name>`.',
+    description: 'API key of an auditor. Create one with POST /v1/keys or `npx sotto key auditor <name>`.',
   },
   metricsKey: { type: 'http', scheme: 'bearer', description: 'The value of `SOTTO_METRICS_KEY`.' },
 } as const

@@ -33,6 +33,7 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
       { name: 'Datasets', description: 'Register datasets and read their public facts.' },
       { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
       { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
+      { name: 'Keys', description: 'Create, rotate and delete API keys.' },
       { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
       {
         name: 'Disclosure risk',

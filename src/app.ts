@@ -16,6 +16,7 @@ import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
+import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { type MetricsAccess, type MetricsOptions, metricsRoutes } from '../routes/metrics.ts'
@@ -27,6 +28,7 @@ import { riskRoutes } from '../routes/risk.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
+import type { KeyStore } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
 import type { FreeSpace } from './files/free-space.ts'
@@ -41,6 +43,7 @@ import type { ComputationPool } from './workers/pool.ts'
 /** All parts of the service, opened by `server.ts`. Each route plugin takes what it needs from it. */
 export interface AppDependencies extends AnswerDependencies {
   readonly authenticator: Authenticator
+  readonly keys: KeyStore
   readonly catalog: Catalog
   readonly registry: Registry
   /** The room on the volumes of the data folder and the ledger. */
@@ -84,6 +87,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(budgetsRoutes, dependencies)
   await app.register(analystsRoutes, dependencies)
   await app.register(ledgerRoutes, dependencies)
+  await app.register(keysRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)
   await app.register(mechanismsRoutes, dependencies)

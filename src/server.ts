@@ -3,7 +3,8 @@ import path from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
-import { createFirstKeys, openKeyRing } from './access/keys.ts'
+import { createAuthenticator } from './access/authenticator.ts'
+import { createFirstKeys, openKeyStore } from './access/keys.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { systemClock } from './answers/release-time.ts'
@@ -72,8 +73,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         { dataset: id },
         'the dataset is synthetic, but its source was registered as real data elsewhere',
       )
-    const keyRing = openKeyRing(config.dataDirectory)
-    if (keyRing === undefined) throw new Error('the key ring that was just written cannot be read')
+    const keys = openKeyStore(config.dataDirectory)
 
     if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) {
@@ -90,7 +90,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
-      authenticator: keyRing,
+      authenticator: createAuthenticator(keys),
+      keys,
       catalog,
       registry,
       disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),

@@ -54,7 +54,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/privacy',
     'src/risk',
   ],
-  'src/http': ['src/privacy', 'src/ledger', 'src/answers'],
+  'src/http': ['src/access', 'src/privacy', 'src/ledger', 'src/answers'],
   'src/commands': ['schemas', 'src/access', 'src/files', 'src/ledger', 'src/privacy', 'src/registration'],
   routes: [
     'schemas',

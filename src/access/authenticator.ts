@@ -1,9 +1,23 @@
+import { hasKeyPrefix } from './key-text.ts'
+import type { KeyStore } from './keys.ts'
 import type { Principal } from './principal.ts'
 
 /** Identifies callers by their bearer credential. Routes ask only this interface, whatever the kind of credential. */
 export interface Authenticator {
-  /** Returns the principal of a credential, or `undefined` if the credential is not valid (any more). */
+  /**
+   * Returns the principal of a credential, or `undefined` if the credential is not valid.
+   * @throws Refusal `unauthenticated` with a reason that the holder of the credential may know, or `unavailable`
+   */
   authenticate(credential: string): Promise<Principal | undefined>
   /** Returns true if an analyst of this name can sign in. */
   hasAnalyst(name: string): Promise<boolean>
+}
+
+/** Creates the authenticator for API keys. */
+export function createAuthenticator(keys: Pick<KeyStore, 'authenticate' | 'hasAnalyst'>): Authenticator {
+  return {
+    authenticate: async (credential) =>
+      hasKeyPrefix(credential) ? keys.authenticate(credential) : undefined,
+    hasAnalyst: async (name) => keys.hasAnalyst(name),
+  }
 }

@@ -1,65 +1,113 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
-import { createWritableFolder } from '../files/writable-folder.ts'
-import type { Authenticator } from './authenticator.ts'
-import { type Principal, ROLES, type Role } from './principal.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import {
+  type Author,
+  addKey,
+  COMMAND_LINE,
+  isValid,
+  mayManage,
+  type NewKey,
+  removeKey,
+  rotateKey,
+} from './key-changes.ts'
+import { type KeyAct, type KeyFile, openKeyFile, type StoredKey } from './key-file.ts'
+import { digestOfKey, drawKeyText, isKeyText } from './key-text.ts'
+import type { Principal, Role } from './principal.ts'
 
-/**
- * Identifies the principal of an API key.
- *
- * Keys are 256 random bits, so a plain SHA-256 is sufficient for storing them. The digest of a presented key is
- * compared with every stored digest in constant time, so the duration reveals nothing about either.
- */
-export type KeyRing = Authenticator
-
-interface StoredKey extends Principal {
-  /** SHA-256 of the key, hexadecimal. */
-  readonly sha256: string
+/** An API key as custodians see it, without its text and digest. */
+export type ApiKey = Omit<StoredKey, 'sha256' | 'earlier'> & {
+  /** Time until which the text before the last rotation is valid, if it still is. */
+  readonly earlierValidUntil?: string
 }
 
-const KEY_PREFIX = 'sotto_'
+/** A new or rotated API key with its text, which is stored nowhere. */
+export interface IssuedKey {
+  readonly apiKey: ApiKey
+  readonly text: string
+}
 
-/** Opens the key ring of a data folder; `undefined` if the folder has none yet. */
-export function openKeyRing(dataDirectory: string): KeyRing | undefined {
-  const stored = readKeys(dataDirectory)
-  if (stored === undefined) return undefined
-  const digests = stored.map(({ sha256, ...principal }) => ({
-    principal,
-    digest: Buffer.from(sha256, 'hex'),
-  }))
+/** The API keys of a data folder. Processes that share the folder see each other's changes at once. */
+export interface KeyStore {
+  /**
+   * Returns the principal of a key, or `undefined` if the text is no valid key.
+   * @throws Refusal `unauthenticated` if the key was valid and has ended.
+   * @throws KeyFileFault if the keys cannot be read.
+   */
+  authenticate(text: string): Principal | undefined
+  /** Returns true if an analyst of this name has a key. */
+  hasAnalyst(name: string): boolean
+  /** Returns the keys that a custodian may manage, oldest first. */
+  list(by: Author): readonly ApiKey[]
+  /**
+   * Creates a key. It is durable and valid when this resolves.
+   * @throws Refusal `key-name-taken`, `forbidden` or `invalid-request`
+   */
+  create(request: NewKey, by: Author): Promise<IssuedKey>
+  /**
+   * Gives a key a new text. The texts before end after the overlap, or earlier if an earlier rotation said so.
+   * @throws Refusal `unknown-key`
+   */
+  rotate(id: string, overlapSeconds: number, by: Author): Promise<IssuedKey>
+  /**
+   * Deletes a key with all of its texts.
+   * @throws Refusal `unknown-key`, or `last-custodian-key`
+   */
+  delete(id: string, by: Author): Promise<void>
+  /**
+   * Hands over the changes that were not handed over before, oldest first, then forgets them. After a crash in
+   * between, a change is handed over again.
+   */
+  deliverActs(record: (act: KeyAct) => Promise<void>): Promise<void>
+}
+
+/** Opens the keys of a data folder. The folder and the file are created with the first key. */
+export function openKeyStore(dataDirectory: string, now: () => number = Date.now): KeyStore {
+  const file = openKeyFile(dataDirectory)
+  let index: { readonly contents: KeyFile; readonly byDigest: ReadonlyMap<string, Entry> } | undefined
+  const byDigest = () => {
+    const contents = file.read()
+    if (index?.contents !== contents) index = { contents, byDigest: indexByDigest(contents) }
+    return index.byDigest
+  }
   return {
-    async authenticate(key) {
-      const presented = digestOf(key)
-      let found: Principal | undefined
-      for (const { principal, digest } of digests) {
-        if (timingSafeEqual(presented, digest)) found = principal
-      }
-      return found
+    authenticate(text) {
+      if (!isKeyText(text)) return undefined
+      const entry = byDigest().get(digestOfKey(text))
+      if (entry === undefined) return undefined
+      if (entry.validUntil.every((time) => now() < Date.parse(time))) return entry.principal
+      throw new Refusal('unauthenticated', 'The API key has expired or was replaced.')
     },
-    hasAnalyst: async (name) => stored.some((key) => key.role === 'analyst' && key.name === name),
+    hasAnalyst: (name) =>
+      file.read().keys.some((key) => key.role === 'analyst' && key.name === name && isValid(key, now())),
+    list: (by) =>
+      file
+        .read()
+        .keys.filter((key) => mayManage(by, key))
+        .map((key) => describe(key, now())),
+    async create(request, by) {
+      const text = drawKeyText()
+      const created = await file.update((contents) => addKey(contents, request, text, { by, atMs: now() }))
+      return { apiKey: describe(created, now()), text }
+    },
+    async rotate(id, overlapSeconds, by) {
+      const text = drawKeyText()
+      const rotated = await file.update((contents) =>
+        rotateKey(contents, { id, overlapSeconds, text }, { by, atMs: now() }),
+      )
+      return { apiKey: describe(rotated, now()), text }
+    },
+    async delete(id, by) {
+      await file.update((contents) => removeKey(contents, id, { by, atMs: now() }))
+    },
+    async deliverActs(record) {
+      if (!file.exists() || file.read().acts.length === 0) return
+      await file.update(async (contents) => {
+        for (const act of contents.acts) await record(act)
+        return { contents: { ...contents, acts: [] }, result: undefined }
+      })
+    },
   }
-}
-
-/**
- * Creates a key for a new principal and adds its digest to the data folder's key ring.
- *
- * @returns the key, which is stored nowhere else.
- * @throws RangeError if the name is taken, or contains characters other than lower-case letters, digits and "-".
- */
-export async function createKey(dataDirectory: string, principal: Principal): Promise<string> {
-  if (!/^[a-z][a-z0-9-]{0,62}$/.test(principal.name)) {
-    throw new RangeError('a name must be 1 to 63 lower-case letters, digits and "-", starting with a letter')
-  }
-  await createWritableFolder(dataDirectory)
-  const stored = readKeys(dataDirectory) ?? []
-  if (stored.some((key) => key.name === principal.name))
-    throw new RangeError(`the name ${principal.name} is taken`)
-  const key = KEY_PREFIX + randomBytes(32).toString('base64url')
-  const entry: StoredKey = { ...principal, sha256: digestOf(key).toString('hex') }
-  await writePrivately(keyRingFile(dataDirectory), `${JSON.stringify([...stored, entry], null, 2)}\n`)
-  return key
 }
 
 /**
@@ -68,36 +116,47 @@ export async function createKey(dataDirectory: string, principal: Principal): Pr
  * may exist before.
  */
 export async function createFirstKeys(dataDirectory: string): Promise<void> {
-  if (readKeys(dataDirectory)?.some(({ role }) => role !== 'auditor')) return
-  for (const role of ['analyst', 'custodian'] as const satisfies readonly Role[]) {
-    const key = await createKey(dataDirectory, { name: role, role })
-    await writePrivately(path.join(dataDirectory, `${role}.key`), `${key}\n`)
-  }
-}
-
-function readKeys(dataDirectory: string): readonly StoredKey[] | undefined {
-  let text: string
-  try {
-    text = readFileSync(keyRingFile(dataDirectory), 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
-  }
-  const keys = JSON.parse(text) as readonly StoredKey[]
-  for (const key of keys) {
-    if (!ROLES.includes(key.role) || !/^[0-9a-f]{64}$/.test(key.sha256)) {
-      throw new Error(
-        `${keyRingFile(dataDirectory)} is damaged: an entry has no known role or no SHA-256 digest`,
-      )
+  await openKeyFile(dataDirectory).update(async (contents) => {
+    if (contents.keys.some(({ role }) => role !== 'auditor')) return { contents, result: undefined }
+    let after = contents
+    for (const role of ['analyst', 'custodian'] as const satisfies readonly Role[]) {
+      const text = drawKeyText()
+      // Written before the digest, so that a crash in between leaves no valid key whose text is lost.
+      await writePrivately(path.join(dataDirectory, `${role}.key`), `${text}\n`)
+      const request = { name: role, role, samePrincipal: true }
+      after = addKey(after, request, text, { by: COMMAND_LINE, atMs: Date.now() }).contents
     }
+    return { contents: after, result: undefined }
+  })
+}
+
+/** Text of a key that is or was valid. */
+interface Entry {
+  readonly principal: Principal
+  /** Times until which it is valid; all of them must be in the future. */
+  readonly validUntil: readonly string[]
+}
+
+function indexByDigest({ keys }: KeyFile): ReadonlyMap<string, Entry> {
+  const entries = new Map<string, Entry>()
+  for (const { id, name, role, datasets, quota, expiresAt, sha256, earlier } of keys) {
+    const principal: Principal = {
+      name,
+      role,
+      key: id,
+      ...(datasets === undefined ? {} : { datasets }),
+      ...(quota === undefined ? {} : { quota }),
+    }
+    const expiry = expiresAt === undefined ? [] : [expiresAt]
+    entries.set(sha256, { principal, validUntil: expiry })
+    for (const before of earlier)
+      entries.set(before.sha256, { principal, validUntil: [...expiry, before.validUntil] })
   }
-  return keys
+  return entries
 }
 
-function keyRingFile(dataDirectory: string): string {
-  return path.join(dataDirectory, 'keys.json')
-}
-
-function digestOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest()
+function describe({ sha256: _, earlier, ...key }: StoredKey, nowMs: number): ApiKey {
+  const until = earlier.map(({ validUntil }) => validUntil).filter((time) => Date.parse(time) > nowMs)
+  const last = until.sort().at(-1)
+  return { ...key, ...(last === undefined ? {} : { earlierValidUntil: last }) }
 }

@@ -11,6 +11,8 @@ export interface Principal {
   readonly datasets?: readonly string[]
   /** Limits that differ from those of the configuration. */
   readonly quota?: Partial<Quota>
+  /** Id of the API key, if the principal signed in with one. */
+  readonly key?: string
 }
 
 /** How much of the service one principal may use. */
@@ -24,6 +26,13 @@ export interface Quota {
   /** Bytes of answers and denials that the ledger may store for the principal, per dataset. */
   readonly storedBytesPerDataset: number
 }
+
+export const QUOTA_FIELDS = [
+  'requestsPerMinute',
+  'burst',
+  'concurrentRequests',
+  'storedBytesPerDataset',
+] as const satisfies readonly (keyof Quota)[]
 
 /** True if a principal may see and use a dataset. */
 export function mayUse({ datasets }: Principal, dataset: string): boolean {

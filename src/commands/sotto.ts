@@ -10,7 +10,7 @@ const USAGE = `usage: npx sotto <command> [options]
   ledger sign                 verify, then sign the head of each dataset
   ledger create-signing-key   write a new Ed25519 key pair
   population                  write made-up people as CSV
-  key                         create an API key
+  key                         create, list, rotate and delete API keys
   openapi                     write openapi.yaml
 
 "npx sotto <command> --help" describes a command.

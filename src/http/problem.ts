@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { KeyFileFault } from '../access/key-file.ts'
 import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
 import { LedgerFault } from '../ledger/ledger.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
@@ -44,6 +45,9 @@ export const PROBLEMS = {
   'allotment-insufficient': { status: 403, title: 'Allotment insufficient' },
   'allotment-below-spent': { status: 409, title: 'Allotment below the amount spent' },
   'unknown-analyst': { status: 404, title: 'Unknown analyst' },
+  'unknown-key': { status: 404, title: 'Unknown key' },
+  'key-name-taken': { status: 409, title: 'Name of a key already in use' },
+  'last-custodian-key': { status: 409, title: 'Last key of a custodian' },
   'budget-insufficient': { status: 403, title: 'Budget insufficient' },
   'idempotency-key-reused': { status: 422, title: 'Idempotency key already used' },
   'query-in-flight': { status: 409, title: 'Same request in progress' },
@@ -195,6 +199,8 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
         'request is never charged twice.',
     }
   }
+  if (error instanceof KeyFileFault)
+    return { code: 'unavailable', detail: 'The API keys cannot be read. The log says why.' }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
   if (isPrematureClose(error))
     return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
@@ -313,7 +319,7 @@ function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest):
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
   } else if (error instanceof QuestionFailure) {
     request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
-  } else if (code === 'internal-error' || error instanceof LedgerFault) {
+  } else if (code === 'internal-error' || error instanceof LedgerFault || error instanceof KeyFileFault) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
     request.log.info({ code }, 'request refused')

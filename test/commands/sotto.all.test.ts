@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openKeyRing } from '../../src/access/keys.ts'
+import { openKeyStore } from '../../src/access/keys.ts'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { copySource } from '../../src/registration/sources/source.ts'
@@ -121,14 +121,30 @@ test('population writes the rows that a registration with the same size and seed
   expect(read('people.csv')).toBe(printed.output)
 })
 
-test('key creates a key that the key ring accepts', async () => {
+test('key creates, lists, rotates and deletes keys that the key store knows', async () => {
   const environment = { SOTTO_DATA_DIR: inFolder('keys') }
-  const { code, output } = await sotto(['key', 'auditor', 'ada'], { environment })
+  const key = (line: string) => sotto(['key', ...line.split(' ')], { environment })
+  const store = openKeyStore(inFolder('keys'))
+  const { code, output } = await key('auditor ada --datasets census,pupils --expires-at 2990-01-01T00:00:00Z')
   expect(code).toBe(0)
-  const found = await openKeyRing(inFolder('keys'))?.authenticate(output.trim())
-  expect(found).toEqual({ name: 'ada', role: 'auditor' })
-  const again = await sotto(['key', 'analyst', 'ada'], { environment })
-  expect(again).toMatchObject({ code: 2, errors: expect.stringContaining('the name ada is taken') })
+  const principal = { name: 'ada', role: 'auditor', key: 'ada.1', datasets: ['census', 'pupils'] }
+  expect(store.authenticate(output.trim())).toEqual(principal)
+  expect(await key('analyst ada')).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('samePrincipal'),
+  })
+  expect((await key('list')).output).toBe(
+    'ada.1\tauditor\tdatasets census,pupils\texpires 2990-01-01T00:00:00.000Z\n',
+  )
+  const rotated = await key('rotate ada.1 --overlap-seconds 0')
+  expect(store.authenticate(rotated.output.trim())).toEqual(principal)
+  expect(store.authenticate(output.trim())).toBeUndefined()
+  expect(await key('delete ada.1')).toMatchObject({ code: 0, output: '' })
+  expect(store.authenticate(rotated.output.trim())).toBeUndefined()
+  expect(await key('delete ada.1')).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('no key ada.1'),
+  })
 })
 
 test('sign signs what it has verified, and nothing else', async () => {

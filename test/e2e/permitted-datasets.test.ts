@@ -1,10 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { createKey } from '../../src/access/keys.ts'
 import { ROLES, type Role } from '../../src/access/principal.ts'
+import { createKey } from '../api-key.ts'
 import { startTestService, type TestService } from './service.ts'
 
 // OWASP API1:2023, broken object level authorization. Keys limited to other datasets ask for the dataset `census`.
@@ -22,25 +21,24 @@ const SESSION = { threshold: 10, positives: 2, epsilon: 0.1 }
 let service: TestService
 let document: OpenAPIV3_1.Document
 const limitedKeys: Partial<Record<Role, string>> = {}
-/** Release and session over `census`, made by the analyst before the key was limited. */
+/** Release and session over `census`, made by the same analyst with a key that is not limited. */
 let release = ''
 let session = ''
 
 beforeAll(async () => {
   service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
   document = parse(await (await fetch(`${service.url}/openapi.yaml`)).text())
-  for (const role of ROLES)
-    limitedKeys[role] = await createKey(service.dataDirectory, {
-      name: `limited-${role}`,
-      role,
-      datasets: role === 'analyst' ? ['census', LIMITED_TO] : [LIMITED_TO],
-    })
-  await service.restart()
-  const post = (path: string, body: object) => limited('analyst').post(path).send(body)
-  release = (await post('/v1/datasets/census/queries', QUERY).expect(200)).body.id
-  session = (await post('/v1/datasets/census/sparse-vector-sessions', SESSION).expect(201)).body.id
-  await limitTo('limited-analyst', [LIMITED_TO])
-}, 60_000)
+  const agentOf = (key: string) => supertest.agent(service.url).set('authorization', `Bearer ${key}`)
+  const principal = { name: 'limited-analyst', role: 'analyst' } as const
+  const wide = agentOf(await createKey(service.dataDirectory, principal))
+  release = (await wide.post('/v1/datasets/census/queries').send(QUERY).expect(200)).body.id
+  session = (await wide.post('/v1/datasets/census/sparse-vector-sessions').send(SESSION).expect(201)).body.id
+  await wide.get(`/v1/releases/${release}`).expect(200)
+  for (const role of ROLES) {
+    const request = { name: `limited-${role}`, role, datasets: [LIMITED_TO], samePrincipal: true }
+    limitedKeys[role] = await createKey(service.dataDirectory, request)
+  }
+})
 afterAll(() => service.close())
 
 function limited(role: Role): ReturnType<typeof supertest.agent> {
@@ -91,13 +89,6 @@ async function answerOf(role: Role, method: (typeof METHODS)[number], path: stri
   return { status, text: replaced, type: headers['content-type'] }
 }
 
-async function limitTo(name: string, datasets: readonly string[]): Promise<void> {
-  const file = `${service.dataDirectory}/keys.json`
-  const keys = JSON.parse(await readFile(file, 'utf8')) as { name: string; datasets?: readonly string[] }[]
-  await writeFile(file, JSON.stringify(keys.map((key) => (key.name === name ? { ...key, datasets } : key))))
-  await service.restart()
-}
-
 test('a dataset of others is answered as an unknown one by every operation with a dataset in its path', async () => {
   const before = (await service.as('auditor').get('/v1/datasets/census/ledger/head').expect(200)).body
   const tried: string[] = []
@@ -136,6 +127,10 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   getMetrics: false,
   listDatasets: true,
   registerDataset: true,
+  listKeys: true,
+  createKey: true,
+  rotateKey: true,
+  deleteKey: true,
   getRelease: true,
   answerSessionQuestion: true,
   getSession: true,
@@ -190,6 +185,23 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
     })
   expect(await register('census')).toEqual(await register('nowhere'))
   expect((await register('census')).status).toBe(403)
+})
+
+test('a limited custodian neither sees nor makes keys for other datasets', async () => {
+  const { body } = await limited('custodian').get('/v1/keys').expect(200)
+  expect(body.keys.map(({ id }: { id: string }) => id)).toEqual([
+    'limited-analyst.2',
+    'limited-custodian.1',
+    'limited-auditor.1',
+  ])
+  const key = (id: string) => answerOf('custodian', 'delete', `/v1/keys/${id}`)
+  const replaced = ({ text, ...answer }: Awaited<ReturnType<typeof key>>) => ({
+    ...answer,
+    text: text.replaceAll('analyst.1', 'nobody.9'),
+  })
+  expect(replaced(await key('analyst.1'))).toEqual(await key('nobody.9'))
+  for (const datasets of [undefined, ['census'], [LIMITED_TO, 'census']])
+    await limited('custodian').post('/v1/keys').send({ name: 'wider', role: 'analyst', datasets }).expect(403)
 })
 
 test('the permitted dataset is reached as with an unlimited key', async () => {

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { pino } from 'pino'
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createKey } from '../../src/access/keys.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Service, startService } from '../../src/server.ts'
+import { createKey } from '../api-key.ts'
 import { describePostgres } from '../postgres.ts'
 
 describePostgres('replicas on one ledger in PostgreSQL', (databases) => {

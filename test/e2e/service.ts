@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Logger, pino } from 'pino'
 import supertest from 'supertest'
-import { createKey } from '../../src/access/keys.ts'
 import type { Role } from '../../src/access/principal.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Service, startService } from '../../src/server.ts'
+import { createKey } from '../api-key.ts'
 
 /** A complete service on a free port with its own data folder. */
 export interface TestService {

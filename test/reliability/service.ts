@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { createKey } from '../../src/access/keys.ts'
+import { createKey } from '../api-key.ts'
 import { type ServiceProcess, startServiceProcess } from '../e2e/process.ts'
 
 /** A data folder with a small dataset to register, and the keys to it. */

@@ -1,0 +1,109 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { issuedKey, keyList, keyParameters, keyRequest, rotationRequest } from '../schemas/keys.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
+import { DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../src/access/key-changes.ts'
+import type { IssuedKey, KeyStore } from '../src/access/keys.ts'
+import { accessFor, principalOf } from './access.ts'
+
+export interface KeysOptions {
+  readonly authenticator: Authenticator
+  readonly keys: KeyStore
+}
+
+const rotation = rotationRequest({ default: DEFAULT_OVERLAP_SECONDS, longest: MAX_OVERLAP_SECONDS })
+
+/** Management of API keys. Changes are effective at once, on every replica. */
+export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { authenticator, keys }) => {
+  const custodian = accessFor(authenticator, 'custodian')
+
+  app.get(
+    '/v1/keys',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Keys'],
+        operationId: 'listKeys',
+        summary: 'List the API keys',
+        description:
+          'Never contains a key or its digest. A custodian whose key is limited to datasets sees the keys that are ' +
+          'limited to some of these.',
+        security: custodian.security,
+        response: { 200: keyList, ...problemResponses },
+      },
+    },
+    async (request) => ({ keys: keys.list(principalOf(request)) }),
+  )
+
+  app.post(
+    '/v1/keys',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Keys'],
+        operationId: 'createKey',
+        summary: 'Create an API key',
+        description:
+          'The response contains the key; it is shown only here. The key is valid at once. A custodian whose key is ' +
+          'limited to datasets can create keys for these only.',
+        security: custodian.security,
+        body: keyRequest,
+        response: { 201: issuedKey.describe('The key was created.'), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const issued = await keys.create(request.body, principalOf(request))
+      return reply.code(201).send(describe(issued))
+    },
+  )
+
+  app.post(
+    '/v1/keys/:id/rotate',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Keys'],
+        operationId: 'rotateKey',
+        summary: 'Replace an API key',
+        description:
+          'Returns a new key under the same id. The key before stays valid for the overlap, so that its holders can be ' +
+          'changed one after the other.',
+        security: custodian.security,
+        params: keyParameters,
+        body: rotation,
+        response: { 200: issuedKey, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { overlapSeconds } = request.body
+      return describe(await keys.rotate(request.params.id, overlapSeconds, principalOf(request)))
+    },
+  )
+
+  app.delete(
+    '/v1/keys/:id',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Keys'],
+        operationId: 'deleteKey',
+        summary: 'Delete an API key',
+        description:
+          'The key is not valid from then on. Releases, spending and allotments of its principal remain. The last key of ' +
+          'a custodian for all datasets cannot be deleted.',
+        security: custodian.security,
+        params: keyParameters,
+        response: { 204: z.null().describe('The key was deleted.'), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      await keys.delete(request.params.id, principalOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function describe({ apiKey, text }: IssuedKey) {
+  return { ...apiKey, key: text }
+}

@@ -1,0 +1,178 @@
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+import { writePrivately } from '../files/durable-file.ts'
+import { withFileLock } from '../files/file-lock.ts'
+import { createWritableFolder } from '../files/writable-folder.ts'
+import { QUOTA_FIELDS, ROLES, type Role } from './principal.ts'
+
+/** Name of a principal with API keys. Names of other principals contain a `:`. */
+export const KEY_NAME = /^[a-z][a-z0-9-]{0,62}$/
+
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+const name = z.string().regex(KEY_NAME)
+const role = z.enum(ROLES)
+const time = z.iso.datetime()
+
+const storedKey = z.strictObject({
+  /** The name and a number, such as `ada.2`. Never used again. */
+  id: z.string(),
+  name,
+  role,
+  datasets: z.array(z.string()).readonly().optional(),
+  quota: z.partialRecord(z.enum(QUOTA_FIELDS), z.number().min(0)).optional(),
+  expiresAt: time.optional(),
+  createdAt: time.optional(),
+  createdBy: z.string().optional(),
+  rotatedAt: time.optional(),
+  sha256: digest,
+  /** Digests of the texts before the last rotations, with the times until which they are valid. */
+  earlier: z.array(z.strictObject({ sha256: digest, validUntil: time })).readonly(),
+})
+
+const act = z.strictObject({
+  kind: z.enum(['key-created', 'key-rotated', 'key-deleted']),
+  at: time,
+  principal: z.string(),
+  subject: z.string(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string()).readonly()])),
+})
+
+const currentFile = z.strictObject({
+  version: z.literal(2),
+  keys: z.array(storedKey).readonly(),
+  /** Every name that ever had a key: its role, which is fixed, and the number of keys that it has had. */
+  names: z.record(name, z.strictObject({ role, keys: z.int().min(1) })),
+  /** Changes that are not in the ledger's chain of administrative acts yet. */
+  acts: z.array(act).readonly(),
+})
+
+/** Key files of earlier releases: one key for each name. */
+const earlierFile = z.array(z.object({ name, role, sha256: digest })).readonly()
+
+/** Contents of a key file. */
+export type KeyFile = z.output<typeof currentFile>
+/** Entry of a key file. */
+export type StoredKey = KeyFile['keys'][number]
+/** Change of the keys, for the chain of administrative acts. It contains neither a key nor a digest. */
+export type KeyAct = KeyFile['acts'][number]
+
+/** The keys cannot be read, so nobody can be identified by one. The message contains no digest. */
+export class KeyFileFault extends Error {}
+
+const EMPTY: KeyFile = { version: 2, keys: [], names: {}, acts: [] }
+
+/**
+ * Time after the last change of a file within which a further change might leave the same time stamp. A copy that was
+ * read so soon is read again.
+ */
+const STAMP_MS = 2_000
+
+interface Copy {
+  readonly stamp: string
+  readonly text: string
+  readonly contents: KeyFile
+  readonly settled: boolean
+}
+
+/** New contents of a key file, and a result for the caller. */
+export interface Change<Result> {
+  readonly contents: KeyFile
+  readonly result: Result
+}
+
+/** The key file of a data folder: `keys.json`. */
+export interface KeyFileAccess {
+  /**
+   * Returns the contents, read again if the file has changed.
+   * @throws KeyFileFault if the file is missing or damaged.
+   */
+  read(): KeyFile
+  /** True if the file exists. */
+  exists(): boolean
+  /**
+   * Replaces the contents while no other process does the same, and returns the result of the change. The new contents
+   * are durable when this resolves. Nothing is written if the change throws or returns the contents that it was given.
+   */
+  update<Result>(change: (contents: KeyFile) => Change<Result> | Promise<Change<Result>>): Promise<Result>
+}
+
+/** Gives access to the key file of a data folder, which several processes may share. */
+export function openKeyFile(dataDirectory: string): KeyFileAccess {
+  const file = path.join(dataDirectory, 'keys.json')
+  let copy: Copy | undefined
+
+  function read(): KeyFile {
+    const found = readIfChanged(file, copy)
+    if (found === undefined) throw new KeyFileFault(`${file} is missing`)
+    copy = found
+    return copy.contents
+  }
+
+  function exists(): boolean {
+    copy = readIfChanged(file, copy)
+    return copy !== undefined
+  }
+
+  return {
+    read,
+    exists,
+    async update(change) {
+      await createWritableFolder(dataDirectory)
+      return withFileLock(path.join(dataDirectory, 'keys.lock'), async () => {
+        copy = undefined
+        const before = exists() ? read() : EMPTY
+        const { contents, result } = await change(before)
+        if (contents !== before) await writePrivately(file, `${JSON.stringify(contents, null, 2)}\n`)
+        return result
+      })
+    },
+  }
+}
+
+/** Returns the last copy, or a new one if the file may have changed; `undefined` if there is no file. */
+function readIfChanged(file: string, last: Copy | undefined): Copy | undefined {
+  let descriptor: number
+  try {
+    // Opened and not only looked at: network file systems ask the server at each opening.
+    descriptor = openSync(file, 'r')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const { ino, size, mtimeNs, ctimeNs, mtimeMs } = fstatSync(descriptor, { bigint: true })
+    const stamp = [ino, size, mtimeNs, ctimeNs].join(' ')
+    if (last?.settled && last.stamp === stamp) return last
+    const settled = Date.now() - Number(mtimeMs) > STAMP_MS
+    const text = readFileSync(descriptor, 'utf8')
+    const contents = last?.text === text ? last.contents : parse(file, text)
+    return { stamp, text, contents, settled }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function parse(file: string, text: string): KeyFile {
+  const damaged = (reason: string) =>
+    new KeyFileFault(`${file} is damaged: ${reason}. Restore it from a copy; see docs/operations.md`)
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw damaged('it is not JSON')
+  }
+  if (typeof json === 'object' && json !== null && 'version' in json && Number(json.version) > 2)
+    throw new KeyFileFault(`${file} was written by a newer release of Sotto`)
+  const schema = Array.isArray(json) ? earlierFile.transform(upgraded) : currentFile
+  const parsed = schema.safeParse(json)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw damaged(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
+}
+
+function upgraded(keys: z.output<typeof earlierFile>): KeyFile {
+  const names: Record<string, { role: Role; keys: number }> = {}
+  for (const key of keys) names[key.name] = { role: key.role, keys: 1 }
+  return { ...EMPTY, keys: keys.map((key) => ({ ...key, id: `${key.name}.1`, earlier: [] })), names }
+}
