@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createKey } from '../src/access/keys.ts'
+import { createKey } from '../test/api-key.ts'
 import { type Child, startChild } from './child.ts'
 import { floodUntil, type Target } from './load.ts'
 
