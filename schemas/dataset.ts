@@ -67,7 +67,19 @@ const columnFacts = {
     ),
 }
 
+const rankable = z
+  .strictObject({
+    maxValues: z.int().min(1).describe('Largest number of distinct values: at most 4,194,304.'),
+  })
+  .optional()
+  .describe(
+    'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
+      'quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and ' +
+      'not larger.',
+  )
+
 const bounds = {
+  rankable,
   lower: z.number().describe('Lower bound, a multiple of `step`. Smaller values are clamped to it.'),
   upper: z.number().describe('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
 }
@@ -99,6 +111,7 @@ const numberColumn = z
 
 const temporalFacts = {
   ...columnFacts,
+  rankable,
   dateFormat: z
     .enum([
       'YYYY-MM-DD',
@@ -179,11 +192,31 @@ const stringColumn = z
     ...columnFacts,
     type: z.literal('string'),
     selectable: z
-      .boolean()
+      .union(
+        [
+          z.boolean(),
+          z.strictObject({
+            maxValues: z
+              .int()
+              .min(1)
+              .default(100_000)
+              .describe('Largest number of distinct values: at most 1,000,000.'),
+            maxLength: z
+              .int()
+              .min(1)
+              .default(200)
+              .describe(
+                'Largest number of characters of a value: at most 1,000. `maxValues` times `maxLength` is at most 33,554,432.',
+              ),
+          }),
+        ],
+        'must be true, false or {"maxValues", "maxLength"}',
+      )
       .optional()
       .describe(
-        'True if queries may release common values (`keySelection`) and count distinct values. Never set it for a column ' +
-          'whose values identify people.',
+        'Allows queries to release common values (`keySelection`) and to count distinct values, and limits the values. A ' +
+          'file that exceeds the limits is refused. `true` declares the defaults, which the dataset then shows. Never set it ' +
+          'for a column whose values identify people.',
       ),
   })
   .meta({

@@ -31,6 +31,14 @@ interface GridFacts extends ColumnFacts {
   /** Bounds as grid indexes, within +-2^53. */
   readonly lowerIndex: bigint
   readonly upperIndex: bigint
+  /** Declared limit for quantiles, which ingestion has checked. A small grid needs none. */
+  readonly rankable?: Rankable
+}
+
+/** Limit on the values of a column on a grid. */
+export interface Rankable {
+  /** Largest number of distinct values. */
+  readonly maxValues: number
 }
 
 /** A number. */
@@ -87,8 +95,14 @@ export interface CategoryColumn extends ColumnFacts {
 /** Free text. It can be filtered on, but not grouped by. A replacement value is a string. */
 export interface StringColumn extends ColumnFacts {
   readonly type: 'string'
-  /** True if queries may release its common values and count its distinct ones. */
-  readonly selectable?: boolean
+  /** Present if queries may release its common values and count its distinct ones. Ingestion has checked the limits. */
+  readonly selectable?: Selectable
+}
+
+/** Limits on the values of a free-text column. */
+export interface Selectable extends Rankable {
+  /** Largest number of characters (Unicode code points) of a value. */
+  readonly maxLength: number
 }
 
 /**

@@ -4,8 +4,20 @@ import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { type FieldError, Refusal, refuseField } from '../privacy/refusal.ts'
-import type { Column, Dataset, DateFormat, GridColumn, InvalidValueRule, Source, Timing } from './dataset.ts'
+import type {
+  Column,
+  Dataset,
+  DateFormat,
+  GridColumn,
+  InvalidValueRule,
+  Rankable,
+  Selectable,
+  Source,
+  StringColumn,
+  Timing,
+} from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
+import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
@@ -25,13 +37,17 @@ interface ColumnDeclarationFacts {
   readonly constantPerPerson?: boolean | undefined
 }
 
-interface NumericColumnDeclaration extends ColumnDeclarationFacts {
+interface GridColumnDeclaration extends ColumnDeclarationFacts {
+  readonly rankable?: Rankable | undefined
+}
+
+interface NumericColumnDeclaration extends GridColumnDeclaration {
   readonly lower: number
   readonly upper: number
   readonly step: number
 }
 
-interface TemporalColumnDeclaration extends ColumnDeclarationFacts {
+interface TemporalColumnDeclaration extends GridColumnDeclaration {
   /** ISO 8601. */
   readonly lower: string
   readonly upper: string
@@ -48,7 +64,11 @@ export type ColumnDeclaration =
   | (TemporalColumnDeclaration & { readonly type: 'timestamp'; readonly timeZone: string })
   | (ColumnDeclarationFacts & { readonly type: 'boolean' })
   | (ColumnDeclarationFacts & { readonly type: 'category'; readonly categories: readonly string[] })
-  | (ColumnDeclarationFacts & { readonly type: 'string'; readonly selectable?: boolean | undefined })
+  | (ColumnDeclarationFacts & {
+      readonly type: 'string'
+      /** True: {@link DEFAULT_SELECTABLE}. */
+      readonly selectable?: boolean | Selectable | undefined
+    })
   | {
       readonly type: 'identifier'
       readonly name: string
@@ -81,6 +101,18 @@ export function defaultDeclarations({
 }: Pick<DatasetDeclaration, 'synthetic'>): Pick<DatasetDeclaration, 'timing' | 'failureLimit'> {
   // Made-up people need no protection from a clock.
   return { timing: synthetic ? 'off' : { slotMs: 50 }, failureLimit: 3 }
+}
+
+/**
+ * Returns columns with their limits written out, as they are stored and shown. A stored `true` is one of an earlier
+ * release, which did not check limits.
+ */
+export function withSelectableLimits(columns: readonly ColumnDeclaration[]): readonly ColumnDeclaration[] {
+  return columns.map((column) =>
+    column.type === 'string' && column.selectable === true
+      ? { ...column, selectable: DEFAULT_SELECTABLE }
+      : column,
+  )
 }
 
 /**
@@ -195,14 +227,14 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
     case 'integer':
     case 'number': {
       const { type } = declared
-      const grid = declareGrid(declared, report)
+      const grid = { ...declareGrid(declared, report), ...declareRankable(declared, report) }
       const invalidValue = invalidValueRule(declared, report, (value) => gridIndex(value, { ...grid, type }))
       return { ...facts, ...grid, type, invalidValue }
     }
     case 'date':
     case 'timestamp': {
       const { type, dateFormat } = declared
-      const grid = { ...declareGrid(declared, report), dateFormat }
+      const grid = { ...declareGrid(declared, report), ...declareRankable(declared, report), dateFormat }
       const invalidValue = invalidValueRule(declared, report, (value) => gridIndex(value, { ...grid, type }))
       if (type === 'date') return { ...facts, ...grid, type, invalidValue }
       const timeZone = declareTimeZone(declared.timeZone, grid, report)
@@ -230,7 +262,7 @@ function declareColumn(declared: ColumnDeclaration, report: Report): Column {
       return {
         ...facts,
         type: 'string',
-        ...(declared.selectable ? { selectable: true } : {}),
+        ...declareSelectable(declared, report),
         invalidValue: invalidValueRule(declared, report, parse),
       }
     }
@@ -268,6 +300,33 @@ function invalidValueRule(
   if ('value' in parsed) return { kind: 'replace', value: parsed.value }
   report('onInvalidValue.replaceWith', parsed.rule)
   return { kind: 'refuse' }
+}
+
+function declareRankable({ rankable }: GridDeclaration, report: Report): Pick<GridColumn, 'rankable'> {
+  if (rankable === undefined) return {}
+  if (!isLimit(rankable.maxValues, MOST_VALUES))
+    report('rankable.maxValues', `must be a whole number from 1 to ${MOST_VALUES}`)
+  return { rankable }
+}
+
+function declareSelectable(
+  { selectable: declared = false }: Extract<ColumnDeclaration, { type: 'string' }>,
+  report: Report,
+): Pick<StringColumn, 'selectable'> {
+  if (declared === false) return {}
+  const selectable = declared === true ? DEFAULT_SELECTABLE : declared
+  const { maxValues, maxLength } = selectable
+  if (!isLimit(maxValues, MOST_TEXTS))
+    report('selectable.maxValues', `must be a whole number from 1 to ${MOST_TEXTS}`)
+  if (!isLimit(maxLength, LONGEST_TEXT))
+    report('selectable.maxLength', `must be a whole number from 1 to ${LONGEST_TEXT}`)
+  if (maxValues * maxLength > MOST_CHARACTERS)
+    report('selectable', `must allow at most ${MOST_CHARACTERS} characters in all: maxValues times maxLength`)
+  return { selectable }
+}
+
+function isLimit(limit: number, most: number): boolean {
+  return Number.isInteger(limit) && limit >= 1 && limit <= most
 }
 
 type GridDeclaration = Extract<ColumnDeclaration, { step: number }>

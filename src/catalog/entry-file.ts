@@ -4,7 +4,12 @@ import { writePrivately } from '../files/durable-file.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { CatalogEntry } from './catalog.ts'
 import type { Source } from './dataset.ts'
-import { type DatasetDeclaration, declareDataset, defaultDeclarations } from './declaration.ts'
+import {
+  type ColumnDeclaration,
+  type DatasetDeclaration,
+  declareDataset,
+  defaultDeclarations,
+} from './declaration.ts'
 
 /** The file of an entry in the dataset's folder. */
 export const ENTRY_FILE = 'dataset.json'
@@ -116,9 +121,21 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     sharing: false,
     ...defaultDeclarations(stored.declaration),
     ...stored.declaration,
+    columns: stored.declaration.columns.map(withCheckedLimits),
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }
   const dataset = declareDataset(declaration, version, rows ?? people)
   const entry = { declaration, budget, dataset, registeredAt, sourceDigest }
   return ingestion === undefined ? entry : { ...entry, ingestion }
+}
+
+/**
+ * Returns a stored column as queries may use it. An earlier release stored `selectable: true` and did not check the
+ * number and the length of the values, so that a query over them could fail for their size: the column is then not
+ * selectable until the dataset is registered again.
+ */
+function withCheckedLimits(column: ColumnDeclaration): ColumnDeclaration {
+  if (column.type !== 'string' || column.selectable !== true) return column
+  const { selectable: _, ...unchecked } = column
+  return unchecked
 }

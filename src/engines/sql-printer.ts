@@ -5,7 +5,6 @@ import type {
   GroupKey,
   PersonValue,
   Predicate,
-  Statistic,
   ValueCounting,
 } from '../planner/aggregate.ts'
 import type { Dialect } from './dialect.ts'
@@ -52,8 +51,7 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: 
     (statistic) =>
       statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
   )
-  const narrow = aggregate.groupBy.length === 0 && isNarrow(aggregate.statistics)
-  const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly, narrow })
+  const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly })
   return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
 }
 
@@ -64,10 +62,10 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: 
 function printTableRows(
   printer: Printer,
   { groupBy, where, bounding }: Pick<Aggregate, 'groupBy' | 'where' | 'bounding'>,
-  facts: Pick<Unbounded, 'presenceOnly' | 'narrow'> & { readonly presentColumn?: string },
+  facts: Pick<Unbounded, 'presenceOnly'> & { readonly presentColumn?: string },
 ): { readonly rows: PrintedRows; readonly cells: number } {
   const { dataset } = printer
-  const { presenceOnly, narrow, presentColumn } = facts
+  const { presenceOnly, presentColumn } = facts
   const keys = groupBy.map((key) => printGroupKey(printer, key))
   const cells = keys.reduce((product, key) => product * key.cells, 1)
   if (cells > LARGEST_CELL_COUNT) throw new RangeError('the aggregate has too many cells')
@@ -90,7 +88,6 @@ function printTableRows(
       groupBy.every((key) => keepsWholePeople(key, dataset)) &&
       (presentColumn === undefined || isPresentInWholePeople(presentColumn, dataset)),
     presenceOnly,
-    narrow,
   })
   return { rows, cells }
 }
@@ -112,7 +109,6 @@ export function printCellCounting(
   const column = printColumn(printer, counting.column, GRID)
   const { rows, cells } = printTableRows(printer, counting, {
     presenceOnly: false,
-    narrow: false,
     presentColumn: counting.column,
   })
   if (rows.cell === undefined) throw new RangeError('a table has a key')
@@ -185,7 +181,6 @@ function printCountedColumn(
     cellsPerPerson: isConstantColumn(counting.column, dataset) ? 1 : Number.POSITIVE_INFINITY,
     wholePeople: isWhole(where, dataset) && isPresentInWholePeople(counting.column, dataset),
     presenceOnly: people === true,
-    narrow: people !== true,
   })
   const counted = people === true && !rows.oneRowEach ? `count(DISTINCT ${PERSON})` : 'count(*)'
   return { column, from: rows.from, counted }
@@ -207,7 +202,6 @@ function printCountedPeople(
     cellsPerPerson: 1,
     wholePeople: isWhole(where, printer.dataset),
     presenceOnly: false,
-    narrow: false,
   })
   return { column: 'sotto_value', from: printPersonValues(printer, perPerson, rows), counted: 'count(*)' }
 }
@@ -215,31 +209,6 @@ function printCountedPeople(
 function printPersonValues(printer: Printer, perPerson: PersonValue, { from }: PrintedRows): string {
   const value = printPersonExpression(printer, perPerson)
   return `(SELECT ${value} AS sotto_value FROM ${from} GROUP BY ${PERSON}) AS sotto_people WHERE sotto_value IS NOT NULL`
-}
-
-/** True if statistics need no column of the rows, or one. */
-function isNarrow(statistics: readonly Statistic[]): boolean {
-  const columns = statistics.flatMap(neededColumns)
-  return new Set(columns).size <= 1
-}
-
-/** The columns that a statistic needs; two unknown ones where they are not easily known. */
-function neededColumns(statistic: Statistic): readonly (string | null)[] {
-  const several = [null, '']
-  switch (statistic.kind) {
-    case 'count':
-      if (statistic.where !== undefined) return several
-      return statistic.column === undefined ? [] : [statistic.column]
-    case 'affine-sum':
-    case 'affine-square-sum':
-      return statistic.column === undefined ? several : [statistic.column]
-    case 'count-people':
-    case 'affine-count':
-    case 'affine-product-sum':
-    case 'count-distinct':
-    case 'count-distinct-values':
-      return several
-  }
 }
 
 function printWhere(printer: Printer, where: Predicate | undefined): readonly string[] {

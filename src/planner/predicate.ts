@@ -117,8 +117,8 @@ export function requireSelectable(dataset: Dataset, name: string): StringColumn 
     const rule = `must be a free-text column; ${column.name} is of type ${column.type}: use histogram or noisyMax`
     throw refuseField('query-does-not-fit', 'column', rule)
   }
-  if (column.selectable === true) return column
-  const rule = `must be declared with "selectable": true; the values of ${column.name} may identify people`
+  if (column.selectable !== undefined) return column
+  const rule = `must be declared as selectable; the values of ${column.name} may identify people`
   throw refuseField('query-does-not-fit', 'column', rule)
 }
 

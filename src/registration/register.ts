@@ -8,6 +8,7 @@ import {
   declareDataset,
   defaultDeclarations,
   requireUnreservedNames,
+  withSelectableLimits,
 } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
@@ -295,7 +296,7 @@ function completeDeclaration({
   const { timing, failureLimit } = defaultDeclarations({ synthetic })
   return {
     ...request,
-    columns,
+    columns: withSelectableLimits(columns),
     synthetic,
     timing: request.timing ?? timing,
     failureLimit: request.failureLimit ?? failureLimit,

@@ -175,3 +175,23 @@ test('in a shared folder, files of other processes are not removed', async () =>
   await openCatalog(directory)
   await expect(access(half)).rejects.toThrow('ENOENT')
 })
+
+test('a column that an earlier release declared as selectable is not selectable, because its values were not checked', async () => {
+  const catalog = await openCatalog(directory)
+  const entry = entryOf('earlier', 'add-remove')
+  const limits = { maxValues: 5, maxLength: 10 }
+  const declaration: DatasetDeclaration = {
+    ...entry.declaration,
+    columns: [
+      { name: 'Checked', type: 'string', nullable: true, selectable: limits },
+      { name: 'Unchecked', type: 'string', nullable: true, selectable: true },
+    ],
+  }
+  await catalog.add({ ...entry, declaration, dataset: declareDataset(declaration, '1') })
+  const read = (await openCatalog(directory)).get('earlier')
+  expect(read?.dataset.columns.map((column) => 'selectable' in column && column.selectable)).toEqual([
+    limits,
+    false,
+  ])
+  expect(read?.declaration.columns[1]).not.toHaveProperty('selectable')
+})

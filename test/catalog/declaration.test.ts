@@ -266,3 +266,46 @@ test('the number of rows is public under change-one only', () => {
   expect(declareDataset(declaration(price), 'v1', 17).rows).toBeUndefined()
   expect(declareDataset({ ...declaration(price), neighbours: 'change-one' }, 'v1', 17).rows).toBe(17)
 })
+
+const note: ColumnDeclaration = { name: 'Note', type: 'string', nullable: true }
+
+test('limits on values are kept, and `true` declares the default limits of a selectable column', () => {
+  const limits = { maxValues: 7, maxLength: 9 }
+  const columns = declareDataset(
+    declaration(
+      { ...price, rankable: { maxValues: 4_194_304 } },
+      { ...note, selectable: true },
+      { ...note, name: 'Other', selectable: limits },
+      { ...note, name: 'Neither', selectable: false },
+    ),
+    'v1',
+  ).columns.map((column) => [
+    'rankable' in column ? column.rankable : undefined,
+    'selectable' in column ? column.selectable : undefined,
+  ])
+  expect(columns).toEqual([
+    [{ maxValues: 4_194_304 }, undefined],
+    [undefined, { maxValues: 100_000, maxLength: 200 }],
+    [undefined, limits],
+    [undefined, undefined],
+  ])
+})
+
+test.each([
+  [{ ...price, rankable: { maxValues: 4_194_305 } }, 'columns.0.rankable.maxValues', '1 to 4194304'],
+  [{ ...price, rankable: { maxValues: 0 } }, 'columns.0.rankable.maxValues', '1 to 4194304'],
+  [{ ...price, rankable: { maxValues: 1.5 } }, 'columns.0.rankable.maxValues', '1 to 4194304'],
+  [
+    { ...note, selectable: { maxValues: 1_000_001, maxLength: 1 } },
+    'columns.0.selectable.maxValues',
+    '1 to 1000000',
+  ],
+  [
+    { ...note, selectable: { maxValues: 1, maxLength: 1_001 } },
+    'columns.0.selectable.maxLength',
+    '1 to 1000',
+  ],
+  [{ ...note, selectable: { maxValues: 1_000_000, maxLength: 34 } }, 'columns.0.selectable', '33554432'],
+] as const)('limits on values that are too large are refused: %j', (column, field, rule) => {
+  expect(errorsOf(declaration(column))).toEqual([{ field, rule: expect.stringContaining(rule) }])
+})

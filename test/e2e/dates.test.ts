@@ -29,7 +29,13 @@ const visits: readonly Visit[] = Array.from({ length: 4000 }, () => {
 })
 
 const columns = [
-  { name: 'arrived', type: 'timestamp', lower: '2023-01-01T00:00:00Z', upper: '2024-12-31T23:59:59Z' },
+  {
+    name: 'arrived',
+    type: 'timestamp',
+    lower: '2023-01-01T00:00:00Z',
+    upper: '2024-12-31T23:59:59Z',
+    rankable: { maxValues: 4_000 },
+  },
   { name: 'discharged', type: 'date', lower: '2023-01-01', upper: '2025-01-31', nullable: true },
   { name: 'ward', type: 'category', categories: ['A', 'B'] },
 ]

@@ -8,6 +8,8 @@ import type {
   DateColumn,
   DateFormat,
   InvalidValueRule,
+  NumericColumn,
+  StringColumn,
   TimestampColumn,
 } from '../../src/catalog/dataset.ts'
 import { parseDate, parseInstant } from '../../src/catalog/iso-time.ts'
@@ -35,7 +37,7 @@ const facts = (name: string, { nullable = true, invalidValue = { kind: 'null' } 
 
 /** Columns for tests. By default nullable, with NULL for invalid values. */
 export const column = {
-  integer: (name: string, lowerIndex: bigint, upperIndex: bigint, given: Facts = {}): Column => ({
+  integer: (name: string, lowerIndex: bigint, upperIndex: bigint, given: Facts = {}): NumericColumn => ({
     ...facts(name, given),
     type: 'integer',
     stepNano: ONE,
@@ -88,7 +90,7 @@ export const column = {
     type: 'category',
     categories,
   }),
-  string: (name: string, given: Facts = {}): Column => ({ ...facts(name, given), type: 'string' }),
+  string: (name: string, given: Facts = {}): StringColumn => ({ ...facts(name, given), type: 'string' }),
   identifier: (
     name: string,
     rule: Extract<InvalidValueRule['kind'], 'drop-row' | 'refuse'> = 'refuse',

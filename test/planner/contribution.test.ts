@@ -323,9 +323,11 @@ describe('values of free text', () => {
 
   test('are refused where they are not declared as selectable, or where a unit may be replaced', () => {
     const undeclared = people('add-remove')
-    const columns = undeclared.columns.map((column) =>
-      column.type === 'string' ? { ...column, selectable: false } : column,
-    )
+    const columns = undeclared.columns.map((column) => {
+      if (column.type !== 'string') return column
+      const { selectable: _, ...facts } = column
+      return facts
+    })
     for (const wire of [keys, distinct])
       expect(refusalOf(wire, { ...undeclared, columns })).toEqual(['query-does-not-fit', ['column']])
     expect(refusalOf(distinct, patients('change-one'))).toEqual(['query-does-not-fit', ['column']])

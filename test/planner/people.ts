@@ -1,5 +1,6 @@
 import { type Column, type Dataset, isQueryable } from '../../src/catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import { DEFAULT_SELECTABLE } from '../../src/catalog/value-limits.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 
 /** The columns of {@link people}, of persons with up to `maxRows` rows each. Sex and Region are constant per person. */
@@ -17,7 +18,7 @@ export function patients(neighbours: Neighbours, maxRows = 4): Dataset {
         invalidValue: { kind: 'refuse' },
       },
       ...columns.filter(isQueryable).map((column): Column => {
-        if (column.type === 'string') return { ...column, selectable: true }
+        if (column.type === 'string') return { ...column, selectable: DEFAULT_SELECTABLE }
         return column.name === 'Sex' || column.name === 'Region'
           ? { ...column, constantPerPerson: true }
           : column

@@ -1,13 +1,14 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Dataset } from '../../catalog/dataset.ts'
+import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
 import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
 import { readAggregate } from '../sql-result.ts'
 import { readRows } from './connection.ts'
 import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
 import { duckDbDialect } from './dialect.ts'
-import { BYTES_PER_INDEX, BYTES_PER_TEXT, readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
+import { readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
 
 /** A dataset's id and version, which name one ingested file. */
 export type DatasetVersion = Pick<Dataset, 'id' | 'version'>
@@ -29,8 +30,6 @@ export interface DuckDbEngineOptions {
   /** A folder of the engine's own, to which queries spill what exceeds the memory limit. */
   readonly temporaryDirectory: string
   readonly maxTemporaryDirectorySize?: string
-  /** Limit for the memory of the process that the counts of a column's values may take; 256 MiB if absent. */
-  readonly maxValueCountsBytes?: number
 }
 
 /** An engine over ingested files, which can be opened and closed while it runs. */
@@ -47,7 +46,6 @@ export interface DuckDbEngine extends Engine {
 /** An engine over files that `ingest` wrote. None of them is open at first. */
 export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   const pools = new Map<string, Promise<ConnectionPool>>()
-  const maxBytes = options.maxValueCountsBytes ?? 2 ** 28
   let openedCount = 0
 
   const open = async (dataset: DatasetVersion): Promise<void> => {
@@ -86,9 +84,6 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     }
   }
 
-  /** One more value than fits into memory, so that the reader can detect the excess. */
-  const limit = (bytesPerValue: number): number => Math.floor(maxBytes / bytesPerValue) + 1
-
   return {
     aggregate: (dataset, aggregate) =>
       use(dataset, async (pool) => {
@@ -97,22 +92,16 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
       }),
     countIndexes: (dataset, counting) =>
       use(dataset, (pool) =>
-        pool.run(
-          printIndexCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_INDEX)),
-          (result, signal) => readIndexCounts(result, maxBytes, signal),
-        ),
+        pool.run(printIndexCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1), readIndexCounts),
       ),
     countIndexesInCells: (dataset, counting) =>
       use(dataset, (pool) => {
-        const printed = printCellCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_INDEX))
-        return pool.run(printed, (result, signal) => readCellCounts(result, printed.cells, maxBytes, signal))
+        const printed = printCellCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1)
+        return pool.run(printed, (result, signal) => readCellCounts(result, printed.cells, signal))
       }),
     countTexts: (dataset, counting) =>
       use(dataset, (pool) =>
-        pool.run(
-          printTextCounting(counting, dataset, duckDbDialect, limit(BYTES_PER_TEXT)),
-          (result, signal) => readTextCounts(result, maxBytes, signal),
-        ),
+        pool.run(printTextCounting(counting, dataset, duckDbDialect, MOST_TEXTS + 1), readTextCounts),
       ),
     healthy: async () => {
       const states = await Promise.all(

@@ -1,4 +1,5 @@
 import type { Column } from '../../catalog/dataset.ts'
+import { gridPoints } from '../../catalog/value-limits.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import {
   type DigestDialect,
@@ -48,6 +49,17 @@ export interface IngestStatements {
   readonly people: Statement | undefined
   /** Creates the table that queries read. */
   readonly store: Statement
+  /** Select a row if the stored values of a column exceed a declared limit. */
+  readonly limits: readonly StoredLimit[]
+}
+
+/** A declared limit on the stored values of a column. */
+export interface StoredLimit {
+  /** Position of the column among the declared ones. */
+  readonly position: number
+  /** Field of the column's declaration. */
+  readonly field: 'rankable.maxValues' | 'selectable.maxValues' | 'selectable.maxLength'
+  readonly statement: Statement
 }
 
 /** A column of a relation. */
@@ -96,6 +108,40 @@ export function printIngest(
     repetitions: unit.kind === 'row' ? printRepetitions(encoded) : [],
     people: unit.kind === 'row' ? undefined : printPeople(encoded, unit),
     store: unit.kind === 'row' ? printRows(encoded, table) : printRowsOfPeople(encoded, unit, table),
+    limits: columns.flatMap((column, position) => printLimits(column, position, table)),
+  }
+}
+
+/** The longest text is found first, so that texts of any length are not counted. */
+function printLimits(column: Column, position: number, table: string): readonly StoredLimit[] {
+  const name = quoteIdentifier(column.name)
+  const beyond = (field: StoredLimit['field'], measured: string, most: number): StoredLimit => {
+    const sql = `SELECT true FROM (SELECT ${measured} AS measured FROM ${quoteIdentifier(table)}) AS measures WHERE measured > ${most}`
+    return { position, field, statement: { sql, parameters: {} } }
+  }
+  const distinct = `count(DISTINCT ${name})`
+  switch (column.type) {
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp': {
+      const { rankable } = column
+      return rankable === undefined || gridPoints(column) <= BigInt(rankable.maxValues)
+        ? []
+        : [beyond('rankable.maxValues', distinct, rankable.maxValues)]
+    }
+    case 'string': {
+      const { selectable } = column
+      if (selectable === undefined) return []
+      return [
+        beyond('selectable.maxLength', `max(length(${name}))`, selectable.maxLength),
+        beyond('selectable.maxValues', distinct, selectable.maxValues),
+      ]
+    }
+    case 'boolean':
+    case 'category':
+    case 'identifier':
+      return []
   }
 }
 

@@ -10,7 +10,7 @@ import type { Statement } from './encodings/encoding.ts'
 import { canIdentify } from './encodings/identifier.ts'
 import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
-import { type IngestedUnit, printIngest, type RelationColumn } from './ingest-sql.ts'
+import { type IngestedUnit, printIngest, type RelationColumn, type StoredLimit } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -138,6 +138,10 @@ async function ingestThrough(
   }
   const people = await numberPeople(connection, statements.people)
   await run(connection, statements.store)
+  for (const limit of statements.limits) {
+    const exceeded = await run(connection, limit.statement)
+    if (exceeded.currentRowCount > 0) throw beyondLimit(limit)
+  }
   const [rowsStored = 0] = await countsOf(connection, ROWS_STORED)
   // Staged rows hold identifiers. They are in memory and in temporary files, which are deleted.
   for (const table of ['staged', 'people']) await connection.run(`DROP TABLE IF EXISTS ${table}`)
@@ -195,6 +199,16 @@ function repeatedIdentifier(position: number): Refusal {
     'the source has several rows with the same identifier; if they belong to one person, declare the privacy unit ' +
       '{"kind": "person"} with this column',
   )
+}
+
+function beyondLimit({ position, field }: StoredLimit): Refusal {
+  const rule = {
+    'rankable.maxValues':
+      'the source has more distinct values than this limit; declare a higher one or a coarser step',
+    'selectable.maxValues': 'the source has more distinct values than this limit',
+    'selectable.maxLength': 'the source has a value with more characters than this limit',
+  }
+  return refuseField('source-does-not-fit', `columns.${position}.${field}`, rule[field])
 }
 
 /** Creates the table of people, if rows belong to people. Returns their number. */

@@ -5,16 +5,8 @@ import {
   type DuckDBMaterializedResult,
   DuckDBVarCharVector,
 } from '@duckdb/node-api'
+import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import type { IndexCounts, TextCounts } from '../engine.ts'
-
-/** The memory of an index and its count: two doubles. */
-export const BYTES_PER_INDEX = 16
-
-/** The memory of a text and its count, besides the characters: the count, a reference and a header. */
-export const BYTES_PER_TEXT = 32
-
-/** JavaScript stores every character of a text with two bytes if one of them is beyond Latin-1. */
-const BYTES_PER_CODE_UNIT = 2
 
 /** The largest integer up to which doubles are exact. */
 const LARGEST_INTEGER = 2 ** 53
@@ -22,18 +14,16 @@ const LARGEST_INTEGER = 2 ** 53
 /**
  * Reads the result of `printIndexCounting`: rows of two DOUBLEs. Between chunks it yields to other work of the process.
  *
- * @param maxBytes limit for the memory of the arrays
  * @param signal stops the reading
- * @throws RangeError for anything but increasing integers with counts, and for more than `maxBytes`; the signal's reason
- * once it is aborted.
+ * @throws RangeError for anything but increasing integers with counts, and for more than {@link MOST_VALUES}, which
+ * planning excludes; the signal's reason once it is aborted.
  */
 export async function readIndexCounts(
   result: DuckDBMaterializedResult,
-  maxBytes: number,
   signal: AbortSignal,
 ): Promise<IndexCounts> {
   const values = result.rowCount
-  requireWithin(values * BYTES_PER_INDEX, maxBytes)
+  requireWithin(values, MOST_VALUES)
   const [indexes, counts] = [new Float64Array(values), new Float64Array(values)]
   let position = 0
   let last = -Infinity
@@ -61,10 +51,9 @@ export async function readIndexCounts(
 export async function readCellCounts(
   result: DuckDBMaterializedResult,
   cells: number,
-  maxBytes: number,
   signal: AbortSignal,
 ): Promise<readonly IndexCounts[]> {
-  requireWithin(result.rowCount * BYTES_PER_INDEX, maxBytes)
+  requireWithin(result.rowCount, MOST_VALUES)
   const [indexes, counts] = [new Float64Array(result.rowCount), new Float64Array(result.rowCount)]
   const ends = new Array<number>(cells).fill(0)
   let [position, lastCell, lastIndex] = [0, 0, -Infinity]
@@ -94,19 +83,16 @@ export async function readCellCounts(
  * Reads the result of `printTextCounting`: rows of a VARCHAR and a DOUBLE. Between chunks it yields to other work of
  * the process.
  *
- * @param maxBytes limit for the memory of the texts and the array
  * @param signal stops the reading
- * @throws RangeError for anything but texts with counts, and for more than `maxBytes`; the signal's reason once it is
- * aborted.
+ * @throws RangeError for anything but texts with counts, and for more than {@link MOST_TEXTS}, which ingestion excludes;
+ * the signal's reason once it is aborted.
  */
 export async function readTextCounts(
   result: DuckDBMaterializedResult,
-  maxBytes: number,
   signal: AbortSignal,
 ): Promise<TextCounts> {
   const values = result.rowCount
-  let bytes = values * BYTES_PER_TEXT
-  requireWithin(bytes, maxBytes)
+  requireWithin(values, MOST_TEXTS)
   const [texts, counts] = [new Array<string>(values), new Float64Array(values)]
   let position = 0
   await readChunks(result, 2, signal, (chunk) => {
@@ -115,8 +101,6 @@ export async function readTextCounts(
     for (let row = 0; row < rowCount; row += 1) {
       const text = textColumn.getItem(row)
       if (text === null) throw new RangeError('a result is not a text')
-      bytes += text.length * BYTES_PER_CODE_UNIT
-      requireWithin(bytes, maxBytes)
       texts[position] = text
       counts[position] = requireInteger(countColumn.getItem(row), 1)
       position += 1
@@ -152,6 +136,6 @@ function requireInteger(value: number | null, least: number): number {
   throw new RangeError('a result is not an integer')
 }
 
-function requireWithin(bytes: number, maxBytes: number): void {
-  if (bytes > maxBytes) throw new RangeError('the result is too large')
+function requireWithin(values: number, most: number): void {
+  if (values > most) throw new RangeError('the result is too large')
 }

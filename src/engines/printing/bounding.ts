@@ -36,8 +36,6 @@ export interface Unbounded {
   readonly wholePeople: boolean
   /** True if only the presence of people in cells is counted, not their rows. */
   readonly presenceOnly: boolean
-  /** True if the statistics need at most one column of the rows. */
-  readonly narrow: boolean
 }
 
 /** Limits that leave out rows. A limit that leaves out none is absent. */
@@ -61,7 +59,7 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
   const oneRowEach = maxRowsOf(dataset) === 1 || limits.rows === 1 || limits.rowsPerGroup === 1
   if (limits.rows !== undefined)
     return {
-      from: wholePeople ? from : printFirstRows(printer, from, limits.rows, unbounded.narrow),
+      from: wholePeople ? from : printFirstRows(printer, from, limits.rows),
       cell,
       oneRowEach,
     }
@@ -169,17 +167,13 @@ const FIRST = quoteIdentifier('sotto_first')
 const GROUP = quoteIdentifier('sotto_group')
 const PLACE_IN_GROUP = quoteIdentifier('sotto_place_in_group')
 
-/** Largest number of rows for which DuckDB's heaps are faster than sorting. */
-const MOST_ROWS_IN_HEAP = 8
-
 /**
  * Prints the `rows` rows of lowest rank of each person. Ranks of one person differ, so that rank() numbers rows as
- * row_number() does. DuckDB computes a condition on row_number() by a heap for each person, which is faster for a few
- * values, but slower by up to a factor of 3 and much larger for many values or several columns.
+ * row_number() does. DuckDB computes a condition on row_number() by lists of rows for all people in memory, which it cannot
+ * move to the temporary folder: the statement would fail for the number of people.
  */
-function printFirstRows(printer: Printer, from: string, rows: number, narrow: boolean): string {
-  const number = narrow && rows <= MOST_ROWS_IN_HEAP ? 'row_number()' : 'rank()'
-  const places = `${number} OVER (PARTITION BY ${PERSON} ORDER BY ${RANK}) AS ${PLACE}`
+function printFirstRows(printer: Printer, from: string, rows: number): string {
+  const places = `rank() OVER (PARTITION BY ${PERSON} ORDER BY ${RANK}) AS ${PLACE}`
   return `(SELECT *, ${places} FROM ${from}) AS sotto_rows WHERE ${PLACE} <= ${printLimit(printer, rows)}`
 }
 

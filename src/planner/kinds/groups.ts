@@ -13,9 +13,9 @@ import {
 } from '../../privacy/loss.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import { planAdditive, requireGridColumn } from '../additive.ts'
+import { planAdditive } from '../additive.ts'
 import { accuracyOfAdditive, errorsOfAdditive, groupValues, noiseOfAdditive } from '../additive-report.ts'
-import type { Bounding, CellCounting } from '../aggregate.ts'
+import { type Bounding, type CellCounting, cellCount } from '../aggregate.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -28,12 +28,13 @@ import { rhoTogether, splitEpsilon } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
 import { planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
+import { requireRankable, valuesInGroups } from '../ranked-values.ts'
 import type { AccuracyReport, PredictedError, Report } from '../report-kinds.ts'
 import { stabilityOfRank } from '../stability.ts'
 import { isQuantile, requireDistinctNames, statisticName } from '../statistic-names.ts'
 import { planGroupings } from '../tables.ts'
 import { type AdditivePlan, type AdditiveRelease, additive, planAdditiveQuery } from './additive.ts'
-import { percentageScore, requireQuantilePoints } from './quantile.ts'
+import { percentageScore } from './quantile.ts'
 
 type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
 
@@ -137,11 +138,13 @@ function quantileSettings(
   groupings: readonly Grouping[],
 ) {
   const groupBy = groupings.map(({ key }) => key)
+  const values = valuesInGroups(cellCount({ groupBy }), dataset)
   return query.statistics.flatMap((statistic, place) => {
     if (!isQuantile(statistic)) return []
     const field = `statistics.${place}`
-    const column = requireGridColumn(dataset, statistic.column, `${field}.column`)
-    requireQuantilePoints(column, `${field}.column`)
+    const ranked = requireRankable(dataset, statistic.column, `${field}.column`)
+    values.add(ranked, `${field}.column`)
+    const { column } = ranked
     const score = percentageScore(statistic.kind === 'median' ? 50 : statistic.p, `${field}.p`)
     const { sensitivity } = stabilityOfRank(score, { of: 'rows', bounding }, dataset, 'several')
     const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }

@@ -3,7 +3,6 @@ import type { Dataset, GridColumn } from '../../catalog/dataset.ts'
 import { shownValue } from '../../catalog/grid-value.ts'
 import {
   extremeRank,
-  MAX_QUANTILE_POINTS,
   maximumScore,
   minimumScore,
   percentileScore,
@@ -15,7 +14,6 @@ import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
-import { requireGridColumn } from '../additive.ts'
 import type { Bounding, Summand, ValueCounting } from '../aggregate.ts'
 import {
   contributionReport,
@@ -29,6 +27,7 @@ import { planPersonValue } from '../person-value.ts'
 import type { PlanFacts, PlanKind } from '../plan-kind.ts'
 import { planRows } from '../predicate.ts'
 import { replacementLossInTwoSteps } from '../price.ts'
+import { requireRankable, requireRankedPeople } from '../ranked-values.ts'
 import type { AccuracyReport, Result } from '../report-kinds.ts'
 import { type Counted, stabilityOfRank } from '../stability.ts'
 
@@ -56,7 +55,6 @@ export function planQuantiles(query: QuantileQuery, dataset: Dataset, offer: Off
   const { column, summand } = rankedValues(query, dataset, bounding)
   const { lowerIndex, upperIndex } = column
   const points = upperIndex - lowerIndex + 1n
-  requirePoints(column, query)
   const counting = { ...planRows(query.where, dataset, bounding), ...summand }
   const counted = { of: query.perPerson === undefined ? 'rows' : 'people', bounding } as const
   const scoresAt = scoresOf(query, counted, dataset, points, offer.confidence)
@@ -96,7 +94,7 @@ function rankedValues(
   bounding: Bounding,
 ): { readonly column: GridColumn; readonly summand: Summand } {
   if (kind === undefined) {
-    const column = requireGridColumn(dataset, name, 'column')
+    const { column } = requireRankable(dataset, name, 'column')
     return { column, summand: { column: name } }
   }
   const { value, column } = planPersonValue(
@@ -104,31 +102,8 @@ function rankedValues(
     dataset,
     bounding,
   )
+  requireRankedPeople(column, dataset)
   return { column, summand: { perPerson: value } }
-}
-
-/** @throws Refusal for a grid that quantiles do not support. */
-export function requireQuantilePoints(column: GridColumn, field: string): void {
-  if (isWithinPoints(column)) return
-  const points = column.upperIndex - column.lowerIndex + 1n
-  const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
-  throw refuseField('query-does-not-fit', field, rule)
-}
-
-function isWithinPoints({ lowerIndex, upperIndex }: GridColumn): boolean {
-  const within = lowerIndex >= -MAX_QUANTILE_POINTS && upperIndex <= MAX_QUANTILE_POINTS
-  return within && upperIndex - lowerIndex + 1n <= MAX_QUANTILE_POINTS
-}
-
-function requirePoints(column: GridColumn, { perPerson }: QuantileQuery): void {
-  if (perPerson === undefined) {
-    requireQuantilePoints(column, 'column')
-    return
-  }
-  if (isWithinPoints(column)) return
-  const points = column.upperIndex - column.lowerIndex + 1n
-  const rule = `must bound the values to at most ${MAX_QUANTILE_POINTS} grid points; without it they have ${points}`
-  throw refuseField('query-does-not-fit', 'contribution.perPerson', rule)
 }
 
 /** The contribution of each person. The sensitivity of every score grows by the same factor. */

@@ -279,27 +279,6 @@ describe('counts of values over DuckDB', () => {
     expect(sorted(await engine.countTexts(dataset, valuesOf('text')))).toEqual(sorted({ texts: odd, counts }))
   })
 
-  it('fail rather than exceed their memory limit', async () => {
-    const { dataset } = await distinct('few', 100)
-    const where = (rows: number): Predicate => ({
-      kind: 'index-in',
-      column: 'x',
-      indexes: Array.from({ length: rows }, (_, row) => BigInt(row * 7_919)),
-    })
-    const engine = engineWith({ connectionsPerDataset: 1, maxValueCountsBytes: 1_600 })
-    await engine.open(dataset)
-    expect((await engine.countIndexes(dataset, valuesOf('x'))).indexes.length).toBe(100)
-    // Texts of 17 to 22 characters: 66 to 76 bytes each.
-    expect((await engine.countTexts(dataset, valuesOf('text', where(20)))).texts.length).toBe(20)
-    await expectFailure(engine.countTexts(dataset, valuesOf('text', where(25))))
-    await expectFailure(engine.countTexts(dataset, valuesOf('text')))
-    const smaller = engineWith({ connectionsPerDataset: 1, maxValueCountsBytes: 1_599 })
-    await smaller.open(dataset)
-    await expectFailure(smaller.countIndexes(dataset, valuesOf('x')))
-    expect((await smaller.countIndexes(dataset, valuesOf('x', where(99)))).indexes.length).toBe(99)
-    expect(await smaller.healthy()).toBe(true)
-  })
-
   it('fail when DuckDB runs out of memory, and later ones succeed', async () => {
     const { dataset } = await distinct('memory', 1_000_000)
     const engine = engineWith({

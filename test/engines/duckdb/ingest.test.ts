@@ -664,3 +664,54 @@ describe('Parquet', () => {
     expect(refusal.code).toBe('source-does-not-fit')
   })
 })
+
+describe('declared limits on the values of a column', () => {
+  const ranked = (maxValues: number, given?: Parameters<typeof column.integer>[3]): Column => ({
+    ...column.integer('x', 0n, 1_000n, given),
+    rankable: { maxValues },
+  })
+  const selected = (maxValues: number, maxLength: number): Column => ({
+    ...column.string('text', { nullable: true }),
+    selectable: { maxValues, maxLength },
+  })
+
+  it('are kept by a file with as many values as they allow; NULL is not a value', async () => {
+    const values = ['1', '2', '2', '3', '']
+    const nullable = ranked(3, { nullable: true, invalidValue: { kind: 'null' } })
+    expect(await ingestValues(nullable, values)).toEqual([1n, 2n, 2n, 3n, null])
+    expect(await ingestValues(selected(2, 3), ['abc', '日本語', 'abc', ''])).toHaveLength(4)
+  })
+
+  it.each([
+    ['distinct values', ranked(2), ['1', '2', '3'], 'columns.0.rankable.maxValues'],
+    ['distinct values, one of them a bound', ranked(2), ['1', '-7', '1001'], 'columns.0.rankable.maxValues'],
+    ['texts', selected(2, 3), ['a', 'b', 'c'], 'columns.0.selectable.maxValues'],
+    ['characters', selected(2, 3), ['a', 'abcd'], 'columns.0.selectable.maxLength'],
+  ])(
+    'refuse a file with more %s and name the column and the rule only',
+    async (_, declared, values, field) => {
+      const content = `${declared.name},line\n${values.map((value, i) => `${value},${i}\n`).join('')}`
+      const refusal = await refusalOf(ingestCsv([declared], content))
+      expect([refusal.code, refusal.errors.map((error) => error.field)]).toEqual([
+        'source-does-not-fit',
+        [field],
+      ])
+      expect(refusal.message).toMatch(/limit/)
+      expect(refusal.message.replace(field, '')).not.toMatch(/\d/)
+    },
+  )
+
+  it('apply to the stored values: those that are clamped or rounded to the same value count once', async () => {
+    expect(await ingestValues(ranked(2), ['-5', '0', '-1', '999999', '1000'])).toEqual([
+      0n,
+      0n,
+      0n,
+      1000n,
+      1000n,
+    ])
+  })
+
+  it('are about characters and not about bytes', async () => {
+    expect(await ingestValues(selected(1, 2), ['😀😀'])).toEqual(['😀😀'])
+  })
+})
