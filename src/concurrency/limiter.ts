@@ -154,10 +154,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
     const { promise, resolve: start, reject: refuse } = Promise.withResolvers<void>()
     const waiter: Waiter = { turn, start, refuse, returning }
     const queue = queues.get(turn) ?? []
+    // A task that had a place comes before the others of its turn, which moves behind the other turns.
+    if (returning) {
+      queues.delete(turn)
+      queue.unshift(waiter)
+    } else queue.push(waiter)
     queues.set(turn, queue)
-    // A task that had a place comes before the others of its turn.
-    if (returning) queue.unshift(waiter)
-    else queue.push(waiter)
     waiting += 1
     const giveUp = (reason: unknown) => {
       remove(waiter)

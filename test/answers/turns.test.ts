@@ -1,0 +1,301 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
+import { createAdmission, readingInTurns } from '../../src/answers/admission.ts'
+import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
+import { systemClock } from '../../src/answers/release-time.ts'
+import type { Engine } from '../../src/engines/engine.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import type { Aggregate } from '../../src/planner/aggregate.ts'
+import { plan } from '../../src/planner/plan.ts'
+import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
+import { epsilonSpent } from '../balances.ts'
+import { people } from '../planner/people.ts'
+
+/* Attacks on the queue in front of the engine. The engine is a stub that answers when the test says so. */
+
+let directory = ''
+let ledger: Ledger
+beforeEach(async () => {
+  directory = await mkdtemp(path.join(tmpdir(), 'sotto-turns-'))
+  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
+  await ledger.openBudget(
+    'people',
+    {
+      accounting: 'basic',
+      neighbours: 'add-remove',
+      granted: { epsilonNano: epsilonNano(1_000_000_000_000n), deltaAtto: deltaAtto(0n) },
+    },
+    'custodian',
+  )
+})
+afterEach(async () => {
+  await ledger.close()
+  await rm(directory, { recursive: true })
+})
+
+const dataset = people('add-remove')
+const count = (age: number) =>
+  querySchema.parse({ kind: 'count', where: { column: 'Age', op: '>=', value: age }, epsilon: 1 })
+
+/** A question that no other question repeats. */
+function ask(principal: string, number: number): Question {
+  return { principal, dataset, query: count(0), idempotencyKey: `${principal}-${number}` }
+}
+
+const QUIET_AGE = 99n
+/** The question of an analyst who asks only one. */
+const QUIET: Question = { principal: 'quiet', dataset, query: count(Number(QUIET_AGE)) }
+
+/** An engine whose reads end when the test says so. */
+function controlledEngine() {
+  const reads: (() => void)[] = []
+  const begun: Aggregate[] = []
+  const read = (_dataset: unknown, aggregate: Aggregate) => {
+    begun.push(aggregate)
+    const { promise, resolve } = Promise.withResolvers<bigint[][]>()
+    reads.push(() => resolve([[100n]]))
+    return promise
+  }
+  const unused = () => Promise.reject(new Error('only counts are asked for'))
+  const engine: Engine = {
+    aggregate: read,
+    countIndexes: unused,
+    countIndexesInCells: unused,
+    countTexts: unused,
+    healthy: async () => true,
+    close: async () => undefined,
+  }
+  return {
+    engine,
+    /** The number of reads under way. */
+    reading: () => reads.length,
+    /** The number of reads that began before the read of {@link QUIET}; -1 if that has not begun. */
+    begunBeforeQuiet: () =>
+      begun.findIndex(({ where }) => where?.kind === 'index-between' && where.lower === QUIET_AGE),
+    /** Ends the read that began first. */
+    endRead: () => reads.shift()?.(),
+  }
+}
+
+function setUp(
+  {
+    places,
+    maxWaiting = 1_000,
+    maxWaitMs = 600_000,
+  }: { places: number; maxWaiting?: number; maxWaitMs?: number },
+  over: Partial<Ledger> = {},
+) {
+  const controlled = controlledEngine()
+  const admission = createAdmission({ places, maxWaiting, maxWaitMs })
+  const dependencies: AnswerDependencies = {
+    engine: controlled.engine,
+    ledger: { ...ledger, ...over },
+    noiseSource: systemEntropy(),
+    limits: { maxCells: 100 },
+    leaseMs: 600_000,
+    clock: systemClock,
+    admission,
+  }
+  return { ...controlled, admission, dependencies }
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await setImmediate()
+}
+
+const spent = async () => {
+  const budget = await ledger.budget('people')
+  return budget === undefined ? undefined : epsilonSpent(budget)
+}
+
+test('a flood of one analyst: another analyst waits for no more than one of its queries', async () => {
+  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1 })
+  const flood = Array.from({ length: 64 }, (_, number) => answer(dependencies, ask('flooding', number)))
+  await until(() => admission.counts().waiting === 63)
+  const quiet = answer(dependencies, QUIET)
+  await until(() => admission.counts().waiting === 64)
+  for (let ended = 0; ended < 65; ended += 1) {
+    await until(() => reading() === 1)
+    endRead()
+  }
+  await Promise.all([...flood, quiet])
+  expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
+})
+
+test('a flood of one analyst leaves half of the places: another analyst does not wait at all', async () => {
+  const { dependencies, reading, endRead, admission } = setUp({ places: 4 })
+  const flood = Array.from({ length: 64 }, (_, number) => answer(dependencies, ask('flooding', number)))
+  await until(() => admission.counts().waiting === 62)
+  expect(admission.counts().running).toBe(2)
+  const quiet = answer(dependencies, ask('quiet', 0))
+  await until(() => reading() === 3)
+  // The queries of the flood that wait have not been charged.
+  expect(await spent()).toBe(3)
+  let isDone = false
+  const all = Promise.all([...flood, quiet]).finally(() => {
+    isDone = true
+  })
+  await until(() => {
+    endRead()
+    return isDone
+  })
+  await all
+  expect(await spent()).toBe(65)
+})
+
+test('a client that leaves while it waits is removed from the queue and charged nothing', async () => {
+  const { dependencies, reading, endRead, admission } = setUp({ places: 1 })
+  const first = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  const leaving = new AbortController()
+  const second = answer(dependencies, { ...ask('ada', 1), givenUp: leaving.signal })
+  await until(() => admission.counts().waiting === 1)
+  leaving.abort()
+  await expect(second).rejects.toMatchObject({ code: 'unavailable' })
+  expect(admission.counts().waiting).toBe(0)
+  endRead()
+  await first
+  expect(await spent()).toBe(1)
+})
+
+test('a query that the queue turns away costs nothing, and says when to retry', async () => {
+  const { dependencies, reading, endRead } = setUp({ places: 1, maxWaiting: 1, maxWaitMs: 20 })
+  const first = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  const refused = [1, 2].map((number) => answer(dependencies, ask('ada', number)))
+  const turnedAway = { status: 'rejected', reason: { code: 'unavailable', facts: { retryAfterSeconds: 2 } } }
+  expect(await Promise.allSettled(refused)).toMatchObject([turnedAway, turnedAway])
+  endRead()
+  await first
+  expect(await spent()).toBe(1)
+})
+
+test('replays need no place', async () => {
+  const { dependencies, reading, endRead } = setUp({ places: 1 })
+  const stored = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  endRead()
+  await stored
+  const running = answer(dependencies, ask('ben', 0))
+  await until(() => reading() === 1)
+  expect(await answer(dependencies, ask('ada', 0))).toMatchObject({ replayed: true })
+  endRead()
+  await running
+})
+
+test('a thousand repeats of a question in flight need neither places nor the ledger', async () => {
+  let charges = 0
+  const { dependencies, reading, endRead, admission } = setUp(
+    { places: 1 },
+    {
+      charge: (request) => {
+        charges += 1
+        return ledger.charge(request)
+      },
+    },
+  )
+  const first = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  const waiting = answer(dependencies, ask('ada', 1))
+  await until(() => admission.counts().waiting === 1)
+  for (let repeat = 0; repeat < 1_000; repeat += 1)
+    await expect(answer(dependencies, ask('ada', repeat % 2))).rejects.toMatchObject({
+      code: 'query-in-flight',
+    })
+  expect(charges).toBe(1)
+  expect(admission.counts()).toEqual({ running: 1, waiting: 1 })
+  endRead()
+  await first
+  await until(() => reading() === 1)
+  endRead()
+  await waiting
+})
+
+test('a key reused for another question in flight is still refused as reused', async () => {
+  const { dependencies, reading, endRead } = setUp({ places: 4 })
+  const first = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  const reused = answer(dependencies, { ...ask('ada', 0), query: count(50) })
+  await expect(reused).rejects.toMatchObject({ code: 'idempotency-key-reused' })
+  endRead()
+  await first
+})
+
+test('a batch of 100 takes turns query by query', async () => {
+  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1 })
+  const queries = Array.from({ length: 100 }, (_, place) => count(place % 50))
+  const batch = answerBatch(dependencies, { principal: 'batching', dataset, queries })
+  await until(() => reading() === 1)
+  const quiet = answer(dependencies, QUIET)
+  await until(() => admission.counts().waiting === 1)
+  for (let ended = 0; ended < 101; ended += 1) {
+    await until(() => reading() === 1)
+    endRead()
+  }
+  await Promise.all([batch, quiet])
+  expect(begunBeforeQuiet()).toBe(1)
+})
+
+test('the place is left before the answer is stored', async () => {
+  const stores: (() => void)[] = []
+  const { dependencies, reading, endRead } = setUp(
+    { places: 1 },
+    {
+      recordAnswer: async (...call) => {
+        await new Promise<void>((resolve) => stores.push(resolve))
+        return ledger.recordAnswer(...call)
+      },
+    },
+  )
+  const both = [answer(dependencies, ask('ada', 0)), answer(dependencies, ask('ben', 0))]
+  for (const stored of [1, 2]) {
+    await until(() => reading() === 1)
+    endRead()
+    await until(() => stores.length === stored)
+  }
+  for (const store of stores) store()
+  await Promise.all(both)
+})
+
+test('a failed query leaves its place', async () => {
+  const { dependencies, engine, admission } = setUp({ places: 1 })
+  const failing: Engine = { ...engine, aggregate: () => Promise.reject(new Error('no data')) }
+  await expect(answer({ ...dependencies, engine: failing }, ask('ada', 0))).rejects.toThrow()
+  expect(admission.counts()).toEqual({ running: 0, waiting: 0 })
+})
+
+test('a denied query leaves its place', async () => {
+  const { dependencies, admission } = setUp({ places: 1 })
+  await ledger.allot({
+    dataset: 'people',
+    analyst: 'ada',
+    granted: { epsilonNano: epsilonNano(0n), deltaAtto: deltaAtto(0n) },
+    principal: 'custodian',
+    reason: 'test',
+  })
+  await expect(answer(dependencies, ask('ada', 0))).rejects.toMatchObject({ code: 'allotment-insufficient' })
+  expect(admission.counts()).toEqual({ running: 0, waiting: 0 })
+})
+
+test('reads that are not charged take turns with answers', async () => {
+  const { dependencies, engine, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1 })
+  const evaluating = readingInTurns(engine, admission, { principal: 'evaluating' })
+  const planned = plan(count(0), dataset, { maxCells: 100 })
+  if (planned.kind !== 'additive') throw new Error('a count is asked for')
+  const reads = Array.from({ length: 10 }, () => evaluating.aggregate(dataset, planned.aggregate))
+  await until(() => admission.counts().waiting === 9)
+  const quiet = answer(dependencies, QUIET)
+  await until(() => admission.counts().waiting === 10)
+  for (let ended = 0; ended < 11; ended += 1) {
+    await until(() => reading() === 1)
+    endRead()
+  }
+  await Promise.all([...reads, quiet])
+  expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
+})
