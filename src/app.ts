@@ -73,6 +73,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
   const app = createServer(dependencies)
   const { metrics, metricsAccess } = dependencies
+  metrics.watch(dependencies)
   app.addHook('onResponse', async (request, reply) => {
     metrics.observe(request, reply)
     logResponse(request, reply)

@@ -18,6 +18,7 @@ import { createWritableFolder } from './files/writable-folder.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
+import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
 import { readHeadSigner } from './ledger/signature.ts'
 import { verifyLedger } from './ledger/verification.ts'
@@ -49,7 +50,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
   const opened = new AsyncDisposableStack()
   try {
-    const ledger = await openLedger({ url: config.ledgerUrl })
+    const metrics = createMetrics()
+    const ledger = observeLedger(await openLedger({ url: config.ledgerUrl }), metrics.ledgerObserver)
     opened.defer(() => ledger.close())
     await requireSoundLedger(ledger, logger)
     const shared = config.replicated
@@ -86,7 +88,6 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       })
     }
 
-    const metrics = createMetrics()
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
@@ -104,6 +105,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         places: config.queryConnections,
         maxWaiting: config.queueLength,
         maxWaitMs: config.queueWaitMs,
+        onEntered: metrics.waited,
       }),
       leaseMs: config.queryTimeoutMs + 10_000,
       clock: systemClock,

@@ -54,7 +54,14 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/privacy',
     'src/risk',
   ],
-  'src/http': ['src/access', 'src/privacy', 'src/ledger', 'src/answers'],
+  'src/http': [
+    'src/access',
+    'src/privacy',
+    'src/ledger',
+    'src/answers',
+    'src/catalog type',
+    'src/files type',
+  ],
   'src/commands': ['schemas', 'src/access', 'src/files', 'src/ledger', 'src/privacy', 'src/registration'],
   routes: [
     'schemas',

@@ -34,16 +34,21 @@ export interface AdmissionLimits {
   readonly maxWaiting: number
   /** Time limit for a wait. */
   readonly maxWaitMs: number
+  /** Receives how long each request waited for its place. */
+  readonly onEntered?: (waitedMs: number) => void
 }
 
 /** An empty queue. */
-export function createAdmission({ places, maxWaiting, maxWaitMs }: AdmissionLimits): Admission {
+export function createAdmission({ places, maxWaiting, maxWaitMs, onEntered }: AdmissionLimits): Admission {
   const limiter = createLimiter({ concurrency: places, maxWaiting, maxWaitMs })
   const underWay = new Set<string>()
   return {
     async enter({ principal, givenUp }) {
+      const start = performance.now()
       try {
-        return await limiter.enter({ turn: principal, signal: givenUp })
+        const place = await limiter.enter({ turn: principal, signal: givenUp })
+        onEntered?.(performance.now() - start)
+        return place
       } catch (error) {
         if (givenUp?.aborted) throw disconnected()
         if (error instanceof LimiterFull) throw busy('Too many requests are waiting.')

@@ -1,4 +1,10 @@
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Admission } from '../answers/admission.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { FreeSpace } from '../files/free-space.ts'
+import type { Ledger, LedgerHead } from '../ledger/ledger.ts'
+import type { LedgerObserver } from '../ledger/observed.ts'
+import { amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -23,15 +29,35 @@ interface Exchange {
 export interface Metrics {
   /** Counts a finished request. */
   observe(request: Exchange['request'], reply: Exchange['reply']): void
+  /** Counts a request that waited for its turn. */
+  waited(waitedMs: number): void
+  /** Counts and times what the ledger does. */
+  readonly ledgerObserver: LedgerObserver
+  /** Adds the state of the service, which is read whenever the metrics are. */
+  watch(state: WatchedState): void
   /** Returns all metrics in the Prometheus text format. */
   text(): Promise<{ readonly contentType: string; readonly text: string }>
+}
+
+/** Parts of the service whose state the metrics show. */
+export interface WatchedState {
+  readonly catalog: Pick<Catalog, 'list'>
+  readonly ledger: Pick<Ledger, 'head'>
+  readonly admission: Pick<Admission, 'counts'>
+  readonly disk: FreeSpace
 }
 
 /** Bounds of the durations of answers, in seconds. They are coarse, because a sum of exact ones shows what data costs. */
 const COARSE_BOUNDS = [0.25, 1, 5, 30]
 
+/** Rounds a duration in seconds up to a bound. */
+function coarse(seconds: number): number {
+  return COARSE_BOUNDS.find((bound) => seconds <= bound) ?? 60
+}
+
 /**
- * Creates the metrics of the process and of request durations by route. Labels contain nothing from requests or data.
+ * Creates the metrics of the process, of requests by route, and of public facts by dataset. Labels contain nothing else
+ * from requests, and nothing from data.
  */
 export function createMetrics(): Metrics {
   const registry = new Registry()
@@ -51,15 +77,95 @@ export function createMetrics(): Metrics {
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
+  const waits = new Histogram({
+    name: 'sotto_queue_wait_seconds',
+    help: 'Time for which requests waited for their turn, rounded up to a bound.',
+    buckets: COARSE_BOUNDS,
+    registers: [registry],
+  })
+  let refresh: (() => Promise<void>) | undefined
   return {
+    waited: (waitedMs) => waits.observe(coarse(waitedMs / 1_000)),
+    ledgerObserver: observeInto(registry),
+    watch(state) {
+      refresh = watchState(registry, state)
+    },
     observe({ method, routeOptions: { url = 'unknown', config } }, { statusCode, elapsedTime }) {
       const labels = { method, route: url, status: statusCode }
       const seconds = elapsedTime / 1_000
-      if (config.answersFromData)
-        answerDurations.observe(labels, COARSE_BOUNDS.find((bound) => seconds <= bound) ?? 60)
+      if (config.answersFromData) answerDurations.observe(labels, coarse(seconds))
       else durations.observe(labels, seconds)
     },
-    text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    async text() {
+      await refresh?.()
+      return { contentType: registry.contentType, text: await registry.metrics() }
+    },
+  }
+}
+
+/** Counts charges by dataset and times commits. */
+function observeInto(registry: Registry): LedgerObserver {
+  const charges = new Counter({
+    name: 'sotto_charges_total',
+    help: 'Decisions about charges: charged, shared, answered (replayed), denied, in-flight and others.',
+    labelNames: ['dataset', 'outcome'],
+    registers: [registry],
+  })
+  const failures = new Counter({
+    name: 'sotto_failures_total',
+    help: 'Failures after a charge. Those that count towards a suspension are marked.',
+    labelNames: ['dataset', 'counted'],
+    registers: [registry],
+  })
+  const commits = new Histogram({
+    name: 'sotto_ledger_commit_seconds',
+    help: 'Time until a change of the ledger was durable, with the wait for the batch before it.',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [registry],
+  })
+  return {
+    charged: (dataset, outcome) => charges.inc({ dataset, outcome }),
+    failed: (dataset, counted) => failures.inc({ dataset, counted: String(counted) }),
+    committed: (durationMs) => commits.observe(durationMs / 1_000),
+  }
+}
+
+/** Adds gauges of the state of the service; returns a function that reads it. */
+function watchState(
+  registry: Registry,
+  { catalog, ledger, admission, disk }: WatchedState,
+): () => Promise<void> {
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+  const remaining = gauge(
+    'sotto_budget_remaining',
+    'Part of the cap that is left, in epsilon and delta, or in rho under zcdp accounting.',
+    'dataset',
+    'unit',
+  )
+  const suspended = gauge('sotto_dataset_suspended', '1 while failures suspend the dataset.', 'dataset')
+  const queue = gauge(
+    'sotto_queue_requests',
+    'Requests that are being computed (running) or wait for their turn (waiting).',
+    'state',
+  )
+  const free = gauge('sotto_disk_free_bytes', 'Room on the fullest volume that the service writes to.')
+  return async () => {
+    for (const [state, number] of Object.entries(admission.counts())) queue.set({ state }, number)
+    free.set(await disk.bytes())
+    const heads = new Map<string, LedgerHead>()
+    for (const { dataset } of catalog.list()) {
+      const head = await ledger.head(dataset.id)
+      if (head !== undefined) heads.set(dataset.id, head)
+    }
+    // Datasets that were withdrawn disappear.
+    remaining.reset()
+    suspended.reset()
+    for (const [dataset, head] of heads) {
+      suspended.set({ dataset }, head.suspended ? 1 : 0)
+      const left = amountNumbers(subtractAmounts(head.budget.cap, head.budget.spent))
+      for (const [unit, amount] of Object.entries(left)) remaining.set({ dataset, unit }, amount)
+    }
   }
 }
 

@@ -74,12 +74,41 @@ describe('metrics', () => {
       expect(sum * 4).toBe(Math.round(sum * 4))
     const bounds = text.matchAll(/^sotto_answer_duration_seconds_bucket\{le="([^"]+)"/gm)
     expect([...new Set(Array.from(bounds, ([, bound]) => bound))]).toEqual(['0.25', '1', '5', '30', '+Inf'])
-    expect(text).not.toMatch(/census|="analyst"|colleague/)
+    expect(text).not.toMatch(/="analyst"|colleague|="Age"/)
 
     const logged = service.logLines
       .map((line): { readonly route?: string; readonly durationMs?: number } => JSON.parse(line))
       .filter(({ route }) => /(queries|batch|sessions|questions)$/.test(route ?? ''))
     expect(logged).toHaveLength(6)
     for (const { durationMs = 1 } of logged) expect(durationMs % 50).toBe(0)
+  })
+
+  test('show operators charges, denials, what is left, the queue and the disk, by public facts alone', async () => {
+    service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: KEY })
+    const ask = (epsilon: number) =>
+      service.as('analyst').post('/v1/datasets/census/queries').send({ kind: 'count', epsilon })
+    await ask(1).expect(200)
+    await ask(1).expect(200)
+    await ask(9.5).expect(403)
+    const text = await (await metrics(KEY)).text()
+
+    expect(valuesOf(text, 'sotto_charges_total')).toEqual(
+      new Map(
+        ['charged', 'answered', 'denied'].map((outcome) => [`dataset="census",outcome="${outcome}"`, 1]),
+      ),
+    )
+    const left = valuesOf(text, 'sotto_budget_remaining')
+    expect(left.get('dataset="census",unit="epsilon"')).toBe(9)
+    expect(valuesOf(text, 'sotto_dataset_suspended').get('dataset="census"')).toBe(0)
+    expect(Object.fromEntries(valuesOf(text, 'sotto_queue_requests'))).toEqual({
+      'state="running"': 0,
+      'state="waiting"': 0,
+    })
+    expect(Number(/^sotto_disk_free_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(0)
+    expect(Number(/^sotto_ledger_commit_seconds_count (\d+)$/m.exec(text)?.[1])).toBe(4)
+    expect(text).not.toMatch(/analyst|custodian|[0-9a-f]{32}/)
+
+    await service.as('custodian').delete('/v1/datasets/census').expect(204)
+    expect(valuesOf(await (await metrics(KEY)).text(), 'sotto_budget_remaining').size).toBe(0)
   })
 })

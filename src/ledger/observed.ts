@@ -1,0 +1,47 @@
+import type { ChargeOutcome, Ledger } from './ledger.ts'
+
+/** Receives what a ledger does, for metrics. It learns kinds and durations only, never a question or an answer. */
+export interface LedgerObserver {
+  /** A charge was decided for a dataset. */
+  charged(dataset: string, outcome: ChargeOutcome['kind']): void
+  /** An attempt failed after its charge. `counted` failures can suspend the dataset. */
+  failed(dataset: string, counted: boolean): void
+  /** A change was durable after this time, which includes the wait for the batch before it. */
+  committed(durationMs: number): void
+}
+
+/** Returns a ledger that behaves as the given one and reports to an observer. */
+export function observeLedger(ledger: Ledger, observer: LedgerObserver): Ledger {
+  /** Datasets of the charges that are under way, by charge. */
+  const underWay = new Map<string, string>()
+  const timed = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+    const start = performance.now()
+    const result = await call()
+    observer.committed(performance.now() - start)
+    return result
+  }
+  return {
+    ...ledger,
+    async charge(request) {
+      const outcome = await timed(() => ledger.charge(request))
+      observer.charged(request.dataset, outcome.kind)
+      if ('charge' in outcome) underWay.set(outcome.charge.id, request.dataset)
+      return outcome
+    },
+    recordAnswer(id, ...rest) {
+      underWay.delete(id)
+      return timed(() => ledger.recordAnswer(id, ...rest))
+    },
+    openSession(id, ...rest) {
+      underWay.delete(id)
+      return timed(() => ledger.openSession(id, ...rest))
+    },
+    recordFailure(id, attempt, failure) {
+      const dataset = underWay.get(id)
+      underWay.delete(id)
+      if (dataset !== undefined) observer.failed(dataset, failure?.counts ?? false)
+      return timed(() => ledger.recordFailure(id, attempt, failure))
+    },
+    recordSessionAnswer: (answer) => timed(() => ledger.recordSessionAnswer(answer)),
+  }
+}
