@@ -127,7 +127,8 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       },
     },
     async (request, reply) => {
-      await registry.withdraw(permittedDataset(principalOf(request), request.params.dataset))
+      const principal = principalOf(request)
+      await registry.withdraw(permittedDataset(principal, request.params.dataset), principal.name)
       return reply.code(204).send(null)
     },
   )

@@ -154,7 +154,8 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
 /** Rounds the times of a withdrawn dataset, whose declaration is no longer known. */
 const TIMING_OF_WITHDRAWN: Timing = { slotMs: 1_000 }
 
-function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
+/** Sends JSON Lines. */
+export function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)
 }
 

@@ -34,6 +34,7 @@ export const openApiOptions: FastifyDynamicSwaggerOptions = {
       { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
       { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
       { name: 'Keys', description: 'Create, rotate and delete API keys.' },
+      { name: 'Administration', description: 'Read, export and verify the record of administrative acts.' },
       { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
       {
         name: 'Disclosure risk',

@@ -11,6 +11,7 @@ import fastify, {
 } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { administrationRoutes } from '../routes/administration.ts'
 import { analystsRoutes } from '../routes/analysts.ts'
 import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
@@ -89,6 +90,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(analystsRoutes, dependencies)
   await app.register(ledgerRoutes, dependencies)
   await app.register(keysRoutes, dependencies)
+  await app.register(administrationRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)
   await app.register(mechanismsRoutes, dependencies)

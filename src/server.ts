@@ -16,6 +16,7 @@ import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
+import { ADMINISTRATION } from './ledger/act.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
@@ -216,7 +217,7 @@ async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void>
   const start = performance.now()
   let events = 0
   const counts = await ledger.chargeCounts()
-  for (const dataset of await ledger.datasets()) {
+  for (const dataset of [...(await ledger.datasets()), ADMINISTRATION]) {
     const found = await verifyLedger(ledger, dataset, counts)
     if (found?.kind === 'broken')
       throw new Error(

@@ -2,6 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { type Config, readConfig } from '../config.ts'
+import { ADMINISTRATION } from '../ledger/act.ts'
 import {
   type ExportFindings,
   eventPages,
@@ -38,7 +39,7 @@ export async function followEvents(
     const finder = findNotedEvents(noted)
     const datasets: ExportFindings['datasets'][number][] = []
     const counts = await ledger.chargeCounts()
-    for (const each of await datasetsOf(ledger, dataset)) {
+    for (const each of await chainsOf(ledger, dataset)) {
       const verification = await verifyLedger(ledger, each, counts)
       if (verification === undefined) throw unknownDataset(each)
       datasets.push({ dataset: each, verification })
@@ -49,6 +50,14 @@ export async function followEvents(
     }
     return { datasets, noted: finder.result() }
   })
+}
+
+/** The chains of a ledger: its datasets and, if an act was recorded, the administration; or the given one. */
+async function chainsOf(ledger: Ledger, chain: string | undefined): Promise<readonly string[]> {
+  const hasActs = (await ledger.head(ADMINISTRATION)) !== undefined
+  if (chain === ADMINISTRATION && hasActs) return [ADMINISTRATION]
+  const datasets = await datasetsOf(ledger, chain)
+  return chain === undefined && hasActs ? [...datasets, ADMINISTRATION] : datasets
 }
 
 /**
@@ -102,6 +111,7 @@ function describeSound(
   dataset: string,
   { events, headHash, budget }: Extract<Verification, { kind: 'sound' }>,
 ): string {
+  if (dataset === ADMINISTRATION) return `${dataset}: ${events} events verified, head ${headHash}`
   const balances = `spent ${describeAmount(budget.spent)} of ${describeAmount(budget.cap)}`
   return `${dataset}: ${events} events verified, ${balances}, head ${headHash}`
 }

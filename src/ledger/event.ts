@@ -1,8 +1,9 @@
 import type { Amount } from '../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+import type { ActKind } from './act.ts'
 import { sha256 } from './canonical.ts'
-import type { CountedFailure, Ledger, LedgerEntry } from './ledger.ts'
+import type { ActFacts, CountedFailure, Ledger, LedgerEntry } from './ledger.ts'
 
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
@@ -28,7 +29,7 @@ export interface LedgerEvent {
   readonly sequence: number
   /** Hash of the event before it; {@link FIRST_PREVIOUS_HASH} for the first. */
   readonly previousHash: string
-  readonly kind: LedgerEntry['kind']
+  readonly kind: LedgerEntry['kind'] | ActKind
   /** ISO 8601, UTC. The sequence, not this time, orders events. */
   readonly at: string
   readonly principal: string
@@ -69,6 +70,10 @@ export interface LedgerEvent {
   readonly errorClass?: string
   /** In `suspended`: number of counted failures since the last resumption. */
   readonly failures?: number
+  /** In an administrative act: the thing acted on. */
+  readonly subject?: string
+  /** In an administrative act: further facts. */
+  readonly facts?: ActFacts
 }
 
 /**
@@ -87,6 +92,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     dataset: event.dataset,
     datasetVersion: event.datasetVersion,
     errorClass: event.errorClass,
+    facts: event.facts && byName(event.facts),
     failures: event.failures,
     kind: event.kind,
     limit: inOrder(event.limit),
@@ -102,9 +108,15 @@ export function canonicalEvent(event: LedgerEvent): string {
     salt: event.salt,
     sequence: event.sequence,
     sharedFrom: event.sharedFrom,
+    subject: event.subject,
     synthetic: event.synthetic,
     version: event.version,
   } satisfies { readonly [Field in keyof Required<LedgerEvent>]: LedgerEvent[Field] })
+}
+
+function byName(facts: ActFacts): ActFacts {
+  // The order of UTF-16 code units, as canonical JSON requires.
+  return Object.fromEntries(Object.entries(facts).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function inOrder(amount: EventAmount | undefined): EventAmount | undefined {
@@ -199,7 +211,8 @@ export function failureFromEvent(canonical: string): CountedFailure {
  */
 export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEntry {
   const event: LedgerEvent = JSON.parse(canonical)
-  const { sequence, dataset, kind, at, principal, chargeId, loss, analyst, reason } = event
+  const { sequence, dataset, at, principal, chargeId, loss, analyst, reason } = event
+  const kind = event.kind as LedgerEntry['kind']
   const isGrant = kind === 'opened' || kind === 'granted' || kind === 'allotted'
   return {
     sequence,

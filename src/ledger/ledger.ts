@@ -1,6 +1,7 @@
 import type { Accounting, Amount } from '../privacy/accounting.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
+import type { ActKind } from './act.ts'
 
 /** A dataset's budget. It is exact and is kept even if the dataset is deleted. */
 export interface Budget {
@@ -200,6 +201,26 @@ export interface LedgerEntry {
   readonly hash: string
 }
 
+/** An administrative act to record. */
+export interface NewAct {
+  readonly kind: ActKind
+  /** The principal who acts; `sotto` for the service itself. */
+  readonly principal: string
+  /** The thing acted on: the id of a key or dataset, or an address. At most 512 characters. */
+  readonly subject: string
+  /** Further public facts, at most 4,096 characters as JSON. Never a credential. */
+  readonly facts?: ActFacts
+}
+
+/** Facts of an administrative act, by name. */
+export type ActFacts = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+/** A recorded administrative act. */
+export interface Act extends Required<NewAct>, EventReference {
+  /** ISO 8601, UTC. */
+  readonly at: string
+}
+
 /** A stored event: its canonical text and the SHA-256 of it, which the next event contains. */
 export interface StoredEvent {
   readonly canonical: string
@@ -381,7 +402,10 @@ export interface Ledger {
   budget(dataset: string): Promise<Budget | undefined>
   /** Reads the spending of an analyst, which is 0 for an unknown one; `undefined` if the dataset has no budget. */
   analystSpending(dataset: string, principal: string): Promise<AnalystSpending | undefined>
-  /** Reads the head of a chain with all balances; `undefined` if the dataset has no budget. */
+  /**
+   * Reads the head of the chain of a dataset, or of `ADMINISTRATION`, with all balances; `undefined` if the dataset has
+   * no budget, or if no act was recorded.
+   */
   head(dataset: string): Promise<LedgerHead | undefined>
   /** Lists every dataset id that has a budget, in order. */
   datasets(): Promise<readonly string[]>
@@ -426,12 +450,22 @@ export interface Ledger {
   suspension(dataset: string): Promise<Suspension | undefined>
   /** Ends the suspension of a dataset and counts its failures from 0 again. */
   resume(dataset: string, principal: string, reason: string): Promise<ResumeOutcome>
+  /**
+   * Appends an act to the chain of administrative acts.
+   * @throws RangeError if a text is empty or too long.
+   */
+  recordAct(act: NewAct): Promise<EventReference>
+  /** Lists the administrative acts, newest first: at most `limit`, before `beforeSequence` if given. */
+  acts(page: { readonly limit: number; readonly beforeSequence?: number }): Promise<readonly Act[]>
   /** Lists the history, newest first: at most `limit`, before `beforeSequence` and of `principal` if given. */
   entries(
     dataset: string,
     page: { readonly limit: number; readonly beforeSequence?: number; readonly principal?: string },
   ): Promise<readonly LedgerEntry[]>
-  /** Lists the stored events, oldest first: at most `limit` (1,000), after `afterSequence`. */
+  /**
+   * Lists the stored events of a dataset, or of `ADMINISTRATION`, oldest first: at most `limit` (1,000), after
+   * `afterSequence`.
+   */
   events(
     dataset: string,
     page: { readonly limit: number; readonly afterSequence: number },

@@ -73,6 +73,8 @@ export function ledgerMethods(
     sessionQuestion: (...args) => submit('sessionQuestion', args),
     recordSessionAnswer: (...args) => submit('recordSessionAnswer', args),
     sessionAnswers: (...args) => submit('sessionAnswers', args),
+    recordAct: (...args) => submit('recordAct', args),
+    acts: (...args) => submit('acts', args),
     entries: (...args) => submit('entries', args),
     events: (...args) => submit('events', args),
     release: (...args) => submit('release', args),

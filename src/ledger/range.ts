@@ -6,6 +6,7 @@ import {
   ONE_RHO_PICO,
   type PrivacyLoss,
 } from '../privacy/loss.ts'
+import { ADMINISTRATION } from './act.ts'
 
 /*
  * The ranges of stored values. All are far below 2^63, beyond which SQLite rounds integers. The tables have the same
@@ -53,6 +54,12 @@ export function expectText(fields: Readonly<Record<string, string>>): void {
     if (value === '') throw new RangeError(`${name} is empty`)
     expectStorable(name, value)
   }
+}
+
+/** @throws RangeError if a text cannot be the id of a dataset. */
+export function expectDataset(dataset: string): void {
+  expectText({ dataset })
+  if (dataset === ADMINISTRATION) throw new RangeError(`${ADMINISTRATION} is not a dataset`)
 }
 
 /** @throws RangeError if a store may change or refuse the text. */

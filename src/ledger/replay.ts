@@ -8,6 +8,7 @@ import {
   subtractAmounts,
 } from '../privacy/accounting.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
+import type { ActKind } from './act.ts'
 import { amountFromEvent, FIRST_PREVIOUS_HASH, type LedgerEvent, lossFromEvent } from './event.ts'
 import type { AnalystSpending, Budget, ChargeRecord } from './ledger.ts'
 
@@ -108,7 +109,7 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
       state.failures = 0
       return undefined
     default:
-      return `the event has the unknown kind ${JSON.stringify(event.kind satisfies never)}`
+      return `the event has the unknown kind ${JSON.stringify(event.kind satisfies ActKind)}`
   }
 }
 

@@ -1,5 +1,6 @@
 import { isSameAmount } from '../privacy/accounting.ts'
 import { coversLoss } from '../privacy/loss.ts'
+import { ADMINISTRATION, reasonAgainstAct } from './act.ts'
 import { canonicalJson, sha256 } from './canonical.ts'
 import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
 import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent, SuspensionState } from './ledger.ts'
@@ -30,7 +31,8 @@ export interface Verifier {
 }
 
 /**
- * Creates a verifier that recomputes a dataset's hash chain and its balances from its events. Every event must be
+ * Creates a verifier that recomputes a dataset's hash chain and its balances from its events; for `ADMINISTRATION`, the
+ * chain of administrative acts, which has no balances. Every event must be
  * canonical, match its hash, name its own sequence and the hash before it, and be possible at that point. Missing
  * events at the end can only be detected with a head that was recorded elsewhere.
  */
@@ -69,6 +71,7 @@ function reasonAgainst(
   if (event.dataset !== dataset) return 'the event belongs to another dataset'
   if (event.sequence !== state.events + 1) return `the event has sequence ${event.sequence}`
   if (event.previousHash !== state.headHash) return 'the previous hash does not match the event before it'
+  if (dataset === ADMINISTRATION) return reasonAgainstAct(event)
   try {
     return applyEvent(state, event)
   } catch {

@@ -78,7 +78,7 @@ export interface Registry {
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
    */
-  withdraw(id: string): Promise<void>
+  withdraw(id: string, principal: string): Promise<void>
   /**
    * Records the sources of all registrations in the ledger. Earlier releases did not.
    * @returns the ids whose source is synthetic here and was registered as real elsewhere
@@ -111,7 +111,8 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   return {
     register: (request, principal) =>
       oneAtATime(() => alone((requireAlone) => register(dependencies, request, principal, requireAlone))),
-    withdraw: (id) => oneAtATime(() => alone((requireAlone) => withdraw(dependencies, id, requireAlone))),
+    withdraw: (id, principal) =>
+      oneAtATime(() => alone((requireAlone) => withdraw(dependencies, id, principal, requireAlone))),
     recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => dependencies.catalog.refresh(dependencies.engine)),
   }
@@ -236,6 +237,9 @@ async function publish(
     const outcome = await ledger.openBudget(id, newBudget(registration, digest), principal)
     if (outcome.kind === 'source-refused') throw refuseSource(outcome)
     if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
+    // Recorded before it takes effect, so that no registration goes unrecorded.
+    const facts = { version, synthetic: declaration.synthetic }
+    await ledger.recordAct({ kind: 'dataset-registered', principal, subject: id, facts })
     await requireAlone()
     mayBePublished = true
     await catalog.add(entry)
@@ -417,12 +421,15 @@ async function recordSources({ catalog, ledger }: RegistryDependencies): Promise
 }
 
 async function withdraw(
-  { catalog, engine }: RegistryDependencies,
+  { catalog, engine, ledger }: RegistryDependencies,
   id: string,
+  principal: string,
   requireAlone: () => Promise<void>,
 ): Promise<void> {
   const entry = catalog.get(id)
   if (entry === undefined) throw unknownDataset(id)
+  const { version } = entry.dataset
+  await ledger.recordAct({ kind: 'dataset-withdrawn', principal, subject: id, facts: { version } })
   await requireAlone()
   await catalog.remove(id)
   await engine.closeDataset(entry.dataset)

@@ -18,10 +18,10 @@ describe('verify', () => {
       'survey: event 1 is not valid: the event belongs to another dataset',
     ],
     ['--export answer.json', 'line 1: the line is not {"event":…,"hash":"…"}'],
-    ['--export cut.jsonl --head head.json', 'head.json: event 18 of census: event 18 is missing'],
+    ['--export cut.jsonl --head head.json', 'head.json: event 22 of census: event 22 is missing'],
     [
       '--export census.jsonl --head wrong-signature.json --public-key signing.key.pub',
-      'event 18 of census: the signature does not match the key',
+      'event 22 of census: the signature does not match the key',
     ],
     [
       '--export census.jsonl --head head.json --public-key other.key.pub',
@@ -37,15 +37,15 @@ describe('verify', () => {
   })
 
   test.each([
-    ['--head head.json --public-key signing.key.pub', 'head.json: event 18 of census: found, and signed'],
-    ['--head unsigned.json', 'unsigned.json: event 18 of census: found; signature not checked'],
+    ['--head head.json --public-key signing.key.pub', 'head.json: event 22 of census: found, and signed'],
+    ['--head unsigned.json', 'unsigned.json: event 22 of census: found; signature not checked'],
     ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: found, and signed'],
     [
       '--receipt answer.json --public-key signing.key.pub',
       'answer.json: event 2 of census: found, with the answer, and signed',
     ],
     ['--receipt session-answer.json --dataset census', 'event 14 of census: found, with the answer;'],
-    ['--receipt unsigned.json', 'unsigned.json: event 18 of census: found; signature'],
+    ['--receipt unsigned.json', 'unsigned.json: event 22 of census: found; signature'],
   ])('heads and receipts are found: %s', async (args, message) => {
     const { code, output, errors } = await ledger(`verify --export census.jsonl ${args}`)
     expect(errors).toBe('')

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { ACT_KINDS } from '../../src/ledger/act.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
 import { chain, EVENT_KINDS, sampleHistory } from '../ledger/sample-history.ts'
 import { command, events, ledger, root, run, useCommandFolder, written } from './command-folder.ts'
@@ -32,5 +33,5 @@ test('docs/ledger.md shows a valid event, and its table lists every kind', async
   const [opened] = chain('census', sampleHistory('basic'))
   expect(shown).toBe(opened === undefined ? '' : exportLine(opened))
   const kinds = [...page.matchAll(/^\| `([a-z-]+)` +\|/gm)].map(([, kind]) => kind)
-  expect(kinds.sort()).toEqual(EVENT_KINDS.toSorted())
+  expect(kinds.sort()).toEqual([...EVENT_KINDS, ...ACT_KINDS].sort())
 })

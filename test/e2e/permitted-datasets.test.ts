@@ -142,6 +142,10 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   plotAnswerDistribution: false,
   listAuditDatasets: true,
   drawAuditReleases: true,
+  listAdministrativeActs: true,
+  getAdministrationHead: true,
+  exportAdministration: true,
+  verifyAdministration: true,
 }
 
 test('every other operation has been reviewed: extend the table, and the test below if it reaches a dataset', () => {
@@ -171,6 +175,10 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
     answerOf('analyst', 'post', `/v1/sparse-vector-sessions/${id}/questions`, question)
   expect(await ask(session)).toEqual(await ask(unknown))
   expect((await ask(session)).status).toBe(404)
+
+  for (const role of ['auditor', 'custodian'] as const)
+    for (const call of ['events', 'head', 'export', 'verification'])
+      expect((await answerOf(role, 'get', `/v1/administration/${call}`)).status).toBe(403)
 
   const draw = (dataset: string) =>
     answerOf('auditor', 'post', '/v1/audit/releases', { dataset, query: QUERY, releases: 1 })

@@ -61,6 +61,11 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
   counted: fc.constant(true),
   errorClass: text,
   failures: count,
+  subject: text,
+  facts: fc.dictionary(
+    fc.stringMatching(/^[a-zA-Z]\w{0,9}$/),
+    fc.oneof(text, fc.boolean(), fc.integer(), fc.array(text)),
+  ),
 }
 
 const event = fc

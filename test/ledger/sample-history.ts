@@ -1,14 +1,14 @@
 import { sha256 } from '../../src/ledger/canonical.ts'
 import type { LedgerEvent } from '../../src/ledger/event.ts'
 import { canonicalEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
-import type { StoredEvent } from '../../src/ledger/ledger.ts'
+import type { LedgerEntry, StoredEvent } from '../../src/ledger/ledger.ts'
 import { type Accounting, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { loss } from './support.ts'
 
 /** The fields of an event, except those that its position in the chain determines. */
 export type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 'previousHash' | 'at'>
 
-/** Every kind of event. A new kind must be added to the history, too. */
+/** Every kind of event of a dataset. A new kind must be added to the history, too. */
 export const EVENT_KINDS = Object.keys({
   opened: true,
   granted: true,
@@ -24,7 +24,7 @@ export const EVENT_KINDS = Object.keys({
   suspended: true,
   resumed: true,
   'source-reused': true,
-} satisfies Record<LedgerEvent['kind'], true>)
+} satisfies Record<LedgerEntry['kind'], true>)
 
 /** The recorded answers of charge `a` and of the first question of the session. */
 export const ANSWER = '{"id":"a","dataset":"census","result":{"value":2531}}'

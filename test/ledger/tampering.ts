@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { ADMINISTRATION } from '../../src/ledger/act.ts'
 import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
 import type { EventAmount, LedgerEvent } from '../../src/ledger/event.ts'
 import { amountFromEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
@@ -665,6 +666,41 @@ const ALTERED_TESTS: readonly VerificationTest[] = ACCOUNTINGS.map((accounting) 
   },
 }))
 
+const ACT: EventFacts = {
+  kind: 'key-created',
+  principal: 'carol',
+  subject: 'key',
+  facts: { role: 'analyst' },
+}
+
+/** Events that cannot be in the chain of administrative acts. */
+const WRONG_ACTS: readonly (readonly [string, EventFacts])[] = [
+  ['an event of a dataset', { kind: 'denied', principal: 'ada', chargeId: 'a' }],
+  ['an unknown act', { ...ACT, kind: 'key-lost' as 'key-created' }],
+  ['an act on nothing', { kind: 'key-created', principal: 'carol' }],
+  ['an act with a nested fact', { ...ACT, facts: { role: { name: 'analyst' } as never } }],
+  ['a grant without a reference', { ...ACT, kind: 'budget-granted' }],
+  ['a grant with half a reference', { ...ACT, kind: 'budget-granted', facts: { sequence: 1 } }],
+]
+
+const ACT_TESTS: readonly VerificationTest[] = [
+  {
+    name: 'acts that cannot be are found even if all hashes are recomputed',
+    async run({ createVerifier }) {
+      const after = (facts: readonly EventFacts[], name: string) => {
+        const verifier = createVerifier(name)
+        for (const event of chain(name, facts)) verifier.add(event)
+        return verifier.result()
+      }
+      expect(after([ACT, ACT], ADMINISTRATION)).toMatchObject({ kind: 'sound', events: 2 })
+      for (const [name, act] of WRONG_ACTS)
+        expect(after([ACT, act], ADMINISTRATION), name).toMatchObject({ kind: 'broken', sequence: 2 })
+      const [opened = ACT] = sampleHistory('basic')
+      expect(after([opened, ACT], 'census')).toMatchObject({ kind: 'broken', sequence: 2 })
+    },
+  },
+]
+
 /** All tests of verification, the slowest last. */
 export const VERIFICATION_TESTS: readonly VerificationTest[] = [
   ...ACCOUNTINGS.flatMap((accounting): VerificationTest[] => [
@@ -794,6 +830,7 @@ export const VERIFICATION_TESTS: readonly VerificationTest[] = [
       }),
     ),
   ]),
+  ...ACT_TESTS,
   ...LIVE_TESTS,
   ...ALTERED_TESTS,
 ]

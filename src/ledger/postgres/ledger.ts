@@ -1,3 +1,4 @@
+import { ADMINISTRATION } from '../act.ts'
 import { createGroupCommit, halves, type QueuedCall } from '../group-commit.ts'
 import { type Ledger, LedgerFault } from '../ledger.ts'
 import { answersInTime, type OperationArguments, type OperationResults, type Settled } from '../operation.ts'
@@ -147,6 +148,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     recordFailure: (...args) => change('recordFailure', args),
     recordQuestionFailure: (...args) => change('recordQuestionFailure', args),
     resume: (...args) => change('resume', args),
+    recordAct: (...args) => change('recordAct', args),
     openSession: (...args) => change('openSession', args),
     recordSessionAnswer: (...args) => change('recordSessionAnswer', args),
     ...readMethods,
@@ -196,6 +198,8 @@ function lockKeyOf({ operation, args }: Command): string {
     case 'grant':
     case 'resume':
       return `dataset ${args[0]}`
+    case 'recordAct':
+      return `dataset ${ADMINISTRATION}`
     case 'recordSessionAnswer':
       return `charge ${args[0].session}`
     case 'recordAnswer':

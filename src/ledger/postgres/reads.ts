@@ -1,4 +1,5 @@
 import type { QueryResult } from 'pg'
+import { ADMINISTRATION, actFromEvent } from '../act.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { OperationArguments, OperationResults, ReadName } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
@@ -124,6 +125,12 @@ export function postgresReads(look: Look): Reads {
           : await rows(FIND_EVENTS_OF_PRINCIPAL, dataset, before, limit, principal)
       return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
     },
+    async acts({ limit, beforeSequence: before = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeSequence', before, MAX_COUNT)
+      const found = await rows(FIND_EVENTS, ADMINISTRATION, before, limit)
+      return found.map((row) => actFromEvent(text(row, 'canonical'), text(row, 'hash')))
+    },
     async events(dataset, { limit, afterSequence }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
@@ -205,7 +212,7 @@ const FIND_SUSPENSION = {
 
 const FIND_DATASETS = {
   name: 'find datasets',
-  text: 'SELECT dataset FROM sotto.budgets ORDER BY dataset',
+  text: `SELECT dataset FROM sotto.budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`,
 }
 
 const FIND_SESSION = {

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
+import { ADMINISTRATION } from '../act.ts'
 import { LedgerFault } from '../ledger.ts'
 import {
   MAX_CAP_DELTA_ATTO,
@@ -503,6 +504,12 @@ export const MIGRATIONS: readonly string[] = [
 
   CREATE TRIGGER sources_are_never_changed BEFORE UPDATE OR DELETE OR TRUNCATE ON sotto.sources
   FOR EACH STATEMENT EXECUTE FUNCTION sotto.refuse('a source is never changed');
+  `,
+  `
+  -- The chain of administrative acts has a row among the budgets, which can never pay for anything.
+  ALTER TABLE sotto.budgets ADD CHECK (dataset <> '${ADMINISTRATION}'
+    OR (accounting = 'basic' AND cap_epsilon_nano = 0 AND cap_delta_atto = 0));
+  ALTER TABLE sotto.charges ADD CHECK (dataset <> '${ADMINISTRATION}');
   `,
 ]
 

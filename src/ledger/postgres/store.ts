@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg'
+import { ADMINISTRATION } from '../act.ts'
 import { chargeId } from '../canonical.ts'
 import { LedgerFault } from '../ledger.ts'
 import { applyCommand, type Call, type Settled } from '../operation.ts'
@@ -213,7 +214,10 @@ function keysOf(calls: readonly Command[]): Keys {
     sources: pairs(),
   }
   for (const call of calls) {
+    if (actsOnChain(call)) keys.datasets.add(ADMINISTRATION)
     switch (call.operation) {
+      case 'recordAct':
+        break
       case 'openBudget':
       case 'registerSource': {
         const [dataset, { source }] =
@@ -272,6 +276,23 @@ function keysOf(calls: readonly Command[]): Keys {
     }
   }
   return keys
+}
+
+/** True if a call may append an administrative act. */
+function actsOnChain(call: Command): boolean {
+  switch (call.operation) {
+    case 'recordAct':
+    case 'grant':
+    case 'allot':
+    case 'resume':
+      return true
+    case 'recordFailure':
+      return call.args[2]?.counts === true
+    case 'recordQuestionFailure':
+      return call.args[1].counts
+    default:
+      return false
+  }
 }
 
 /** Skips texts that cannot be stored. The protocol refuses them; PostgreSQL would refuse the whole batch. */

@@ -10,7 +10,8 @@ import type {
   OpenOutcome,
   SourceRefusal,
 } from '../ledger.ts'
-import { expectCap, expectText } from '../range.ts'
+import { expectCap, expectDataset, expectText } from '../range.ts'
+import { appendReference } from './acts.ts'
 import { analystOf, appendEvent, type Batch, BEFORE_FIRST_EVENT, setAnalyst } from './batch.ts'
 import { type SourceRow, spendingOf } from './rows.ts'
 
@@ -21,7 +22,8 @@ export function openBudget(
   { accounting, granted, neighbours, privacyUnit, synthetic = false, source }: NewBudget,
   principal: string,
 ): OpenOutcome {
-  expectText({ dataset, principal })
+  expectDataset(dataset)
+  expectText({ principal })
   expectCap(granted)
   if (source !== undefined) {
     expectSource(source)
@@ -57,7 +59,8 @@ export function registerSource(
   source: NewSource,
   principal: string,
 ): SourceRefusal | { readonly kind: 'no-budget' } | undefined {
-  expectText({ dataset, principal })
+  expectDataset(dataset)
+  expectText({ principal })
   expectSource(source)
   if (batch.accounts.get(dataset) === undefined) return { kind: 'no-budget' }
   const refusal = sourceRefusal(batch, dataset, source)
@@ -125,7 +128,8 @@ export function grant(
   principal: string,
   reason: string,
 ): Budget | undefined {
-  expectText({ dataset, principal, reason })
+  expectDataset(dataset)
+  expectText({ principal, reason })
   expectCap(amount)
   const before = batch.accounts.get(dataset)
   if (before === undefined) return undefined
@@ -136,13 +140,14 @@ export function grant(
   const cap = coversAmount(bought, before.budget.cap) ? bought : before.budget.cap
   const budget = { ...before.budget, granted, cap }
   batch.accounts.set(dataset, { ...before, budget })
-  appendEvent(batch, dataset, {
+  const event = appendEvent(batch, dataset, {
     kind: 'granted',
     principal,
     loss: eventLoss(amount),
     ...limitField(cap),
     reason,
   })
+  appendReference(batch, { kind: 'budget-granted', principal, dataset }, event)
   return budget
 }
 
@@ -151,7 +156,8 @@ export function allot(
   batch: Batch,
   { dataset, analyst, granted, principal, reason }: NewAllotment,
 ): AllotOutcome {
-  expectText({ dataset, analyst, principal, reason })
+  expectDataset(dataset)
+  expectText({ analyst, principal, reason })
   if (granted !== undefined) expectCap(granted)
   const account = batch.accounts.get(dataset)
   if (account === undefined) return { kind: 'no-budget' }
@@ -159,7 +165,8 @@ export function allot(
   const { allotment: _, ...unlimited } = before
   if (granted === undefined) {
     setAnalyst(batch, unlimited)
-    appendEvent(batch, dataset, { kind: 'allotted', principal, analyst, reason })
+    const event = appendEvent(batch, dataset, { kind: 'allotted', principal, analyst, reason })
+    appendReference(batch, { kind: 'allotment-set', principal, dataset }, event)
     return { kind: 'allotted', analyst: spendingOf(unlimited) }
   }
   const limit = isNothing(granted) ? before.spent : amountBoughtBy(account.budget.cap.accounting, granted)
@@ -168,7 +175,7 @@ export function allot(
   const recorded = limit.accounting === 'basic' ? lossOf(limit) : granted
   const after = { ...unlimited, allotment: { granted: recorded, limit } }
   setAnalyst(batch, after)
-  appendEvent(batch, dataset, {
+  const event = appendEvent(batch, dataset, {
     kind: 'allotted',
     principal,
     analyst,
@@ -176,6 +183,7 @@ export function allot(
     ...limitField(limit),
     reason,
   })
+  appendReference(batch, { kind: 'allotment-set', principal, dataset }, event)
   return { kind: 'allotted', analyst: spendingOf(after) }
 }
 

@@ -17,7 +17,15 @@ import type {
   Failure,
   StoredRelease,
 } from '../ledger.ts'
-import { expectCount, expectPrice, expectStorable, expectText, MAX_COUNT, MAX_LEASE_MS } from '../range.ts'
+import {
+  expectCount,
+  expectDataset,
+  expectPrice,
+  expectStorable,
+  expectText,
+  MAX_COUNT,
+  MAX_LEASE_MS,
+} from '../range.ts'
 import {
   analystOf,
   answerOf,
@@ -305,7 +313,8 @@ function isSameQuestion(earlier: StoredCharge, request: ChargeRequest): boolean 
 
 function expectChargeRequest(request: ChargeRequest): void {
   const { dataset, datasetVersion, principal, idempotencyKey, requestHash, price } = request
-  expectText({ dataset, datasetVersion, principal, idempotencyKey, requestHash, request: request.request })
+  expectDataset(dataset)
+  expectText({ datasetVersion, principal, idempotencyKey, requestHash, request: request.request })
   expectPrice(price)
   expectCount('leaseMs', request.leaseMs, MAX_LEASE_MS)
 }

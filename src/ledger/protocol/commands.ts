@@ -1,4 +1,5 @@
 import type { OperationArguments, OperationResults } from '../operation.ts'
+import { recordAct } from './acts.ts'
 import type { Batch } from './batch.ts'
 import { allot, grant, openBudget, registerSource } from './budgets.ts'
 import { charge, recordAnswer, recordFailure } from './charges.ts'
@@ -7,8 +8,9 @@ import { recordQuestionFailure, resume } from './suspension.ts'
 
 /*
  * The charge protocol: the methods of a ledger that change rows, each a pure function over the state of a batch. Stores
- * read rows and write changes, and decide nothing. A command appends events to the chain of one dataset only, so a
- * store that locks the row of that dataset's budget has exclusive access to all rows that the command may change.
+ * read rows and write changes, and decide nothing. A command appends events to the chain of one dataset only, and to
+ * the chain of administrative acts. A store that locks the rows of their budgets therefore has exclusive access to all
+ * rows that the command may change.
  */
 
 /** A method of the ledger that changes rows. */
@@ -24,6 +26,7 @@ export type CommandName =
   | 'recordSessionAnswer'
   | 'recordQuestionFailure'
   | 'resume'
+  | 'recordAct'
 
 /** All commands. One that throws has changed nothing, and the batch may continue. */
 export const COMMANDS: {
@@ -40,4 +43,5 @@ export const COMMANDS: {
   recordSessionAnswer,
   recordQuestionFailure,
   resume,
+  recordAct,
 }

@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../event.ts'
 import type { Failure, ResumeOutcome } from '../ledger.ts'
-import { expectCount, expectText, MAX_COUNT } from '../range.ts'
+import { expectCount, expectDataset, expectText, MAX_COUNT } from '../range.ts'
+import { appendReference } from './acts.ts'
 import { appendEvent, type Batch } from './batch.ts'
 import { expectRow } from './rows.ts'
 
@@ -35,17 +36,21 @@ export function countFailure(
   // Attempts that were under way when the dataset was suspended are counted too.
   const suspends = !account.suspended && failures >= limit
   batch.accounts.set(dataset, { ...account, failures, suspended: account.suspended || suspends })
-  if (suspends) appendEvent(batch, dataset, { kind: 'suspended', principal, chargeId, failures })
+  if (!suspends) return
+  const event = appendEvent(batch, dataset, { kind: 'suspended', principal, chargeId, failures })
+  appendReference(batch, { kind: 'dataset-suspended', principal: 'sotto', dataset }, event)
 }
 
 /** Decides {@link Ledger.resume}. */
 export function resume(batch: Batch, dataset: string, principal: string, reason: string): ResumeOutcome {
-  expectText({ dataset, principal, reason })
+  expectDataset(dataset)
+  expectText({ principal, reason })
   const account = batch.accounts.get(dataset)
   if (account === undefined) return { kind: 'no-budget' }
   if (!account.suspended) return { kind: 'not-suspended' }
   batch.accounts.set(dataset, { ...account, failures: 0, suspended: false })
-  appendEvent(batch, dataset, { kind: 'resumed', principal, reason })
+  const event = appendEvent(batch, dataset, { kind: 'resumed', principal, reason })
+  appendReference(batch, { kind: 'dataset-resumed', principal, dataset }, event)
   return { kind: 'resumed' }
 }
 

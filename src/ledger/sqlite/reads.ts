@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { ADMINISTRATION, actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { ChargeRecord } from '../ledger.ts'
@@ -79,6 +80,12 @@ export function sqliteReads(
           : findEventsOfPrincipal.all({ dataset, before, limit, principal })
       return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
     },
+    acts({ limit, beforeSequence: before = MAX_COUNT }) {
+      expectCount('limit', limit, MAX_PAGE)
+      expectCount('beforeSequence', before, MAX_COUNT)
+      const found = findEvents.all({ dataset: ADMINISTRATION, before, limit })
+      return found.map((row) => actFromEvent(text(row, 'canonical'), text(row, 'hash')))
+    },
     events(dataset, { limit, afterSequence }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
@@ -149,7 +156,7 @@ const FIND_LAST_VERSION = `
   SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
 `
 
-const FIND_DATASETS = 'SELECT dataset FROM budgets ORDER BY dataset'
+const FIND_DATASETS = `SELECT dataset FROM budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`
 
 const FIND_RELEASE = `
   SELECT charges.dataset, charges.principal, releases.answer

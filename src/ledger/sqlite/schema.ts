@@ -2,6 +2,7 @@ import { chmodSync, closeSync, fsyncSync, openSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
+import { ADMINISTRATION } from '../act.ts'
 import { LedgerFault } from '../ledger.ts'
 import {
   MAX_CAP_DELTA_ATTO,
@@ -329,6 +330,18 @@ export const MIGRATIONS: readonly string[] = [
 
   CREATE TRIGGER sources_are_never_deleted BEFORE DELETE ON sources
   BEGIN SELECT RAISE(ABORT, 'a source is never deleted'); END;
+  `,
+  `
+  -- The chain of administrative acts has a row among the budgets, which can never pay for anything.
+  CREATE TRIGGER administration_has_no_budget BEFORE INSERT ON budgets
+  WHEN NEW.dataset = '${ADMINISTRATION}'
+    AND (NEW.cap_epsilon_nano > 0 OR NEW.cap_delta_atto > 0 OR NEW.accounting <> 'basic')
+  BEGIN SELECT RAISE(ABORT, 'the administration has no budget'); END;
+  CREATE TRIGGER administration_gets_no_budget BEFORE UPDATE ON budgets
+  WHEN NEW.dataset = '${ADMINISTRATION}' AND (NEW.cap_epsilon_nano > 0 OR NEW.cap_delta_atto > 0)
+  BEGIN SELECT RAISE(ABORT, 'the administration has no budget'); END;
+  CREATE TRIGGER administration_has_no_charges BEFORE INSERT ON charges WHEN NEW.dataset = '${ADMINISTRATION}'
+  BEGIN SELECT RAISE(ABORT, 'the administration has no charges'); END;
   `,
 ]
 

@@ -2,6 +2,7 @@ import { describe, test } from 'vitest'
 import type { Fixture } from '../fixture.ts'
 import type { StoreUnderTest } from '../stores.ts'
 import { expectConsistentLedger } from '../support.ts'
+import { ACTS } from './acts.ts'
 import { ALLOTMENTS } from './allotments.ts'
 import { ANSWERS } from './answers.ts'
 import { BUDGETS } from './budgets.ts'
@@ -27,6 +28,7 @@ const CONTRACT = [
   { topic: 'sessions', tests: SESSIONS },
   { topic: 'suspension', tests: SUSPENSION },
   { topic: 'sources', tests: SOURCES },
+  { topic: 'acts', tests: ACTS },
 ] as const
 
 /** Registers the contract as tests of a store. */

@@ -110,25 +110,58 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     }
 
     test.each([
-      ['an overspent budget', 'UPDATE sotto.budgets SET spent_epsilon_nano = cap_epsilon_nano + 1'],
-      ['an overspent delta', 'UPDATE sotto.budgets SET spent_delta_atto = cap_delta_atto + 1'],
-      ['an overspent rho', 'UPDATE sotto.budgets SET spent_rho_pico = cap_rho_pico + 1'],
+      [
+        'an overspent budget',
+        `UPDATE sotto.budgets SET spent_epsilon_nano = cap_epsilon_nano + 1 WHERE dataset = 'census'`,
+      ],
+      [
+        'an overspent delta',
+        `UPDATE sotto.budgets SET spent_delta_atto = cap_delta_atto + 1 WHERE dataset = 'census'`,
+      ],
+      [
+        'an overspent rho',
+        `UPDATE sotto.budgets SET spent_rho_pico = cap_rho_pico + 1 WHERE dataset = 'census'`,
+      ],
       [
         'an epsilon spent of a budget of rho',
         `UPDATE sotto.budgets SET spent_epsilon_nano = 1 WHERE dataset = 'rho'`,
       ],
-      ['an integer beyond 64 bits', 'UPDATE sotto.budgets SET spent_epsilon_nano = 9223372036854775807 + 1'],
-      ['a cap beyond the largest', 'UPDATE sotto.budgets SET cap_epsilon_nano = 1000000000000001'],
-      ['a delta of one', 'UPDATE sotto.budgets SET cap_delta_atto = 1000000000000000000'],
+      [
+        'an integer beyond 64 bits',
+        `UPDATE sotto.budgets SET spent_epsilon_nano = 9223372036854775807 + 1 WHERE dataset = 'census'`,
+      ],
+      [
+        'a cap beyond the largest',
+        `UPDATE sotto.budgets SET cap_epsilon_nano = 1000000000000001 WHERE dataset = 'census'`,
+      ],
+      [
+        'a delta of one',
+        `UPDATE sotto.budgets SET cap_delta_atto = 1000000000000000000 WHERE dataset = 'census'`,
+      ],
       ['a lowered cap', `UPDATE sotto.budgets SET cap_epsilon_nano = 999999999 WHERE dataset = 'census'`],
       ['a lowered cap of rho', `UPDATE sotto.budgets SET cap_rho_pico = 1 WHERE dataset = 'rho'`],
-      ['a refund', 'UPDATE sotto.budgets SET spent_epsilon_nano = 0'],
+      ['a refund', `UPDATE sotto.budgets SET spent_epsilon_nano = 0 WHERE dataset = 'census'`],
       ['another accounting', `UPDATE sotto.budgets SET accounting = 'zcdp' WHERE dataset = 'census'`],
       ['another name', `UPDATE sotto.budgets SET dataset = 'other' WHERE dataset = 'rho'`],
-      ['a head that is no event', `UPDATE sotto.budgets SET head_hash = repeat('a', 64)`],
-      ['a head before the last event', `UPDATE sotto.budgets SET head_sequence = head_sequence - 1`],
-      ['a failure without an event', 'UPDATE sotto.budgets SET failures = 1'],
-      ['a suspension without failures', 'UPDATE sotto.budgets SET suspended = true'],
+      [
+        'a head that is no event',
+        `UPDATE sotto.budgets SET head_hash = repeat('a', 64) WHERE dataset = 'census'`,
+      ],
+      [
+        'a head before the last event',
+        `UPDATE sotto.budgets SET head_sequence = head_sequence - 1 WHERE dataset = 'census'`,
+      ],
+      [
+        'a budget of the administration',
+        `UPDATE sotto.budgets SET cap_epsilon_nano = 1 WHERE dataset = '@administration'`,
+      ],
+      [
+        'a charge to the administration',
+        `INSERT INTO sotto.charges SELECT repeat('e', 32), principal, 'e', '@administration', '1', 'e', 'e',
+        0, 0, 0, 'charged', 1, 0, 0, 0, false, NULL FROM sotto.charges LIMIT 1`,
+      ],
+      ['a failure without an event', `UPDATE sotto.budgets SET failures = 1 WHERE dataset = 'census'`],
+      ['a suspension without failures', `UPDATE sotto.budgets SET suspended = true WHERE dataset = 'census'`],
       ['an event marked as a failure', 'UPDATE sotto.events SET counted = true'],
       ['a deleted budget', 'DELETE FROM sotto.budgets'],
       ['a truncated budget', 'TRUNCATE sotto.budgets CASCADE'],

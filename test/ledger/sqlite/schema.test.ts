@@ -95,10 +95,16 @@ describe('the tables refuse', () => {
     ],
     ['an overspent delta', "UPDATE budgets SET spent_delta_atto = 1 WHERE dataset = 'census'"],
     ['an overspent rho', "UPDATE budgets SET spent_rho_pico = cap_rho_pico + 1 WHERE dataset = 'in rho'"],
-    ['an integer that becomes a REAL', 'UPDATE budgets SET spent_epsilon_nano = 9223372036854775807 + 1'],
-    ['a cap beyond the largest', 'UPDATE budgets SET cap_epsilon_nano = 1000000000000001'],
-    ['a cap that is a REAL', 'UPDATE budgets SET cap_epsilon_nano = 1e18'],
-    ['a delta of one', 'UPDATE budgets SET cap_delta_atto = 1000000000000000000'],
+    [
+      'an integer that becomes a REAL',
+      "UPDATE budgets SET spent_epsilon_nano = 9223372036854775807 + 1 WHERE dataset = 'census'",
+    ],
+    [
+      'a cap beyond the largest',
+      "UPDATE budgets SET cap_epsilon_nano = 1000000000000001 WHERE dataset = 'census'",
+    ],
+    ['a cap that is a REAL', "UPDATE budgets SET cap_epsilon_nano = 1e18 WHERE dataset = 'census'"],
+    ['a delta of one', "UPDATE budgets SET cap_delta_atto = 1000000000000000000 WHERE dataset = 'census'"],
     [
       'a rho beyond the largest',
       "UPDATE budgets SET cap_rho_pico = 1000000000000000001 WHERE dataset = 'in rho'",
@@ -106,15 +112,34 @@ describe('the tables refuse', () => {
     ['rho where it is not counted', "UPDATE budgets SET cap_rho_pico = 1 WHERE dataset = 'census'"],
     ['epsilon where it is not counted', "UPDATE budgets SET spent_epsilon_nano = 1 WHERE dataset = 'in rho'"],
     ['another accounting', "UPDATE budgets SET accounting = 'zcdp' WHERE dataset = 'census'"],
-    ['an unknown accounting', "UPDATE budgets SET accounting = 'renyi'"],
+    ['an unknown accounting', "UPDATE budgets SET accounting = 'renyi' WHERE dataset = 'census'"],
     ['a lowered cap', "UPDATE budgets SET cap_epsilon_nano = 999999999 WHERE dataset = 'census'"],
     ['a lowered rho', "UPDATE budgets SET cap_rho_pico = cap_rho_pico - 1 WHERE dataset = 'in rho'"],
     ['a refund', "UPDATE budgets SET spent_epsilon_nano = 0 WHERE dataset = 'census'"],
     ['a refund of rho', "UPDATE budgets SET spent_rho_pico = 0 WHERE dataset = 'in rho'"],
-    ['a head that is no event', "UPDATE budgets SET head_hash = replace(head_hash, 'a', 'b')"],
-    ['a head that is not the last event', 'UPDATE budgets SET head_sequence = head_sequence + 1'],
-    ['a failure without an event', 'UPDATE budgets SET failures = 1'],
-    ['a suspension without an event', 'UPDATE budgets SET failures = 1, suspended = 1'],
+    [
+      'a head that is no event',
+      "UPDATE budgets SET head_hash = replace(head_hash, 'a', 'b') WHERE dataset = 'census'",
+    ],
+    [
+      'a head that is not the last event',
+      "UPDATE budgets SET head_sequence = head_sequence + 1 WHERE dataset = 'census'",
+    ],
+    [
+      'a budget of the administration',
+      "UPDATE budgets SET cap_epsilon_nano = 1 WHERE dataset = '@administration'",
+    ],
+    [
+      'a charge to the administration',
+      `INSERT INTO charges SELECT number + 100, replace(id, 'a', 'b'), principal, idempotency_key, '@administration',
+      dataset_version, request_hash, request, 0, 0, state, attempt, created_at_ms, leased_at_ms,
+      lease_expires_at_ms, 0, sharing, NULL FROM charges LIMIT 1`,
+    ],
+    ['a failure without an event', "UPDATE budgets SET failures = 1 WHERE dataset = 'census'"],
+    [
+      'a suspension without an event',
+      "UPDATE budgets SET failures = 1, suspended = 1 WHERE dataset = 'census'",
+    ],
     ['an event marked as a failure', 'UPDATE events SET counted = 1'],
     ['a deleted budget', 'DELETE FROM budgets'],
     ['a replaced budget', "INSERT OR REPLACE INTO budgets SELECT * FROM budgets WHERE dataset = 'census'"],
@@ -231,7 +256,7 @@ describe('the tables refuse', () => {
     )
     database.exec('ROLLBACK')
     expect(everything()).toEqual(before)
-    expect(before.map((rows) => rows.length)).toEqual([2, 3, 6, 2, 1, 13, 1, 2, 1])
+    expect(before.map((rows) => rows.length)).toEqual([3, 3, 6, 2, 1, 14, 1, 2, 1])
   })
 })
 

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+
+const act = z
+  .strictObject({
+    sequence: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
+    kind: z.enum([
+      'key-created',
+      'key-rotated',
+      'key-deleted',
+      'sign-in-refused',
+      'dataset-registered',
+      'dataset-withdrawn',
+      'budget-granted',
+      'allotment-set',
+      'dataset-suspended',
+      'dataset-resumed',
+    ]),
+    at: z.iso.datetime(),
+    principal: z.string().describe('The principal who acted; `sotto` for the service itself.'),
+    subject: z.string().describe('The thing acted on: the id of a dataset or key, or an address.'),
+    facts: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()]))
+      .describe(
+        'Further facts. `sequence` and `hash` refer to the event of the dataset that has the particulars.',
+      ),
+    hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
+  })
+  .meta({
+    id: 'AdministrativeAct',
+    description: 'Administrative act, chained to the previous one by its hash.',
+  })
+
+/** GET /v1/administration/events */
+export const actsPage = z
+  .strictObject({
+    events: z.array(act).readonly().describe('Newest first.'),
+    next: z
+      .int()
+      .min(1)
+      .max(Number.MAX_SAFE_INTEGER)
+      .optional()
+      .describe('Value of `before` for the next page. Absent on the last page.'),
+  })
+  .meta({ id: 'AdministrativeActs', description: 'Administrative acts, newest first.' })
+
+/** GET /v1/administration/verification */
+export const administrationVerification = z
+  .union([
+    z.strictObject({
+      sound: z.literal(true),
+      events: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
+      headHash: z.string().describe('Hash of the newest event. Keep it, as for the chain of a dataset.'),
+    }),
+    z.strictObject({
+      sound: z.literal(false),
+      sequence: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('First event that does not match.'),
+      reason: z.string(),
+    }),
+  ])
+  .meta({
+    id: 'AdministrationVerification',
+    description: 'Result of recomputing the chain of administrative acts.',
+  })

@@ -1,0 +1,80 @@
+import type { LedgerEvent } from './event.ts'
+import type { Act } from './ledger.ts'
+
+/**
+ * Name of the chain of administrative acts, in the place of a dataset id. Ids of datasets begin with a letter, and the
+ * ledger refuses this name for a budget, a charge or an allotment.
+ */
+export const ADMINISTRATION = '@administration'
+
+/**
+ * Kinds of administrative acts. Those on budgets and suspensions refer to the event of the dataset's chain, which has
+ * the particulars, by `sequence` and `hash`.
+ */
+export const ACT_KINDS = [
+  'key-created',
+  'key-rotated',
+  'key-deleted',
+  'sign-in-refused',
+  'dataset-registered',
+  'dataset-withdrawn',
+  'budget-granted',
+  'allotment-set',
+  'dataset-suspended',
+  'dataset-resumed',
+] as const
+
+export type ActKind = (typeof ACT_KINDS)[number]
+
+/** Kinds that refer to an event of the dataset's chain. */
+const REFERRING: readonly ActKind[] = [
+  'budget-granted',
+  'allotment-set',
+  'dataset-suspended',
+  'dataset-resumed',
+]
+
+/** True if an event is an administrative act. */
+export function isActKind(kind: LedgerEvent['kind']): kind is ActKind {
+  return (ACT_KINDS as readonly string[]).includes(kind)
+}
+
+/** Longest subject of an act, in characters. */
+const MAX_SUBJECT_LENGTH = 512
+/** Largest size of the facts of an act as JSON, in characters. It bounds what an act adds to the ledger. */
+const MAX_FACTS_LENGTH = 4_096
+
+/**
+ * Finds the reason why an event cannot be in the chain of administrative acts, apart from its place in the chain.
+ * Verification and the protocol share it.
+ */
+export function reasonAgainstAct({
+  kind,
+  subject,
+  facts = {},
+}: Pick<LedgerEvent, 'kind' | 'subject' | 'facts'>): string | undefined {
+  if (!isActKind(kind)) return `the act has the unknown kind ${JSON.stringify(kind)}`
+  if (typeof subject !== 'string' || subject === '' || subject.length > MAX_SUBJECT_LENGTH)
+    return 'the act has no valid subject'
+  if (!Object.entries(facts).every(([name, value]) => /^[a-z]\w{0,63}$/i.test(name) && isFact(value)))
+    return 'the act has a fact that is neither a text, a number, a boolean nor a list of texts'
+  if (JSON.stringify(facts).length > MAX_FACTS_LENGTH) return 'the facts of the act are too long'
+  const { sequence, hash } = facts
+  const refers = Number.isSafeInteger(sequence) && /^[0-9a-f]{64}$/.test(String(hash))
+  return REFERRING.includes(kind) && !refers ? 'the act refers to no event' : undefined
+}
+
+function isFact(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((each) => typeof each === 'string')
+  return typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
+}
+
+/**
+ * Converts a stored event to an act.
+ * @throws SyntaxError or RangeError if the stored text is not one.
+ */
+export function actFromEvent(canonical: string, hash: string): Act {
+  const { sequence, kind, at, principal, subject, facts = {} }: LedgerEvent = JSON.parse(canonical)
+  if (!isActKind(kind) || subject === undefined) throw new RangeError('the event is not an act')
+  return { sequence, kind, at, principal, subject, facts, hash }
+}
