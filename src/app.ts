@@ -35,6 +35,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
+import { limitRequests, type RequestLimits } from './http/limits.ts'
 import { loggedDuration, type Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
@@ -55,6 +56,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly evaluationPool: ComputationPool
   /** Draws plots, in a separate pool because most plots need no key. */
   readonly plotPool: ComputationPool
+  readonly requestLimits: RequestLimits
   readonly logger: FastifyBaseLogger
   readonly metrics: Metrics
   /** Absent if the metrics have a port of their own. */
@@ -72,7 +74,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024
 
 /** Builds the whole HTTP service. It does not listen yet. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const app = createServer(dependencies)
+  const app = await createServer(dependencies)
   const { metrics, metricsAccess } = dependencies
   metrics.watch(dependencies)
   app.addHook('onResponse', async (request, reply) => {
@@ -131,7 +133,7 @@ export async function buildMetricsApp(
 }
 
 /** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
-function createServer({ logger, handlerTimeoutMs, clock }: AppDependencies) {
+async function createServer({ logger, handlerTimeoutMs, clock, requestLimits }: AppDependencies) {
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -165,14 +167,19 @@ function createServer({ logger, handlerTimeoutMs, clock }: AppDependencies) {
     async (request: FastifyRequest, body: string) =>
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
-  app.setErrorHandler(sendProblem)
+  app.decorateRequest('principal', null)
+  const keyless = await limitRequests(app, requestLimits)
+  app.setErrorHandler(async (error, request, reply) =>
+    sendProblem(await keyless.countRefused(error, request, reply), request, reply),
+  )
   const allowedMethods = createAllowedMethods()
   app.addHook('onRoute', allowedMethods.add)
   // A hook and not a handler, so that the body of such a request is not read.
-  app.addHook('onRequest', async (request, reply) =>
-    request.is404 ? sendNotFound(request, reply, allowedMethods) : undefined,
-  )
-  app.decorateRequest('principal', null)
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return
+    await keyless.count(request, reply)
+    return sendNotFound(request, reply, allowedMethods)
+  })
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
   app.addHook('preValidation', async (request) => {

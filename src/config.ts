@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { z } from 'zod'
+import type { Quota } from './access/principal.ts'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const wholeNumber = (least: number, most: number) =>
@@ -67,6 +68,23 @@ export const environmentSchema = z.object({
   SOTTO_QUEUE_WAIT_MS: wholeNumber(1, 3_600_000)
     .default(60_000)
     .describe('Time limit of the wait for a turn. Nothing has been charged then.'),
+  SOTTO_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000)
+    .default(6_000)
+    .describe('Requests per minute that a key may send in the long run, unless it has a quota of its own.'),
+  SOTTO_REQUEST_BURST: wholeNumber(1, 1_000_000_000)
+    .default(2_000)
+    .describe('Requests that a key may send at once after a pause, unless it has a quota of its own.'),
+  SOTTO_CONCURRENT_REQUESTS: wholeNumber(1, 1_000_000)
+    .default(100)
+    .describe('Requests that a key may have under way, unless it has a quota of its own.'),
+  SOTTO_STORED_BYTES: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+    .default(2 ** 28)
+    .describe(
+      'Bytes that the ledger stores for an analyst per dataset, unless the key has a quota of its own.',
+    ),
+  SOTTO_KEYLESS_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000)
+    .default(600)
+    .describe('Requests per minute without a valid key that an address may send.'),
   SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('Largest number of cells of a table.'),
   SOTTO_MIN_FREE_DISK: z
     .string()
@@ -102,6 +120,9 @@ export interface Config {
   readonly queryConnections: number
   readonly queueLength: number
   readonly queueWaitMs: number
+  /** Limits for principals without a quota of their own. */
+  readonly quota: Quota
+  readonly keylessPerMinute: number
   readonly maxCells: number
   readonly minFreeDiskBytes: number
   readonly drainMs: number
@@ -155,6 +176,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     queryConnections: values.SOTTO_QUERY_CONNECTIONS,
     queueLength: values.SOTTO_QUEUE_LENGTH,
     queueWaitMs: values.SOTTO_QUEUE_WAIT_MS,
+    quota: {
+      requestsPerMinute: values.SOTTO_REQUESTS_PER_MINUTE,
+      burst: values.SOTTO_REQUEST_BURST,
+      concurrentRequests: values.SOTTO_CONCURRENT_REQUESTS,
+      storedBytesPerDataset: values.SOTTO_STORED_BYTES,
+    },
+    keylessPerMinute: values.SOTTO_KEYLESS_REQUESTS_PER_MINUTE,
     maxCells: values.SOTTO_MAX_CELLS,
     minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
     drainMs: values.SOTTO_DRAIN_MS,

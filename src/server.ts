@@ -5,6 +5,7 @@ import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
 import { createAuthenticator } from './access/authenticator.ts'
 import { createFirstKeys, openKeyStore } from './access/keys.ts'
+import { createQuotas } from './access/quotas.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { systemClock } from './answers/release-time.ts'
@@ -110,6 +111,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       }),
       leaseMs: config.queryTimeoutMs + 10_000,
       clock: systemClock,
+      requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },
       ...pools,
       logger,
       metrics,

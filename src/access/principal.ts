@@ -17,11 +17,11 @@ export interface Principal {
 
 /** How much of the service one principal may use. */
 export interface Quota {
-  /** Requests for answers per minute in the long run. */
+  /** Requests per minute in the long run. */
   readonly requestsPerMinute: number
-  /** Requests for answers that may arrive at once, after a pause. */
+  /** Requests that may arrive at once, after a pause. */
   readonly burst: number
-  /** Requests for answers that may be under way at a time, including those that wait for a turn. */
+  /** Requests that may be under way at a time, including those that wait for a turn. */
   readonly concurrentRequests: number
   /** Bytes of answers and denials that the ledger may store for the principal, per dataset. */
   readonly storedBytesPerDataset: number

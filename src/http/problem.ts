@@ -58,6 +58,8 @@ export const PROBLEMS = {
   'question-failed': { status: 500, title: 'Question failed' },
   'internal-error': { status: 500, title: 'Internal error' },
   unavailable: { status: 503, title: 'Service unavailable' },
+  'rate-limited': { status: 429, title: 'Too many requests' },
+  'quota-exceeded': { status: 429, title: 'Quota exceeded' },
   'path-unknown': { status: 404, title: 'Unknown path' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'body-too-large': { status: 413, title: 'Body too large' },

@@ -35,6 +35,8 @@ export type RefusalCode =
   | 'session-used-up'
   | 'session-dataset-changed'
   | 'unavailable'
+  | 'rate-limited'
+  | 'quota-exceeded'
 
 /** A rule that a field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
 export interface FieldError {

@@ -490,25 +490,35 @@ describe('the pool of connections', () => {
     }
   })
 
-  it('includes the wait for a connection in the time limit', async () => {
+  it('begins the time limit of a statement once it has a connection', async () => {
     const { dataset, slow } = await endless('waiting')
     const engine = engineWith({ connectionsPerDataset: 1, queryTimeoutMs: 10_000 })
     await engine.open(dataset)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
-      const asked = [1, 2, 3].map(() => expectTimeout(engine.aggregate(dataset, slow)))
-      await setImmediate()
-      vi.advanceTimersByTime(10_000)
+      let settled = 0
+      const asked = [1, 2, 3].map(() =>
+        expectTimeout(engine.aggregate(dataset, slow)).finally(() => {
+          settled += 1
+        }),
+      )
+      let passedMs = 0
+      const passUntil = async (condition: () => boolean): Promise<void> => {
+        while (!condition()) {
+          vi.advanceTimersByTime(20)
+          passedMs += 20
+          await setImmediate()
+        }
+      }
+      await passUntil(() => settled === asked.length)
       await Promise.all(asked)
+      expect(passedMs).toBeGreaterThanOrEqual(30_000)
       let isClosed = false
       const closing = engine.close().then(() => {
         isClosed = true
       })
-      while (!isClosed) {
-        // The interrupts repeat until the statement has stopped.
-        vi.advanceTimersByTime(20)
-        await setImmediate()
-      }
+      // The interrupts repeat until the last statement has stopped.
+      await passUntil(() => isClosed)
       await closing
     } finally {
       vi.useRealTimers()

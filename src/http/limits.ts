@@ -1,0 +1,118 @@
+import fastifyRateLimit from '@fastify/rate-limit'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Quotas, RateState } from '../access/quotas.ts'
+import { Refusal } from '../privacy/refusal.ts'
+
+/** Limits on how many requests the service takes. */
+export interface RequestLimits {
+  readonly quotas: Quotas
+  /**
+   * Requests without a valid key per minute and address: those to public routes and those with a wrong key. An IPv6
+   * address stands for its /64 network.
+   */
+  readonly keylessPerMinute: number
+}
+
+/** Limits requests without a valid key, by address. */
+export interface KeylessLimit {
+  /** @throws Refusal `rate-limited` if the address has sent too many. */
+  count(request: FastifyRequest, reply: FastifyReply): Promise<void>
+  /**
+   * Counts a request that failed before its principal was known, unless it is counted already.
+   * @returns the error to answer with: `rate-limited` instead of the given one if the address has sent too many.
+   */
+  countRefused(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown>
+}
+
+const WINDOW_MS = 60_000
+
+/** Public routes without a limit. Load balancers probe them, and may share an address with an attacker. */
+const PROBES: readonly (string | undefined)[] = ['/healthz', '/readyz']
+
+/**
+ * Counts each request, before its body is read: those with a key by their principal, the others by their address. Routes
+ * authenticate first, so that wrong keys from an address do not lock out its right keys.
+ *
+ * @returns the limit by address, for requests that no route takes and for keys that are not valid
+ */
+export async function limitRequests(
+  app: FastifyInstance,
+  { quotas, keylessPerMinute }: RequestLimits,
+): Promise<KeylessLimit> {
+  await app.register(fastifyRateLimit, { global: false, ipv6Subnet: 64 })
+  const countAddress = app.createRateLimit({ max: keylessPerMinute, timeWindow: WINDOW_MS })
+
+  const countedRequests = new WeakSet<FastifyRequest>()
+
+  const count = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    countedRequests.add(request)
+    if (PROBES.includes(request.routeOptions.url)) return
+    const counted = await countAddress(request)
+    if (counted.isAllowed) return
+    const { remaining, ttlInSeconds, isExceeded } = counted
+    setRateHeaders(reply, 'address', { quota: keylessPerMinute, remaining, resetSeconds: ttlInSeconds })
+    if (isExceeded) {
+      const detail = 'Too many requests without a valid API key came from this address. Retry later.'
+      throw new Refusal('rate-limited', detail, [], { retryAfterSeconds: Math.max(1, ttlInSeconds) })
+    }
+  }
+
+  // This hook runs after the access hooks of the routes.
+  app.addHook('preParsing', async (request, reply) => {
+    if (request.principal !== null) admit(quotas, request, reply)
+    else await count(request, reply)
+  })
+  return {
+    count,
+    async countRefused(error, request, reply) {
+      if (request.principal !== null || countedRequests.has(request)) return error
+      return count(request, reply).then(
+        () => error,
+        (limited: unknown) => limited,
+      )
+    },
+  }
+}
+
+/** @throws Refusal `rate-limited` or `quota-exceeded` */
+function admit(quotas: Quotas, { principal }: FastifyRequest, reply: FastifyReply): void {
+  if (principal === null) return
+  const decision = quotas.admit(principal)
+  setRateHeaders(reply, 'principal', headersOf(decision.rate))
+  switch (decision.kind) {
+    case 'admitted':
+      // A client that has left counts no longer.
+      if (reply.raw.closed) decision.end()
+      else reply.raw.once('close', decision.end)
+      return
+    case 'rate-limited': {
+      const { retryAfterSeconds, rate } = decision
+      const detail = `Your key may send ${rate.requestsPerMinute} requests per minute. Nothing was charged. Retry later.`
+      throw new Refusal('rate-limited', detail, [], { retryAfterSeconds })
+    }
+    case 'too-many': {
+      const detail = `Your key may have ${decision.concurrentRequests} requests under way at a time. Nothing was charged. Retry when one of them has been answered.`
+      throw new Refusal('quota-exceeded', detail, [], { retryAfterSeconds: 1 })
+    }
+  }
+}
+
+function headersOf({ requestsPerMinute, remaining, fullInSeconds }: RateState): RateHeaders {
+  return { quota: requestsPerMinute, remaining, resetSeconds: fullInSeconds }
+}
+
+interface RateHeaders {
+  readonly quota: number
+  readonly remaining: number
+  readonly resetSeconds: number
+}
+
+/** Sets the headers of draft-ietf-httpapi-ratelimit-headers-10. */
+function setRateHeaders(
+  reply: FastifyReply,
+  policy: string,
+  { quota, remaining, resetSeconds }: RateHeaders,
+): void {
+  reply.header('ratelimit-policy', `"${policy}";q=${quota};w=${WINDOW_MS / 1_000}`)
+  reply.header('ratelimit', `"${policy}";r=${remaining};t=${resetSeconds}`)
+}
