@@ -4,11 +4,24 @@ import { z } from 'zod'
 export interface OperationOptions {
   /** Tests if the service can answer queries. */
   readonly ready: () => Promise<boolean>
+  /** Extent of the ledger's verification so far. */
+  readonly verification: () => z.output<typeof verification>
 }
 
 const status = z
-  .strictObject({ status: z.enum(['ok', 'ready', 'not ready']) })
+  .strictObject({ status: z.literal('ok') })
   .meta({ id: 'Status', description: 'State of the service.' })
+
+const verification = z
+  .enum(['checkpoint', 'complete'])
+  .describe(
+    'Extent of the verification of the ledger: `checkpoint` while a long ledger is verified from the checkpoint of an ' +
+      'earlier verification only, and completely in the background.',
+  )
+
+const readiness = z
+  .strictObject({ status: z.enum(['ready', 'not ready']), verification })
+  .meta({ id: 'Readiness', description: 'Readiness of the service.' })
 
 /** Liveness and readiness, for operators. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
@@ -36,12 +49,13 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
         summary: 'Check that queries can be answered',
         description:
           'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full.',
-        response: { 200: status, 503: status },
+        response: { 200: readiness, 503: readiness },
       },
     },
     async (_request, reply) => {
-      if (await options.ready()) return { status: 'ready' as const }
-      return reply.code(503).send({ status: 'not ready' as const })
+      const verification = options.verification()
+      if (await options.ready()) return { status: 'ready' as const, verification }
+      return reply.code(503).send({ status: 'not ready' as const, verification })
     },
   )
 }

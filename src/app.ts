@@ -32,6 +32,7 @@ import type { Authenticator } from './access/authenticator.ts'
 import type { KeyStore } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
@@ -48,6 +49,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly keys: KeyStore
   readonly catalog: Catalog
   readonly registry: Registry
+  /** Extent of the ledger's verification so far. */
+  readonly verification: () => Extent
   /** The room on the volumes of the data folder and the ledger. */
   readonly disk: FreeSpace
   /** Runs disclosure risk computations. */
@@ -85,7 +88,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 
   await app.register(fastifySwagger, openApiOptions)
   await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
-  await app.register(operationRoutes, { ready })
+  await app.register(operationRoutes, { ready, verification: dependencies.verification })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)

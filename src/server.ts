@@ -13,17 +13,16 @@ import { buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { openCustody } from './custody/custody.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
-import { ADMINISTRATION } from './ledger/act.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
 import { readHeadSigner } from './ledger/signature.ts'
-import { verifyLedger } from './ledger/verification.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { censusRegistration } from './registration/demo.ts'
@@ -53,11 +52,17 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   const opened = new AsyncDisposableStack()
   try {
     const metrics = createMetrics()
-    const ledger = observeLedger(await openLedger({ url: config.ledgerUrl }), metrics.ledgerObserver)
-    opened.defer(() => ledger.close())
-    await requireSoundLedger(ledger, logger)
     const shared = config.replicated
+    const bareLedger = observeLedger(await openLedger({ url: config.ledgerUrl }), metrics.ledgerObserver)
+    opened.defer(() => bareLedger.close())
     const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
+    const custody = await openCustody(bareLedger, {
+      dataDirectory: config.dataDirectory,
+      datasets: catalog.ids(),
+      logger,
+    })
+    opened.defer(() => custody.close())
+    const { ledger } = custody
     const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
     opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
     const engine = openDuckDbEngine({
@@ -100,6 +105,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
       engine,
       ledger,
+      verification: custody.extent,
       ...(signer === undefined ? {} : { signer }),
       noiseSource: systemEntropy(),
       limits: { maxCells: config.maxCells },
@@ -208,27 +214,6 @@ async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
     const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new ConfigError(`SOTTO_DATA_DIR: must be a folder that can be created and written to${reason}`)
   }
-}
-
-/**
- * Recomputes every chain and every balance from the events alone, and compares charges and answers with them. A
- * ledger that contradicts its events must not decide what may still be released.
- * @throws Error naming the dataset and the first event that does not fit.
- */
-async function requireSoundLedger(ledger: Ledger, logger: Logger): Promise<void> {
-  const start = performance.now()
-  let events = 0
-  const counts = await ledger.chargeCounts()
-  for (const dataset of [...(await ledger.datasets()), ADMINISTRATION]) {
-    const found = await verifyLedger(ledger, dataset, counts)
-    if (found?.kind === 'broken')
-      throw new Error(
-        `the ledger of the dataset ${dataset} is damaged at event ${found.sequence}: ${found.reason}; ` +
-          'see docs/operations.md',
-      )
-    events += found?.events ?? 0
-  }
-  logger.info({ events, durationMs: Math.round(performance.now() - start) }, 'ledger verified')
 }
 
 /**

@@ -13,6 +13,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/mechanisms': ['src/privacy'],
   'src/catalog': ['src/privacy', 'src/files'],
   'src/ledger': ['src/privacy'],
+  'src/custody': ['src/ledger', 'src/files'],
   'src/risk': ['src/privacy'],
   'src/access': ['src/privacy', 'src/files'],
   'src/plots': ['src/privacy', 'src/risk type', 'src/mechanisms type'],

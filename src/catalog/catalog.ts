@@ -43,6 +43,8 @@ export interface Catalog {
   get(id: string): CatalogEntry | undefined
   /** Returns all entries in the order of their ids. */
   list(): readonly CatalogEntry[]
+  /** Returns the ids of all registrations, removed or not. */
+  ids(): readonly string[]
   /** Publishes an entry. It replaces an entry of the same id. */
   add(entry: CatalogEntry): Promise<void>
   /**
@@ -134,6 +136,7 @@ export async function openCatalog(
   return {
     get: (id) => entries.get(id),
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
+    ids: () => [...entries.keys(), ...removed.keys()],
     rowsFile: (dataset) => path.join(folderOf(dataset.id), rowsFileName(dataset)),
     personKeyFile: (dataset) => path.join(folderOf(dataset.id), personKeyFileName(dataset)),
     wasRemoved: (id) => removed.has(id),

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
 import { isSound } from '../ledger/exported.ts'
-import { type ChainHead, readHeadSigner } from '../ledger/signature.ts'
+import type { ChainHead } from '../ledger/ledger.ts'
+import { readHeadSigner } from '../ledger/signature.ts'
 import { type Command, Misuse, SUCCESS, UNSOUND, writeOutput } from './command.ts'
 import { followEvents, LEDGER_HELP, printFindings } from './ledger-source.ts'
 

@@ -1,6 +1,6 @@
 import type { LedgerEvent } from './event.ts'
-import type { Ledger, StoredEvent } from './ledger.ts'
-import type { ChainHead } from './signature.ts'
+import type { ChainHead, Ledger, StoredEvent } from './ledger.ts'
+
 import { createVerifier, EVENTS_PAGE, type Verification, type Verifier } from './verification.ts'
 
 /** An event that was recorded elsewhere: a published head, or the receipt of an answer. */

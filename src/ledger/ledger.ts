@@ -37,6 +37,11 @@ export interface EventReference {
   readonly hash: string
 }
 
+/** The last event of a dataset's chain, or any other one. Its hash shows whether an export still contains it. */
+export interface ChainHead extends EventReference {
+  readonly dataset: string
+}
+
 /** The last event of a dataset's chain and the balances after it, read at one moment. */
 export interface LedgerHead extends EventReference, SuspensionState {
   readonly budget: Budget
@@ -407,6 +412,8 @@ export interface Ledger {
    * no budget, or if no act was recorded.
    */
   head(dataset: string): Promise<LedgerHead | undefined>
+  /** Reads the last event of every chain, ordered by dataset, at one moment. */
+  heads(): Promise<readonly ChainHead[]>
   /** Lists every dataset id that has a budget, in order. */
   datasets(): Promise<readonly string[]>
   /** Debits a request, or returns its stored answer. */

@@ -61,6 +61,7 @@ export function ledgerMethods(
     budget: (...args) => submit('budget', args),
     analystSpending: (...args) => submit('analystSpending', args),
     head: (...args) => submit('head', args),
+    heads: (...args) => submit('heads', args),
     datasets: (...args) => submit('datasets', args),
     charge: (...args) => submit('charge', args),
     recordAnswer: (...args) => submit('recordAnswer', args),

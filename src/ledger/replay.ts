@@ -28,8 +28,10 @@ export interface ReplayState {
   /** Number of counted failures since the last resumption. */
   failures: number
   suspended: boolean
-  /** Every charge that was debited or denied, by id. */
+  /** Every charge that was debited or denied since `verifiedEvents`, by id. */
   readonly charges: Map<string, ReplayedCharge>
+  /** Number of events that were verified earlier. Their charges are unknown, and events may refer to them. */
+  readonly verifiedEvents: number
 }
 
 /** A charge, as far as the events so far describe it. */
@@ -58,6 +60,7 @@ export function beforeFirstEvent(): ReplayState {
     failures: 0,
     suspended: false,
     charges: new Map(),
+    verifiedEvents: 0,
   }
 }
 
@@ -212,7 +215,8 @@ function charge(state: ReplayState, event: LedgerEvent): string | undefined {
   if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent)) return 'the allotment is exceeded'
   if (kind === 'shared') {
     const source = charges.get(sharedFrom ?? '')
-    if (source?.state !== 'answered' || source.requestHash !== requestHash)
+    const isEarlier = source === undefined && state.verifiedEvents > 0
+    if (!isEarlier && (source?.state !== 'answered' || source.requestHash !== requestHash))
       return 'the shared release does not exist'
     analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })
   } else {
@@ -233,6 +237,7 @@ function spendingOf({ analysts, budget }: ReplayState, principal: string): Analy
 function follow(state: ReplayState, event: LedgerEvent): string | undefined {
   const { kind, chargeId, principal, attempt, question, answerHash } = event
   const known = state.charges.get(chargeId ?? '')
+  if (known === undefined && state.verifiedEvents > 0) return undefined
   if (known === undefined || known.state === 'denied')
     return 'the event refers to a charge that does not exist'
   if (known.principal !== principal) return 'the charge belongs to another principal'

@@ -8,14 +8,7 @@ import {
 } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { canonicalJson } from './canonical.ts'
-
-/** The last event of a dataset's chain, or any other one. Its hash shows whether an export still contains it. */
-export interface ChainHead {
-  readonly dataset: string
-  readonly sequence: number
-  /** Hexadecimal. */
-  readonly hash: string
-}
+import type { ChainHead } from './ledger.ts'
 
 /** Signs heads with the ledger's key. */
 export interface HeadSigner {

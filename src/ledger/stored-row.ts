@@ -9,6 +9,7 @@ import {
   type RhoPico,
   rhoPico,
 } from '../privacy/loss.ts'
+import type { ChainHead } from './ledger.ts'
 import type { Account, AnalystAccount, SessionRow, SourceRow, StoredCharge } from './protocol/rows.ts'
 
 /*
@@ -34,6 +35,15 @@ export function accountFromRow(row: Row): Account {
     headHash: text(row, 'head_hash'),
     failures: count(row, 'failures'),
     suspended: flag(row, 'suspended'),
+  }
+}
+
+/** Reads the head of a chain. */
+export function headFromRow(row: Row): ChainHead {
+  return {
+    dataset: text(row, 'dataset'),
+    sequence: count(row, 'head_sequence'),
+    hash: text(row, 'head_hash'),
   }
 }
 

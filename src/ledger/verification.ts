@@ -3,10 +3,18 @@ import { coversLoss } from '../privacy/loss.ts'
 import { ADMINISTRATION, reasonAgainstAct } from './act.ts'
 import { canonicalJson, sha256 } from './canonical.ts'
 import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
-import type { AnalystSpending, Budget, ChargeRecord, Ledger, StoredEvent, SuspensionState } from './ledger.ts'
+import type {
+  AnalystSpending,
+  Budget,
+  ChargeRecord,
+  Ledger,
+  LedgerHead,
+  StoredEvent,
+  SuspensionState,
+} from './ledger.ts'
 import { applyEvent, beforeFirstEvent, type ReplayedCharge, type ReplayState } from './replay.ts'
 
-/** The result of verifying a dataset's events from the first one on. */
+/** The result of verifying a dataset's events. */
 export type Verification =
   | ({
       readonly kind: 'sound'
@@ -35,9 +43,11 @@ export interface Verifier {
  * chain of administrative acts, which has no balances. Every event must be
  * canonical, match its hash, name its own sequence and the hash before it, and be possible at that point. Missing
  * events at the end can only be detected with a head that was recorded elsewhere.
+ * @param verified the result for the events that were verified earlier. Charges of these events are unknown, so that
+ *    events which refer to an unknown charge are accepted.
  */
-export function createVerifier(dataset: string): Verifier {
-  const state = beforeFirstEvent()
+export function createVerifier(dataset: string, verified?: SoundVerification): Verifier {
+  const state = verified === undefined ? beforeFirstEvent() : stateAfter(verified)
   let broken: Broken | undefined
   return {
     add(event) {
@@ -57,6 +67,13 @@ export function createVerifier(dataset: string): Verifier {
       return broken ?? { kind: 'sound', events, headHash, budget, spending, failures, suspended }
     },
   }
+}
+
+function stateAfter(verified: SoundVerification): ReplayState {
+  const { events, headHash, budget, failures, suspended } = verified
+  const analysts = new Map(verified.spending.map((each) => [each.principal, each]))
+  const charges = new Map<string, ReplayedCharge>()
+  return { events, headHash, budget, analysts, failures, suspended, charges, verifiedEvents: events }
 }
 
 /** The reason why an event is not a valid successor of those before it. */
@@ -86,6 +103,20 @@ export const EVENTS_PAGE = 1_000
 const RECORDS_PAGE = 64
 
 type Broken = Extract<Verification, { kind: 'broken' }>
+
+/** The result for events that are sound, from which a later verification can continue. */
+export type SoundVerification = Extract<Verification, { kind: 'sound' }>
+
+/** The speed of a verification. */
+export interface Pace {
+  /** Number of events read at a time. */
+  readonly eventsPage: number
+  /** Called after each page of events or charges. The verification continues when it resolves. */
+  readonly pause: () => Promise<void>
+}
+
+const FULL_SPEED: Pace = { eventsPage: EVENTS_PAGE, pause: async () => {} }
+
 type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswers'>
 
 /**
@@ -99,36 +130,67 @@ export async function verifyLedger(
   ledger: Readable,
   dataset: string,
   counts?: ReadonlyMap<string, number>,
+  pace = FULL_SPEED,
 ): Promise<Verification | undefined> {
   const head = await ledger.head(dataset)
   if (head === undefined) return undefined
   const verifier = createVerifier(dataset)
-  await follow(ledger, dataset, verifier, { after: 0, upTo: head.sequence })
+  const result = await verifyUpTo(ledger, dataset, head, { verifier, pace, after: 0 })
+  if (result.kind === 'broken') return result
+  const { events: sequence } = result
+  // They were counted before the head was read, so each of them has an event up to it.
+  if ((counts?.get(dataset) ?? 0) > verifier.charges.size)
+    return { kind: 'broken', sequence, reason: 'a stored charge has no event' }
+  return (await firstBrokenCharge(ledger, dataset, verifier, sequence, pace)) ?? result
+}
+
+/**
+ * Verifies the events of a dataset since an earlier verification, and compares them with the stored balances. Stored
+ * charges and answers are not compared.
+ * @returns `undefined` if the dataset has no budget.
+ */
+export async function verifyTail(
+  ledger: Pick<Ledger, 'head' | 'events'>,
+  dataset: string,
+  verified: SoundVerification,
+  pace = FULL_SPEED,
+): Promise<Verification | undefined> {
+  const head = await ledger.head(dataset)
+  if (head === undefined) return undefined
+  const verifier = createVerifier(dataset, verified)
+  return verifyUpTo(ledger, dataset, head, { verifier, pace, after: verified.events })
+}
+
+/** Follows the events up to a head, and compares the result with it and its balances. */
+async function verifyUpTo(
+  ledger: Pick<Ledger, 'events'>,
+  dataset: string,
+  head: LedgerHead,
+  { verifier, pace, after }: { readonly verifier: Verifier; readonly pace: Pace; readonly after: number },
+): Promise<Verification> {
+  await follow(ledger, dataset, verifier, { after, upTo: head.sequence, pace })
   const result = verifier.result()
   if (result.kind === 'broken') return result
   const { events: sequence } = result
   if (sequence !== head.sequence || result.headHash !== head.hash)
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
   const reason = reasonAgainstBalances(result, head)
-  if (reason !== undefined) return { kind: 'broken', sequence, reason }
-  // They were counted before the head was read, so each of them has an event up to it.
-  if ((counts?.get(dataset) ?? 0) > verifier.charges.size)
-    return { kind: 'broken', sequence, reason: 'a stored charge has no event' }
-  return (await firstBrokenCharge(ledger, dataset, verifier, sequence)) ?? result
+  return reason === undefined ? result : { kind: 'broken', sequence, reason }
 }
 
 async function follow(
   ledger: Pick<Ledger, 'events'>,
   dataset: string,
   verifier: Verifier,
-  { after, upTo }: { readonly after: number; readonly upTo: number },
+  { after, upTo, pace }: { readonly after: number; readonly upTo: number; readonly pace: Pace },
 ): Promise<void> {
   for (let afterSequence = after; afterSequence < upTo; ) {
-    const limit = Math.min(EVENTS_PAGE, upTo - afterSequence)
+    const limit = Math.min(pace.eventsPage, upTo - afterSequence)
     const page = await ledger.events(dataset, { limit, afterSequence })
     if (page.length === 0) break
     for (const event of page) verifier.add(event)
     afterSequence += page.length
+    await pace.pause()
   }
 }
 
@@ -138,6 +200,7 @@ async function firstBrokenCharge(
   dataset: string,
   verifier: Verifier,
   sequence: number,
+  pace: Pace,
 ): Promise<Broken | undefined> {
   const ids = [...verifier.charges.keys()]
   const broken: Broken[] = []
@@ -145,6 +208,7 @@ async function firstBrokenCharge(
   for (let start = 0; start < ids.length; start += RECORDS_PAGE) {
     const page = ids.slice(start, start + RECORDS_PAGE)
     const records = await readRecords(ledger, page)
+    await pace.pause()
     for (const id of page) {
       const charge = verifier.charges.get(id)
       if (charge === undefined) continue
@@ -164,7 +228,7 @@ async function firstBrokenCharge(
   if (unlike.length > 0) {
     // A charge may have changed since its events were read. Later events show it.
     const upTo = (await ledger.head(dataset))?.sequence ?? sequence
-    await follow(ledger, dataset, verifier, { after: sequence, upTo })
+    await follow(ledger, dataset, verifier, { after: sequence, upTo, pace })
     const later = verifier.result()
     if (later.kind === 'broken') broken.push(later)
   }

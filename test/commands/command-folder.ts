@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
 import { exportLine } from '../../src/ledger/exported.ts'
-import type { StoredEvent } from '../../src/ledger/ledger.ts'
-import { type ChainHead, createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
+import type { ChainHead, StoredEvent } from '../../src/ledger/ledger.ts'
+import { createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
 import { ANSWER, chain, SESSION_ANSWER, sampleHistory } from '../ledger/sample-history.ts'
 
 export const root = path.resolve(import.meta.dirname, '../..')

@@ -3,13 +3,8 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  type ChainHead,
-  createSigningKey,
-  headStatement,
-  isSignatureOf,
-  readHeadSigner,
-} from '../../src/ledger/signature.ts'
+import type { ChainHead } from '../../src/ledger/ledger.ts'
+import { createSigningKey, headStatement, isSignatureOf, readHeadSigner } from '../../src/ledger/signature.ts'
 
 let directory = ''
 let file = ''

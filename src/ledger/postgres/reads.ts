@@ -12,6 +12,7 @@ import {
   analystFromRow,
   chargeFromRow,
   count,
+  headFromRow,
   type Row,
   sessionFromRow,
   text,
@@ -73,6 +74,7 @@ export function postgresReads(look: Look): Reads {
       const counted = rowsOf(row, 'counted').map((event) => failureFromEvent(text(event, 'canonical')))
       return { failures, suspended, counted: counted.reverse() }
     },
+    heads: async () => (await rows(FIND_HEADS)).map(headFromRow),
     datasets: async () => (await rows(FIND_DATASETS)).map((row) => text(row, 'dataset')),
     async session(id) {
       const [row] = await rows(FIND_SESSION, id)
@@ -208,6 +210,11 @@ const FIND_SUSPENSION = {
     ) AS counted
     FROM sotto.budgets WHERE dataset = $1
   `,
+}
+
+const FIND_HEADS = {
+  name: 'find heads',
+  text: 'SELECT dataset, head_sequence, head_hash FROM sotto.budgets ORDER BY dataset',
 }
 
 const FIND_DATASETS = {

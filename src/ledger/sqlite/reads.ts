@@ -8,7 +8,7 @@ import { beginBatch } from '../protocol/batch.ts'
 import { expectRow, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
 import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
-import { chargeFromRow, count, text } from '../stored-row.ts'
+import { chargeFromRow, count, headFromRow, text } from '../stored-row.ts'
 import { CHARGE_COLUMNS, type sqliteRows } from './rows.ts'
 
 /** Prepares the reading methods of the ledger. */
@@ -24,6 +24,7 @@ export function sqliteReads(
   const findEventsOfPrincipal = database.prepare(FIND_EVENTS_OF_PRINCIPAL)
   const findFailures = database.prepare(FIND_FAILURES)
   const findLastVersion = database.prepare(FIND_LAST_VERSION)
+  const findHeads = database.prepare(FIND_HEADS)
   const findDatasets = database.prepare(FIND_DATASETS)
   const findRelease = database.prepare(FIND_RELEASE)
   const findRecords = database.prepare(FIND_RECORDS)
@@ -52,6 +53,7 @@ export function sqliteReads(
       const counted = found.map((row) => failureFromEvent(text(row, 'canonical'))).reverse()
       return { failures, suspended, counted }
     },
+    heads: () => findHeads.all().map(headFromRow),
     datasets: () => findDatasets.all().map((row) => text(row, 'dataset')),
     session(id) {
       const found = rows.session(id)
@@ -155,6 +157,8 @@ const FIND_FAILURES = `
 const FIND_LAST_VERSION = `
   SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
 `
+
+const FIND_HEADS = 'SELECT dataset, head_sequence, head_hash FROM budgets ORDER BY dataset'
 
 const FIND_DATASETS = `SELECT dataset FROM budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`
 

@@ -1,0 +1,92 @@
+import type { Logger } from 'pino'
+import { type Ledger, LedgerFault } from '../ledger/ledger.ts'
+import { ledgerMethods, type OperationName } from '../ledger/operation.ts'
+import { COMMANDS } from '../ledger/protocol/commands.ts'
+import { createHeadKeeper } from './head-keeper.ts'
+import { knownHeadsFile, missingHistory, readKnownHeads } from './known-heads.ts'
+import { type Extent, verifyAtStart } from './verification.ts'
+
+/** A ledger in custody. */
+export interface Custody {
+  /** The ledger. It stops once damage or a loss is found. */
+  readonly ledger: Ledger
+  /** Extent of the verification so far. */
+  readonly extent: () => Extent
+  /** Ends the custody and closes the ledger. */
+  close(): Promise<void>
+}
+
+export interface CustodyOptions {
+  readonly dataDirectory: string
+  /** Ids in the catalog, registered or withdrawn. Each of them has had a budget. */
+  readonly datasets: Iterable<string>
+  readonly logger: Logger
+  /** Number of events up to which a start verifies the whole ledger; for tests. */
+  readonly completeUpTo?: number
+}
+
+/** Commands after which the heads are kept at once. */
+const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set(['openBudget', 'registerSource', 'grant', 'resume'])
+
+/**
+ * Takes a ledger into custody. The ledger must have every event that the data folder knows of, and must be sound.
+ * @throws Error that says what is missing or damaged, and what to do.
+ */
+export async function openCustody(
+  ledger: Ledger,
+  { dataDirectory, datasets, logger, completeUpTo }: CustodyOptions,
+): Promise<Custody> {
+  const file = knownHeadsFile(dataDirectory)
+  await requireHistory(ledger, file, datasets)
+  let damage: string | undefined
+  const onDamage = (reason: string) => {
+    damage ??= reason
+    logger.fatal(
+      { reason },
+      'the service has stopped answering, because the ledger is damaged or has lost events',
+    )
+  }
+  const verification = await verifyAtStart(ledger, { dataDirectory, logger, onDamage, completeUpTo })
+  const heads = createHeadKeeper(ledger, file, {
+    onFailure: (err) => logger.error({ err }, 'the heads of the ledger cannot be kept'),
+    onLoss: onDamage,
+  })
+  await heads.keep()
+
+  const methods = ledgerMethods(async (operation, args) => {
+    if (damage !== undefined) {
+      if (operation === 'healthy') return false as never
+      throw new LedgerFault('stopped', damage)
+    }
+    const call = ledger[operation] as (...args: unknown[]) => Promise<never>
+    const result = await call(...args)
+    if (Object.hasOwn(COMMANDS, operation)) {
+      heads.changed()
+      if (KEPT_AT_ONCE.has(operation)) await heads.keep()
+    }
+    return result
+  })
+  return {
+    ledger: { ...methods, exclusively: (task) => ledger.exclusively(task), close: () => ledger.close() },
+    extent: verification.extent,
+    async close() {
+      await verification.close()
+      await heads.close()
+      await ledger.close()
+    },
+  }
+}
+
+/** @throws Error if the ledger lacks events or budgets that the data folder knows of. */
+async function requireHistory(ledger: Ledger, file: string, datasets: Iterable<string>): Promise<void> {
+  const missing = await missingHistory(ledger, await readKnownHeads(file), datasets)
+  if (missing.length === 0) return
+  throw new Error(
+    [
+      'the ledger is older than the data folder, or another one:',
+      ...missing.map((reason) => `  ${reason}`),
+      'With it, budgets could be spent again. Restore the newest ledger (ledger.sqlite together with',
+      'ledger.sqlite-wal, or the PostgreSQL database), or see "A lost ledger" in docs/operations.md.',
+    ].join('\n'),
+  )
+}

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Ledger } from '../ledger/ledger.ts'
+import {
+  EVENTS_PAGE,
+  type Pace,
+  type SoundVerification,
+  type Verification,
+  verifyLedger,
+  verifyTail,
+} from '../ledger/verification.ts'
+import { type Checkpoint, readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
+
+/** Extent of the verification so far: from the checkpoint of an earlier one, or from the first event of every chain. */
+export type Extent = 'checkpoint' | 'complete'
+
+/** The verification of a ledger while the service runs. */
+export interface RunningVerification {
+  extent(): Extent
+  /** Stops, after a last checkpoint. */
+  close(): Promise<void>
+}
+
+export interface VerificationOptions {
+  readonly dataDirectory: string
+  readonly logger: Pick<Logger, 'info' | 'error'>
+  /** Called once if damage is found after the start, with a sentence. */
+  readonly onDamage: (reason: string) => void
+  /** Number of events up to which a start verifies the whole ledger; for tests. */
+  readonly completeUpTo?: number | undefined
+}
+
+/** A complete verification of so many events takes about two seconds. */
+const COMPLETE_UP_TO_EVENTS = 50_000
+const CHECKPOINT_EVERY_MS = 300_000
+/** In the background, the event loop and the ledger are free for three quarters of the time. */
+const PAUSE_PER_WORK = 3
+const BACKGROUND_EVENTS_PAGE = 200
+
+/**
+ * Verifies a ledger before anything is answered. Every chain and balance is recomputed from the events alone, and
+ * charges and answers are compared with them. A long ledger is verified from its checkpoint, if that fits, and
+ * completely in the background. A ledger that contradicts its events must not decide what may still be released.
+ * @throws Error naming the dataset and the first event that does not fit.
+ */
+export async function verifyAtStart(
+  ledger: Ledger,
+  { dataDirectory, logger, onDamage, completeUpTo = COMPLETE_UP_TO_EVENTS }: VerificationOptions,
+): Promise<RunningVerification> {
+  const start = performance.now()
+  const events = (await ledger.heads()).reduce((sum, { sequence }) => sum + sequence, 0)
+  const checkpoint = events > completeUpTo ? await readCheckpoint(dataDirectory) : undefined
+  const { results, unfinished } = await verifyFrom(ledger, checkpoint)
+  let extent: Extent = unfinished.length === 0 ? 'complete' : 'checkpoint'
+  const durationMs = Math.round(performance.now() - start)
+  logger.info({ events, durationMs, verification: extent }, 'ledger verified')
+
+  const closing = new AbortController()
+  const pace = backgroundPace(closing.signal)
+  let damaged = false
+  const save = () => (damaged ? removeCheckpoint(dataDirectory) : writeCheckpoint(dataDirectory, results))
+  async function report(error: unknown): Promise<void> {
+    if (closing.signal.aborted && !(error instanceof Damage)) return
+    if (!(error instanceof Damage)) return logger.error({ err: error }, 'the ledger cannot be verified')
+    damaged = true
+    onDamage(error.message)
+    await save().catch((err: unknown) => logger.error({ err }, 'the checkpoint cannot be removed'))
+  }
+
+  async function complete(): Promise<void> {
+    if (unfinished.length === 0) return save()
+    const counts = await ledger.chargeCounts()
+    for (const dataset of unfinished) {
+      const result = requireSound(dataset, await verifyLedger(ledger, dataset, counts, pace))
+      results.set(dataset, result)
+    }
+    extent = 'complete'
+    await save()
+    logger.info(
+      { durationMs: Math.round(performance.now() - start), verification: extent },
+      'ledger verified',
+    )
+  }
+
+  /** Verifies the events since the last result of each dataset. */
+  async function advance(speed?: Pace): Promise<void> {
+    const before = eventsOf(results)
+    for (const { dataset, sequence } of await ledger.heads()) {
+      const last = results.get(dataset)
+      if (last?.events === sequence) continue
+      const next =
+        last === undefined
+          ? await verifyLedger(ledger, dataset, undefined, speed)
+          : await verifyTail(ledger, dataset, last, speed)
+      results.set(dataset, requireSound(dataset, next))
+    }
+    if (eventsOf(results) !== before) await save()
+  }
+
+  let work = complete().catch(report)
+  const timer = setInterval(() => {
+    work = work.then(() => (closing.signal.aborted || damaged ? undefined : advance(pace))).catch(report)
+  }, CHECKPOINT_EVERY_MS)
+  timer.unref()
+
+  return {
+    extent: () => extent,
+    async close() {
+      clearInterval(timer)
+      closing.abort()
+      await work
+      if (!damaged)
+        await advance().catch((err: unknown) => logger.error({ err }, 'no checkpoint was written'))
+    },
+  }
+}
+
+/** A ledger that contradicts its events. */
+class Damage extends Error {}
+
+/** Verifies each dataset from the checkpoint, and completely where that does not fit. */
+async function verifyFrom(
+  ledger: Ledger,
+  checkpoint: Checkpoint | undefined,
+): Promise<{ readonly results: Map<string, SoundVerification>; readonly unfinished: readonly string[] }> {
+  const results = new Map<string, SoundVerification>()
+  const unfinished: string[] = []
+  const counts = checkpoint === undefined ? await ledger.chargeCounts() : undefined
+  // The heads include the chain of administrative acts.
+  for (const { dataset } of await ledger.heads()) {
+    const before = checkpoint?.get(dataset)
+    const tail = before === undefined ? undefined : await verifyTail(ledger, dataset, before)
+    if (tail?.kind === 'sound') {
+      results.set(dataset, tail)
+      unfinished.push(dataset)
+      continue
+    }
+    // The checkpoint may be wrong. The events themselves decide.
+    const allCounts = counts ?? (await ledger.chargeCounts())
+    results.set(dataset, requireSound(dataset, await verifyLedger(ledger, dataset, allCounts)))
+  }
+  return { results, unfinished }
+}
+
+/** @throws Damage naming the dataset and the first event that does not fit. */
+function requireSound(dataset: string, found: Verification | undefined): SoundVerification {
+  if (found?.kind === 'sound') return found
+  const where =
+    found === undefined ? 'has no budget' : `is damaged at event ${found.sequence}: ${found.reason}`
+  throw new Damage(`the ledger of the dataset ${dataset} ${where}; see docs/operations.md`)
+}
+
+function eventsOf(results: ReadonlyMap<string, SoundVerification>): number {
+  return [...results.values()].reduce((sum, { events }) => sum + events, 0)
+}
+
+/** Pauses after each page in proportion to the time that it took. Rejects once the signal is aborted. */
+function backgroundPace(signal: AbortSignal): Pace {
+  let resumedAt = performance.now()
+  return {
+    eventsPage: Math.min(EVENTS_PAGE, BACKGROUND_EVENTS_PAGE),
+    async pause() {
+      const workedMs = performance.now() - resumedAt
+      await sleep(PAUSE_PER_WORK * workedMs, undefined, { signal })
+      resumedAt = performance.now()
+    },
+  }
+}
