@@ -346,6 +346,7 @@ function datasetOf(source: Work['source']): Dataset {
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
 }
 

@@ -271,6 +271,7 @@ async function medianComparisons(folder: string): Promise<{
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
   const [sourcePath, targetPath] = [path.join(folder, 'rows.parquet'), path.join(folder, 'rows.duckdb')]
   await writeParquet(

@@ -344,6 +344,31 @@ const failureLimit = z
     'Number of failures after a charge at which the dataset is suspended for analysts until a custodian resumes it.',
   )
 
+const queryLimits = z
+  .strictObject({
+    minEpsilon: z
+      .number()
+      .optional()
+      .describe('Least epsilon of a query or session, above 0, with at most 9 fractional digits.'),
+    maxEpsilon: z
+      .number()
+      .optional()
+      .describe('Largest epsilon of a query or session, with at most 9 fractional digits.'),
+    minHalfWidth: z
+      .number()
+      .optional()
+      .describe(
+        'Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width ' +
+          'of a sum is divided by the most that one row can add to it.',
+      ),
+  })
+  .meta({
+    id: 'QueryLimits',
+    description:
+      'Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that ' +
+      'the query states, or that the requested accuracy needs. An absent limit permits everything.',
+  })
+
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
@@ -404,6 +429,12 @@ export const registration = z
           'where analysts may learn from the time of an answer.',
       ),
     failureLimit: failureLimit.optional().describe(`${failureLimit.description} Default: 3.`),
+    queryLimits: queryLimits
+      .optional()
+      .describe(
+        'Limits on each query. Default: a `minEpsilon` of 0.001, which also holds if only other limits are declared, and no ' +
+          'limit for made-up data.',
+      ),
     budget: budgetRequest,
     separateBudget: z
       .string()
@@ -430,6 +461,7 @@ export const dataset = z
     synthetic,
     timing,
     failureLimit,
+    queryLimits,
     version: z.string().describe('Number of the registration of this id.'),
     rows: z
       .int()

@@ -84,6 +84,7 @@ test('every query about visits on the page of queries can be planned on the made
       sharing: false,
       timing: 'off',
       failureLimit: 3,
+      queryLimits: {},
     },
     '1',
   )

@@ -1,4 +1,5 @@
 import type { Accounting } from '../privacy/accounting.ts'
+import type { EpsilonNano } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
@@ -136,6 +137,14 @@ export type Source =
  */
 export type Timing = 'off' | { readonly slotMs: number } | { readonly deadlineMs: number }
 
+/** Public limits on one query, or one session, of a dataset. An absent limit permits everything. */
+export interface QueryLimits {
+  readonly minEpsilonNano?: EpsilonNano
+  readonly maxEpsilonNano?: EpsilonNano
+  /** Least half-width of the noise in a query's numbers, in rows or people, at the default confidence. */
+  readonly minHalfWidth?: number
+}
+
 /** Public facts of a registered dataset. None depends on data that the neighbours relation protects. */
 export interface Dataset {
   readonly id: string
@@ -159,6 +168,7 @@ export interface Dataset {
   readonly timing: Timing
   /** Number of failures after a charge at which the dataset is suspended for analysts. */
   readonly failureLimit: number
+  readonly queryLimits: QueryLimits
 }
 
 /** Returns the dataset's column with exactly this name, if it has one that queries can use. */

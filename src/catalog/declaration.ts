@@ -1,6 +1,6 @@
 import type { Accounting } from '../privacy/accounting.ts'
 import { decimalFromNumber } from '../privacy/decimal.ts'
-import { EPSILON_FRACTION_DIGITS } from '../privacy/loss.ts'
+import { EPSILON_FRACTION_DIGITS, epsilonFromWire } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { type FieldError, Refusal, refuseField } from '../privacy/refusal.ts'
@@ -10,6 +10,7 @@ import type {
   DateFormat,
   GridColumn,
   InvalidValueRule,
+  QueryLimits,
   Rankable,
   Selectable,
   Source,
@@ -93,14 +94,33 @@ export interface DatasetDeclaration {
   readonly sharing: boolean
   readonly timing: Timing
   readonly failureLimit: number
+  readonly queryLimits: QueryLimitsDeclaration
 }
+
+/** A custodian's limits on one query, or one session. */
+export interface QueryLimitsDeclaration {
+  readonly minEpsilon?: number | undefined
+  readonly maxEpsilon?: number | undefined
+  /** In rows, or people. */
+  readonly minHalfWidth?: number | undefined
+}
+
+/** Least epsilon of a query over real people, where a registration declares none: 1,000 queries for an epsilon of 1. */
+const DEFAULT_MIN_EPSILON = 0.001
 
 /** Declarations that have defaults, for a registration without them and for entries of earlier releases. */
 export function defaultDeclarations({
   synthetic,
-}: Pick<DatasetDeclaration, 'synthetic'>): Pick<DatasetDeclaration, 'timing' | 'failureLimit'> {
-  // Made-up people need no protection from a clock.
-  return { timing: synthetic ? 'off' : { slotMs: 50 }, failureLimit: 3 }
+}: Pick<DatasetDeclaration, 'synthetic'>): Pick<
+  DatasetDeclaration,
+  'timing' | 'failureLimit' | 'queryLimits'
+> {
+  // Made-up people need no protection from a clock, or from many small questions.
+  return {
+    timing: synthetic ? 'off' : { slotMs: 50 },
+    failureLimit: 3,
+    queryLimits: synthetic ? {} : { minEpsilon: DEFAULT_MIN_EPSILON },
+  }
 }
 
 /**
@@ -138,6 +158,7 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
     sharing: declaration.sharing,
     timing: declaration.timing,
     failureLimit: declaration.failureLimit,
+    queryLimits: declareQueryLimits(declaration),
     ...(units === undefined || neighbours === 'add-remove'
       ? {}
       : privacyUnit.kind === 'row'
@@ -167,6 +188,31 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
     throw new Refusal('invalid-request', detail, errors)
   }
   return columns
+}
+
+/**
+ * Converts the limits on queries of a declaration.
+ * @throws Refusal `invalid-request` for a limit that no query could have, or limits that contradict each other.
+ */
+export function declareQueryLimits({ queryLimits }: Pick<DatasetDeclaration, 'queryLimits'>): QueryLimits {
+  const { minEpsilon, minHalfWidth } = queryLimits
+  const [minEpsilonNano, maxEpsilonNano] = (['minEpsilon', 'maxEpsilon'] as const).map((name) => {
+    const epsilon = queryLimits[name]
+    return epsilon === undefined ? undefined : epsilonFromWire(epsilon, `queryLimits.${name}`)
+  })
+  if (minEpsilonNano !== undefined && maxEpsilonNano !== undefined && maxEpsilonNano < minEpsilonNano)
+    throw refuseField(
+      'invalid-request',
+      'queryLimits.maxEpsilon',
+      `must be at least minEpsilon, ${minEpsilon}`,
+    )
+  if (minHalfWidth !== undefined && !(minHalfWidth > 0))
+    throw refuseField('invalid-request', 'queryLimits.minHalfWidth', 'must be greater than 0')
+  return {
+    ...(minEpsilonNano === undefined ? {} : { minEpsilonNano }),
+    ...(maxEpsilonNano === undefined ? {} : { maxEpsilonNano }),
+    ...(minHalfWidth === undefined ? {} : { minHalfWidth }),
+  }
 }
 
 /** Start of the names of columns that ingestion adds. */

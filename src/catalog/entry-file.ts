@@ -33,15 +33,15 @@ type StoredEntry =
   | RemovedEntry
 
 /**
- * A declaration of this or an earlier release. The first release had only files, one accounting and no sharing; timing
- * and the failure limit came later.
+ * A declaration of this or an earlier release. The first release had only files, one accounting and no sharing; timing,
+ * the failure limit and limits on queries came later.
  */
 type StoredDeclaration = Omit<DatasetDeclaration, 'source' | LaterDeclarations> &
   Partial<Pick<DatasetDeclaration, LaterDeclarations>> & {
     readonly source: Source | Omit<Extract<Source, { kind: 'file' }>, 'kind'>
   }
 
-type LaterDeclarations = 'accounting' | 'sharing' | 'timing' | 'failureLimit'
+type LaterDeclarations = 'accounting' | 'sharing' | 'timing' | 'failureLimit' | 'queryLimits'
 
 /** Facts of a removed registration that its remaining budget depends on. */
 export interface RemovedEntry {

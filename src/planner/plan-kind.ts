@@ -40,6 +40,12 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   /** Largest number of values in an answer, as the limit on a batch counts them; 0 for selections of a few. */
   readonly mostValues: (plan: Plan) => number
   /**
+   * Least half-width of the noise in a number of the release, at the default confidence, as a number of rows or people:
+   * for a sum, its half-width divided by the most that one row adds to it. For keys alone it is the number of rows that a
+   * key needs to appear.
+   */
+  readonly leastHalfWidthRows: (plan: Plan) => number
+  /**
    * Loss between datasets that differ by one privacy unit replaced: how much the release reveals about which rows a
    * person has. Under change-one this is the price.
    */

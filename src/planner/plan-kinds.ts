@@ -57,3 +57,8 @@ export function mostValues<Kind extends PlanKindName>(plan: PlanOf<Kind>): numbe
 export function replacementLoss<Kind extends PlanKindName>(plan: PlanOf<Kind>): PrivacyLoss {
   return planKinds[plan.kind].replacementLoss(plan)
 }
+
+/** See {@link PlanKind.leastHalfWidthRows}. */
+export function leastHalfWidthRows<Kind extends PlanKindName>(plan: PlanOf<Kind>): number {
+  return planKinds[plan.kind].leastHalfWidthRows(plan)
+}

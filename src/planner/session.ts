@@ -28,6 +28,7 @@ import {
   requirePeople,
 } from './contribution.ts'
 import { priceOf } from './price.ts'
+import { requireEpsilonWithin, requireHalfWidthWithin } from './query-limits.ts'
 import { type Counted, stabilityOfCounts } from './stability.ts'
 
 /** Session of the sparse vector technique as an analyst requests it. */
@@ -56,14 +57,15 @@ export interface SessionPlan {
 
 /**
  * Plans a session.
- * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, or a
- * contribution that does not fit the dataset.
+ * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, one beyond the
+ * dataset's limits, or a contribution that does not fit the dataset.
  */
 export function planSession(
   { threshold, positives, epsilon, of = 'rows', contribution: requested }: SessionRequest,
   dataset: Dataset,
 ): SessionPlan {
   const whole = epsilonFromWire(epsilon, 'epsilon')
+  requireEpsilonWithin(whole, dataset.queryLimits, 'epsilon')
   if (whole < LEAST_SPARSE_VECTOR_EPSILON_NANO) {
     const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
     throw refuseField(
@@ -82,11 +84,14 @@ export function planSession(
     quotient(shape.sensitivity, sensitivityOf({ of, bounding: ONE_ROW_PER_PERSON }).sensitivity),
   )
   const loss = { ...NO_LOSS, epsilonNano: whole }
+  const measurement = sparseVectorMechanism.calibrate(shape, loss)
+  const gapHalfWidth = () => sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth
+  requireHalfWidthWithin(gapHalfWidth, dataset.queryLimits, 'epsilon')
   return {
     dataset,
     threshold: BigInt(threshold),
     counted,
-    measurement: sparseVectorMechanism.calibrate(shape, loss),
+    measurement,
     ...(contribution === undefined ? {} : { contribution }),
   }
 }

@@ -110,6 +110,7 @@ function declarationOf(id: string, { columns, privacyUnit, neighbours }: Audited
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
 }
 

@@ -14,4 +14,5 @@ export const censusRegistration = {
   sharing: false,
   timing: 'off',
   failureLimit: 3,
+  queryLimits: {},
 } as const

@@ -6,6 +6,7 @@ import {
   type DatasetDeclaration,
   declareColumns,
   declareDataset,
+  declareQueryLimits,
   defaultDeclarations,
   requireUnreservedNames,
   withSelectableLimits,
@@ -56,7 +57,7 @@ export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations>
   readonly budget: CatalogEntry['budget']
 }
 
-type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit'
+type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit' | 'queryLimits'
 
 /** A registered dataset and its whole budget. */
 export interface Registered {
@@ -180,6 +181,7 @@ async function checkRegistration(
   if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
     throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
   const columns = declareColumns(declaration)
+  declareQueryLimits(declaration)
   requireUnreservedNames(declaration.columns)
   if (catalog.get(id) === undefined && opened !== undefined) {
     requireSameBudget(opened, accounting, granted, id)
@@ -297,13 +299,14 @@ function completeDeclaration({
   if (columns === undefined)
     throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
   const synthetic = request.synthetic ?? fixed.synthetic ?? false
-  const { timing, failureLimit } = defaultDeclarations({ synthetic })
+  const { timing, failureLimit, queryLimits } = defaultDeclarations({ synthetic })
   return {
     ...request,
     columns: withSelectableLimits(columns),
     synthetic,
     timing: request.timing ?? timing,
     failureLimit: request.failureLimit ?? failureLimit,
+    queryLimits: { ...queryLimits, ...request.queryLimits },
   }
 }
 

@@ -24,6 +24,7 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], versi
     sharing: false,
     timing: { slotMs: 50 },
     failureLimit: 3,
+    queryLimits: { minEpsilon: 0.001 },
   }
   return {
     declaration,
@@ -54,6 +55,7 @@ test('an entry of an earlier release gets the defaults of later declarations', a
     sharing: _sharing,
     timing: _timing,
     failureLimit: _failureLimit,
+    queryLimits: _queryLimits,
     ...declaration
   } = stored.declaration
   const { kind: _kind, ...earlierSource } = source
@@ -65,7 +67,10 @@ test('an entry of an earlier release gets the defaults of later declarations', a
   await writeEarlier(false)
   expect((await openCatalog(directory)).get('earlier')).toEqual(catalog.get('earlier'))
   await writeEarlier(true)
-  expect((await openCatalog(directory)).get('earlier')?.dataset.timing).toBe('off')
+  expect((await openCatalog(directory)).get('earlier')?.dataset).toMatchObject({
+    timing: 'off',
+    queryLimits: {},
+  })
 })
 
 test('the private number of rows is not stored', async () => {

@@ -21,6 +21,7 @@ const declaration = (
   sharing: false,
   timing: 'off',
   failureLimit: 3,
+  queryLimits: {},
 })
 
 const price: ColumnDeclaration = {

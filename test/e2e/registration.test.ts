@@ -111,6 +111,54 @@ describe('a file is registered', () => {
     }
   })
 
+  test('its limits on queries have a default that depends on whether it is made up, and are checked', async () => {
+    const declared = [
+      [{ synthetic: true }, {}],
+      [{ synthetic: false }, { minEpsilon: 0.001 }],
+      [{ queryLimits: { maxEpsilon: 2, minHalfWidth: 3.5 } }, { maxEpsilon: 2, minHalfWidth: 3.5 }],
+      [
+        { synthetic: false, queryLimits: { maxEpsilon: 2 } },
+        { minEpsilon: 0.001, maxEpsilon: 2 },
+      ],
+      [{ synthetic: false, queryLimits: { minEpsilon: 1e-9 } }, { minEpsilon: 1e-9 }],
+    ] as const
+    for (const [index, [facts, queryLimits]] of declared.entries()) {
+      const id = `limited-${index}`
+      const file = `school/${id}.csv`
+      await writeFile(path.join(service.dataDirectory, file), `year\n${'2\n'.repeat(index + 1)}`)
+      const source = { ...pupils.source, path: file }
+      const limited = { ...pupils, id, source, columns: pupils.columns.slice(0, 1), timing: 'off', ...facts }
+      const { body } = await register(limited).expect(201)
+      expect(body.queryLimits).toEqual(queryLimits)
+      // The defaults are part of the registration.
+      await register({ ...limited, queryLimits }).expect(200)
+    }
+    const { body } = await ask('limited-3', { kind: 'count', epsilon: 0.0009 }).expect(422)
+    expect(body).toMatchObject({
+      code: 'query-does-not-fit',
+      errors: [{ field: 'epsilon', rule: 'must be at least 0.001, as the dataset declares for each query' }],
+    })
+    await ask('limited-3', { kind: 'count', epsilon: 2.1 }).expect(422)
+    await ask('limited-3', { kind: 'count', epsilon: 0.001 }).expect(200)
+    const custodian = service.as('custodian')
+    await custodian
+      .post('/v1/datasets/limited-3/queries/preview')
+      .send({ kind: 'count', epsilon: 0.0001 })
+      .expect(422)
+    for (const [queryLimits, field] of [
+      [{ minEpsilon: 0 }, 'minEpsilon'],
+      [{ minEpsilon: 0.0000000001 }, 'minEpsilon'],
+      [{ minEpsilon: 1_001 }, 'minEpsilon'],
+      [{ maxEpsilon: -1 }, 'maxEpsilon'],
+      [{ minEpsilon: 2, maxEpsilon: 1 }, 'maxEpsilon'],
+      [{ minHalfWidth: 0 }, 'minHalfWidth'],
+      [{ least: 1 }, 'least'],
+    ] as const) {
+      const refused = await register({ ...pupils, id: 'unlimited', queryLimits }).expect(400)
+      expect(refused.body.errors[0].field).toBe(`queryLimits.${field}`)
+    }
+  })
+
   test('another declaration of the same id is refused while it is registered', async () => {
     const { body } = await register({ ...pupils, neighbours: 'add-remove' }).expect(409)
     expect(body.code).toBe('dataset-exists')

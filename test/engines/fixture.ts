@@ -112,6 +112,7 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
 }
 

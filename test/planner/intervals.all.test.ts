@@ -265,6 +265,7 @@ describe('exactly, over all noise', () => {
       sharing: false,
       timing: 'off',
       failureLimit: 3,
+      queryLimits: {},
     },
     'v1',
     undefined,

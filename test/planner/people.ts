@@ -60,6 +60,7 @@ export function people(neighbours: Neighbours, rows = 100) {
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
   return declareDataset(declaration, 'v1', rows)
 }

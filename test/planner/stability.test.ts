@@ -53,6 +53,7 @@ function small({ neighbours, maxRows, lower, upper, nullable, cells, constant }:
       sharing: false,
       timing: 'off',
       failureLimit: 3,
+      queryLimits: {},
     },
     '1',
     1,

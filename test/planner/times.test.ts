@@ -65,6 +65,7 @@ const DECLARATION: DatasetDeclaration = {
   sharing: false,
   timing: 'off',
   failureLimit: 3,
+  queryLimits: {},
 }
 const visits: Dataset = declareDataset(DECLARATION, '1')
 

@@ -39,6 +39,7 @@ export function tinyDataset(neighbours: Neighbours, rows: number): Dataset {
     sharing: false,
     timing: 'off',
     failureLimit: 3,
+    queryLimits: {},
   }
   return declareDataset(declaration, 'v1', rows)
 }

@@ -1,7 +1,13 @@
 import type { Dataset } from '../../catalog/dataset.ts'
 import type { Measurement, MechanismName } from '../../mechanisms/measurement.ts'
-import { privacyMap } from '../../mechanisms/mechanism.ts'
-import { addLoss, NO_LOSS, ONE_EPSILON_NANO, type PrivacyLoss } from '../../privacy/loss.ts'
+import { accuracy, privacyMap } from '../../mechanisms/mechanism.ts'
+import {
+  addLoss,
+  DEFAULT_CONFIDENCE,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
+  type PrivacyLoss,
+} from '../../privacy/loss.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import {
   epsilonRange,
@@ -197,6 +203,7 @@ function mayBeNegative(estimate: Estimate): string | undefined {
 export const additive: PlanKind<AdditivePlan, AdditiveRelease> = {
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: ({ aggregate, estimates }) => cellCount(aggregate) * estimates.length,
+  leastHalfWidthRows,
   replacementLoss,
   noise: noiseOfAdditive,
   accuracy: accuracyOfAdditive,
@@ -220,4 +227,15 @@ function replacementLoss(plan: AdditivePlan): PrivacyLoss {
     if (measurement === undefined) throw new RangeError('each statistic has a measurement')
     return addLoss(sum, privacyMap(measurement, sensitivityOf(statistic, aggregate, replacing)))
   }, NO_LOSS)
+}
+
+function leastHalfWidthRows({ aggregate, measurements, dataset }: AdditivePlan): number {
+  const bounding = dataset.privacyUnit.kind === 'row' ? aggregate.bounding : ONE_ROW_PER_PERSON
+  const halfWidths = aggregate.statistics.map((statistic, place) => {
+    const measurement = measurements[place]
+    if (measurement === undefined) throw new RangeError('each statistic has a measurement')
+    const ofOneRow = sensitivityOf(ofRows(statistic, dataset), { ...aggregate, bounding }, dataset)
+    return accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth / Number(ofOneRow.lInfinity)
+  })
+  return Math.min(...halfWidths)
 }

@@ -5,6 +5,7 @@ import { type QuantileMeasurement, quantileMechanism } from '../../mechanisms/qu
 import { numberFromDecimal } from '../../privacy/decimal.ts'
 import {
   addLoss,
+  DEFAULT_CONFIDENCE,
   type EpsilonNano,
   epsilonNano,
   epsilonNumber,
@@ -185,6 +186,13 @@ export const groups: PlanKind<GroupsPlan, GroupsRelease> = {
   rowsThatCount: ({ quantiles }) => quantiles[0]?.counting.where,
   mostValues: ({ groupings, query }) =>
     groupings.reduce((product, { labels }) => product * labels.length, query.statistics.length),
+  leastHalfWidthRows: ({ sums, quantiles }) =>
+    Math.min(
+      sums === undefined ? Number.POSITIVE_INFINITY : additive.leastHalfWidthRows(sums),
+      ...quantiles.map(
+        ({ measurement }) => quantileMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth,
+      ),
+    ),
   replacementLoss(plan) {
     const { sums, quantiles, dataset } = plan
     if (dataset.neighbours === 'change-one') return plan.loss

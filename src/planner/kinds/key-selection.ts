@@ -6,7 +6,7 @@ import {
   keyPresenceMechanism,
   keySelectionAccuracy,
 } from '../../mechanisms/key-selection.ts'
-import type { PrivacyLoss } from '../../privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, type PrivacyLoss } from '../../privacy/loss.ts'
 import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../accuracy-first.ts'
@@ -98,6 +98,10 @@ function halfWidthOf(plan: KeySelectionPlan): number {
 export const keySelection: PlanKind<KeySelectionPlan, KeySelectionRelease> = {
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: ({ maxKeys }) => maxKeys,
+  leastHalfWidthRows({ measurement }) {
+    const { count, countForConfidence } = keySelectionAccuracy(measurement, DEFAULT_CONFIDENCE)
+    return count?.halfWidth ?? countForConfidence
+  },
   replacementLoss: replacementLossInTwoSteps,
   noise({ dataset: { neighbours }, measurement }) {
     if (measurement.mechanism === 'near-truncated-geometric')

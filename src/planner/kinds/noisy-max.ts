@@ -6,7 +6,7 @@ import {
   noisyMaxMechanism,
   type Selected,
 } from '../../mechanisms/noisy-max.ts'
-import type { PrivacyLoss } from '../../privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, type PrivacyLoss } from '../../privacy/loss.ts'
 import { numberFromRational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
@@ -124,6 +124,8 @@ function candidatesOf(
 export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxRelease> = {
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: () => 0,
+  leastHalfWidthRows: ({ measurement }) =>
+    noisyMaxMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth,
   replacementLoss: replacementLossInTwoSteps,
   noise({ dataset, measurement }) {
     const { noise, monotonic, scale, sensitivity, fractionBits, gap } = measurement

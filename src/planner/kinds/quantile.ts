@@ -10,7 +10,7 @@ import {
   quantileMechanism,
 } from '../../mechanisms/quantile.ts'
 import { decimalFromNumber, numberFromDecimal } from '../../privacy/decimal.ts'
-import { epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import { rational } from '../../privacy/rational.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../accuracy-first.ts'
@@ -173,6 +173,8 @@ export function percentagesOf({ p }: Extract<QuantileQuery, { kind: 'percentile'
 export const quantile: PlanKind<QuantilePlan, QuantileRelease> = {
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: () => 0,
+  leastHalfWidthRows: ({ measurements }) =>
+    Math.min(...measurements.map((each) => quantileMechanism.accuracy(each, DEFAULT_CONFIDENCE).halfWidth)),
   replacementLoss: replacementLossInTwoSteps,
   noise: (plan) => ({
     mechanism: 'exponential',
