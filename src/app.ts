@@ -5,7 +5,6 @@ import fastifySwaggerUi from '@fastify/swagger-ui'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from 'fastify'
@@ -37,8 +36,9 @@ import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { limitRequests, type RequestLimits } from './http/limits.ts'
-import { loggedDuration, type Metrics } from './http/metrics.ts'
+import type { Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
+import { recordWhenClosed } from './http/request-log.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
 import type { Registry } from './registration/register.ts'
 import type { ComputationPool } from './workers/pool.ts'
@@ -80,10 +80,6 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const app = await createServer(dependencies)
   const { metrics, metricsAccess } = dependencies
   metrics.watch(dependencies)
-  app.addHook('onResponse', async (request, reply) => {
-    metrics.observe(request, reply)
-    logResponse(request, reply)
-  })
   const ready = drainBeforeClose(app, dependencies)
 
   await app.register(fastifySwagger, openApiOptions)
@@ -136,7 +132,7 @@ export async function buildMetricsApp(
 }
 
 /** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
-async function createServer({ logger, handlerTimeoutMs, clock, requestLimits }: AppDependencies) {
+async function createServer({ logger, handlerTimeoutMs, clock, requestLimits, metrics }: AppDependencies) {
   const app = fastify({
     loggerInstance: logger,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -154,7 +150,11 @@ async function createServer({ logger, handlerTimeoutMs, clock, requestLimits }: 
     // Requests that arrive during shutdown are still answered; only readiness changes.
     return503OnClosing: false,
     logController: new LogController({ disableRequestLogging: true }),
-    frameworkErrors: sendProblem,
+    frameworkErrors: (error, request, reply) => {
+      // No hook runs for these requests.
+      recordWhenClosed(request, reply, metrics)
+      return sendProblem(error, request, reply)
+    },
     clientErrorHandler: sendConnectionProblem,
     genReqId: () => randomUUID(),
   }).withTypeProvider<ZodTypeProvider>()
@@ -171,6 +171,8 @@ async function createServer({ logger, handlerTimeoutMs, clock, requestLimits }: 
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
   app.decorateRequest('principal', null)
+  // Before all other hooks, which may end a request.
+  app.addHook('onRequest', async (request, reply) => recordWhenClosed(request, reply, metrics))
   const keyless = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),
@@ -213,18 +215,4 @@ function drainBeforeClose(
   })
   return async () =>
     !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())
-}
-
-/** Logs one line per request, without its query string, body or key. */
-function logResponse(request: FastifyRequest, reply: FastifyReply): void {
-  request.log.info(
-    {
-      method: request.method,
-      route: request.routeOptions.url ?? 'unknown',
-      status: reply.statusCode,
-      durationMs: loggedDuration(request, reply.elapsedTime),
-      ...(request.principal === null ? {} : { principal: request.principal.name }),
-    },
-    'request',
-  )
 }

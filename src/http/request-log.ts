@@ -1,0 +1,33 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../access/principal.ts'
+import { loggedDuration, type Metrics } from './metrics.ts'
+
+/** Status of a request whose client left before the response began. It is never sent. */
+const CLIENT_LEFT = 499
+
+/**
+ * Logs and counts a request once, when its response has been sent or its client has left. Fastify's `onResponse` hook
+ * does not run in the second case. The log line contains no query string, body or key.
+ */
+export function recordWhenClosed(request: FastifyRequest, reply: FastifyReply, metrics: Metrics): void {
+  reply.raw.once('close', () => {
+    const { headersSent, writableFinished } = reply.raw
+    const statusCode = headersSent ? reply.raw.statusCode : CLIENT_LEFT
+    const { elapsedTime } = reply
+    metrics.observe(request, { statusCode, elapsedTime })
+    // Requests with a malformed address have no decorations.
+    const principal: Principal | null | undefined = request.principal
+    request.log.info(
+      {
+        method: request.method,
+        route: request.routeOptions.url ?? 'unknown',
+        status: statusCode,
+        durationMs: loggedDuration(request, elapsedTime),
+        ...(principal ? { principal: principal.name } : {}),
+        ...(principal?.key === undefined ? {} : { key: principal.key }),
+        ...(writableFinished ? {} : { clientLeft: true }),
+      },
+      'request',
+    )
+  })
+}
