@@ -1,10 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { pino } from 'pino'
 import supertest from 'supertest'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../src/config.ts'
-import { startService } from '../../src/server.ts'
 import { createKey } from '../api-key.ts'
 import { startTestService, type TestService } from './service.ts'
 
@@ -82,26 +79,6 @@ test('a key that the command line creates, rotates or deletes needs no restart',
   await withKey(key).get('/v1/datasets/census/ledger/verification').expect(200)
   await service.as('custodian').delete('/v1/keys/dora.1').expect(204)
   await withKey(key).get('/v1/datasets').expect(401)
-})
-
-test('a change is effective at once in another process on the same data folder', async () => {
-  const environment = {
-    SOTTO_PORT: '0',
-    SOTTO_DEMO: 'false',
-    SOTTO_DRAIN_MS: '0',
-    SOTTO_DATA_DIR: service.dataDirectory,
-    SOTTO_LEDGER_URL: 'other.sqlite',
-  }
-  const replica = await startService(readConfig(environment), pino({ level: 'silent' }))
-  try {
-    const { id, key } = await create({ name: 'eve', role: 'analyst' })
-    const ask = () => supertest(replica.url).get('/v1/datasets').set('authorization', `Bearer ${key}`)
-    await ask().expect(200)
-    await service.as('custodian').delete(`/v1/keys/${id}`).expect(204)
-    await ask().expect(401)
-  } finally {
-    await replica.close()
-  }
 })
 
 describe('an invalid request is refused:', () => {
