@@ -5,8 +5,12 @@ import { openKeyStore } from '../../src/access/keys.ts'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { copySource } from '../../src/registration/sources/source.ts'
+import { sampleHistory } from '../ledger/sample-history.ts'
 import { loss, question } from '../ledger/support.ts'
 import { folder, inFolder, ledger, read, sotto, useCommandFolder } from './command-folder.ts'
+
+/** Number of the last event of the sample history. */
+const LAST = sampleHistory('zcdp').length
 
 useCommandFolder()
 
@@ -18,10 +22,10 @@ describe('verify', () => {
       'survey: event 1 is not valid: the event belongs to another dataset',
     ],
     ['--export answer.json', 'line 1: the line is not {"event":…,"hash":"…"}'],
-    ['--export cut.jsonl --head head.json', 'head.json: event 22 of census: event 22 is missing'],
+    ['--export cut.jsonl --head head.json', `head.json: event ${LAST} of census: event ${LAST} is missing`],
     [
       '--export census.jsonl --head wrong-signature.json --public-key signing.key.pub',
-      'event 22 of census: the signature does not match the key',
+      `event ${LAST} of census: the signature does not match the key`,
     ],
     [
       '--export census.jsonl --head head.json --public-key other.key.pub',
@@ -37,15 +41,18 @@ describe('verify', () => {
   })
 
   test.each([
-    ['--head head.json --public-key signing.key.pub', 'head.json: event 22 of census: found, and signed'],
-    ['--head unsigned.json', 'unsigned.json: event 22 of census: found; signature not checked'],
+    [
+      '--head head.json --public-key signing.key.pub',
+      `head.json: event ${LAST} of census: found, and signed`,
+    ],
+    ['--head unsigned.json', `unsigned.json: event ${LAST} of census: found; signature not checked`],
     ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: found, and signed'],
     [
       '--receipt answer.json --public-key signing.key.pub',
       'answer.json: event 2 of census: found, with the answer, and signed',
     ],
     ['--receipt session-answer.json --dataset census', 'event 14 of census: found, with the answer;'],
-    ['--receipt unsigned.json', 'unsigned.json: event 22 of census: found; signature'],
+    ['--receipt unsigned.json', `unsigned.json: event ${LAST} of census: found; signature`],
   ])('heads and receipts are found: %s', async (args, message) => {
     const { code, output, errors } = await ledger(`verify --export census.jsonl ${args}`)
     expect(errors).toBe('')
@@ -80,7 +87,7 @@ test.each([
   ['population --rows 10 --seed s --columns 3', "Unknown option '--columns'"],
   ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
   ['key analyst', 'usage: npx sotto key'],
-  ['key analyst Ada', 'a name must be 1 to 63 lower-case letters'],
+  ['key analyst Ada', 'name: must be 1 to 63 lower-case letters'],
 ])(
   'a command that cannot be carried out ends with exit code 2 and states the reason: %s',
   async (line, message) => {
