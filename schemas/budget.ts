@@ -122,7 +122,8 @@ export const budgetRequest = z.strictObject({
   }),
 })
 
-const reason = z
+/** Reason for an administrative act. */
+export const reason = z
   .string()
   .min(1)
   .max(500)

@@ -26,6 +26,7 @@ import { plotsRoutes } from '../routes/plots.ts'
 import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
+import { suspensionRoutes } from '../routes/suspension.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { KeyStore } from './access/keys.ts'
@@ -87,6 +88,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(operationRoutes, { ready, verification: dependencies.verification })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
+  await app.register(suspensionRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)
   await app.register(analystsRoutes, dependencies)
   await app.register(ledgerRoutes, dependencies)

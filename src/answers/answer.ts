@@ -14,18 +14,17 @@ import { questionOf } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { disconnected, type Waiter } from './admission.ts'
+import { completeAttempt } from './attempt.ts'
 import {
   type ChargeDependencies,
   charge,
   describeDebit,
   describePrice,
   describeReplay,
-  inFlight,
   onceAtATime,
   type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { AnswerFailure, errorClassOf } from './failure.ts'
 import { release } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 
@@ -152,26 +151,22 @@ async function answerInTurn(
     place.leave()
     return { body: describeReplay(outcome.answer), replayed: true }
   }
-  const { id, attempt } = outcome.charge
-  try {
-    const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
-    const document =
-      outcome.kind === 'shared'
-        ? describeShared(outcome.shared, outcome.charge, debit)
-        : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(place)), ...debit }
-    const body = JSON.stringify(document)
-    place.leave()
-    await recordInstant()
-    if (await ledger.recordAnswer(id, attempt, body)) return { body, replayed: false }
-  } catch (error) {
-    place.leave()
-    await recordInstant()
-    // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
-    await ledger.recordFailure(id, attempt).catch(() => undefined)
-    throw new AnswerFailure(id, errorClassOf(error))
-  }
-  // A later attempt has taken over the charge and its answer counts. This one is discarded unseen.
-  throw inFlight(dependencies.leaseMs)
+  const charged = outcome.charge
+  const { id, attempt } = charged
+  const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
+    try {
+      const debit = describeDebit(dependencies, dataset.id, price, charged)
+      const document =
+        outcome.kind === 'shared'
+          ? describeShared(outcome.shared, charged, debit)
+          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(place)), ...debit }
+      const computed = JSON.stringify(document)
+      return { body: computed, record: () => ledger.recordAnswer(id, attempt, computed) }
+    } finally {
+      place.leave()
+    }
+  })
+  return { body, replayed: false }
 }
 
 /** Response document for a release that another analyst paid for, with this analyst's own debit. */

@@ -20,6 +20,7 @@ import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { disconnected, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
+import { completeAttempt, mayDependOnData } from './attempt.ts'
 import {
   charge,
   describeDebit,
@@ -34,7 +35,7 @@ import {
   suspended,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { AnswerFailure, errorClassOf, QuestionFailure } from './failure.ts'
+import { errorClassOf, QuestionFailure } from './failure.ts'
 import { releaseInTime, shownTime } from './release-time.ts'
 
 /** Dependencies of sessions. */
@@ -140,30 +141,25 @@ async function openInTurn(
   planned: SessionPlan,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
-  const { ledger, noiseSource, leaseMs } = dependencies
+  const { ledger, noiseSource } = dependencies
+  const { dataset } = purchase
   const { outcome, place } = await charge(dependencies, purchase)
   // Opening reads no data. The place only ordered the debits.
   place.leave()
   if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
   if (outcome.kind === 'shared') throw new Error('a session is not shared')
-  const { id, attempt } = outcome.charge
-  try {
-    const body = JSON.stringify(describeOpening(dependencies, planned, outcome.charge))
+  const charged = outcome.charge
+  const { id, attempt } = charged
+  const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
+    const opening = JSON.stringify(describeOpening(dependencies, planned, charged))
     const session = {
       positives: planned.measurement.positives,
       terms: canonicalJson(termsOfSession(planned)),
       thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
     }
-    await recordInstant()
-    if (await ledger.openSession(id, attempt, body, session)) return { body, replayed: false }
-  } catch (error) {
-    await recordInstant()
-    // If this write fails as well, the lease expires. The debit stands either way.
-    await ledger.recordFailure(id, attempt).catch(() => undefined)
-    throw new AnswerFailure(id, errorClassOf(error))
-  }
-  // A later attempt holds the charge, and its session is the valid one.
-  throw inFlight(leaseMs)
+    return { body: opening, record: () => ledger.openSession(id, attempt, opening, session) }
+  })
+  return { body, replayed: false }
 }
 
 /** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
@@ -199,27 +195,30 @@ async function ask(
   if (asking.givenUp?.aborted) throw disconnected()
   const place = await admission.enter(asking)
 
-  let body: string
-  let stored: boolean
-  try {
+  const described = { session: session.id, question }
+  const fail = async (error: unknown, counts: boolean): Promise<never> => {
+    const errorClass = errorClassOf(error)
+    await recordInstant()
+    const failure = { counts, limit: dataset.failureLimit, errorClass }
+    await ledger.recordQuestionFailure(session.id, failure).catch(() => undefined)
+    throw new QuestionFailure(session.id, errorClass)
+  }
+  const compare = async () => {
     const value = await count(engine, dataset, predicate, counted).finally(place.leave)
     const compared = { threshold, thresholdNoise, positivesFound, value }
-    const answer = sparseVectorMechanism.release(measurement, compared, noiseSource)
-    const positivesLeft = positives - positivesFound - (answer.above ? 1 : 0)
-    await recordInstant()
-    body = JSON.stringify({
-      session: session.id,
-      question,
-      ...comparisonReport(answer, measurement),
-      positivesLeft,
-      answeredAt: shownTime(new Date().toISOString(), dataset.timing),
-      receipt: describeReceipt(dependencies.signer, session.dataset, head),
-    })
-    const recorded = { ...identity, question, request, above: answer.above, answer: body }
-    stored = await ledger.recordSessionAnswer(recorded)
-  } catch (error) {
-    throw new QuestionFailure(session.id, errorClassOf(error))
+    return sparseVectorMechanism.release(measurement, compared, noiseSource)
   }
+  const answer = await compare().catch((error: unknown) => fail(error, mayDependOnData(error)))
+  await recordInstant()
+  const body = JSON.stringify({
+    ...described,
+    ...comparisonReport(answer, measurement),
+    positivesLeft: positives - positivesFound - (answer.above ? 1 : 0),
+    answeredAt: shownTime(new Date().toISOString(), dataset.timing),
+    receipt: describeReceipt(dependencies.signer, session.dataset, head),
+  })
+  const recorded = { ...identity, question, request, above: answer.above, answer: body }
+  const stored = await ledger.recordSessionAnswer(recorded).catch((error: unknown) => fail(error, false))
   // Another process stored an answer under this number. That answer is valid, and this one is discarded.
   if (!stored) throw inFlight(dependencies.leaseMs)
   return { body, replayed: false }

@@ -1,6 +1,8 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { suspensionReport } from '../../schemas/suspension.ts'
+import type { Role } from '../../src/access/principal.ts'
 import { withDuckDb } from '../engines/fixture.ts'
 import { startTestService, type TestService } from './service.ts'
 
@@ -41,7 +43,7 @@ const kinds = async () =>
     (entry: { kind: string }) => entry.kind,
   )
 
-test('a failed query returns a constant problem, stays charged, and its retry is answered under the same charge', async () => {
+test('a failed query returns a constant problem and stays charged; the third suspends the dataset until it is resumed', async () => {
   const file = await censusFile()
   const kept = path.join(service.dataDirectory, 'kept.duckdb')
   await rename(file, kept)
@@ -57,12 +59,36 @@ test('a failed query returns a constant problem, stays charged, and its retry is
   })
   expect(await spent()).toBe(0.25)
 
+  // The third failure suspends the dataset for every analyst, also across a restart.
+  const seen = () => service.as('custodian').get('/v1/datasets/census/suspension').expect(200)
+  expect((await seen()).body).toMatchObject({ suspended: false, failures: 2 })
+  await ask(histogram).expect(500)
+  for (const query of [histogram, { kind: 'count', epsilon: 0.1 }])
+    expect((await ask(query).expect(409)).body.code).toBe('dataset-suspended')
+  const others = service.asColleague().post('/v1/datasets/census/queries')
+  expect((await others.send({ kind: 'count', epsilon: 0.1 }).expect(409)).body.code).toBe('dataset-suspended')
+  expect(await spent()).toBe(0.25)
   await rename(kept, file)
   await service.restart()
+  await ask(histogram).expect(409)
+
+  const { body: suspension } = await seen()
+  expect(suspensionReport.parse(suspension)).toMatchObject({ suspended: true, failures: 3 })
+  const failure = { principal: 'analyst', release: failed.body.chargeId, errorClass: 'EngineTimeout' }
+  expect(suspension.counted).toMatchObject([failure, failure, failure])
+  const resume = (role: Role) =>
+    service.as(role).post('/v1/datasets/census/resume').send({ reason: 'The rows are restored.' })
+  for (const role of ['analyst', 'auditor'] as const) await resume(role).expect(403)
+  await service.as('analyst').get('/v1/datasets/census/suspension').expect(403)
+  const resumed = { suspended: false, failures: 0, counted: [] }
+  expect((await resume('custodian').expect(200)).body).toEqual(resumed)
+  // A second time changes nothing.
+  expect((await resume('custodian').expect(200)).body).toEqual(resumed)
   const { body } = await ask(histogram).expect(200)
   expect(body.id).toBe(failed.body.chargeId)
   expect(body.budget.spent.epsilon).toBe(0.25)
-  expect(await kinds()).toEqual(['answered', 'retried', 'failed', 'retried', 'failed', 'charged', 'opened'])
+  const failures = ['suspended', 'failed', 'retried', 'failed', 'retried', 'failed', 'charged']
+  expect(await kinds()).toEqual(['answered', 'retried', 'resumed', ...failures, 'opened'])
   expect(service.logLines.filter((line) => line.includes('query failed')).join()).not.toMatch(
     /Earnings|SELECT/,
   )

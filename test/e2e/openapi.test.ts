@@ -57,6 +57,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets',
     'get /v1/datasets/{dataset}',
     'delete /v1/datasets/{dataset}',
+    'get /v1/datasets/{dataset}/suspension',
+    'post /v1/datasets/{dataset}/resume',
     'get /v1/datasets/{dataset}/budget',
     'post /v1/datasets/{dataset}/grants',
     'get /v1/datasets/{dataset}/analysts',

@@ -24,7 +24,8 @@ export type ResultReader<Answer> = (
 export interface ConnectionPool {
   /**
    * Runs a statement as soon as a connection is free. The time limit begins then.
-   * @throws EngineFailure for any failure, and once the time limit has passed.
+   * @throws EngineFailure for any failure, and once the time limit has passed; `EngineUnavailable` if the statement was
+   * not run, because the pool is closed or no connection could be opened.
    */
   run<Answer>(statement: PrintedStatement, read: ResultReader<Answer>): Promise<Answer>
   /** True while statements can be run. */
@@ -65,7 +66,7 @@ export async function openConnectionPool(
 
   /** Uses a connection that nothing else uses. One that no longer works is replaced, at the latest by the next use. */
   const lease = async <Answer>(use: (connection: Connection) => Promise<Answer>): Promise<Answer> => {
-    const connection = free.pop() ?? (await openConnection(instance))
+    const connection = free.pop() ?? (await openConnection(instance).catch(unavailable))
     try {
       const answer = await use(connection)
       free.push(connection)
@@ -80,15 +81,21 @@ export async function openConnectionPool(
 
   return {
     run: async (statement, read) => {
-      if (isClosed) throw new EngineFailure()
+      if (isClosed) unavailable()
       const place = await limiter.enter()
+      let begun = false
       return withTimeLimit(queryTimeoutMs, (signal) =>
-        lease((connection) =>
-          interruptOn(signal, connection, () =>
+        lease((connection) => {
+          begun = true
+          return interruptOn(signal, connection, () =>
             execute(connection, statement, (result) => read(result, signal)),
-          ),
-        ).finally(place.leave),
-      )
+          )
+        }).finally(place.leave),
+      ).catch((error: unknown) => {
+        // Opening a connection took all the time.
+        if (!begun) unavailable()
+        throw error
+      })
     },
     healthy: async () => {
       if (isClosed) return false
@@ -110,6 +117,10 @@ export async function openConnectionPool(
       await rm(options.temporaryDirectory, { recursive: true, force: true })
     },
   }
+}
+
+function unavailable(): never {
+  throw new EngineFailure('EngineUnavailable')
 }
 
 /**

@@ -75,9 +75,9 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     dataset: DatasetVersion,
     work: (pool: ConnectionPool) => Promise<Answer>,
   ): Promise<Answer> => {
+    const pool = await pools.get(keyOf(dataset))?.catch(() => undefined)
+    if (pool === undefined) throw new EngineFailure('EngineUnavailable')
     try {
-      const pool = await pools.get(keyOf(dataset))
-      if (pool === undefined) throw new RangeError('the dataset is not open')
       return await work(pool)
     } catch (error) {
       throw error instanceof EngineFailure ? error : new EngineFailure()

@@ -19,6 +19,14 @@ export function systemEntropy(fill: (pool: Uint32Array) => unknown = randomFillS
   return uniformFromWords(new PooledWords(fill))
 }
 
+/** A failure of the source of randomness. */
+export class EntropyFailure extends Error {
+  constructor(cause: unknown) {
+    super('the source of randomness failed', { cause })
+    this.name = 'EntropyFailure'
+  }
+}
+
 class PooledWords implements Words {
   readonly #fill: (pool: Uint32Array) => unknown
   readonly #pool = new Uint32Array(POOL_WORDS)
@@ -47,7 +55,7 @@ class PooledWords implements Words {
       if (this.#pool.every((word) => word === 0)) throw new Error('the pool was left empty')
     } catch (cause) {
       this.#pool.fill(0)
-      this.#failure = new Error('the source of randomness failed', { cause })
+      this.#failure = new EntropyFailure(cause)
       throw this.#failure
     }
     this.#position = 0

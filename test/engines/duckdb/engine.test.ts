@@ -590,6 +590,26 @@ describe('datasets', () => {
     expect(await engine.healthy()).toBe(true)
   })
 
+  it('are told apart from failures of a statement while they are not open', async () => {
+    const { dataset } = await ingestCsv('unavailable', randomRows(10, 17))
+    const engine = engineWith()
+    const unavailable = async () => {
+      const work = engine.aggregate(dataset, count)
+      await expectFailure(work)
+      await expect(work).rejects.toMatchObject({ name: 'EngineUnavailable' })
+    }
+    await unavailable()
+    await engine.open(dataset)
+    const unknown = { ...count, where: { kind: 'is-null', column: 'nowhere' } } as const
+    await expect(engine.aggregate(dataset, unknown)).rejects.toMatchObject({ name: 'EngineFailure' })
+    await engine.closeDataset(dataset)
+    await unavailable()
+    // The file is gone.
+    const lost = datasetOf(columns, 'lost')
+    await expectFailure(engine.open(lost))
+    await expect(engine.aggregate(lost, count)).rejects.toMatchObject({ name: 'EngineUnavailable' })
+  })
+
   it('do not open without a file, or with a broken one', async () => {
     const engine = engineWith()
     const broken = datasetOf(columns, 'broken')

@@ -1,0 +1,58 @@
+import type { Dataset } from '../catalog/dataset.ts'
+import { type Charge, type Ledger, LedgerFault } from '../ledger/ledger.ts'
+import { EntropyFailure } from '../mechanisms/samplers/entropy.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import { inFlight } from './charge.ts'
+import { AnswerFailure, errorClassOf } from './failure.ts'
+
+/** An attempt to answer a charged request. */
+export interface Attempt {
+  readonly charge: Pick<Charge, 'id' | 'attempt'>
+  readonly dataset: Pick<Dataset, 'failureLimit'>
+  /** Resolves at the next instant at which an outcome may be recorded. */
+  readonly recordInstant: () => Promise<void>
+}
+
+/** A response body that is complete but not recorded. */
+export interface Computed {
+  readonly body: string
+  /** Makes it durable; returns false if a later attempt holds the charge. */
+  readonly record: () => Promise<boolean>
+}
+
+/**
+ * Computes the answer of a charged request and records it, or its failure, at a record instant.
+ * @returns the body
+ * @throws AnswerFailure if it cannot be computed or recorded. A failure that may depend on data counts towards the
+ * suspension of the dataset.
+ * @throws Refusal `query-in-flight` if a later attempt holds the charge. Its answer counts, and this one is discarded.
+ */
+export async function completeAttempt(
+  { ledger, leaseMs }: { readonly ledger: Ledger; readonly leaseMs: number },
+  { charge: { id, attempt }, dataset, recordInstant }: Attempt,
+  compute: () => Promise<Computed>,
+): Promise<string> {
+  const fail = async (error: unknown, counts: boolean): Promise<never> => {
+    const errorClass = errorClassOf(error)
+    await recordInstant()
+    // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
+    await ledger
+      .recordFailure(id, attempt, { counts, limit: dataset.failureLimit, errorClass })
+      .catch(() => undefined)
+    throw new AnswerFailure(id, errorClass)
+  }
+  const { body, record } = await compute().catch((error: unknown) => fail(error, mayDependOnData(error)))
+  await recordInstant()
+  if (await record().catch((error: unknown) => fail(error, false))) return body
+  throw inFlight(leaseMs)
+}
+
+/**
+ * True for a failure that may depend on the query and the data, such as a time or memory limit. False for failures that
+ * every request meets: of the ledger, the source of randomness, the queue, or an engine that accepts no statements.
+ */
+export function mayDependOnData(error: unknown): boolean {
+  if (error instanceof Refusal || error instanceof LedgerFault || error instanceof EntropyFailure)
+    return false
+  return errorClassOf(error) !== 'EngineUnavailable'
+}
