@@ -155,7 +155,7 @@ async function sendEvaluation(
       (error: unknown) => tell('problem', JSON.stringify(describeProblem(error, request))),
     )
     .finally(() => stream.end())
-  return reply.type(mediaType).header('cache-control', 'no-store').send(stream)
+  return reply.type(mediaType).send(stream)
 }
 
 /** The media type of the stream that a request prefers to JSON, if any. */

@@ -173,7 +173,6 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         { engine: reading, limits },
         { dataset, query, runs: 1, shown: 1 },
       )
-      reply.header('cache-control', 'no-store')
       return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
     },
   )
@@ -181,9 +180,12 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
 
 /** Sends a picture with a content security policy that forbids scripts and external resources. */
 function sendPicture(reply: FastifyReply, svg: string): FastifyReply {
-  return reply
-    .type('image/svg+xml')
-    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-    .header('x-content-type-options', 'nosniff')
-    .send(svg)
+  return (
+    reply
+      .type('image/svg+xml')
+      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+      // Pages of other origins may show a picture, as they may link to it.
+      .header('cross-origin-resource-policy', 'cross-origin')
+      .send(svg)
+  )
 }

@@ -35,6 +35,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
+import { documentationPolicy, setHeaders, setHeadersWithoutHooks } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { limitRequests, type RequestLimits } from './http/limits.ts'
 import type { Metrics } from './http/metrics.ts'
@@ -84,7 +85,11 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const ready = drainBeforeClose(app, dependencies)
 
   await app.register(fastifySwagger, openApiOptions)
-  await app.register(fastifySwaggerUi, { routePrefix: '/docs', uiConfig: { persistAuthorization: false } })
+  await app.register(fastifySwaggerUi, {
+    routePrefix: '/docs',
+    uiConfig: { persistAuthorization: false },
+    staticCSP: documentationPolicy([]),
+  })
   await app.register(operationRoutes, { ready, verification: dependencies.verification })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
@@ -155,6 +160,7 @@ async function createServer({ logger, handlerTimeoutMs, clock, requestLimits, me
     frameworkErrors: (error, request, reply) => {
       // No hook runs for these requests.
       recordWhenClosed(request, reply, metrics)
+      setHeadersWithoutHooks(reply)
       return sendProblem(error, request, reply)
     },
     clientErrorHandler: sendConnectionProblem,
@@ -175,6 +181,7 @@ async function createServer({ logger, handlerTimeoutMs, clock, requestLimits, me
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.
   app.addHook('onRequest', async (request, reply) => recordWhenClosed(request, reply, metrics))
+  await setHeaders(app, false)
   const keyless = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),

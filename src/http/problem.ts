@@ -132,6 +132,8 @@ export function sendConnectionProblem(error: Error & { code?: string }, socket: 
     [
       `HTTP/1.1 ${status} ${PROBLEMS['http-error'].title}`,
       'Content-Type: application/problem+json',
+      'X-Content-Type-Options: nosniff',
+      'Cache-Control: no-store',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
       '',
