@@ -1,0 +1,162 @@
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { MOST_TEXTS, MOST_VALUES } from '../../src/catalog/value-limits.ts'
+import { withDuckDb } from '../engines/fixture.ts'
+import { startTestService, type TestService } from './service.ts'
+
+/*
+ * Queries at the limits that declarations allow, and the attack on limits that the data decided: with a condition that
+ * leaves as many values as fit, one more person made the query fail.
+ */
+
+let service: TestService
+beforeAll(async () => {
+  // The machine may be slow; time limits are not the subject.
+  service = await startTestService({ SOTTO_QUERY_TIMEOUT_MS: '600000' })
+})
+afterAll(() => service.close())
+
+/** Writes a Parquet file into the data folder. */
+async function writeRows(name: string, select: string): Promise<object> {
+  const file = path.join(service.dataDirectory, `${name}.parquet`)
+  await withDuckDb(':memory:', `COPY (${select}) TO '${file}' (FORMAT parquet)`)
+  return { kind: 'file', path: `${name}.parquet`, format: 'parquet' }
+}
+
+const register = (registration: object) =>
+  service
+    .as('custodian')
+    .post('/v1/datasets')
+    .send({
+      title: 'Made-up rows',
+      privacyUnit: { kind: 'row' },
+      neighbours: 'add-remove',
+      timing: 'off',
+      budget: { epsilon: 1_000, delta: 1e-6 },
+      ...registration,
+    })
+
+const ask = async (dataset: string, query: object) => {
+  const { status, body } = await service.as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query)
+  return { status, body }
+}
+const spent = async (dataset: string) =>
+  (await service.as('analyst').get(`/v1/datasets/${dataset}/budget`).expect(200)).body.spent.epsilon
+
+const id = { name: 'id', type: 'integer', lower: 0, upper: 2 ** 40 }
+
+/** Two conditions that differ by one person, who is in the data. */
+const pairAt = (threshold: number, target: number) => {
+  const below = { column: 'id', op: '<', value: threshold }
+  return [below, { op: 'or', predicates: [below, { column: 'id', op: '=', value: target }] }]
+}
+
+describe('whether a query succeeds tells nothing about a person', () => {
+  test('a file with more values than fitted into memory: no condition makes a quantile succeed or fail', async () => {
+    // An earlier release read at most 2^24 values.
+    const fitting = 2 ** 24
+    const source = await writeRows('wide', `SELECT range AS id FROM range(${fitting + 1_000})`)
+    await register({ id: 'wide', source, columns: [id] }).expect(201)
+    for (const threshold of [1, fitting - 1, fitting, fitting + 1])
+      for (const where of pairAt(threshold, fitting + 500)) {
+        const { status, body } = await ask('wide', { kind: 'median', column: 'id', where, epsilon: 0.01 })
+        expect([status, body.code, body.errors?.[0].field]).toEqual([422, 'query-does-not-fit', 'column'])
+      }
+    expect(await spent('wide')).toBe(0)
+  })
+
+  test('one value more than declared is refused at registration, and so is any larger declaration', async () => {
+    const rankable = { maxValues: MOST_VALUES }
+    const source = await writeRows('beyond', `SELECT range * 7 AS id FROM range(${MOST_VALUES + 1})`)
+    const beyond = { id: 'beyond', source, columns: [{ ...id, rankable }] }
+    const { body } = await register(beyond).expect(422)
+    expect([body.code, body.errors[0].field]).toEqual(['source-does-not-fit', 'columns.0.rankable.maxValues'])
+    expect(JSON.stringify(body)).not.toContain(String(MOST_VALUES + 1))
+    await register({
+      ...beyond,
+      columns: [{ ...id, rankable: { maxValues: MOST_VALUES + 1 } }],
+    }).expect(400)
+  })
+})
+
+describe('at the declared maximum', () => {
+  beforeAll(async () => {
+    const text = `rpad((range % ${MOST_TEXTS})::VARCHAR || '-', 33, '\u{1F600}')`
+    const source = await writeRows(
+      'largest',
+      `SELECT range * 7 AS id, range // 2 AS half, range % 2 = 0 AS flag, CASE WHEN range < 4 * ${MOST_TEXTS} THEN ${text} END AS text
+       FROM range(${MOST_VALUES})`,
+    )
+    const columns = [
+      { ...id, rankable: { maxValues: MOST_VALUES } },
+      { name: 'half', type: 'integer', lower: 0, upper: 2 ** 40, rankable: { maxValues: MOST_VALUES / 2 } },
+      { name: 'flag', type: 'boolean' },
+      { name: 'text', type: 'string', nullable: true, selectable: { maxValues: MOST_TEXTS, maxLength: 33 } },
+    ]
+    await register({ id: 'largest', source, columns }).expect(201)
+    const people = await writeRows(
+      'people',
+      `SELECT range AS person, range AS amount FROM range(${MOST_VALUES})`,
+    )
+    await register({
+      id: 'people',
+      source: people,
+      columns: [
+        { name: 'person', type: 'identifier' },
+        { name: 'amount', type: 'integer', lower: 0, upper: 2 ** 30 },
+      ],
+      privacyUnit: { kind: 'person', column: 'person', maxRows: 4 },
+    }).expect(201)
+  })
+
+  test('every condition gives the same success', async () => {
+    for (const threshold of [1, 7 * (MOST_VALUES - 1), 7 * MOST_VALUES])
+      for (const where of pairAt(threshold, 7 * (MOST_VALUES - 1))) {
+        const query = { kind: 'median', column: 'id', where, epsilon: 0.01 }
+        expect(await ask('largest', query)).toMatchObject({ status: 200, body: { kind: 'median' } })
+      }
+  })
+
+  test('queries of every kind that reads values succeed, as many at a time as connections', async () => {
+    const groups = { kind: 'groupBy', keys: ['flag'], statistics: [{ kind: 'median', column: 'half' }] }
+    const keys = { kind: 'keySelection', column: 'text', delta: 1e-9 }
+    const rounds = [
+      [1, 2, 3, 4].map((part) => ({ kind: 'percentile', column: 'id', p: [5 * part, 99], epsilon: 0.01 })),
+      [1, 2, 3, 4].map((part) => ({ ...groups, epsilon: part / 100 })),
+      [1, 2, 3, 4].map((part) => ({ ...keys, counts: part % 2 === 0, epsilon: part / 100 })),
+      [
+        { kind: 'maximum', column: 'id', epsilon: 0.01 },
+        { ...groups, epsilon: 0.02 },
+        { ...keys, epsilon: 0.02 },
+        { kind: 'countDistinct', column: 'text', epsilon: 0.02 },
+      ],
+    ]
+    for (const queries of rounds) {
+      const answers = await Promise.all(queries.map((query) => ask('largest', query)))
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    }
+  })
+
+  test('keys of the largest answer are cut to fit', async () => {
+    const keys = { kind: 'keySelection', column: 'text', counts: true, epsilon: 100, delta: 1e-9 }
+    const { status, body } = await ask('largest', keys)
+    expect([status, body.result.truncated, body.result.keys.length]).toEqual([200, true, 10_000])
+  })
+
+  test('values per person succeed, as many at a time as connections', async () => {
+    const perPerson = { rows: 4, perPerson: { lower: 0, upper: MOST_VALUES - 1 } }
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map((part) =>
+        ask('people', {
+          kind: 'median',
+          column: 'amount',
+          perPerson: part % 2 === 0 ? 'sum' : 'mean',
+          where: { column: 'amount', op: '>=', value: part },
+          contribution: perPerson,
+          epsilon: 0.01,
+        }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  })
+})
