@@ -13,11 +13,22 @@ import {
 } from './ledger.ts'
 import { type NoiseFigure, noiseBenchmark } from './noise.ts'
 import { type OpenDpComparison, openDpBenchmark } from './opendp.ts'
+import { TIMING_GOAL, type TimingFigure, timingBenchmark } from './timing.ts'
 
 /** Goal for Sotto's requests per second as a share of the bare route's, at the most connections. */
 const GOAL = 0.5
 
-const PARTS = ['http', 'noise', 'ledger', 'growth', 'opendp', 'composition', 'ingest', 'bounding'] as const
+const PARTS = [
+  'http',
+  'noise',
+  'ledger',
+  'growth',
+  'opendp',
+  'composition',
+  'ingest',
+  'bounding',
+  'timing',
+] as const
 type Part = (typeof PARTS)[number]
 
 const { json: asJson, only } = parseArgs({
@@ -30,7 +41,7 @@ if (unknown !== undefined) {
 }
 const chosen = (part: Part): boolean => only === undefined || only.includes(part)
 
-if (!asJson) console.log(`${machine()}.${only === undefined ? ' About ten minutes.' : ''}`)
+if (!asJson) console.log(`${machine()}.${only === undefined ? ' About 25 minutes.' : ''}`)
 const results: Partial<Record<Part, unknown>> = {}
 
 if (chosen('http')) {
@@ -78,6 +89,11 @@ if (chosen('bounding')) {
   const bounding = await boundingBenchmark()
   results.bounding = bounding
   if (!asJson) printBounding(bounding)
+}
+if (chosen('timing')) {
+  const timing = await timingBenchmark()
+  results.timing = timing
+  if (!asJson) printTiming(timing)
 }
 if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
@@ -240,6 +256,30 @@ function printBounding(figures: readonly BoundingFigure[]): void {
     slower.length === 0
       ? `\nThe goal of ${BOUNDING_GOAL} is met at each.`
       : `\nThe goal of ${BOUNDING_GOAL} is missed at: ${slower.map(({ what }) => what).join('; ')}.`,
+  )
+}
+
+function printTiming(figures: readonly TimingFigure[]): void {
+  printTable(
+    'How well the time of an answer tells whether one person is in the data',
+    ['timing', 'query', 'repeats', 'AUC', 'p50 ms', 'p99 ms'],
+    figures.map(({ timing, query, repeats, auc, standardError, p50Ms, p99Ms }) => [
+      timing,
+      query,
+      String(repeats),
+      `${auc.toFixed(3)} ± ${standardError.toFixed(3)}`,
+      p50Ms.toFixed(1),
+      p99Ms.toFixed(1),
+    ]),
+  )
+  const delayed = figures.filter(({ timing }) => timing !== 'off')
+  // An attacker may as well guess from shorter times.
+  const telling = delayed.filter(({ auc }) => Math.max(auc, 1 - auc) >= TIMING_GOAL)
+  console.log(
+    telling.length === 0
+      ? `\nThe goal of ${TIMING_GOAL} is met at each with slots and a deadline.`
+      : `\nThe goal of ${TIMING_GOAL} is missed at: ${telling.map(({ timing, query }) => `${query} (${timing})`).join('; ')}. By ` +
+          'chance alone one in seven is.',
   )
 }
 
