@@ -13,6 +13,7 @@ import { buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { canControl, serveControl } from './custody/control.ts'
 import { openCustody } from './custody/custody.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
@@ -23,6 +24,7 @@ import type { Ledger } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
 import { readHeadSigner } from './ledger/signature.ts'
+import type { SqliteLedger } from './ledger/sqlite/ledger.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { censusRegistration } from './registration/demo.ts'
@@ -53,7 +55,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   try {
     const metrics = createMetrics()
     const shared = config.replicated
-    const bareLedger = observeLedger(await openLedger({ url: config.ledgerUrl }), metrics.ledgerObserver)
+    const store = await openLedger({ url: config.ledgerUrl })
+    const bareLedger = observeLedger(store, metrics.ledgerObserver)
     opened.defer(() => bareLedger.close())
     const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
     const custody = await openCustody(bareLedger, {
@@ -63,6 +66,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     })
     opened.defer(() => custody.close())
     const { ledger } = custody
+    if ('backup' in store) opened.defer(await serveCommands(config, store, logger))
     const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
     opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
     const engine = openDuckDbEngine({
@@ -167,6 +171,17 @@ async function listenForMetrics(
 function metricsAccessFor({ metricsKey, metricsPort }: Config): MetricsAccess {
   if (metricsKey !== undefined) return { key: metricsKey }
   return metricsPort === undefined ? {} : 'open'
+}
+
+/** Serves the command line, which cannot open the ledger of a running service. */
+async function serveCommands(
+  { dataDirectory }: Config,
+  { backup }: SqliteLedger,
+  logger: Logger,
+): Promise<() => Promise<void>> {
+  if (canControl(dataDirectory)) return serveControl(dataDirectory, backup)
+  logger.warn('the path of the data folder is too long for a socket: stop the service for a backup')
+  return async () => {}
 }
 
 /** Folders that the service writes to. A ledger in PostgreSQL is not among them. */

@@ -184,11 +184,13 @@ function fileSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly Registe
   return source.kind === 'file' ? [{ dataset: id, digest: sourceDigest, synthetic }] : []
 }
 
-function rowsFileName({ version }: Pick<Dataset, 'version'>): string {
+/** Name of the file of ingested rows of one version of a dataset. */
+export function rowsFileName({ version }: Pick<Dataset, 'version'>): string {
   return `${version}.duckdb`
 }
 
-function personKeyFileName({ version }: Pick<Dataset, 'version'>): string {
+/** Name of the file of the key that chose the rows of one version of a dataset. */
+export function personKeyFileName({ version }: Pick<Dataset, 'version'>): string {
   return `${version}.person-key`
 }
 

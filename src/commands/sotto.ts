@@ -9,6 +9,8 @@ const USAGE = `usage: npx sotto <command> [options]
   ledger export               write a dataset's events as JSON Lines
   ledger sign                 verify, then sign the head of each dataset
   ledger create-signing-key   write a new Ed25519 key pair
+  backup                      copy the ledger, the catalog and the keys to a folder
+  restore                     write a backup into an empty data folder
   population                  write made-up people as CSV
   key                         create, list, rotate and delete API keys
   openapi                     write openapi.yaml
@@ -24,6 +26,8 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
     'ledger export': async () => (await import('./export.ts')).exportEvents,
     'ledger sign': async () => (await import('./sign.ts')).sign,
     'ledger create-signing-key': async () => (await import('./create-signing-key.ts')).createSigningKeyPair,
+    backup: async () => (await import('./backup.ts')).backup,
+    restore: async () => (await import('./restore.ts')).restore,
     population: async () => (await import('./population.ts')).population,
     key: async () => (await import('./key.ts')).key,
     openapi: async () => (await import('./openapi.ts')).openapi,

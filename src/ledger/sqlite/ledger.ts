@@ -10,6 +10,12 @@ const MAX_BATCH_SIZE = 256
 /** A ledger in a SQLite file, with the number of calls it answered and of transactions it committed. */
 export interface SqliteLedger extends Ledger {
   statistics(): { readonly calls: number; readonly commits: number }
+  /**
+   * Copies the ledger to a new file while it is in use. The copy has every change that was acknowledged before the call,
+   * and may have later ones.
+   * @throws Error if the file exists or cannot be written, or if another backup is under way.
+   */
+  backup(file: string): Promise<void>
 }
 
 /**
@@ -31,6 +37,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
   const exited = Promise.withResolvers<void>()
   /** The batch under way. */
   let reply: PromiseWithResolvers<readonly Settled[]> | undefined
+  let backup: PromiseWithResolvers<void> | undefined
   let closed: Promise<void> | undefined
   let closingFault: LedgerFault | undefined
 
@@ -60,6 +67,10 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
         const fault = faultOf(message.fault)
         return fault.kind === 'unknown' ? reply?.reject(fault) : stop(fault)
       }
+      case 'backed-up':
+        if (message.error === undefined) backup?.resolve()
+        else backup?.reject(new Error(`the ledger cannot be copied: ${message.error}`))
+        return
       case 'close-failed':
         closingFault = faultOf(message.fault)
         return stop(closingFault)
@@ -77,6 +88,7 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     batches.stop(fault)
     opened.reject(fault)
     reply?.reject(fault)
+    backup?.reject(fault)
   }
 
   async function finish(): Promise<void> {
@@ -94,6 +106,17 @@ export async function openSqliteLedger(options: { readonly path: string }): Prom
     // No other process has the file open.
     exclusively: (task) => task(async () => undefined),
     statistics: batches.statistics,
+    async backup(file) {
+      if (backup !== undefined) throw new Error('another backup of the ledger is under way')
+      if (closed !== undefined) throw new LedgerFault('closed', 'the ledger is closed')
+      backup = Promise.withResolvers()
+      worker.postMessage({ backupFile: file } satisfies Request)
+      try {
+        await backup.promise
+      } finally {
+        backup = undefined
+      }
+    },
     close() {
       closed ??= finish()
       return closed

@@ -362,7 +362,7 @@ export function openSqliteDatabase(path: string): DatabaseSync {
     // After a crash, the log may exist only in the operating system's cache. Flushing it now ensures that nothing that
     // is acknowledged later depends on it.
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    flushFolder(dirname(file))
+    flush(dirname(file))
     return database
   } catch (error) {
     if (database?.isOpen) database.close()
@@ -381,9 +381,9 @@ function makePrivate(file: string): void {
   }
 }
 
-/** Makes the directory entries of file and log durable. SQLite does so too, but ignores failures. */
-function flushFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r')
+/** Makes a file, or the directory entries of a folder, durable. SQLite does so too, but ignores failures. */
+export function flush(fileOrFolder: string): void {
+  const descriptor = openSync(fileOrFolder, 'r')
   try {
     fsyncSync(descriptor)
   } finally {

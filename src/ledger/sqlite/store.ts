@@ -1,10 +1,12 @@
-import type { DatabaseSync } from 'node:sqlite'
+import { closeSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { backup, type DatabaseSync } from 'node:sqlite'
 import { LedgerFault } from '../ledger.ts'
 import { applyCommand, applyRead, type Call, isCommand, type ReadName, type Settled } from '../operation.ts'
 import { beginBatch, changesOf } from '../protocol/batch.ts'
 import { sqliteReads } from './reads.ts'
 import { sqliteRows } from './rows.ts'
-import { isDiskFull, isStoreError, openSqliteDatabase } from './schema.ts'
+import { flush, isDiskFull, isStoreError, openSqliteDatabase } from './schema.ts'
 import { sqliteWriter } from './writer.ts'
 
 /** A synchronous ledger over one SQLite file. It blocks its thread during I/O. */
@@ -17,11 +19,22 @@ export interface SqliteStore {
    */
   batch(calls: readonly Call[]): readonly Settled[]
   /**
+   * Copies the database to a new file, readable by its owner alone. The copy has every batch that was carried out before
+   * the promise resolves.
+   * @param between called several times per second while no page is being copied. Batches must be carried out there, and
+   *    nowhere else, until the promise resolves: the copy would otherwise contain a part of a transaction.
+   * @throws Error if the file exists or cannot be written.
+   */
+  backup(file: string, between: () => void): Promise<void>
+  /**
    * Writes the log into the database file and closes it.
    * @throws LedgerFault `stopped` if that fails. The log remains durable and is read when the file is opened next.
    */
   close(): void
 }
+
+/** Number of pages that a backup copies at a time: a few milliseconds, for which batches wait. */
+const BACKUP_PAGES = 500
 
 /**
  * Opens or creates the ledger in a SQLite file. Leases of attempts that an earlier process left unfinished are void.
@@ -95,6 +108,13 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
 
   return {
     batch,
+    async backup(file, between) {
+      if (stopped !== undefined) throw stopped
+      closeSync(openSync(file, 'wx', 0o600))
+      await backup(database, file, { rate: BACKUP_PAGES, progress: between })
+      flush(file)
+      flush(dirname(file))
+    },
     close() {
       try {
         if (stopped === undefined) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -4,9 +4,10 @@ import type { Call, Settled } from '../operation.ts'
 import { openSqliteStore, type SqliteStore } from './store.ts'
 
 /**
- * A message to the worker thread: a batch of calls, answered by one reply, or `close`, after which the thread exits.
+ * A message to the worker thread: a batch of calls, answered by one reply; the file for a backup, answered by another; or
+ * `close`, after which the thread exits.
  */
-export type Request = readonly Call[] | 'close'
+export type Request = readonly Call[] | { readonly backupFile: string } | 'close'
 
 /** A message from the worker thread. `opened` comes first; every batch then gets one reply. */
 export type Reply =
@@ -17,6 +18,8 @@ export type Reply =
   | { readonly kind: 'refused'; readonly error: Error }
   /** The store failed. After any fault but `unknown` the thread exits. */
   | { readonly kind: 'fault'; readonly fault: PlainFault }
+  /** The backup is complete and durable, or was not made. */
+  | { readonly kind: 'backed-up'; readonly error?: string }
   /** The store could not be closed. The thread exits. */
   | { readonly kind: 'close-failed'; readonly fault: PlainFault }
 
@@ -46,13 +49,49 @@ export function serve(port: Port, openStore: () => SqliteStore): void {
     port.close()
     return
   }
+  /** Requests that wait during a step of a backup; `undefined` while there is none. */
+  let waiting: Request[] | undefined
   port.on('message', (request: Request) => {
-    if (request === 'close') return end()
+    if (waiting === undefined) take(request)
+    else waiting.push(request)
+  })
+  reply({ kind: 'opened' })
+
+  function take(request: Request): void {
+    if (request === 'close') end()
+    else if ('backupFile' in request) void backUp(request.backupFile)
+    else carryOut(request)
+  }
+
+  /** Makes a backup. Batches are carried out between its steps, and everything else after it. */
+  async function backUp(file: string): Promise<void> {
+    const later: Request[] = []
+    waiting = []
+    const between = () => {
+      for (const request of waiting?.splice(0) ?? [])
+        if (request === 'close' || 'backupFile' in request) later.push(request)
+        else carryOut(request)
+    }
+    try {
+      await store.backup(file, between)
+      reply({ kind: 'backed-up' })
+    } catch (error) {
+      reply({ kind: 'backed-up', error: error instanceof Error ? error.message : String(error) })
+    }
+    between()
+    waiting = undefined
+    for (const request of later) take(request)
+  }
+
+  function carryOut(request: readonly Call[]): void {
     let settled: readonly Settled[]
     try {
       settled = store.batch(request)
     } catch (error) {
-      if (error instanceof Error && !(error instanceof LedgerFault)) return reply({ kind: 'refused', error })
+      if (error instanceof Error && !(error instanceof LedgerFault)) {
+        reply({ kind: 'refused', error })
+        return
+      }
       const fault = plainFault(error)
       reply({ kind: 'fault', fault })
       if (fault.kind !== 'unknown') end()
@@ -66,8 +105,7 @@ export function serve(port: Port, openStore: () => SqliteStore): void {
       const message = 'the results of a batch could not be sent'
       reply({ kind: 'fault', fault: { kind: 'unknown', message } })
     }
-  })
-  reply({ kind: 'opened' })
+  }
 
   function end(): void {
     try {

@@ -1,0 +1,49 @@
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Config, readConfig } from '../config.ts'
+import { BackupError, type StoredData, UnsoundLedger, writeBackup } from '../custody/backup.ts'
+import { type Command, Misuse, SUCCESS, UNSOUND } from './command.ts'
+
+const HELP = `usage: npx sotto backup <folder>
+
+Writes a backup of the ledger, the catalog with the ingested rows, the digests of API keys and the known heads to
+<folder>, which must be new or empty. The service may be running. Verifies the copy of the ledger.
+
+Source files and the signing key are not part of it. If the ledger is in PostgreSQL, run pg_dump after this command.
+
+SOTTO_DATA_DIR and SOTTO_LEDGER_URL name the data folder and the ledger.
+`
+
+/** `npx sotto backup` */
+export const backup: Command = {
+  help: HELP,
+  run: async (args) => {
+    const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
+    const [folder, ...more] = positionals
+    if (folder === undefined || more.length > 0) throw new Misuse(HELP)
+    const target = path.resolve(folder)
+    return reportingBackup(async () => {
+      const events = await writeBackup(storedData(readConfig(process.env)), target)
+      const ledger = events === undefined ? 'without the PostgreSQL database' : `${events} events verified`
+      console.log(`${target}: backup complete, ${ledger}`)
+    })
+  },
+}
+
+/** The data folder and the ledger of a configuration. */
+export function storedData({ dataDirectory, ledgerUrl, replicated }: Config): StoredData {
+  return replicated ? { dataDirectory } : { dataDirectory, ledgerFile: ledgerUrl }
+}
+
+/** Runs a command on a backup and converts its errors to an exit code. */
+export async function reportingBackup(run: () => Promise<void>): Promise<number> {
+  try {
+    await run()
+    return SUCCESS
+  } catch (error) {
+    if (error instanceof BackupError) throw new Misuse(error.message)
+    if (!(error instanceof UnsoundLedger)) throw error
+    console.error(error.message)
+    return UNSOUND
+  }
+}
