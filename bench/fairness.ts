@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createKey } from '../test/api-key.ts'
+import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
 import { type Child, startChild } from './child.ts'
 import { floodUntil, type Target } from './load.ts'
 
@@ -75,7 +76,12 @@ export async function fairnessBenchmark(): Promise<readonly FairnessFigure[]> {
     const flooding = bearer(await createKey(dataDirectory, { name: 'flooding', role: 'analyst' }))
     sotto = await startChild({
       arguments: [path.join(root, 'src/server.ts')],
-      environment: { SOTTO_PORT: '0', SOTTO_DATA_DIR: dataDirectory, SOTTO_DEMO: 'false' },
+      environment: {
+        ...WITHOUT_LIMITS,
+        SOTTO_PORT: '0',
+        SOTTO_DATA_DIR: dataDirectory,
+        SOTTO_DEMO: 'false',
+      },
       logFile: path.join(folder, 'sotto.log'),
       announcement: /Sotto answers at (\S+)\./,
     })

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
 import { GROUPED_COMMIT_ROUTE, SINGLE_COMMIT_ROUTE } from './bare-route.ts'
 import { type Child, startChild } from './child.ts'
 import { type Load, measureLoad, type Target } from './load.ts'
@@ -47,7 +48,7 @@ export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
     const dataDirectory = path.join(folder, 'data')
     const sotto = await startChild({
       arguments: [path.join(root, 'src/server.ts')],
-      environment: { SOTTO_PORT: '0', SOTTO_DATA_DIR: dataDirectory },
+      environment: { ...WITHOUT_LIMITS, SOTTO_PORT: '0', SOTTO_DATA_DIR: dataDirectory },
       logFile: path.join(folder, 'sotto.log'),
       announcement: /Sotto answers at (\S+)\. /,
     })

@@ -12,12 +12,27 @@ export interface ServiceProcess {
   stop(signal: NodeJS.Signals): Promise<number | null>
 }
 
+/** Limits that benchmarks, and tests of other subjects, do not reach. */
+export const WITHOUT_LIMITS = {
+  SOTTO_REQUESTS_PER_MINUTE: '100000000',
+  SOTTO_REQUEST_BURST: '100000000',
+  SOTTO_CONCURRENT_REQUESTS: '10000',
+  SOTTO_STORED_BYTES: '1000000000000',
+  SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '100000000',
+}
+
 const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
 
 /** Starts `src/server.ts` and waits for its welcome. Rejects with its output if it ends before. */
 export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, [serverFile], {
-    env: { PATH: process.env.PATH ?? '', SOTTO_PORT: '0', SOTTO_DRAIN_MS: '0', ...environment },
+    env: {
+      PATH: process.env.PATH ?? '',
+      SOTTO_PORT: '0',
+      SOTTO_DRAIN_MS: '0',
+      ...WITHOUT_LIMITS,
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let printed = ''

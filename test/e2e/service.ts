@@ -7,6 +7,7 @@ import type { Role } from '../../src/access/principal.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Service, startService } from '../../src/server.ts'
 import { createKey } from '../api-key.ts'
+import { WITHOUT_LIMITS } from './process.ts'
 
 /** A complete service on a free port with its own data folder. */
 export interface TestService {
@@ -25,14 +26,6 @@ export interface TestService {
   /** Stops the service and keeps its data folder, for `restart`. */
   stop(): Promise<void>
   close(): Promise<void>
-}
-
-/** Limits that tests of other subjects do not reach. */
-const WITHOUT_LIMITS = {
-  SOTTO_REQUESTS_PER_MINUTE: '100000000',
-  SOTTO_REQUEST_BURST: '100000000',
-  SOTTO_CONCURRENT_REQUESTS: '10000',
-  SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '100000000',
 }
 
 /** Starts a service as `npm start` does, with changes of the environment. */
