@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { pino } from 'pino'
+import { readConfig } from '../src/config.ts'
+import { startService } from '../src/server.ts'
+import { createKey } from '../test/api-key.ts'
+import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
+
+/** How long one kind of request holds up the event loop, and so every other request. */
+export interface EventLoopFigure {
+  readonly request: string
+  /** The longest time that the event loop stood still: medians over the rounds. */
+  readonly longestDelayMs: number
+  /** Time of the request as a whole. */
+  readonly tookMs: number
+}
+
+const ROUNDS = 5
+const ROWS = 1_000_000
+
+const everyAge = { column: 'Age', edges: Array.from({ length: 121 }, (_, age) => age) }
+const table = { kind: 'contingency', columns: [everyAge, 'Married', 'Occupation', 'Sex'], epsilon: 0.01 }
+const regression = {
+  kind: 'linearRegression',
+  outcome: 'Earnings',
+  predictors: ['Age'],
+  epsilon: 0.01,
+}
+
+/** Requests whose work is known to be heavy. */
+const REQUESTS: readonly { readonly request: string; readonly path: string; readonly body: object }[] = [
+  {
+    request: 'preview of a batch of 100 regressions',
+    path: '/v1/datasets/people/queries/batch/preview',
+    body: { queries: Array(100).fill(regression) },
+  },
+  {
+    request: 'preview of a batch of 100 selections of keys',
+    path: '/v1/datasets/texts/queries/batch/preview',
+    body: { queries: Array.from({ length: 100 }, (_, place) => selection((place + 1) / 10_000)) },
+  },
+  {
+    request: 'preview of a selection of keys',
+    path: '/v1/datasets/texts/queries/preview',
+    body: selection(0.0001),
+  },
+  { request: 'answer with a selection of keys', path: '/v1/datasets/texts/queries', body: selection(0.0002) },
+  {
+    request: 'comparison of mechanisms for 1,000 statistics',
+    path: '/v1/mechanisms/compare',
+    body: { epsilon: 1, delta: 1e-6, statistics: 1_000, perStatistic: { contribution: 1 } },
+  },
+  { request: 'answer with 6,000 cells', path: '/v1/datasets/people/queries', body: table },
+  {
+    request: 'answer with the median of a million values',
+    path: '/v1/datasets/people/queries',
+    body: { kind: 'median', column: 'Earnings', epsilon: 0.01 },
+  },
+]
+
+function selection(epsilon: number) {
+  return { kind: 'keySelection', column: 'Text', epsilon, delta: 1e-9 }
+}
+
+/**
+ * Measures how long heavy requests hold up the event loop of a service in this process, which also sends the requests.
+ * @throws Error if a request is refused.
+ */
+export async function eventLoopBenchmark(): Promise<readonly EventLoopFigure[]> {
+  const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-bench-loop-'))
+  const custodian = await createKey(dataDirectory, { name: 'custodian', role: 'custodian' })
+  const analyst = await createKey(dataDirectory, { name: 'analyst', role: 'analyst' })
+  const config = readConfig({
+    ...WITHOUT_LIMITS,
+    SOTTO_PORT: '0',
+    SOTTO_DEMO: 'false',
+    SOTTO_DATA_DIR: dataDirectory,
+  })
+  const service = await startService(config, pino({ level: 'silent' }))
+  const post = async (route: string, key: string, body: object): Promise<void> => {
+    const response = await fetch(service.url + route, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'idempotency-key': crypto.randomUUID(),
+      },
+      body: JSON.stringify(body),
+    })
+    const bytes = await response.arrayBuffer()
+    if (!response.ok)
+      throw new Error(`${route} was answered with ${response.status}: ${Buffer.from(bytes).toString()}`)
+  }
+  try {
+    await post('/v1/datasets', custodian, PEOPLE)
+    const texts = Array.from({ length: 100_000 }, (_, row) => `text ${row % 1_000}`)
+    await writeFile(path.join(dataDirectory, 'texts.csv'), ['Text', ...texts, ''].join('\n'))
+    await post('/v1/datasets', custodian, TEXTS)
+    const figures: EventLoopFigure[] = []
+    for (const { request, path: route, body } of REQUESTS) {
+      const rounds: { readonly delayMs: number; readonly tookMs: number }[] = []
+      for (let round = 0; round <= ROUNDS; round += 1) {
+        const delay = monitorEventLoopDelay({ resolution: 1 })
+        delay.enable()
+        const startMs = performance.now()
+        await post(route, analyst, body)
+        rounds.push({ tookMs: performance.now() - startMs, delayMs: delay.max / 1e6 })
+        delay.disable()
+      }
+      // The first round compiles.
+      const measured = rounds.slice(1)
+      figures.push({
+        request,
+        longestDelayMs: median(measured.map(({ delayMs }) => delayMs)),
+        tookMs: median(measured.map(({ tookMs }) => tookMs)),
+      })
+    }
+    return figures
+  } finally {
+    await service.close()
+    await rm(dataDirectory, { recursive: true, force: true })
+  }
+}
+
+const SHARED = {
+  privacyUnit: { kind: 'row' },
+  neighbours: 'add-remove',
+  synthetic: true,
+  timing: 'off',
+  budget: { epsilon: 900_000, delta: 1e-3 },
+}
+
+const PEOPLE = {
+  id: 'people',
+  title: 'A made-up population',
+  source: { kind: 'population', rows: ROWS, seed: 'event loop' },
+  ...SHARED,
+}
+
+const TEXTS = {
+  id: 'texts',
+  title: 'Made-up texts',
+  source: { kind: 'file', path: 'texts.csv', format: 'csv' },
+  columns: [{ name: 'Text', type: 'string', selectable: true, nullable: false }],
+  ...SHARED,
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+}
