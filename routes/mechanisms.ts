@@ -8,18 +8,27 @@ import {
 import { linkTo } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { compareMechanisms, type Workload } from '../src/mechanisms/compare.ts'
+import type { Workload } from '../src/mechanisms/compare.ts'
 import { decimalFromNumber } from '../src/privacy/decimal.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
 import { refuseField } from '../src/privacy/refusal.ts'
-import { accessFor } from './access.ts'
+import type { ComputationPool } from '../src/workers/pool.ts'
+import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
 
 export interface MechanismsOptions {
   readonly authenticator: Authenticator
+  readonly riskPool: ComputationPool
 }
 
+/** Time limit for a comparison. */
+const COMPARISON_TIMEOUT_MS = 20_000
+
 /** Comparison of mechanisms. No dataset is read. */
-export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (app, { authenticator }) => {
+export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (
+  app,
+  { authenticator, riskPool },
+) => {
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
   app.post(
@@ -40,7 +49,14 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
         response: { 200: comparison, ...problemResponses },
       },
     },
-    async (request) => ({ ...request.body, ...compareMechanisms(workloadOf(request.body)) }),
+    async (request, reply) => {
+      const terms = {
+        timeoutMs: COMPARISON_TIMEOUT_MS,
+        givenUp: givenUpSignal(reply),
+        principal: principalOf(request).name,
+      }
+      return { ...request.body, ...(await riskPool.run('comparison', workloadOf(request.body), terms)) }
+    },
   )
 }
 

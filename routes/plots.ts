@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
@@ -63,16 +63,22 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   { authenticator, catalog, engine, limits, admission, plotPool },
 ) => {
   const evaluators = accessFor(authenticator, 'analyst', 'custodian')
-  const draw = async (
+  const draw = (
+    theme: Theme,
+    picture: Picture,
+    asked: { readonly givenUp: AbortSignal; readonly principal?: string },
+  ): Promise<string> => plotPool.run('draw', { picture, theme }, { timeoutMs: PLOT_TIMEOUT_MS, ...asked })
+  const drawn = keepRecent(MOST_PICTURES)
+  /** Sends a picture that depends on its address alone. */
+  const sendPublic = async (
+    request: FastifyRequest,
     reply: FastifyReply,
     theme: Theme,
     picture: Picture,
-    asked: { readonly givenUp: AbortSignal; readonly principal?: string } = { givenUp: givenUpSignal(reply) },
-  ): Promise<FastifyReply> =>
-    sendPicture(
-      reply,
-      await plotPool.run('draw', { picture, theme }, { timeoutMs: PLOT_TIMEOUT_MS, ...asked }),
-    )
+  ): Promise<FastifyReply> => {
+    const givenUp = givenUpSignal(reply)
+    return sendPicture(reply, await drawn(request.url, () => draw(theme, picture, { givenUp })))
+  }
 
   app.get(
     '/v1/plots/risk',
@@ -94,7 +100,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     async (request, reply) => {
       const { question, theme } = request.query
       const { universe, ...asked } = question
-      return draw(reply, theme, { picture: 'risk', question: { columns: universe, ...asked } })
+      return sendPublic(request, reply, theme, { picture: 'risk', question: { columns: universe, ...asked } })
     },
   )
 
@@ -117,7 +123,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     async (request, reply) => {
       const { question, criterion, theme } = request.query
       const workload = withinField('question', () => workloadOf(question))
-      return draw(reply, theme, { picture: 'noise-comparison', workload, criterion })
+      return sendPublic(request, reply, theme, { picture: 'noise-comparison', workload, criterion })
     },
   )
 
@@ -140,7 +146,12 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const { question, theme } = request.query
       const { mechanism, truth } = question
       const workload = withinField('question', () => workloadOf(question))
-      return draw(reply, theme, { picture: 'answer-distribution', workload, mechanism, truth })
+      return sendPublic(request, reply, theme, {
+        picture: 'answer-distribution',
+        workload,
+        mechanism,
+        truth,
+      })
     },
   )
 
@@ -173,9 +184,25 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         { engine: reading, limits },
         { dataset, query, runs: 1, shown: 1 },
       )
-      return draw(reply, theme, { picture: 'noisy-table', trial }, asked)
+      return sendPicture(reply, await draw(theme, { picture: 'noisy-table', trial }, asked))
     },
   )
+}
+
+/** Number of public pictures that are kept. Each has some tens of kilobytes. */
+const MOST_PICTURES = 100
+
+/** Keeps the results that were used last, by key. A task that fails leaves nothing behind. */
+function keepRecent(most: number): (key: string, make: () => Promise<string>) => Promise<string> {
+  const kept = new Map<string, string>()
+  return async (key, make) => {
+    const found = kept.get(key) ?? (await make())
+    kept.delete(key)
+    kept.set(key, found)
+    const [oldest] = kept.keys()
+    if (kept.size > most && oldest !== undefined) kept.delete(oldest)
+    return found
+  }
 }
 
 /** Sends a picture with a content security policy that forbids scripts and external resources. */

@@ -55,7 +55,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly verification: () => Extent
   /** The room on the volumes of the data folder and the ledger. */
   readonly disk: FreeSpace
-  /** Runs disclosure risk computations. */
+  /** Runs computations of disclosure risk, and comparisons of mechanisms. */
   readonly riskPool: ComputationPool
   /** Runs evaluations, in a separate pool because each takes long. */
   readonly evaluationPool: ComputationPool
@@ -222,6 +222,14 @@ function drainBeforeClose(
     // A connection that is kept alive would delay the stop until it times out.
     if (stopping) reply.header('connection', 'close')
   })
-  return async () =>
+  const check = async () =>
     !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())
+  // Requests at the same time share one check: anybody may ask, and each check uses a connection of every dataset.
+  let checking: Promise<boolean> | undefined
+  return () => {
+    checking ??= check().finally(() => {
+      checking = undefined
+    })
+    return checking
+  }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../catalog/dataset.ts'
 import type { Place } from '../concurrency/limiter.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -93,7 +94,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
 export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
   const { queries } = batch
   const { engine, noiseSource, leaseMs, limits } = dependencies
-  const planned = planQueries(queries, batch.dataset, limits)
+  const planned = await planQueries(queries, batch.dataset, limits)
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   const request = { batch: queries.map(questionOf) }
@@ -224,24 +225,29 @@ export function preview(
 }
 
 /**
- * Previews a batch as {@link preview} does a question.
+ * Previews a batch as {@link preview} does a question. Between two queries it yields to other work of the process.
  * @throws Refusal if a question does not fit the dataset.
  */
-export function previewBatch(
+export async function previewBatch(
   batch: Pick<Batch, 'dataset' | 'queries'>,
   limits: PlanLimits,
   { budget, analyst }: PreviewBalances,
   adversary: AssumedAdversary = {},
 ) {
   const { dataset } = batch
-  const planned = planQueries(batch.queries, batch.dataset, limits)
+  const planned = await planQueries(batch.queries, batch.dataset, limits)
   const { granted } = budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
   const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
+  const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
+  for (const each of planned.plans) {
+    await setImmediate()
+    answers.push({ ...describePlan(each), ...priceReport(each) })
+  }
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
-    answers: planned.plans.map((each) => ({ ...describePlan(each), ...priceReport(each) })),
+    answers,
     ...batchReport(planned),
     ...describePrice(planned.price, budget, analyst),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),

@@ -3,7 +3,7 @@ import type { Engine, IndexCounts, TextCounts } from '../engines/engine.ts'
 import { keyPresenceSampler, releaseKeyCounts } from '../mechanisms/key-selection.ts'
 import { addNoise } from '../mechanisms/measurement.ts'
 import { selectNoisyMax } from '../mechanisms/noisy-max.ts'
-import { selectQuantile } from '../mechanisms/quantile.ts'
+import { quantileSteps, selectQuantile } from '../mechanisms/quantile.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import { type Aggregate, cellCount } from '../planner/aggregate.ts'
 import type { AdditivePlan } from '../planner/kinds/additive.ts'
@@ -190,11 +190,18 @@ function releaseQuantiles(
   return async (noiseSource) => {
     const indexes: bigint[] = []
     for (const measurement of measurements) {
-      indexes.push(selectQuantile(measurement, values, noiseSource))
-      // Over a million values each takes a tenth of a second: yield to other requests in between.
-      await setImmediate()
+      indexes.push(await selectInSteps(quantileSteps(measurement, values, noiseSource)))
     }
     return { kind: 'quantile', indexes }
+  }
+}
+
+/** Takes the steps of a choice among many values, and yields to other requests after each. */
+async function selectInSteps<Chosen>(steps: Generator<void, Chosen>): Promise<Chosen> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+    await setImmediate()
   }
 }
 

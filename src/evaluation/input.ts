@@ -65,7 +65,7 @@ export async function readBatchEvaluationInput(
   { dataset, queries, runs, shown }: BatchEvaluationRequest,
 ): Promise<BatchEvaluationInput> {
   requireSynthetic(dataset)
-  const batch = planQueries(queries, dataset, limits)
+  const batch = await planQueries(queries, dataset, limits)
   const size = { runs, shown }
   const reads = await readWithinLimits(batch.plans, size, 'queries', { engine, limits })
   const facts = {

@@ -314,7 +314,7 @@ export function exponentialAttempt(
   multiplicities: ArrayLike<number>,
   exponent: Rational,
   source: UniformSource,
-  bitsAtATime: number,
+  bitsAtATime = BITS_AT_A_TIME,
 ): () => number | undefined {
   requireExponent(exponent)
   if (distances.length !== multiplicities.length)

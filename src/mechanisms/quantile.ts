@@ -4,9 +4,9 @@ import type { ScoreSensitivity } from '../privacy/sensitivity.ts'
 import type { Mechanism } from './contract.ts'
 import {
   calibrateExponential,
-  chooseExponentially,
   type ExponentialMeasurement,
   exponentialAccuracy,
+  exponentialAttempt,
   exponentialMasses,
   exponentialPrivacyMap,
   exponentialRho,
@@ -169,8 +169,29 @@ export function selectQuantile(
   values: ValueCounts,
   source: UniformSource,
 ): bigint {
+  const steps = quantileSteps(measurement, values, source)
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
+
+/**
+ * {@link selectQuantile} in steps, each a pass over the values, so that a caller with many values can do other work in
+ * between. The return value of the generator is the result.
+ */
+export function* quantileSteps(
+  measurement: QuantileMeasurement,
+  values: ValueCounts,
+  source: UniformSource,
+): Generator<void, bigint> {
   const { offsets, points, distances } = intervals(measurement, values)
-  const chosen = chooseExponentially(distances, points, measurement.exponent, source)
+  yield
+  const attempt = exponentialAttempt(distances, points, measurement.exponent, source)
+  let chosen: number | undefined
+  while (chosen === undefined) {
+    yield
+    chosen = attempt()
+  }
   const [offset, length] = [offsets[chosen], points[chosen]]
   if (offset === undefined || length === undefined) throw new RangeError('the chosen interval does not exist')
   return measurement.lowerIndex + BigInt(offset) + BigInt(source.below(length))

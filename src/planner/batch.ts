@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Query } from '../../schemas/query.ts'
 import type { Dataset } from '../catalog/dataset.ts'
 import {
@@ -72,20 +73,28 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
 
 /**
  * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is
- * not known beforehand, and each selection of keys gets an equal part of the values.
+ * not known beforehand, and each selection of keys gets an equal part of the values. Between two queries it yields to
+ * other work of the process.
  * @throws Refusal naming the field below `queries` that breaks a rule.
  */
-export function planQueries(queries: readonly Query[], dataset: Dataset, limits: PlanLimits): BatchPlan {
+export async function planQueries(
+  queries: readonly Query[],
+  dataset: Dataset,
+  limits: PlanLimits,
+): Promise<BatchPlan> {
   const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
   const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
-  const plans = queries.map((query, place) =>
-    withinField(`queries.${place}`, () => {
+  const plans: Plan[] = []
+  for (const [place, query] of queries.entries()) {
+    if (place > 0) await setImmediate()
+    const planned = withinField(`queries.${place}`, () => {
       const maxCells = query.kind === 'keySelection' ? maxKeys : limits.maxCells
-      const planned = plan(query, dataset, { maxCells, maxCharacters })
-      priceOf(planned, dataset.accounting)
-      return planned
-    }),
-  )
+      const found = plan(query, dataset, { maxCells, maxCharacters })
+      priceOf(found, dataset.accounting)
+      return found
+    })
+    plans.push(planned)
+  }
   const values = plans.reduce((sum, each) => sum + mostValues(each), 0)
   if (values > limits.maxCells) {
     const rule = `must have at most ${limits.maxCells} values in all answers together; these have ${values}`

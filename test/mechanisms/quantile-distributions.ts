@@ -43,7 +43,7 @@ export interface BranchSource extends UniformSource {
 
 const BRANCH_INSTEAD_OF_CHOICE = `
 export * from './exponential-as-it-is.ts'
-export const chooseExponentially = (distances, multiplicities, exponent, source) =>
+export const exponentialAttempt = (distances, multiplicities, exponent, source) => () =>
   source.choose(distances, multiplicities, exponent)
 `
 export const importQuantile = (...changes: readonly Mutation[]) =>

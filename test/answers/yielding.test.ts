@@ -1,0 +1,55 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { query as querySchema } from '../../schemas/query.ts'
+import { previewBatch } from '../../src/answers/answer.ts'
+import { release } from '../../src/answers/release.ts'
+import type { Engine } from '../../src/engines/engine.ts'
+import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import { planQueries } from '../../src/planner/batch.ts'
+import { plan } from '../../src/planner/plan.ts'
+import { noAmount } from '../../src/privacy/accounting.ts'
+import { NO_LOSS } from '../../src/privacy/loss.ts'
+import { people } from '../planner/people.ts'
+
+/* Long work on the event loop yields to other requests. Turns of the loop are counted, so that no test measures time. */
+
+/** Counts the turns of the event loop during a task. */
+async function turnsDuring(task: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const counting = (async () => {
+    while (!isDone) {
+      await setImmediate()
+      turns += 1
+    }
+  })()
+  await task()
+  isDone = true
+  await counting
+  return turns
+}
+
+const dataset = people('add-remove')
+const limits = { maxCells: 10_000 }
+const counts = Array.from({ length: 100 }, () => querySchema.parse({ kind: 'count', epsilon: 0.1 }))
+
+test('planning a batch yields between two queries', async () => {
+  expect(await turnsDuring(() => planQueries(counts, dataset, limits))).toBeGreaterThanOrEqual(99)
+})
+
+test('previews of batches in a loop do not hold up other requests', async () => {
+  const spent = noAmount('basic')
+  const balances = {
+    budget: { granted: NO_LOSS, cap: spent, spent },
+    analyst: { principal: 'ada', spent, spentOnShared: spent },
+  }
+  const preview = () => previewBatch({ dataset, queries: counts }, limits, balances)
+  expect(await turnsDuring(preview)).toBeGreaterThanOrEqual(199)
+})
+
+test('a choice among many values yields after each pass over them', async () => {
+  const planned = plan(querySchema.parse({ kind: 'median', column: 'Age', epsilon: 1 }), dataset, limits)
+  const values = { indexes: new Float64Array([20, 30]), counts: new Float64Array([5, 5]) }
+  const engine = { countIndexes: async () => values } as unknown as Engine
+  expect(await turnsDuring(() => release(planned, engine, systemEntropy()))).toBeGreaterThanOrEqual(2)
+})
