@@ -96,7 +96,7 @@ export const environmentSchema = z.object({
     .describe('Time between reporting not ready and closing to new connections, at shutdown.'),
   SOTTO_SHUTDOWN_MS: wholeNumber(0, 600_000)
     .default(10_000)
-    .describe('Time limit for open requests at shutdown.'),
+    .describe('Time limit for open requests at shutdown, beyond twice the longest slot or deadline.'),
 })
 
 /** Configuration of one process. Paths are absolute. */

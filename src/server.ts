@@ -8,7 +8,7 @@ import { createFirstKeys, openKeyStore } from './access/keys.ts'
 import { createQuotas } from './access/quotas.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
-import { systemClock } from './answers/release-time.ts'
+import { longestDelayMs, systemClock } from './answers/release-time.ts'
 import { buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
@@ -39,6 +39,8 @@ export interface Service {
   readonly metricsUrl?: string
   /** True if the demo dataset is registered. */
   readonly hasDemo: boolean
+  /** Returns the longest time for which the release of an outcome is delayed, over all registered datasets. */
+  longestDelayMs(): number
   /** Reports not ready, finishes open requests, then closes engine and ledger. */
   close(): Promise<void>
 }
@@ -142,6 +144,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       url,
       ...(metricsUrl === undefined ? {} : { metricsUrl }),
       hasDemo: catalog.get(censusRegistration.id) !== undefined,
+      longestDelayMs: () =>
+        Math.max(0, ...catalog.list().map(({ dataset }) => longestDelayMs(dataset.timing))),
       close: () => app.close(),
     }
   } catch (error) {
@@ -276,8 +280,8 @@ async function main(): Promise<void> {
   const config = readConfig(process.env)
   const logger = pino({ level: config.logLevel })
   const service = await startService(config, logger)
-  const delay = config.drainMs + config.shutdownMs
-  closeWithGrace({ delay, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {
+  // The time limit depends on the datasets, and is therefore set at the stop.
+  closeWithGrace({ delay: false, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {
     if (err !== undefined) {
       // The state of this process is unknown, so it must no longer charge or draw noise. A restart recovers.
       // The origin of the error is unknown, too: its message could quote data, but its stack frames cannot.
@@ -285,8 +289,14 @@ async function main(): Promise<void> {
       logger.fatal({ errorClass: err.name, frames }, 'stopping after an unexpected error')
       return
     }
-    logger.info({ signal }, 'stopping')
+    const limitMs = config.drainMs + config.shutdownMs + service.longestDelayMs()
+    logger.info({ signal, limitMs }, 'stopping')
+    const limit = setTimeout(() => {
+      logger.error({ limitMs }, 'stopping took too long; open requests are aborted')
+      process.exit(1)
+    }, limitMs)
     await service.close()
+    clearTimeout(limit)
   })
   // A reader of this line may send a signal at once.
   printWelcome(service, config.dataDirectory)

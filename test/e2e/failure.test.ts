@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { suspensionReport } from '../../schemas/suspension.ts'
 import type { Role } from '../../src/access/principal.ts'
 import { withDuckDb } from '../engines/fixture.ts'
@@ -92,6 +92,34 @@ test('a failed query returns a constant problem and stays charged; the third sus
   expect(service.logLines.filter((line) => line.includes('query failed')).join()).not.toMatch(
     /Earnings|SELECT/,
   )
+})
+
+test('a stop waits until an answer that is complete is recorded and sent at its release time', async () => {
+  await writeFile(path.join(service.dataDirectory, 'pupils.csv'), 'year\n1\n2\n')
+  const pupils = {
+    id: 'pupils',
+    title: 'Pupils',
+    source: { kind: 'file', path: 'pupils.csv', format: 'csv' },
+    columns: [{ name: 'year', type: 'integer', lower: 1, upper: 4 }],
+    privacyUnit: { kind: 'row' },
+    neighbours: 'add-remove',
+    budget: { epsilon: 1, delta: 0 },
+    timing: { deadlineMs: 2_000 },
+  }
+  await service.as('custodian').post('/v1/datasets').send(pupils).expect(201)
+  const answered = service
+    .as('analyst')
+    .post('/v1/datasets/pupils/queries')
+    .send({ kind: 'count', epsilon: 0.5 })
+    .then((response) => response)
+  await vi.waitFor(async () => {
+    const { body } = await service.as('custodian').get('/v1/datasets/pupils/ledger').expect(200)
+    expect(body.entries[0].kind).toBe('charged')
+  })
+  await service.restart()
+  const { status, body } = await answered
+  expect(status).toBe(200)
+  expect((await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)).body).toEqual(body)
 })
 
 test('rows that cannot be opened stop the start, naming the dataset', async () => {
