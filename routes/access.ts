@@ -36,6 +36,9 @@ const SCHEME_OF_ROLE = {
   auditor: 'auditorKey',
 } as const satisfies Record<Role, keyof typeof SECURITY_SCHEMES>
 
+/** Names of the security schemes of roles. */
+export const ROLE_SCHEMES: ReadonlySet<string> = new Set(Object.values(SCHEME_OF_ROLE))
+
 /** Access control of a route: the hook that enforces it and its part of the OpenAPI document. */
 export interface Access {
   readonly onRequest: onRequestHookHandler

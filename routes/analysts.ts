@@ -134,5 +134,5 @@ async function allot(ledger: Ledger, allotment: NewAllotment) {
 /** @throws Refusal `unknown-analyst`, so that a misspelt name is noticed. */
 async function requireAnalyst(authenticator: Authenticator, name: string): Promise<void> {
   if (!(await authenticator.hasAnalyst(name)))
-    throw new Refusal('unknown-analyst', `No analyst named ${name} has a key.`)
+    throw new Refusal('unknown-analyst', `No analyst named ${name} can sign in.`)
 }

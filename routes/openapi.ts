@@ -3,7 +3,7 @@ import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fast
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
 import { linkTo } from '../schemas/plots.ts'
-import { SECURITY_SCHEMES } from './access.ts'
+import { ROLE_SCHEMES, SECURITY_SCHEMES } from './access.ts'
 
 /**
  * Removes `readOnly`, which zod sets for arrays that the code must not change. In OpenAPI it would forbid clients to
@@ -15,44 +15,96 @@ const zodToJsonConfig = {
   },
 }
 
-/** Options that generate the OpenAPI document from the schemas of the routes. */
-export const openApiOptions: FastifyDynamicSwaggerOptions = {
-  openapi: {
-    openapi: '3.1.0',
-    info: {
-      title: 'Sotto',
-      version: '1',
-      description:
-        'Answers statistical queries over registered datasets with differential privacy.\n\n' +
-        'To try the operations, press **Authorize** and paste the keys from the data folder (`analyst.key`, ' +
-        '`custodian.key`). Every operation has an example that works with the demo dataset.',
+/** OpenID provider with which Swagger UI signs in. */
+export interface SignIn {
+  readonly issuer: string
+  readonly audience: string
+  /** Client of Swagger UI at the provider; without it, users enter it. */
+  readonly clientId?: string
+}
+
+/** Returns the options with which Swagger UI signs in: authorization code with PKCE, for the service's audience. */
+export function signInOptions({ audience, clientId }: SignIn) {
+  return {
+    ...(clientId === undefined ? {} : { clientId }),
+    usePkceWithAuthorizationCodeGrant: true,
+    // RFC 8707, and the parameter that some providers have instead.
+    additionalQueryStringParams: { resource: audience, audience },
+  }
+}
+
+/**
+ * Returns the options that generate the OpenAPI document from the schemas of the routes.
+ * @param issuer the OpenID provider whose tokens are accepted as well, if any
+ */
+export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Sotto',
+        version: '1',
+        description:
+          'Answers statistical queries over registered datasets with differential privacy.\n\n' +
+          'To try the operations, press **Authorize** and paste the keys from the data folder (`analyst.key`, ' +
+          '`custodian.key`). Every operation has an example that works with the demo dataset.',
+      },
+      servers: [{ url: '/' }],
+      tags: [
+        { name: 'Queries', description: 'Ask queries and read stored answers.' },
+        { name: 'Datasets', description: 'Register datasets and read their public facts.' },
+        { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
+        { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
+        { name: 'Keys', description: 'Create, rotate and delete API keys.' },
+        { name: 'Administration', description: 'Read, export and verify the record of administrative acts.' },
+        { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
+        {
+          name: 'Disclosure risk',
+          description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
+        },
+        { name: 'Evaluations', description: 'Measure errors on synthetic data.' },
+        {
+          name: 'Plots',
+          description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
+        },
+        { name: 'Sparse vector', description: 'Ask many questions about a threshold for one charge.' },
+        { name: 'Operation', description: 'Health checks and metrics for operators.' },
+      ],
+      components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) } },
     },
-    servers: [{ url: '/' }],
-    tags: [
-      { name: 'Queries', description: 'Ask queries and read stored answers.' },
-      { name: 'Datasets', description: 'Register datasets and read their public facts.' },
-      { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
-      { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
-      { name: 'Keys', description: 'Create, rotate and delete API keys.' },
-      { name: 'Administration', description: 'Read, export and verify the record of administrative acts.' },
-      { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
-      {
-        name: 'Disclosure risk',
-        description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
-      },
-      { name: 'Evaluations', description: 'Measure errors on synthetic data.' },
-      {
-        name: 'Plots',
-        description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
-      },
-      { name: 'Sparse vector', description: 'Ask many questions about a threshold for one charge.' },
-      { name: 'Operation', description: 'Health checks and metrics for operators.' },
-    ],
-    components: { securitySchemes: SECURITY_SCHEMES },
-  },
-  transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
-  transformObject: (document) =>
-    nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
+    transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
+    transformObject: (document) => {
+      const generated = nameExamples(
+        pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document)),
+      )
+      return issuer === undefined ? generated : offerTokens(generated)
+    },
+  }
+}
+
+function tokenScheme(issuer: string | undefined) {
+  if (issuer === undefined) return {}
+  return {
+    accessToken: {
+      type: 'openIdConnect' as const,
+      openIdConnectUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      description: 'Access token of the OpenID provider.',
+    },
+  }
+}
+
+/** Adds tokens to the credentials of every operation that takes a key of a role. */
+function offerTokens(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  for (const item of Object.values(openapi.paths ?? {}))
+    for (const method of ['get', 'post', 'put', 'delete'] as const) {
+      const operation = item?.[method]
+      const takesKey = operation?.security?.some((scheme) =>
+        Object.keys(scheme).some((name) => ROLE_SCHEMES.has(name)),
+      )
+      if (takesKey) operation?.security?.push({ accessToken: [] })
+    }
+  return document
 }
 
 /** Returns the document as YAML. Strings are quoted, because readers of YAML 1.1 misread a bare `=` or `no`. */

@@ -20,10 +20,13 @@ export const analystParameters = datasetParameters.extend({
   analyst: z
     .string()
     .regex(
-      /^[a-z][a-z0-9-]{0,62}$/,
-      'must be 1 to 63 lower-case letters, digits and "-", starting with a letter',
+      /^([a-z][a-z0-9-]{0,62}|oidc:[A-Za-z0-9._~@|:+=/-]{1,200})$/,
+      'must be the name of a key, or `oidc:` and the name in a token',
     )
-    .meta({ description: 'Name of the key of an analyst.', example: 'analyst' }),
+    .meta({
+      description: 'Name of an analyst: of a key, or `oidc:` and the name in tokens.',
+      example: 'analyst',
+    }),
 })
 
 /**

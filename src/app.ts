@@ -20,7 +20,7 @@ import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { type MetricsAccess, type MetricsOptions, metricsRoutes } from '../routes/metrics.ts'
-import { openApiOptions, openApiYaml } from '../routes/openapi.ts'
+import { openApiOptions, openApiYaml, type SignIn, signInOptions } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
 import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
@@ -49,6 +49,8 @@ import type { ComputationPool } from './workers/pool.ts'
 export interface AppDependencies extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly keys: KeyStore
+  /** The OpenID provider with which Swagger UI signs in, if any. */
+  readonly signIn?: SignIn
   readonly catalog: Catalog
   readonly registry: Registry
   /** Extent of the ledger's verification so far. */
@@ -84,11 +86,13 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   metrics.watch(dependencies)
   const ready = drainBeforeClose(app, dependencies)
 
-  await app.register(fastifySwagger, openApiOptions)
+  const { signIn } = dependencies
+  await app.register(fastifySwagger, openApiOptions(signIn?.issuer))
   await app.register(fastifySwaggerUi, {
     routePrefix: '/docs',
     uiConfig: { persistAuthorization: false },
-    staticCSP: documentationPolicy([]),
+    staticCSP: documentationPolicy(signIn === undefined ? [] : [new URL(signIn.issuer).origin]),
+    ...(signIn === undefined ? {} : { initOAuth: signInOptions(signIn) }),
   })
   await app.register(operationRoutes, { ready, verification: dependencies.verification })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { z } from 'zod'
-import type { Quota } from './access/principal.ts'
+import { isProtectedUrl, type OidcSettings, SIGNATURE_ALGORITHMS } from './access/oidc.ts'
+import { type Quota, ROLES, type Role } from './access/principal.ts'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const wholeNumber = (least: number, most: number) =>
@@ -97,6 +98,45 @@ export const environmentSchema = z.object({
   SOTTO_SHUTDOWN_MS: wholeNumber(0, 600_000)
     .default(10_000)
     .describe('Time limit for open requests at shutdown, beyond twice the longest slot or deadline.'),
+  SOTTO_OIDC_ISSUER: z
+    .string()
+    .refine(isProtectedUrl, 'must be an https:// URL, or an http:// URL on this machine')
+    .optional()
+    .describe('OpenID provider whose access tokens are accepted: its issuer.'),
+  SOTTO_OIDC_AUDIENCE: z.string().min(1).optional().describe('Audience that tokens must name.'),
+  SOTTO_OIDC_ALGORITHMS: z
+    .string()
+    .default('RS256,PS256,ES256,EdDSA')
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.enum(SIGNATURE_ALGORITHMS)))
+    .describe('Signature algorithms of tokens, separated by commas; only asymmetric ones.'),
+  SOTTO_OIDC_CLOCK_SKEW_MS: wholeNumber(0, 300_000)
+    .default(30_000)
+    .describe("Largest difference between the provider's clock and this one."),
+  SOTTO_OIDC_TOKEN_TYPE: z
+    .enum(['at+jwt', 'any'])
+    .default('at+jwt')
+    .describe('Type of tokens: RFC 9068, or any but ID tokens.'),
+  SOTTO_OIDC_NAME_CLAIM: z.string().min(1).default('sub').describe('Claim with the name; `/a/b` is a path.'),
+  SOTTO_OIDC_ROLE_CLAIM: z
+    .string()
+    .min(1)
+    .default('roles')
+    .describe('Claim with the role; `/a/b` is a path.'),
+  SOTTO_OIDC_ROLES: z
+    .string()
+    .regex(
+      /^[^=,\s]+=(analyst|custodian|auditor)(,[^=,\s]+=(analyst|custodian|auditor))*$/,
+      'must be values and roles, such as staff=analyst,privacy-office=auditor',
+    )
+    .default('analyst=analyst,custodian=custodian,auditor=auditor')
+    .describe('Role that each value of the role claim stands for.'),
+  SOTTO_OIDC_DATASETS_CLAIM: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Claim with the ids of the datasets that the token may use, or `*`.'),
+  SOTTO_OIDC_CLIENT_ID: z.string().min(1).optional().describe('Client with which Swagger UI signs in.'),
 })
 
 /** Configuration of one process. Paths are absolute. */
@@ -127,6 +167,8 @@ export interface Config {
   readonly minFreeDiskBytes: number
   readonly drainMs: number
   readonly shutdownMs: number
+  /** Absent if no tokens are accepted. */
+  readonly oidc?: OidcSettings & { readonly clientId?: string }
 }
 
 /** Configuration error that stops the start. Each line of its message names a variable and the rule it breaks. */
@@ -187,7 +229,51 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
     drainMs: values.SOTTO_DRAIN_MS,
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
+    ...oidcSettings(values, Object.keys(ours)),
   }
+}
+
+/** @throws ConfigError if the audience is missing, or other settings are given without an issuer. */
+function oidcSettings(
+  values: z.output<typeof environmentSchema>,
+  given: readonly string[],
+): Pick<Config, 'oidc'> {
+  const issuer = values.SOTTO_OIDC_ISSUER
+  const audience = values.SOTTO_OIDC_AUDIENCE
+  if (issuer === undefined) {
+    const stray = given.filter((name) => name.startsWith('SOTTO_OIDC_'))
+    if (stray.length === 0) return {}
+    throw new ConfigError(stray.map((name) => `${name}: needs SOTTO_OIDC_ISSUER`).join('\n'))
+  }
+  if (audience === undefined)
+    throw new ConfigError('SOTTO_OIDC_AUDIENCE: must be set together with SOTTO_OIDC_ISSUER')
+  const datasetsClaim = values.SOTTO_OIDC_DATASETS_CLAIM
+  const clientId = values.SOTTO_OIDC_CLIENT_ID
+  return {
+    oidc: {
+      issuer,
+      audience,
+      algorithms: values.SOTTO_OIDC_ALGORITHMS,
+      clockSkewMs: values.SOTTO_OIDC_CLOCK_SKEW_MS,
+      tokenType: values.SOTTO_OIDC_TOKEN_TYPE,
+      nameClaim: values.SOTTO_OIDC_NAME_CLAIM,
+      roleClaim: values.SOTTO_OIDC_ROLE_CLAIM,
+      roles: rolesFrom(values.SOTTO_OIDC_ROLES),
+      ...(datasetsClaim === undefined ? {} : { datasetsClaim }),
+      ...(clientId === undefined ? {} : { clientId }),
+    },
+  }
+}
+
+/** Reads pairs such as `staff=analyst,privacy-office=auditor`. */
+function rolesFrom(text: string): ReadonlyMap<string, Role> {
+  return new Map(
+    text.split(',').flatMap((pair) => {
+      const [value = '', name] = pair.split('=')
+      const role = ROLES.find((each) => each === name)
+      return role === undefined ? [] : [[value, role] as const]
+    }),
+  )
 }
 
 /** Converts a size such as `256MB` to bytes. */

@@ -5,6 +5,7 @@ import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
 import { createAuthenticator } from './access/authenticator.ts'
 import { createFirstKeys, openKeyStore } from './access/keys.ts'
+import { createTokenAuthenticator, type TokenAuthenticator } from './access/oidc.ts'
 import { createQuotas } from './access/quotas.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
@@ -104,7 +105,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
-      authenticator: createAuthenticator(keys),
+      authenticator: createAuthenticator(keys, openTokenAuthenticator(config, logger)),
+      ...(config.oidc === undefined ? {} : { signIn: config.oidc }),
       keys,
       catalog,
       registry,
@@ -191,6 +193,12 @@ async function serveCommands(
 /** Folders that the service writes to. A ledger in PostgreSQL is not among them. */
 function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): readonly string[] {
   return replicated ? [dataDirectory] : [dataDirectory, path.dirname(ledgerUrl)]
+}
+
+/** Returns the authenticator for tokens, if the configuration names a provider. */
+function openTokenAuthenticator({ oidc }: Config, logger: Logger): TokenAuthenticator | undefined {
+  if (oidc === undefined) return undefined
+  return createTokenAuthenticator(oidc, (err) => logger.error({ err }, 'tokens cannot be checked'))
 }
 
 /** Opens the ingested rows of every registered dataset. */

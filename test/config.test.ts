@@ -22,11 +22,28 @@ test.each([
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
   ['SOTTO_PROT', '8080', 'is not a known variable'],
+  ['SOTTO_OIDC_ISSUER', 'http://login.example', 'must be an https:// URL'],
+  ['SOTTO_OIDC_AUDIENCE', 'sotto', 'needs SOTTO_OIDC_ISSUER'],
+  ['SOTTO_OIDC_ALGORITHMS', 'HS256', 'RS256'],
+  ['SOTTO_OIDC_ALGORITHMS', 'RS256,none', 'RS256'],
+  ['SOTTO_OIDC_ROLES', 'staff=admin', 'must be values and roles'],
 ])('%s=%s stops the start and names the variable and the rule', (name, value, rule) => {
   const read = () => readConfig({ [name]: value })
   expect(read).toThrow(ConfigError)
   expect(read).toThrow(name)
   expect(read).toThrow(rule)
+})
+
+test('tokens need an issuer and an audience', () => {
+  const issuer = { SOTTO_OIDC_ISSUER: 'https://login.example/realm' }
+  expect(() => readConfig(issuer)).toThrow('SOTTO_OIDC_AUDIENCE: must be set together with SOTTO_OIDC_ISSUER')
+  const roles = { SOTTO_OIDC_ROLES: 'staff=analyst,privacy-office=auditor' }
+  const { oidc } = readConfig({ ...issuer, ...roles, SOTTO_OIDC_AUDIENCE: 'sotto' })
+  expect(oidc).toMatchObject({ algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], tokenType: 'at+jwt' })
+  expect([...(oidc?.roles ?? [])]).toEqual([
+    ['staff', 'analyst'],
+    ['privacy-office', 'auditor'],
+  ])
 })
 
 test('every variable has a description', () => {

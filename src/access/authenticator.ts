@@ -1,5 +1,6 @@
 import { hasKeyPrefix } from './key-text.ts'
 import type { KeyStore } from './keys.ts'
+import { OIDC_PREFIX, type TokenAuthenticator } from './oidc.ts'
 import type { Principal } from './principal.ts'
 
 /** Identifies callers by their bearer credential. Routes ask only this interface, whatever the kind of credential. */
@@ -13,11 +14,18 @@ export interface Authenticator {
   hasAnalyst(name: string): Promise<boolean>
 }
 
-/** Creates the authenticator for API keys. */
-export function createAuthenticator(keys: Pick<KeyStore, 'authenticate' | 'hasAnalyst'>): Authenticator {
+/**
+ * Creates the authenticator for API keys and, if given, tokens. The prefix of a credential decides which it is, so that
+ * keys do not depend on the identity provider.
+ */
+export function createAuthenticator(
+  keys: Pick<KeyStore, 'authenticate' | 'hasAnalyst'>,
+  tokens?: TokenAuthenticator,
+): Authenticator {
   return {
     authenticate: async (credential) =>
-      hasKeyPrefix(credential) ? keys.authenticate(credential) : undefined,
-    hasAnalyst: async (name) => keys.hasAnalyst(name),
+      hasKeyPrefix(credential) ? keys.authenticate(credential) : tokens?.authenticate(credential),
+    // The provider's users are not known before they sign in.
+    hasAnalyst: async (name) => (name.startsWith(OIDC_PREFIX) ? tokens !== undefined : keys.hasAnalyst(name)),
   }
 }
