@@ -33,6 +33,17 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe('Ed25519 key that signs receipts and heads: a PEM file, relative to the data folder.'),
+  SOTTO_HEADS_PUBLISH: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Destination of signed heads: a file that is appended to, relative to the data folder, or an http(s) URL that gets ' +
+        'a POST.',
+    ),
+  SOTTO_HEADS_PUBLISH_SECONDS: wholeNumber(1, 86_400)
+    .default(300)
+    .describe('Time between two publications of heads.'),
   SOTTO_METRICS_KEY: z
     .string()
     .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
@@ -149,6 +160,9 @@ export interface Config {
   /** True if other processes may use the same ledger and data folder. */
   readonly replicated: boolean
   readonly ledgerSigningKey?: string
+  /** The path of a file, or an http(s) URL. */
+  readonly headsPublish?: string
+  readonly headsPublishMs: number
   readonly metricsKey?: string
   readonly metricsPort?: number
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
@@ -197,6 +211,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (!isPostgres && /^[a-z][a-z0-9+.-]*:/i.test(url)) {
     throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file, or a postgres:// URL')
   }
+  requirePublication(values)
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
   return {
     host: values.SOTTO_HOST,
@@ -207,6 +222,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(values.SOTTO_LEDGER_SIGNING_KEY === undefined
       ? {}
       : { ledgerSigningKey: path.resolve(dataDirectory, values.SOTTO_LEDGER_SIGNING_KEY) }),
+    ...(values.SOTTO_HEADS_PUBLISH === undefined
+      ? {}
+      : { headsPublish: headsTarget(dataDirectory, values.SOTTO_HEADS_PUBLISH) }),
+    headsPublishMs: values.SOTTO_HEADS_PUBLISH_SECONDS * 1_000,
     ...(values.SOTTO_METRICS_KEY === undefined ? {} : { metricsKey: values.SOTTO_METRICS_KEY }),
     ...(values.SOTTO_METRICS_PORT === undefined ? {} : { metricsPort: values.SOTTO_METRICS_PORT }),
     logLevel: values.SOTTO_LOG_LEVEL,
@@ -279,4 +298,26 @@ function rolesFrom(text: string): ReadonlyMap<string, Role> {
 /** Converts a size such as `256MB` to bytes. */
 function bytesOf(size: string): number {
   return Number.parseInt(size, 10) * (size.endsWith('GB') ? 2 ** 30 : 2 ** 20)
+}
+
+function headsTarget(dataDirectory: string, target: string): string {
+  return /^https?:\/\//i.test(target) ? target : path.resolve(dataDirectory, target)
+}
+
+/** @throws ConfigError for a destination of heads that is not valid, or without a key that signs them. */
+function requirePublication({
+  SOTTO_HEADS_PUBLISH: target,
+  SOTTO_LEDGER_SIGNING_KEY: key,
+}: z.output<typeof environmentSchema>): void {
+  if (target === undefined) return
+  if (key === undefined)
+    throw new ConfigError('SOTTO_HEADS_PUBLISH: needs SOTTO_LEDGER_SIGNING_KEY, the key that signs the heads')
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(target)) return
+  const url = URL.canParse(target) ? new URL(target) : undefined
+  const isValid =
+    url !== undefined && /^https?:\/\//i.test(target) && url.username === '' && url.password === ''
+  if (!isValid)
+    throw new ConfigError(
+      'SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL without a user and a password',
+    )
 }

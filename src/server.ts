@@ -16,6 +16,7 @@ import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { canControl, serveControl } from './custody/control.ts'
 import { openCustody } from './custody/custody.ts'
+import { publishHeads } from './custody/publish.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
@@ -69,6 +70,10 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     })
     opened.defer(() => custody.close())
     const { ledger } = custody
+    if (signer !== undefined && config.headsPublish !== undefined) {
+      const publication = { target: config.headsPublish, everyMs: config.headsPublishMs, signer, logger }
+      opened.defer(await publishHeads(ledger, publication))
+    }
     if ('backup' in store) opened.defer(await serveCommands(config, store, logger))
     const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
     opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))

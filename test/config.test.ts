@@ -21,6 +21,8 @@ test.each([
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
+  ['SOTTO_HEADS_PUBLISH', 'heads.jsonl', 'needs SOTTO_LEDGER_SIGNING_KEY'],
+  ['SOTTO_HEADS_PUBLISH_SECONDS', '0', '1'],
   ['SOTTO_PROT', '8080', 'is not a known variable'],
   ['SOTTO_OIDC_ISSUER', 'http://login.example', 'must be an https:// URL'],
   ['SOTTO_OIDC_AUDIENCE', 'sotto', 'needs SOTTO_OIDC_ISSUER'],
@@ -50,6 +52,26 @@ test('every variable has a description', () => {
   for (const [name, schema] of Object.entries(environmentSchema.shape)) {
     expect(schema.description, name).toMatch(/\.$/)
   }
+})
+
+test.each([
+  ['heads/published.jsonl', '/srv/sotto/heads/published.jsonl'],
+  ['/var/log/sotto/heads.jsonl', '/var/log/sotto/heads.jsonl'],
+  ['https://log.example/heads?token=1', 'https://log.example/heads?token=1'],
+])('heads are published to a file or a URL: %s', (target, headsPublish) => {
+  const environment = { SOTTO_DATA_DIR: '/srv/sotto', SOTTO_LEDGER_SIGNING_KEY: 'key.pem' }
+  expect(readConfig({ ...environment, SOTTO_HEADS_PUBLISH: target })).toMatchObject({ headsPublish })
+})
+
+test.each([
+  'ftp://log.example/heads',
+  'https://user:secret@log.example/',
+  'https:heads',
+  's3://bucket/heads',
+])('heads are not published to %s', (target) => {
+  const read = () => readConfig({ SOTTO_LEDGER_SIGNING_KEY: 'key.pem', SOTTO_HEADS_PUBLISH: target })
+  expect(read).toThrow('SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL')
+  expect(read).not.toThrow('secret')
 })
 
 test('the ledger is a file in the data folder or a PostgreSQL database that replicas share', () => {

@@ -353,6 +353,9 @@ describe('operation', () => {
   test('health and readiness need no key', async () => {
     const request = service.as('analyst')
     await request.get('/healthz').unset('authorization').expect(200, { status: 'ok' })
-    await request.get('/readyz').unset('authorization').expect(200, { status: 'ready', verification: 'complete' })
+    await request
+      .get('/readyz')
+      .unset('authorization')
+      .expect(200, { status: 'ready', verification: 'complete' })
   })
 })
