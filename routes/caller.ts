@@ -54,7 +54,7 @@ export function givenUpSignal(reply: FastifyReply): AbortSignal {
   return controller.signal
 }
 
-/** Sends a stored answer or a replay. */
+/** Sends a stored answer, a replay, or another document that is JSON already. */
 export function sendAnswer(reply: FastifyReply, { body, replayed }: Answer): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true')
   return reply.type('application/json').send(body)

@@ -14,11 +14,16 @@ import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
 import { refuseField } from '../src/privacy/refusal.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
-import { givenUpSignal } from './caller.ts'
+import { givenUpSignal, sendAnswer } from './caller.ts'
 
 export interface MechanismsOptions {
   readonly authenticator: Authenticator
   readonly riskPool: ComputationPool
+}
+
+const compared = {
+  description: 'The comparison.',
+  content: { 'application/json': { schema: comparison } },
 }
 
 /** Time limit for a comparison. */
@@ -46,7 +51,7 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
           `GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'plots it')}.`,
         security: everyone.security,
         body: comparisonRequest,
-        response: { 200: comparison, ...problemResponses },
+        response: { 200: compared, ...problemResponses },
       },
     },
     async (request, reply) => {
@@ -55,7 +60,8 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
         givenUp: givenUpSignal(reply),
         principal: principalOf(request).name,
       }
-      return { ...request.body, ...(await riskPool.run('comparison', workloadOf(request.body), terms)) }
+      const input = { request: request.body, workload: workloadOf(request.body) }
+      return sendAnswer(reply, { body: await riskPool.run('comparison', input, terms), replayed: false })
     },
   )
 }

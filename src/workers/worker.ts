@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module'
 import type { MessagePort } from 'node:worker_threads'
 import { evaluateBatch, evaluateQuery } from '../evaluation/evaluation.ts'
 import type { BatchEvaluationInput, EvaluationInput } from '../evaluation/input.ts'
-import { compareMechanisms } from '../mechanisms/compare.ts'
+import { compareMechanisms, type Workload } from '../mechanisms/compare.ts'
 import { systemEntropy } from '../mechanisms/samplers/entropy.ts'
 import type { Theme } from '../plots/plot.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -60,8 +60,11 @@ function computation<Input, Result>(
 /** Computes the information of an adversary about the released people. */
 export const risk = computation(riskOfColumns)
 
-/** Compares mechanisms. */
-export const comparison = computation(compareMechanisms)
+/** Compares mechanisms. The result is the JSON of a request and its comparison, as for an evaluation. */
+export const comparison = computation(
+  ({ request, workload }: { readonly request: object; readonly workload: Workload }): string =>
+    JSON.stringify({ ...request, ...compareMechanisms(workload) }),
+)
 
 /** Computes the epsilons that an accepted risk allows. */
 export const epsilon = computation(epsilonOfColumns)
