@@ -2,6 +2,8 @@ import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { BOUNDING_GOAL, type BoundingFigure, boundingBenchmark } from './bounding.ts'
 import { type CompositionFigure, compositionBenchmark } from './composition.ts'
+import { type EventLoopFigure, eventLoopBenchmark } from './event-loop.ts'
+import { FAIRNESS_GOAL, type FairnessFigure, fairnessBenchmark } from './fairness.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
 import { INGEST_GOALS, type IngestFigure, ingestBenchmark } from './ingest.ts'
 import {
@@ -27,6 +29,8 @@ const PARTS = [
   'composition',
   'ingest',
   'bounding',
+  'fairness',
+  'event-loop',
   'timing',
 ] as const
 type Part = (typeof PARTS)[number]
@@ -94,6 +98,16 @@ if (chosen('timing')) {
   const timing = await timingBenchmark()
   results.timing = timing
   if (!asJson) printTiming(timing)
+}
+if (chosen('fairness')) {
+  const fairness = await fairnessBenchmark()
+  results.fairness = fairness
+  if (!asJson) printFairness(fairness)
+}
+if (chosen('event-loop')) {
+  const eventLoop = await eventLoopBenchmark()
+  results['event-loop'] = eventLoop
+  if (!asJson) printEventLoop(eventLoop)
 }
 if (asJson) console.log(JSON.stringify({ machine: machine(), ...results }, null, 2))
 
@@ -280,6 +294,49 @@ function printTiming(figures: readonly TimingFigure[]): void {
       ? `\nThe goal of ${TIMING_GOAL} is met at each with slots and a deadline.`
       : `\nThe goal of ${TIMING_GOAL} is missed at: ${telling.map(({ timing, query }) => `${query} (${timing})`).join('; ')}. By ` +
           'chance alone one in seven is.',
+  )
+}
+
+function printFairness(figures: readonly FairnessFigure[]): void {
+  printTable(
+    "One analyst's counts while another's 64 connections send queries over the same million rows, timing off",
+    [
+      'flood',
+      'answers/s',
+      'idle p50 ms',
+      'idle p95 ms',
+      'flooded p50 ms',
+      'flooded p95 ms',
+      'p50 / idle p50',
+    ],
+    figures.map(({ flood, floodAnswersPerSecond, idle, flooded, ratio }) => [
+      flood,
+      floodAnswersPerSecond.toFixed(1),
+      idle.p50Ms.toFixed(1),
+      idle.p95Ms.toFixed(1),
+      flooded.p50Ms.toFixed(1),
+      flooded.p95Ms.toFixed(1),
+      ratio.toFixed(1),
+    ]),
+  )
+  const slower = figures.filter(({ ratio }) => ratio > FAIRNESS_GOAL)
+  console.log(
+    slower.length === 0
+      ? `\nThe goal of ${FAIRNESS_GOAL} is met at each.`
+      : `\nThe goal of ${FAIRNESS_GOAL} is missed at: ${slower.map(({ flood }) => flood).join('; ')}.`,
+  )
+}
+
+function printEventLoop(figures: readonly EventLoopFigure[]): void {
+  printTable(
+    'How long one request holds up the event loop, timing off',
+    ['request', 'longest delay, ms', 'busiest turn, processor ms', 'request, ms'],
+    figures.map(({ request, longestDelayMs, busiestTurnMs, tookMs }) => [
+      request,
+      longestDelayMs.toFixed(1),
+      busiestTurnMs.toFixed(1),
+      tookMs.toFixed(1),
+    ]),
   )
 }
 
