@@ -50,8 +50,7 @@ export function accessFor(authenticator: Authenticator, ...roles: readonly [Role
   return {
     security: roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] })),
     onRequest: async (request) => {
-      const principal = await authenticator.authenticate(bearerKey(request))
-      if (principal === undefined) throw new Refusal('unauthenticated', 'The API key is not valid.')
+      const principal = await authenticate(authenticator, request)
       if (!roles.includes(principal.role)) {
         throw new Refusal(
           'forbidden',
@@ -60,6 +59,21 @@ export function accessFor(authenticator: Authenticator, ...roles: readonly [Role
       }
       request.principal = principal
     },
+  }
+}
+
+/** @throws Refusal for a credential that is missing or not valid; the latter is counted as a refused sign-in. */
+async function authenticate(authenticator: Authenticator, request: FastifyRequest): Promise<Principal> {
+  const credential = bearerKey(request)
+  try {
+    const principal = await authenticator.authenticate(credential)
+    if (principal !== undefined) return principal
+    throw new Refusal('unauthenticated', 'The API key is not valid.')
+  } catch (error) {
+    // A token without a role is `forbidden`. If keys or tokens cannot be checked, nothing is refused.
+    const isRefused = error instanceof Refusal && error.code !== 'unavailable'
+    if (isRefused) authenticator.countRefused?.(request.ip)
+    throw error
   }
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { issuedKey, keyList, keyParameters, keyRequest, rotationRequest } from '../schemas/keys.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import type { KeyActRecorder } from '../src/access/key-acts.ts'
 import { DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../src/access/key-changes.ts'
 import type { IssuedKey, KeyStore } from '../src/access/keys.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -10,12 +11,16 @@ import { accessFor, principalOf } from './access.ts'
 export interface KeysOptions {
   readonly authenticator: Authenticator
   readonly keys: KeyStore
+  readonly keyActs: Pick<KeyActRecorder, 'recordPending'>
 }
 
 const rotation = rotationRequest({ default: DEFAULT_OVERLAP_SECONDS, longest: MAX_OVERLAP_SECONDS })
 
 /** Management of API keys. Changes are effective at once, on every replica. */
-export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { authenticator, keys }) => {
+export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (
+  app,
+  { authenticator, keys, keyActs },
+) => {
   const custodian = accessFor(authenticator, 'custodian')
 
   app.get(
@@ -54,6 +59,7 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { auth
     },
     async (request, reply) => {
       const issued = await keys.create(request.body, principalOf(request))
+      await keyActs.recordPending()
       return reply.code(201).send(describe(issued))
     },
   )
@@ -77,7 +83,9 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { auth
     },
     async (request) => {
       const { overlapSeconds } = request.body
-      return describe(await keys.rotate(request.params.id, overlapSeconds, principalOf(request)))
+      const issued = await keys.rotate(request.params.id, overlapSeconds, principalOf(request))
+      await keyActs.recordPending()
+      return describe(issued)
     },
   )
 
@@ -99,6 +107,7 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { auth
     },
     async (request, reply) => {
       await keys.delete(request.params.id, principalOf(request))
+      await keyActs.recordPending()
       return reply.code(204).send(null)
     },
   )

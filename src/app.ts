@@ -29,6 +29,7 @@ import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { suspensionRoutes } from '../routes/suspension.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
+import type { KeyActRecorder } from './access/key-acts.ts'
 import type { KeyStore } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
@@ -49,6 +50,7 @@ import type { ComputationPool } from './workers/pool.ts'
 export interface AppDependencies extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly keys: KeyStore
+  readonly keyActs: Pick<KeyActRecorder, 'recordPending'>
   /** The OpenID provider with which Swagger UI signs in, if any. */
   readonly signIn?: SignIn
   readonly catalog: Catalog

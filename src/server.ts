@@ -4,9 +4,11 @@ import closeWithGrace from 'close-with-grace'
 import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
 import { createAuthenticator } from './access/authenticator.ts'
+import { startKeyActRecorder } from './access/key-acts.ts'
 import { createFirstKeys, openKeyStore } from './access/keys.ts'
-import { createTokenAuthenticator, type TokenAuthenticator } from './access/oidc.ts'
+import { createTokenAuthenticator } from './access/oidc.ts'
 import { createQuotas } from './access/quotas.ts'
+import { createRefusedSignInCounter } from './access/refused-sign-ins.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
@@ -94,7 +96,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         { dataset: id },
         'the dataset is synthetic, but its source was registered as real data elsewhere',
       )
-    const keys = openKeyStore(config.dataDirectory)
+    const identity = await openIdentity(config, ledger, logger, opened)
 
     if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) {
@@ -110,9 +112,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
-      authenticator: createAuthenticator(keys, openTokenAuthenticator(config, logger)),
-      ...(config.oidc === undefined ? {} : { signIn: config.oidc }),
-      keys,
+      ...identity,
       catalog,
       registry,
       disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
@@ -200,10 +200,31 @@ function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): reado
   return replicated ? [dataDirectory] : [dataDirectory, path.dirname(ledgerUrl)]
 }
 
-/** Returns the authenticator for tokens, if the configuration names a provider. */
-function openTokenAuthenticator({ oidc }: Config, logger: Logger): TokenAuthenticator | undefined {
-  if (oidc === undefined) return undefined
-  return createTokenAuthenticator(oidc, (err) => logger.error({ err }, 'tokens cannot be checked'))
+/** Opens what identifies callers, and starts recording changes of keys and refused sign-ins in the ledger. */
+async function openIdentity(
+  { dataDirectory, oidc }: Config,
+  ledger: Ledger,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+) {
+  const keys = openKeyStore(dataDirectory)
+  const keyActs = startKeyActRecorder(
+    keys,
+    ({ kind, principal, subject, facts, at }) =>
+      ledger.recordAct({ kind, principal, subject, facts: { ...facts, changedAt: at } }),
+    (err) => logger.error({ err }, 'changes of keys cannot be recorded'),
+  )
+  opened.defer(() => keyActs.close())
+  await keyActs.recordPending()
+  const refused = createRefusedSignInCounter({
+    record: (signIns) => ledger.recordAct({ kind: 'sign-in-refused', principal: 'sotto', ...signIns }),
+    onError: (err) => logger.error({ err }, 'refused sign-ins cannot be recorded'),
+  })
+  opened.defer(() => refused.close())
+  if (oidc === undefined)
+    return { authenticator: createAuthenticator(keys, undefined, refused), keys, keyActs }
+  const tokens = createTokenAuthenticator(oidc, (err) => logger.error({ err }, 'tokens cannot be checked'))
+  return { authenticator: createAuthenticator(keys, tokens, refused), keys, keyActs, signIn: oidc }
 }
 
 /** Opens the ingested rows of every registered dataset. */

@@ -2,6 +2,7 @@ import { hasKeyPrefix } from './key-text.ts'
 import type { KeyStore } from './keys.ts'
 import { OIDC_PREFIX, type TokenAuthenticator } from './oidc.ts'
 import type { Principal } from './principal.ts'
+import type { RefusedSignInCounter } from './refused-sign-ins.ts'
 
 /** Identifies callers by their bearer credential. Routes ask only this interface, whatever the kind of credential. */
 export interface Authenticator {
@@ -12,6 +13,8 @@ export interface Authenticator {
   authenticate(credential: string): Promise<Principal | undefined>
   /** Returns true if an analyst of this name can sign in. */
   hasAnalyst(name: string): Promise<boolean>
+  /** Counts a sign-in from an address whose credential is not valid. */
+  countRefused?(address: string): void
 }
 
 /**
@@ -21,8 +24,10 @@ export interface Authenticator {
 export function createAuthenticator(
   keys: Pick<KeyStore, 'authenticate' | 'hasAnalyst'>,
   tokens?: TokenAuthenticator,
+  refused?: Pick<RefusedSignInCounter, 'count'>,
 ): Authenticator {
   return {
+    countRefused: (address) => refused?.count(address),
     authenticate: async (credential) =>
       hasKeyPrefix(credential) ? keys.authenticate(credential) : tokens?.authenticate(credential),
     // The provider's users are not known before they sign in.

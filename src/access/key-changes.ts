@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { type Change, KEY_NAME, type KeyAct, type KeyFile, type StoredKey } from './key-file.ts'
 import { digestOfKey } from './key-text.ts'
@@ -201,6 +202,7 @@ function actOf(
   facts: KeyAct['facts'] = {},
 ): KeyAct {
   return {
+    id: randomUUID(),
     kind,
     at: new Date(atMs).toISOString(),
     principal: nameOf(by),
@@ -208,13 +210,23 @@ function actOf(
     facts: {
       name,
       role,
-      ...(datasets === undefined ? {} : { datasets }),
+      ...(datasets === undefined ? {} : recordedDatasets(datasets)),
       ...(quota === undefined ? {} : { quota: JSON.stringify(quota) }),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...facts,
     },
   }
 }
+
+/** Returns the datasets of a key as far as an act has room for them, and the number of the others. */
+function recordedDatasets(datasets: readonly string[]): KeyAct['facts'] {
+  const recorded = datasets.slice(0, MAX_RECORDED_DATASETS)
+  const omitted = datasets.length - recorded.length
+  return { datasets: recorded, ...(omitted === 0 ? {} : { datasetsOmitted: omitted }) }
+}
+
+/** An act of the ledger has at most 4,096 characters of facts, and the id of a dataset at most 63. */
+const MAX_RECORDED_DATASETS = 40
 
 function nameOf(by: Author): string {
   return by === COMMAND_LINE ? by : by.name

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
 import { writePrivately } from '../files/durable-file.ts'
-import { withFileLock } from '../files/file-lock.ts'
+import { FileLockTimeout, withFileLock } from '../files/file-lock.ts'
 import { createWritableFolder } from '../files/writable-folder.ts'
 import { QUOTA_FIELDS, ROLES, type Role } from './principal.ts'
 
@@ -31,6 +31,8 @@ const storedKey = z.strictObject({
 })
 
 const act = z.strictObject({
+  /** Identifies the act while it waits to be recorded. */
+  id: z.string(),
   kind: z.enum(['key-created', 'key-rotated', 'key-deleted']),
   at: time,
   principal: z.string(),
@@ -57,7 +59,7 @@ export type StoredKey = KeyFile['keys'][number]
 /** Change of the keys, for the chain of administrative acts. It contains neither a key nor a digest. */
 export type KeyAct = KeyFile['acts'][number]
 
-/** The keys cannot be read, so nobody can be identified by one. The message contains no digest. */
+/** The keys cannot be read or changed at present. The message contains no digest. */
 export class KeyFileFault extends Error {}
 
 const EMPTY: KeyFile = { version: 2, keys: [], names: {}, acts: [] }
@@ -119,7 +121,7 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
     exists,
     async update(change) {
       await createWritableFolder(dataDirectory)
-      return withFileLock(path.join(dataDirectory, 'keys.lock'), async () => {
+      return whileLocked(path.join(dataDirectory, 'keys.lock'), async () => {
         copy = undefined
         const before = exists() ? read() : EMPTY
         const { contents, result } = await change(before)
@@ -127,6 +129,16 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
         return result
       })
     },
+  }
+}
+
+/** @throws KeyFileFault if another process holds the lock too long */
+async function whileLocked<Result>(lockFile: string, task: () => Promise<Result>): Promise<Result> {
+  try {
+    return await withFileLock(lockFile, task)
+  } catch (error) {
+    if (error instanceof FileLockTimeout) throw new KeyFileFault(error.message)
+    throw error
   }
 }
 

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
+import { withFileLock } from '../files/file-lock.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import {
   type Author,
@@ -102,9 +103,20 @@ export function openKeyStore(dataDirectory: string, now: () => number = Date.now
     },
     async deliverActs(record) {
       if (!file.exists() || file.read().acts.length === 0) return
-      await file.update(async (contents) => {
-        for (const act of contents.acts) await record(act)
-        return { contents: { ...contents, acts: [] }, result: undefined }
+      // The lock for changes is not held meanwhile: the deletion of a key must not wait for the ledger.
+      await withFileLock(path.join(dataDirectory, 'keys-acts.lock'), async () => {
+        const delivered = new Set<string>()
+        for (const act of file.read().acts) {
+          await record(act)
+          delivered.add(act.id)
+        }
+        await file.update((contents) => {
+          const acts = contents.acts.filter(({ id }) => !delivered.has(id))
+          return {
+            contents: acts.length === contents.acts.length ? contents : { ...contents, acts },
+            result: undefined,
+          }
+        })
       })
     },
   }

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 
+/** Another task has held a lock for the whole wait. */
+export class FileLockTimeout extends Error {}
+
 /** Time between two attempts to get a lock that another task holds. */
 const RETRY_MS = 10
 
@@ -9,7 +12,8 @@ const RETRY_MS = 10
  * of an SQLite transaction on an otherwise empty database: the operating system releases it when the process ends, so
  * a crash leaves no stale lock behind.
  *
- * @throws Error if the lock is not free within `waitMs`, or the file system has no locks
+ * @throws FileLockTimeout if the lock is not free within `waitMs`
+ * @throws Error if the file system has no locks
  */
 export async function withFileLock<Result>(
   file: string,
@@ -21,7 +25,7 @@ export async function withFileLock<Result>(
     const deadlineMs = performance.now() + waitMs
     while (!begin(database)) {
       if (performance.now() > deadlineMs)
-        throw new Error(`another process has held the lock ${file} too long`)
+        throw new FileLockTimeout(`another process has held the lock ${file} too long`)
       await setTimeout(RETRY_MS)
     }
     return await task()

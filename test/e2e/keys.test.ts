@@ -127,6 +127,38 @@ test('a damaged key file answers 503, and the log names the file but nothing in 
   await service.as('analyst').get('/v1/datasets').expect(200)
 })
 
+test('changes of keys and refused sign-ins are administrative acts', async () => {
+  const acts = async () =>
+    (await service.as('auditor').get('/v1/administration/events?limit=200').expect(200)).body.events
+  const { id, key } = await create({ name: 'greta', role: 'analyst', datasets: ['census'] })
+  await service.as('custodian').post(`/v1/keys/${id}/rotate`).send({ overlapSeconds: 5 }).expect(200)
+  await service.as('custodian').delete(`/v1/keys/${id}`).expect(204)
+  const ofGreta = (await acts()).filter(({ subject }: { subject: string }) => subject === id)
+  const facts = { name: 'greta', role: 'analyst', datasets: ['census'] }
+  expect(ofGreta).toMatchObject([
+    { kind: 'key-deleted', principal: 'custodian', facts },
+    { kind: 'key-rotated', principal: 'custodian', facts: { ...facts, overlapSeconds: 5 } },
+    { kind: 'key-created', principal: 'custodian', facts },
+  ])
+  // The keys of the start, and those of the command line, are recorded by the running service.
+  await createKey(service.dataDirectory, { name: 'hanna', role: 'analyst' })
+  await expect
+    .poll(async () => (await acts()).map(({ subject }: { subject: string }) => subject), { timeout: 60_000 })
+    .toContain('hanna.1')
+  expect((await acts()).map(({ subject }: { subject: string }) => subject)).toContain('analyst.1')
+
+  for (const wrong of [key, `${key}x`, 'no key']) await withKey(wrong).get('/v1/datasets').expect(401)
+  // A request without a credential is no sign-in.
+  await supertest(service.url).get('/v1/datasets').expect(401)
+  await service.restart()
+  const [refused] = (await acts()).filter(({ kind }: { kind: string }) => kind === 'sign-in-refused')
+  expect(refused).toMatchObject({ subject: '127.0.0.1', principal: 'sotto' })
+  expect(refused.facts.count).toBeGreaterThanOrEqual(2)
+  expect(JSON.stringify(await acts())).not.toContain(key.slice(6))
+  const verified = await service.as('auditor').get('/v1/administration/verification').expect(200)
+  expect(verified.body.sound).toBe(true)
+})
+
 test('neither a key nor its digest appears in the log', async () => {
   const { key } = await create({ name: 'frida', role: 'analyst' })
   await withKey(key).get('/v1/datasets').expect(200)
