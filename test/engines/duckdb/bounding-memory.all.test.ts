@@ -77,6 +77,13 @@ it.each([
   expect(Number(people) / PEOPLE).toBeCloseTo(15 / 16, 2)
 })
 
+it('a few rows each are bounded', async () => {
+  const statistics: readonly Statistic[] = [{ kind: 'count', column: 'cost' }, sum('cost')]
+  const [counted = 0n] = await totals({ statistics, bounding: rows(3) })
+  // The number of rows that count is binomial: 2 on average, and 4 with a probability of 1 in 16.
+  expect(Number(counted) / PEOPLE).toBeCloseTo(2 - 1 / 16, 2)
+})
+
 it('groups and rows in them are bounded', async () => {
   const one = await totals({ groupBy: [group], statistics: [{ kind: 'count' }], bounding: groups(1, 1) })
   expect(Number(one[0]) / PEOPLE).toBeCloseTo(15 / 16, 2)
