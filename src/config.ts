@@ -212,6 +212,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file, or a postgres:// URL')
   }
   requirePublication(values)
+  requireEnoughMemory(values)
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
   return {
     host: values.SOTTO_HOST,
@@ -320,4 +321,29 @@ function requirePublication({
     throw new ConfigError(
       'SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL without a user and a password',
     )
+}
+
+/**
+ * Memory with which statements over the largest number of values succeed, in MB: for each query at a time, and for each
+ * thread. Measured with the operations that DuckDB can move to the temporary folder; with less, they fail.
+ */
+const LEAST_MEMORY_MB = { perQuery: 64, perThread: 32 }
+
+/**
+ * Requires the memory with which no query fails for the number of values that declarations allow.
+ * @throws ConfigError
+ */
+function requireEnoughMemory(values: z.output<typeof environmentSchema>): void {
+  const {
+    SOTTO_QUERY_MEMORY: memory,
+    SOTTO_QUERY_CONNECTIONS: queries,
+    SOTTO_QUERY_THREADS: threads,
+  } = values
+  const megabytes = Number.parseInt(memory, 10) * (memory.endsWith('GB') ? 1_000 : 1)
+  const least = queries * LEAST_MEMORY_MB.perQuery + threads * LEAST_MEMORY_MB.perThread
+  if (megabytes >= least) return
+  throw new ConfigError(
+    `SOTTO_QUERY_MEMORY: must be at least ${least}MB for ${queries} queries at a time (SOTTO_QUERY_CONNECTIONS) and ` +
+      `${threads} threads (SOTTO_QUERY_THREADS)`,
+  )
 }

@@ -19,6 +19,7 @@ test.each([
   ['SOTTO_LOG_LEVEL', 'loud', 'info'],
   ['SOTTO_DEMO', 'yes', 'true'],
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
+  ['SOTTO_QUERY_MEMORY', '319MB', 'at least 320MB for 4 queries at a time'],
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
   ['SOTTO_HEADS_PUBLISH', 'heads.jsonl', 'needs SOTTO_LEDGER_SIGNING_KEY'],
@@ -46,6 +47,20 @@ test('tokens need an issuer and an audience', () => {
     ['staff', 'analyst'],
     ['privacy-office', 'auditor'],
   ])
+})
+
+test('the memory for queries must suffice for their number and for the threads', () => {
+  const read = (memory: string, connections: string, threads: string) => () =>
+    readConfig({
+      SOTTO_QUERY_MEMORY: memory,
+      SOTTO_QUERY_CONNECTIONS: connections,
+      SOTTO_QUERY_THREADS: threads,
+    })
+  expect(read('320MB', '4', '2')().queryMemory).toBe('320MB')
+  expect(read('96MB', '1', '1')).not.toThrow()
+  expect(read('95MB', '1', '1')).toThrow('SOTTO_QUERY_MEMORY: must be at least 96MB')
+  expect(read('1GB', '16', '1')).toThrow('at least 1056MB for 16 queries at a time')
+  expect(read('2GB', '16', '16')).not.toThrow()
 })
 
 test('every variable has a description', () => {

@@ -29,6 +29,7 @@ export interface DuckDbEngineOptions {
   readonly queryTimeoutMs: number
   /** A folder of the engine's own, to which queries spill what exceeds the memory limit. */
   readonly temporaryDirectory: string
+  /** Limit for the spilled files of one dataset, in DuckDB's notation; 20 GB if absent. */
   readonly maxTemporaryDirectorySize?: string
 }
 
@@ -129,6 +130,6 @@ async function openPool(file: string, folder: string, options: DuckDbEngineOptio
     threads: options.threads,
     memoryLimit: options.memoryLimit,
     temporaryDirectory: join(options.temporaryDirectory, folder),
-    maxTemporaryDirectorySize: options.maxTemporaryDirectorySize ?? '1GB',
+    maxTemporaryDirectorySize: options.maxTemporaryDirectorySize ?? '20GB',
   })
 }
