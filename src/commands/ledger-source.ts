@@ -11,7 +11,7 @@ import {
   type NotedEvent,
 } from '../ledger/exported.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Verification, verifyLedger } from '../ledger/verification.ts'
+import { countCharges, type Verification, verifyLedger } from '../ledger/verification.ts'
 import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { Misuse } from './command.ts'
 
@@ -38,7 +38,7 @@ export async function followEvents(
   return withLedger(readConfig(process.env), async (ledger) => {
     const finder = findNotedEvents(noted)
     const datasets: ExportFindings['datasets'][number][] = []
-    const counts = await ledger.chargeCounts()
+    const counts = await countCharges(ledger)
     for (const each of await chainsOf(ledger, dataset)) {
       const verification = await verifyLedger(ledger, each, counts)
       if (verification === undefined) throw unknownDataset(each)

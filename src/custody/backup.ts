@@ -4,7 +4,7 @@ import { copyCatalog } from '../catalog/copy.ts'
 import { synchronise, writePrivately } from '../files/durable-file.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openSqliteLedger } from '../ledger/sqlite/ledger.ts'
-import { verifyLedger } from '../ledger/verification.ts'
+import { countCharges, verifyLedger } from '../ledger/verification.ts'
 import { requestBackup } from './control.ts'
 import {
   type HeadsByDataset,
@@ -136,7 +136,7 @@ async function copyLedger(dataDirectory: string, ledgerFile: string, copy: strin
 /** @throws UnsoundLedger if the ledger lacks an event of the known heads, or is damaged. */
 async function requireSound(ledger: Ledger, known: HeadsByDataset): Promise<number> {
   await requireHistory(ledger, known)
-  const counts = await ledger.chargeCounts()
+  const counts = await countCharges(ledger)
   let events = 0
   for (const { dataset } of await ledger.heads()) {
     const found = await verifyLedger(ledger, dataset, counts)

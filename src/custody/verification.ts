@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
+  countCharges,
   EVENTS_PAGE,
   type Pace,
   type SoundVerification,
@@ -69,7 +70,7 @@ export async function verifyAtStart(
 
   async function complete(): Promise<void> {
     if (unfinished.length === 0) return save()
-    const counts = await ledger.chargeCounts()
+    const counts = await countCharges(ledger, pace)
     for (const dataset of unfinished) {
       const result = requireSound(dataset, await verifyLedger(ledger, dataset, counts, pace))
       results.set(dataset, result)
@@ -125,7 +126,7 @@ async function verifyFrom(
 ): Promise<{ readonly results: Map<string, SoundVerification>; readonly unfinished: readonly string[] }> {
   const results = new Map<string, SoundVerification>()
   const unfinished: string[] = []
-  const counts = checkpoint === undefined ? await ledger.chargeCounts() : undefined
+  const counts = checkpoint === undefined ? await countCharges(ledger) : undefined
   // The heads include the chain of administrative acts.
   for (const { dataset } of await ledger.heads()) {
     const before = checkpoint?.get(dataset)
@@ -136,7 +137,7 @@ async function verifyFrom(
       continue
     }
     // The checkpoint may be wrong. The events themselves decide.
-    const allCounts = counts ?? (await ledger.chargeCounts())
+    const allCounts = counts ?? (await countCharges(ledger))
     results.set(dataset, requireSound(dataset, await verifyLedger(ledger, dataset, allCounts)))
   }
   return { results, unfinished }

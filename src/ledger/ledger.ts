@@ -241,6 +241,13 @@ export interface StoredRelease {
   readonly answer: string
 }
 
+/** The number of stored charges per dataset among those of one page. */
+export interface ChargeCounts {
+  readonly counts: ReadonlyMap<string, number>
+  /** Missing on the last page. */
+  readonly next?: string
+}
+
 /** A stored charge, for comparison with the events. */
 export interface ChargeRecord {
   readonly id: string
@@ -484,8 +491,11 @@ export interface Ledger {
    * @throws RangeError for more than 1,000 ids.
    */
   chargeRecords(ids: readonly string[]): Promise<readonly ChargeRecord[]>
-  /** Counts the stored charges per dataset, including denied ones. Reads every charge. */
-  chargeCounts(): Promise<ReadonlyMap<string, number>>
+  /**
+   * Counts stored charges per dataset, including denied ones, a page at a time.
+   * @param after the `next` of the page before; missing for the first page
+   */
+  chargeCounts(after?: string): Promise<ChargeCounts>
   /** Finds the largest dataset version of a charge; 0 if there is none. Reads every charge. */
   lastDatasetVersion(dataset: string): Promise<number>
   /**

@@ -29,6 +29,9 @@ export const MAX_LEASE_MS = 86_400_000
 /** Largest number of rows that one call reads. */
 export const MAX_PAGE = 1_000
 
+/** Number of charges that one call counts. */
+export const COUNTED_PAGE = 10_000
+
 /** @throws RangeError if no charge can have this price. */
 export function expectPrice(price: Amount): void {
   switch (price.accounting) {

@@ -9,8 +9,9 @@ import {
   type RhoPico,
   rhoPico,
 } from '../privacy/loss.ts'
-import type { ChainHead } from './ledger.ts'
+import type { ChainHead, ChargeCounts } from './ledger.ts'
 import type { Account, AnalystAccount, SessionRow, SourceRow, StoredCharge } from './protocol/rows.ts'
+import { COUNTED_PAGE } from './range.ts'
 
 /*
  * Converts table rows to the rows of the protocol. Depending on the driver, integers are bigint or decimal texts, and
@@ -45,6 +46,17 @@ export function headFromRow(row: Row): ChainHead {
     sequence: count(row, 'head_sequence'),
     hash: text(row, 'head_hash'),
   }
+}
+
+/**
+ * Reads a page of counted charges.
+ * @param rows one for each dataset, with the `last` charge that was counted
+ */
+export function chargeCountsFromRows(rows: readonly Row[]): ChargeCounts {
+  const counts = new Map(rows.map((row) => [text(row, 'dataset'), count(row, 'charges')]))
+  const total = [...counts.values()].reduce((sum, each) => sum + each, 0)
+  const last = rows.map((row) => text(row, 'last')).reduce((a, b) => (a > b ? a : b), '')
+  return { counts, ...(total >= COUNTED_PAGE && { next: last }) }
 }
 
 /** Reads an analyst's account. Its amounts have the units of the dataset's accounting. */

@@ -6,6 +6,7 @@ import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
 import type {
   AnalystSpending,
   Budget,
+  ChargeCounts,
   ChargeRecord,
   Ledger,
   LedgerHead,
@@ -107,6 +108,24 @@ type Broken = Extract<Verification, { kind: 'broken' }>
 /** The result for events that are sound, from which a later verification can continue. */
 export type SoundVerification = Extract<Verification, { kind: 'sound' }>
 
+/**
+ * Counts all stored charges per dataset, for {@link verifyLedger}.
+ * @throws LedgerFault if the store failed.
+ */
+export async function countCharges(
+  ledger: Pick<Ledger, 'chargeCounts'>,
+  pace = FULL_SPEED,
+): Promise<ReadonlyMap<string, number>> {
+  const totals = new Map<string, number>()
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const { counts, next }: ChargeCounts = await ledger.chargeCounts(after)
+    for (const [dataset, charges] of counts) totals.set(dataset, (totals.get(dataset) ?? 0) + charges)
+    after = next
+    await pace.pause()
+  }
+  return totals
+}
+
 /** The speed of a verification. */
 export interface Pace {
   /** Number of events read at a time. */
@@ -122,7 +141,7 @@ type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswe
 /**
  * Verifies all events of a dataset in a live ledger, and compares them with the stored balances, charges and answers.
  * Events that are appended during the call are left to the next one.
- * @param counts {@link Ledger.chargeCounts}, read before the call. Without it, charges that have no event are not
+ * @param counts the result of {@link countCharges}, read before the call. Without it, charges that have no event are not
  *    detected, because counting charges delays a ledger in use.
  * @returns `undefined` if the dataset has no budget.
  */

@@ -13,7 +13,7 @@ import type {
 } from '../../src/ledger/ledger.ts'
 import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
 import type { SqliteStore } from '../../src/ledger/sqlite/store.ts'
-import { verifyLedger } from '../../src/ledger/verification.ts'
+import { countCharges, verifyLedger } from '../../src/ledger/verification.ts'
 import {
   type Accounting,
   type Amount,
@@ -117,7 +117,7 @@ function debitedFor(spending: readonly AnalystSpending[], accounting: Accounting
 export async function expectConsistentLedger(ledger: Ledger): Promise<void> {
   for (const dataset of await ledger.datasets()) {
     const head = await ledger.head(dataset)
-    const found = await verifyLedger(ledger, dataset, await ledger.chargeCounts())
+    const found = await verifyLedger(ledger, dataset, await countCharges(ledger))
     expect(found, dataset).toEqual({
       kind: 'sound',
       events: head?.sequence,

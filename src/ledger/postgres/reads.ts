@@ -5,11 +5,12 @@ import type { OperationArguments, OperationResults, ReadName } from '../operatio
 import { beginBatch } from '../protocol/batch.ts'
 import { type Account, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
-import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
 import {
   accountFromRow,
   accountingFromRow,
   analystFromRow,
+  chargeCountsFromRows,
   chargeFromRow,
   count,
   headFromRow,
@@ -156,9 +157,7 @@ export function postgresReads(look: Look): Reads {
         return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
     },
-    async chargeCounts() {
-      return new Map((await rows(COUNT_CHARGES)).map((row) => [text(row, 'dataset'), count(row, 'charges')]))
-    },
+    chargeCounts: async (after = '') => chargeCountsFromRows(await rows(COUNT_CHARGES, after, COUNTED_PAGE)),
     async lastDatasetVersion(dataset) {
       const [row] = await rows(FIND_LAST_VERSION, dataset)
       return row === undefined ? 0 : count(row, 'version')
@@ -301,7 +300,10 @@ const FIND_RECORDS = {
 
 const COUNT_CHARGES = {
   name: 'count charges',
-  text: 'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
+  text: `
+    SELECT dataset, count(*) AS charges, max(id) AS last
+    FROM (SELECT dataset, id FROM sotto.charges WHERE id > $1 ORDER BY id LIMIT $2) AS page GROUP BY dataset
+  `,
 }
 
 const FIND_LAST_VERSION = {

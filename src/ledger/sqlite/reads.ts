@@ -7,8 +7,8 @@ import type { Reads } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
 import { expectRow, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
-import { expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
-import { chargeFromRow, count, headFromRow, text } from '../stored-row.ts'
+import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import { chargeCountsFromRows, chargeFromRow, count, headFromRow, text } from '../stored-row.ts'
 import { CHARGE_COLUMNS, type sqliteRows } from './rows.ts'
 
 /** Prepares the reading methods of the ledger. */
@@ -114,8 +114,7 @@ export function sqliteReads(
         )
       return records
     },
-    chargeCounts: () =>
-      new Map(countCharges.all().map((row) => [text(row, 'dataset'), count(row, 'charges')])),
+    chargeCounts: (after = '') => chargeCountsFromRows(countCharges.all({ after, limit: COUNTED_PAGE })),
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
   }
@@ -174,6 +173,12 @@ const FIND_RECORDS = `
     LEFT JOIN releases ON releases.charge = charges.number
 `
 
-const COUNT_CHARGES = 'SELECT dataset, count(*) AS charges FROM charges GROUP BY dataset'
+// In the order of the numbers, a page is read sequentially. The position is a text that sorts as the number does.
+const COUNT_CHARGES = `
+  SELECT dataset, count(*) AS charges, printf('%016d', max(number)) AS last
+  FROM (
+    SELECT dataset, number FROM charges WHERE number > CAST(:after AS INTEGER) ORDER BY number LIMIT :limit
+  ) GROUP BY dataset
+`
 
 const PROBE = 'SELECT count(*) FROM (SELECT 1 FROM budgets LIMIT 1)'

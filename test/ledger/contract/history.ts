@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { chargeId, sha256 } from '../../../src/ledger/canonical.ts'
 import type { LedgerEvent } from '../../../src/ledger/event.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
+import { countCharges } from '../../../src/ledger/verification.ts'
 import { basic, chargeOf, historyOf, loss, question, summed } from '../support.ts'
 import { allotment, type ContractTest, kindsOf, withCensus } from './contract-test.ts'
 import { withSession } from './sessions.ts'
@@ -212,7 +213,7 @@ export const HISTORY: readonly ContractTest[] = [
       await ledger.openBudget('survey', summed('1'), 'carol')
       await ledger.openBudget('unused', summed('1'), 'carol')
       await ledger.charge(question('elsewhere', { dataset: 'survey' }))
-      expect(await ledger.chargeCounts()).toEqual(
+      expect(await countCharges(ledger)).toEqual(
         new Map([
           ['census', 5],
           ['survey', 1],
