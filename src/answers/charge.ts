@@ -8,6 +8,7 @@ import type {
   ChargeOutcome,
   EventReference,
   Ledger,
+  StorageExceeded,
 } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
@@ -105,6 +106,8 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
       throw keyReused()
     case 'suspended':
       throw suspended(dataset.id)
+    case 'storage-exceeded':
+      throw storageExceeded(outcome)
     case 'no-budget':
       throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
   }
@@ -149,6 +152,17 @@ export function keyReused(): Refusal {
     'idempotency-key-reused',
     'This Idempotency-Key was used for a different request. Use a new key.',
   )
+}
+
+/** Refusal of a request whose principal may store no more on the dataset. */
+export function storageExceeded({ by, storedBytes }: StorageExceeded): Refusal {
+  const detail =
+    by === 'bytes'
+      ? `The ledger stores ${storedBytes} bytes for you on this dataset, which reaches your quota. Stored answers are ` +
+        'still replayed.'
+      : 'The budget or your allotment is too small, and no more denials of yours are recorded on this dataset. This ' +
+        'Idempotency-Key remains unused.'
+  return new Refusal('quota-exceeded', `${detail} Nothing was charged.`)
 }
 
 /** Refusal of a request to a suspended dataset. */

@@ -32,6 +32,7 @@ import {
   keyReused,
   onceAtATime,
   type Purchase,
+  storageExceeded,
   suspended,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
@@ -273,6 +274,8 @@ function requireOpen(
       )
     case 'suspended':
       throw suspended(dataset)
+    case 'storage-exceeded':
+      throw storageExceeded(outcome)
     case 'no-session':
       throw new Error('a session is missing from the ledger')
   }

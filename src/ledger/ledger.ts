@@ -107,7 +107,7 @@ export interface ChargeRequest {
   readonly keyChosen: boolean
   /** SHA-256 of the canonical request, hexadecimal. A key that is reused with another hash is refused. */
   readonly requestHash: string
-  /** The canonical request, kept for audits. */
+  /** The canonical request, kept for audits, except that of a denied charge. */
   readonly request: string
   /** In the units of the dataset's accounting. */
   readonly price: Amount
@@ -115,6 +115,23 @@ export interface ChargeRequest {
   readonly sharing: boolean
   /** Time limit for this attempt. After it, a repeated request starts another attempt. */
   readonly leaseMs: number
+  /**
+   * Bytes from which on nothing more is stored for the principal on this dataset. Answers that are under way when it is
+   * reached are stored. Default: no limit.
+   */
+  readonly maxStoredBytes?: number
+}
+
+/** The outcome of a request that would store more than the principal may store on a dataset. Nothing was changed. */
+export interface StorageExceeded {
+  readonly kind: 'storage-exceeded'
+  /**
+   * `bytes`: the stored requests and answers have reached the limit of the request. `denials`: the request would be
+   * denied, and no more denials of the principal are recorded. Without a record the denial of a chosen key could not be
+   * permanent.
+   */
+  readonly by: 'bytes' | 'denials'
+  readonly storedBytes: number
 }
 
 /** A debit under which an answer may be computed and recorded. Only the latest attempt can record it. */
@@ -155,6 +172,7 @@ export type ChargeOutcome =
   | { readonly kind: 'key-reused' }
   /** The dataset is suspended. Nothing was debited and no attempt was started. */
   | { readonly kind: 'suspended' }
+  | StorageExceeded
   | { readonly kind: 'no-budget' }
 
 /** The outcome of {@link Ledger.allot}. */
@@ -293,6 +311,8 @@ export interface SessionQuestion {
   readonly idempotencyKey: string
   /** SHA-256 of the canonical request, hexadecimal. A key that is reused with another hash is refused. */
   readonly requestHash: string
+  /** As in a {@link ChargeRequest}. */
+  readonly maxStoredBytes?: number
 }
 
 /** The outcome of {@link Ledger.sessionQuestion}. */
@@ -312,6 +332,7 @@ export type SessionQuestionOutcome =
   | { readonly kind: 'used-up' }
   /** The dataset is suspended. */
   | { readonly kind: 'suspended' }
+  | StorageExceeded
   | { readonly kind: 'no-session' }
 
 /** An answer of a session, to be stored. */

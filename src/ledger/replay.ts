@@ -185,6 +185,8 @@ function deny(state: ReplayState, event: LedgerEvent): string | undefined {
   const known = state.charges.get(event.chargeId)
   if (known !== undefined) return known.state === 'denied' ? undefined : 'a paid charge is denied'
   addCharge(state, event.chargeId, event, 'denied')
+  // An account exists for every analyst with a recorded denial.
+  state.analysts.set(event.principal, spendingOf(state, event.principal))
   return undefined
 }
 

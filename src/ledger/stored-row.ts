@@ -10,6 +10,7 @@ import {
   rhoPico,
 } from '../privacy/loss.ts'
 import type { ChainHead, ChargeCounts } from './ledger.ts'
+import { unpackAnswer } from './packed-answer.ts'
 import type { Account, AnalystAccount, SessionRow, SourceRow, StoredCharge } from './protocol/rows.ts'
 import { COUNTED_PAGE } from './range.ts'
 
@@ -66,6 +67,8 @@ export function analystFromRow(row: Row, accounting: Accounting): AnalystAccount
     principal: text(row, 'principal'),
     spent: amountFromRow(row, accounting, 'spent'),
     spentOnShared: amountFromRow(row, accounting, 'shared'),
+    storedBytes: count(row, 'stored_bytes'),
+    denials: count(row, 'denials'),
   }
   if (row.granted_epsilon_nano === null) return facts
   const granted = lossFromRow(row, 'granted_epsilon_nano', 'granted_delta_atto')
@@ -105,6 +108,7 @@ export function sessionFromRow(row: Row): SessionRow {
     thresholdNoise: integer(row, 'threshold_noise'),
     answered: count(row, 'answered'),
     positivesFound: count(row, 'positives_found'),
+    storedBytes: count(row, 'stored_bytes'),
   }
 }
 
@@ -115,6 +119,18 @@ export function sourceFromRow(row: Row): SourceRow {
     dataset: text(row, 'dataset'),
     synthetic: row.synthetic === true || row.synthetic === 1n,
   }
+}
+
+/**
+ * Reads an answer from the columns `answer` and `deflated`, one of which holds it.
+ * @throws TypeError if it cannot be decompressed
+ */
+export function answerFromRow(row: Row): string {
+  const { deflated } = row
+  if (deflated === null) return text(row, 'answer')
+  if (deflated instanceof Uint8Array) return unpackAnswer({ deflated })
+  // JSON holds bytes as base64.
+  return unpackAnswer({ deflated: Buffer.from(text(row, 'deflated'), 'base64') })
 }
 
 const STATES = ['charged', 'answered', 'failed', 'denied'] as const

@@ -287,6 +287,8 @@ function charge(model: Model, request: ChargeRequest): Expected {
   if (by !== undefined) {
     if (earlier === undefined) {
       model.charges.set(id, newCharge(model, request, 'denied'))
+      // The denial is counted in the account of the analyst.
+      dataset.analysts.set(principal, analystOf(dataset, principal))
       dataset.events.push({ kind: 'denied', principal, chargeId: id, price: request.price })
     }
     return { result: denied(dataset, principal, by, false), transition: `${from} -> denied by ${by}` }

@@ -1,5 +1,6 @@
 import type { QueryResult } from 'pg'
 import { ADMINISTRATION, actFromEvent } from '../act.ts'
+import { sha256 } from '../canonical.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { OperationArguments, OperationResults, ReadName } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
@@ -10,6 +11,7 @@ import {
   accountFromRow,
   accountingFromRow,
   analystFromRow,
+  answerFromRow,
   chargeCountsFromRows,
   chargeFromRow,
   count,
@@ -85,7 +87,7 @@ export function postgresReads(look: Look): Reads {
       const { dataset, datasetVersion, principal, answered, positives, positivesFound } =
         sessionFromRow(found)
       const positivesLeft = positives - positivesFound
-      return { id, dataset, datasetVersion, principal, opening: text(row, 'answer'), answered, positivesLeft }
+      return { id, dataset, datasetVersion, principal, opening: answerFromRow(row), answered, positivesLeft }
     },
     async sessionQuestion(question) {
       const [row] = await rows(FIND_QUESTION, question.session, question.idempotencyKey)
@@ -147,13 +149,13 @@ export function postgresReads(look: Look): Reads {
         id,
         dataset: text(row, 'dataset'),
         principal: text(row, 'principal'),
-        answer: text(row, 'answer'),
+        answer: answerFromRow(row),
       }
     },
     async chargeRecords(ids) {
       expectPage(ids)
       return (await rows(FIND_RECORDS, ids)).flatMap((row) => {
-        const hash = row.answer_hash === null ? undefined : text(row, 'answer_hash')
+        const hash = answerHashOf(row)
         return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
     },
@@ -164,6 +166,12 @@ export function postgresReads(look: Look): Reads {
     },
     healthy: async () => (await rows(PROBE)).length === 1,
   }
+}
+
+/** The hash of a stored answer, which the database computes unless the answer is compressed. */
+function answerHashOf(row: Row): string | undefined {
+  if (row.deflated !== null) return sha256(answerFromRow(row))
+  return row.answer_hash === null ? undefined : text(row, 'answer_hash')
 }
 
 /** Replaces a text with NUL, which PostgreSQL refuses, by the empty text. Neither occurs in the tables. */
@@ -224,7 +232,7 @@ const FIND_DATASETS = {
 const FIND_SESSION = {
   name: 'find session',
   text: `
-    SELECT answer, (
+    SELECT answer, deflated, (
       SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
       FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
       WHERE sessions.charge = releases.charge
@@ -283,7 +291,7 @@ const FIND_EVENTS_AFTER = {
 const FIND_RELEASE = {
   name: 'find release',
   text: `
-    SELECT dataset, principal, answer FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
+    SELECT dataset, principal, answer, deflated FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
     WHERE releases.charge = $1
   `,
 }
@@ -292,7 +300,7 @@ const FIND_RECORDS = {
   name: 'find records',
   text: `
     SELECT json_build_array(${CHARGE_JSON}) AS charges,
-      encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash
+      encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash, deflated
     FROM sotto.charges JOIN sotto.budgets USING (dataset) LEFT JOIN sotto.releases ON releases.charge = charges.id
     WHERE id = ANY ($1::text[])
   `,

@@ -22,7 +22,8 @@ export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', 
   'limit_rho_pico', limit_rho_pico::text, 'spent_epsilon_nano', spent_epsilon_nano::text,
   'spent_delta_atto', spent_delta_atto::text, 'spent_rho_pico', spent_rho_pico::text,
   'shared_epsilon_nano', shared_epsilon_nano::text, 'shared_delta_atto', shared_delta_atto::text,
-  'shared_rho_pico', shared_rho_pico::text)`
+  'shared_rho_pico', shared_rho_pico::text,
+  'stored_bytes', stored_bytes, 'denials', denials)`
 
 /** The columns that {@link chargeFromRow} reads, as a JSON object. */
 export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dataset_version', dataset_version,
@@ -39,9 +40,12 @@ export const SESSION_JSON = `json_build_object('id', charges.id, 'dataset', char
   'answered',
     (SELECT coalesce(max(question), 0) FROM sotto.sparse_vector_answers WHERE session = sessions.charge),
   'positives_found',
-    (SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`
+    (SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above),
+  'stored_bytes',
+    (SELECT stored_bytes FROM sotto.analysts
+      WHERE analysts.dataset = charges.dataset AND analysts.principal = charges.principal))`
 
-/** Builds the arguments of `sotto.write_batch`: JSON arrays of rows, or `null` for none. */
+/** Builds the arguments of `sotto.write_changes`: JSON arrays of rows, or `null` for none. */
 export function writeArguments(changes: Changes): readonly (string | null)[] {
   const newAccounts = changes.accounts.filter(({ before }) => before === undefined)
   return [
@@ -65,7 +69,11 @@ export function writeArguments(changes: Changes): readonly (string | null)[] {
     ),
     rowsJson(changes.newCharges, newCharge),
     rowsJson(changes.changedCharges, movedCharge),
-    rowsJson(changes.releases, (release) => release),
+    rowsJson(changes.releases, ({ charge, answer }) =>
+      'text' in answer
+        ? { charge, answer: answer.text }
+        : { charge, deflated: `\\x${Buffer.from(answer.deflated).toString('hex')}` },
+    ),
     rowsJson(changes.sharedReleases, ({ dataset, requestHash, charge }) => ({
       dataset,
       request_hash: requestHash,
@@ -132,7 +140,8 @@ function capColumns(granted: PrivacyLoss, cap: Amount) {
   }
 }
 
-function analyst({ dataset, principal, allotment, spent, spentOnShared }: AnalystAccount) {
+function analyst(account: AnalystAccount) {
+  const { dataset, principal, allotment, spent, spentOnShared, storedBytes, denials } = account
   return {
     dataset,
     principal,
@@ -141,6 +150,8 @@ function analyst({ dataset, principal, allotment, spent, spentOnShared }: Analys
     limit_rho_pico: allotment === undefined ? null : columnsOf(allotment.limit).rhoPico.toString(),
     ...amountColumns('spent', spent),
     ...amountColumns('shared', spentOnShared),
+    stored_bytes: storedBytes,
+    denials,
   }
 }
 
@@ -156,8 +167,9 @@ function newCharge(charge: Changes['newCharges'][number]) {
   }
 }
 
-function movedCharge({ before, after }: Changes['changedCharges'][number]) {
-  return { ...chargeColumns(after), state_before: before.state, attempt_before: before.attempt }
+function movedCharge({ before, after, request }: Changes['changedCharges'][number]) {
+  const earlier = { state_before: before.state, attempt_before: before.attempt }
+  return { ...chargeColumns(after), ...earlier, request: request ?? null }
 }
 
 function chargeColumns(charge: StoredCharge) {

@@ -18,7 +18,7 @@ const MIGRATION_LOCK = 0x53747431
 /**
  * The schema `sotto` as a list of migrations. A database holds one ledger. A released migration is never edited; new
  * ones are appended. Replicas of the previous release may still write during a migration. One that must prevent that
- * renames `sotto.write_batch`.
+ * renames `sotto.write_changes`.
  *
  * The constraints and the triggers enforce what the store guarantees. A defect of the store, or a person with an SQL
  * prompt, then gets an error instead of overspending a budget or rewriting the history. Names sort by code point,
@@ -510,6 +510,136 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sotto.budgets ADD CHECK (dataset <> '${ADMINISTRATION}'
     OR (accounting = 'basic' AND cap_epsilon_nano = 0 AND cap_delta_atto = 0));
   ALTER TABLE sotto.charges ADD CHECK (dataset <> '${ADMINISTRATION}');
+  `,
+  `
+  -- Bytes and denials that are stored for an analyst since this version. Earlier ones do not count.
+  ALTER TABLE sotto.analysts
+    ADD COLUMN stored_bytes bigint NOT NULL DEFAULT 0 CHECK (stored_bytes BETWEEN 0 AND ${MAX_COUNT}),
+    ADD COLUMN denials bigint NOT NULL DEFAULT 0 CHECK (denials BETWEEN 0 AND ${MAX_COUNT});
+
+  -- A denial creates the account in which it is counted.
+  INSERT INTO sotto.analysts
+  SELECT DISTINCT dataset, principal, NULL::bigint, NULL::bigint, NULL::bigint, 0, 0, 0, 0, 0, 0, 0, 0
+  FROM sotto.charges WHERE state = 'denied'
+  ON CONFLICT DO NOTHING;
+
+  CREATE TRIGGER storage_never_shrinks BEFORE UPDATE ON sotto.analysts FOR EACH ROW
+  WHEN (NEW.stored_bytes < OLD.stored_bytes OR NEW.denials < OLD.denials)
+  EXECUTE FUNCTION sotto.refuse('what was stored stays stored');
+
+  -- A large answer, compressed in the zlib format. A replica of an earlier release fails to read it, because its text is
+  -- NULL.
+  ALTER TABLE sotto.releases ADD COLUMN deflated bytea;
+  ALTER TABLE sotto.releases ALTER COLUMN deflated SET STORAGE EXTERNAL;
+  ALTER TABLE sotto.releases ALTER COLUMN answer DROP NOT NULL;
+  ALTER TABLE sotto.releases ADD CHECK ((answer IS NULL) <> (deflated IS NULL));
+
+  -- A replica of an earlier release would not count what it stores. It fails without the function that it calls.
+  DROP FUNCTION sotto.write_batch(json, json, json, json, json, json, json, json, json, json, json);
+
+  CREATE OR REPLACE FUNCTION sotto.write_analysts(new_analysts json, moved_analysts json) RETURNS void LANGUAGE plpgsql AS $$
+  DECLARE
+    changed bigint;
+  BEGIN
+    IF new_analysts IS NOT NULL THEN
+      INSERT INTO sotto.analysts SELECT * FROM json_populate_recordset(NULL::sotto.analysts, new_analysts);
+    END IF;
+    IF moved_analysts IS NOT NULL THEN
+      UPDATE sotto.analysts AS analyst
+      SET granted_epsilon_nano = moved.granted_epsilon_nano, granted_delta_atto = moved.granted_delta_atto,
+        limit_rho_pico = moved.limit_rho_pico, spent_epsilon_nano = moved.spent_epsilon_nano,
+        spent_delta_atto = moved.spent_delta_atto, spent_rho_pico = moved.spent_rho_pico,
+        shared_epsilon_nano = moved.shared_epsilon_nano, shared_delta_atto = moved.shared_delta_atto,
+        shared_rho_pico = moved.shared_rho_pico, stored_bytes = moved.stored_bytes, denials = moved.denials
+      FROM json_populate_recordset(NULL::sotto.analysts, moved_analysts) AS moved
+      WHERE analyst.dataset = moved.dataset AND analyst.principal = moved.principal;
+      GET DIAGNOSTICS changed = ROW_COUNT;
+      IF changed <> json_array_length(moved_analysts) THEN
+        RAISE EXCEPTION 'an account is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
+      END IF;
+    END IF;
+  END $$;
+
+  CREATE FUNCTION sotto.write_charges(new_charges json, moved_charges json) RETURNS void LANGUAGE plpgsql AS $$
+  DECLARE
+    changed bigint;
+  BEGIN
+    IF new_charges IS NOT NULL THEN
+      INSERT INTO sotto.charges SELECT * FROM json_populate_recordset(NULL::sotto.charges, new_charges);
+    END IF;
+    IF moved_charges IS NOT NULL THEN
+      UPDATE sotto.charges AS charge
+      SET dataset_version = moved.dataset_version, loss_epsilon_nano = moved.loss_epsilon_nano,
+        loss_delta_atto = moved.loss_delta_atto, loss_rho_pico = moved.loss_rho_pico, state = moved.state,
+        attempt = moved.attempt, leased_at_ms = moved.leased_at_ms,
+        lease_expires_at_ms = moved.lease_expires_at_ms, sharing = moved.sharing,
+        shared_from = moved.shared_from, request = coalesce(moved.request, charge.request)
+      FROM json_to_recordset(moved_charges) AS moved (
+        id text, dataset_version text, loss_epsilon_nano bigint, loss_delta_atto bigint, loss_rho_pico bigint,
+        state text, attempt bigint, leased_at_ms bigint, lease_expires_at_ms bigint, sharing boolean,
+        shared_from text, request text, state_before text, attempt_before bigint
+      )
+      WHERE charge.id = moved.id AND charge.state = moved.state_before AND charge.attempt = moved.attempt_before;
+      GET DIAGNOSTICS changed = ROW_COUNT;
+      IF changed <> json_array_length(moved_charges) THEN
+        RAISE EXCEPTION 'a charge is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
+      END IF;
+    END IF;
+  END $$;
+
+  -- Writes all changes of a batch in one round trip, as write_batch did.
+  CREATE FUNCTION sotto.write_changes(
+    new_budgets json, new_events json, moved_budgets json, new_analysts json, moved_analysts json, new_charges json,
+    moved_charges json, new_releases json, new_shared json, new_sessions json, new_session_answers json
+  ) RETURNS void LANGUAGE plpgsql AS $$
+  DECLARE
+    changed bigint;
+  BEGIN
+    IF new_budgets IS NOT NULL THEN
+      INSERT INTO sotto.budgets SELECT * FROM json_populate_recordset(NULL::sotto.budgets, new_budgets);
+    END IF;
+    INSERT INTO sotto.events SELECT * FROM json_populate_recordset(NULL::sotto.events, new_events);
+    UPDATE sotto.budgets AS budget
+    SET cap_epsilon_nano = moved.cap_epsilon_nano, cap_delta_atto = moved.cap_delta_atto,
+      cap_rho_pico = moved.cap_rho_pico,
+      spent_epsilon_nano = budget.spent_epsilon_nano + moved.debit_epsilon_nano,
+      spent_delta_atto = budget.spent_delta_atto + moved.debit_delta_atto,
+      spent_rho_pico = budget.spent_rho_pico + moved.debit_rho_pico,
+      head_sequence = moved.head_sequence, head_hash = moved.head_hash,
+      failures = moved.failures, suspended = moved.suspended
+    FROM json_to_recordset(moved_budgets) AS moved (
+      dataset text, cap_epsilon_nano bigint, cap_delta_atto bigint, cap_rho_pico bigint,
+      debit_epsilon_nano bigint, debit_delta_atto bigint, debit_rho_pico bigint,
+      head_sequence bigint, head_hash text, head_hash_before text, failures bigint, suspended boolean
+    )
+    WHERE budget.dataset = moved.dataset AND budget.head_hash = moved.head_hash_before
+      AND CASE budget.accounting
+        WHEN 'basic' THEN moved.cap_epsilon_nano - budget.spent_epsilon_nano >= moved.debit_epsilon_nano
+          AND moved.cap_delta_atto - budget.spent_delta_atto >= moved.debit_delta_atto
+        ELSE moved.cap_rho_pico - budget.spent_rho_pico >= moved.debit_rho_pico END;
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    IF changed <> json_array_length(moved_budgets) THEN
+      RAISE EXCEPTION 'a budget is not as it was read' USING ERRCODE = '${CHANGED_ROW_STATE}';
+    END IF;
+    PERFORM sotto.write_analysts(new_analysts, moved_analysts);
+    PERFORM sotto.write_charges(new_charges, moved_charges);
+    IF new_releases IS NOT NULL THEN
+      INSERT INTO sotto.releases SELECT * FROM json_populate_recordset(NULL::sotto.releases, new_releases);
+    END IF;
+    IF new_shared IS NOT NULL THEN
+      INSERT INTO sotto.shared_releases
+      SELECT * FROM json_populate_recordset(NULL::sotto.shared_releases, new_shared);
+    END IF;
+    IF new_sessions IS NOT NULL THEN
+      INSERT INTO sotto.sparse_vector_sessions
+      SELECT * FROM json_populate_recordset(NULL::sotto.sparse_vector_sessions, new_sessions);
+    END IF;
+    IF new_session_answers IS NOT NULL THEN
+      INSERT INTO sotto.sparse_vector_answers
+      SELECT * FROM json_populate_recordset(NULL::sotto.sparse_vector_answers, new_session_answers)
+      ORDER BY session, question;
+    END IF;
+  END $$;
   `,
 ]
 

@@ -10,6 +10,7 @@ import { expectText } from '../range.ts'
 import {
   accountFromRow,
   analystFromRow,
+  answerFromRow,
   chargeFromRow,
   count,
   type Row,
@@ -145,14 +146,17 @@ const READ = {
       (SELECT coalesce(json_agg(${CHARGE_JSON}), '[]') FROM (
         SELECT * FROM named UNION SELECT charges.* FROM lenders JOIN sotto.charges USING (id)
       ) AS charges JOIN sotto.budgets USING (dataset)) AS charges,
-      (SELECT coalesce(json_agg(json_build_object('id', charge, 'answer', answer)), '[]') FROM (
+      (SELECT coalesce(json_agg(json_build_object('id', charge, 'answer', answer,
+          'deflated', encode(deflated, 'base64'))), '[]') FROM (
         SELECT unnest($2::text[]) AS charge UNION SELECT id FROM lenders
       ) AS wanted JOIN sotto.releases USING (charge)) AS answers,
       (SELECT coalesce(json_agg(shared), '[]') FROM shared) AS shared,
       (SELECT coalesce(json_agg(questions), '[]') FROM questions) AS questions,
       (SELECT coalesce(json_agg(${ANALYST_JSON}), '[]')
-        FROM unnest($5::text[], $6::text[]) AS wanted (dataset, principal)
-          JOIN sotto.analysts USING (dataset, principal)) AS analysts,
+        FROM (
+          SELECT * FROM unnest($5::text[], $6::text[]) AS asked (dataset, principal)
+          UNION SELECT dataset, principal FROM named
+        ) AS wanted JOIN sotto.analysts USING (dataset, principal)) AS analysts,
       (SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
         FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
         WHERE sessions.charge = ANY ($7::text[])) AS sessions,
@@ -165,7 +169,7 @@ const READ = {
 
 const WRITE = {
   name: 'write',
-  text: `SELECT sotto.write_batch(
+  text: `SELECT sotto.write_changes(
     $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
 }
 
@@ -365,7 +369,7 @@ async function readRows(
   const answer = (row: Row) => text(row, 'answer')
   const question = (row: Row) => joined(text(row, 'dataset'), text(row, 'request_hash'))
   const charges = byKey(found, 'charges', id, chargeFromRow)
-  const answers = byKey(found, 'answers', id, answer)
+  const answers = byKey(found, 'answers', id, answerFromRow)
   const questions = new Set(rowsOf(found, 'questions').map(question))
   const shared = byKey(found, 'shared', question, (row) => text(row, 'charge'))
   const sessions = byKey(found, 'sessions', id, sessionFromRow)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sha256 } from '../canonical.ts'
 import { canonicalEvent, FIRST_PREVIOUS_HASH, isCountedFailure, type LedgerEvent } from '../event.ts'
 import type { EventReference, SessionAnswer } from '../ledger.ts'
+import { type PackedAnswer, unpackAnswer } from '../packed-answer.ts'
 import { MAX_LEASE_MS, MAX_TIME_MS } from '../range.ts'
 import {
   type Account,
@@ -31,11 +32,11 @@ export interface Batch {
   readonly analysts: Overlay<AnalystAccount>
   readonly charges: Overlay<StoredCharge>
   readonly sessions: Overlay<SessionRow>
-  /** Canonical requests of new charges, by charge id. */
+  /** Canonical requests of new charges, and of denied charges that are paid now, by charge id. */
   readonly requests: Map<string, string>
   readonly events: NewEvent[]
   /** New answers, by charge id. */
-  readonly releases: Map<string, string>
+  readonly releases: Map<string, PackedAnswer>
   /** Charge ids, keyed by dataset and request hash. */
   readonly sharedReleases: Map<string, string>
   readonly newSessions: Changes['sessions'][number][]
@@ -89,7 +90,7 @@ export function changesOf(batch: Batch): Changes {
       before === undefined ? [{ ...after, request: expectRow(batch.requests.get(after.id)) }] : [],
     ),
     changedCharges: chargeChanges.flatMap(({ before, after }) =>
-      before === undefined ? [] : [{ before, after }],
+      before === undefined ? [] : [{ before, after, ...requestOf(batch, after.id) }],
     ),
     events: batch.events,
     releases: [...batch.releases].map(([id, answer]) => ({ charge: id, answer })),
@@ -101,6 +102,11 @@ export function changesOf(batch: Batch): Changes {
     sessionAnswers: [...batch.sessionAnswers.values()],
     sources: batch.newSources,
   }
+}
+
+function requestOf({ requests }: Batch, id: string): { readonly request?: string } {
+  const request = requests.get(id)
+  return request === undefined ? {} : { request }
 }
 
 /** The fields of an event, except those that its position in the chain determines. */
@@ -135,7 +141,8 @@ export function setAnalyst(batch: Batch, analyst: AnalystAccount): void {
 
 /** Reads the answer of a charge. */
 export function answerOf(batch: Batch, id: string): string | undefined {
-  return batch.releases.get(id) ?? batch.rows.answer(id)
+  const packed = batch.releases.get(id)
+  return packed === undefined ? batch.rows.answer(id) : unpackAnswer(packed)
 }
 
 /** Reads the id of the charge whose release is shared for a request. */

@@ -17,6 +17,7 @@ import type {
   Failure,
   StoredRelease,
 } from '../ledger.ts'
+import { packAnswer, packedBytes } from '../packed-answer.ts'
 import {
   expectCount,
   expectDataset,
@@ -36,6 +37,15 @@ import {
   sharedReleaseOf,
 } from './batch.ts'
 import { type Account, type AnalystAccount, expectRow, type StoredCharge, spendingOf } from './rows.ts'
+import {
+  ATTEMPT_BYTES,
+  addStoredBytes,
+  CHARGE_BYTES,
+  DENIAL_BYTES,
+  isStorageExceeded,
+  MAX_DENIALS,
+  withStoredBytes,
+} from './storage.ts'
 import { countFailure, errorClassField } from './suspension.ts'
 
 /** Decides {@link Ledger.charge}. */
@@ -73,7 +83,9 @@ export function recordAnswer(batch: Batch, id: string, attempt: number, answer: 
   if (row === undefined) return false
   const { dataset, principal, requestHash, sharing, sharedFrom } = row
   batch.charges.set(id, { ...row, state: 'answered' })
-  batch.releases.set(id, answer)
+  const packed = packAnswer(answer)
+  batch.releases.set(id, packed)
+  addStoredBytes(batch, dataset, principal, packedBytes(packed))
   // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged
   // for.
   if (sharing && sharedFrom === undefined && sharedReleaseOf(batch, dataset, requestHash) === undefined)
@@ -135,17 +147,16 @@ function firstAttempt(
   if (price.accounting !== account.budget.cap.accounting)
     throw new RangeError("the price is not in the units of the dataset's accounting")
   if (account.suspended) return { kind: 'suspended' }
-  const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
   const analyst = analystOf(batch, account, principal)
+  const { storedBytes } = analyst
+  if (isStorageExceeded(storedBytes, request.maxStoredBytes))
+    return { kind: 'storage-exceeded', by: 'bytes', storedBytes }
+  const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
   const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)
   const row = newCharge(batch, id, request, { denied, sharedFrom, isDenied: exceeded !== undefined })
-  if (denied === undefined) batch.requests.set(id, request.request)
   if (exceeded !== undefined) {
-    // A repeated denial adds no event and leaves the stored charge unchanged.
-    if (denied === undefined) {
-      batch.charges.set(id, row)
-      appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })
-    }
+    const recorded = denied !== undefined || recordDenial(batch, row, analyst)
+    if (!recorded && request.keyChosen) return { kind: 'storage-exceeded', by: 'denials', storedBytes }
     return {
       kind: 'denied',
       by: exceeded,
@@ -155,7 +166,9 @@ function firstAttempt(
     }
   }
   batch.charges.set(id, row)
-  debit(batch, account, analyst, row)
+  batch.requests.set(id, request.request)
+  const bytes = CHARGE_BYTES + Buffer.byteLength(request.request)
+  debit(batch, account, withStoredBytes(analyst, bytes), row)
   const event = appendEvent(
     batch,
     dataset,
@@ -164,6 +177,20 @@ function firstAttempt(
       : { ...eventFacts(row), kind: 'shared', attempt: 1, sharedFrom },
   )
   return chargedOutcome(batch, row, event)
+}
+
+/**
+ * Records a denial without the text of its request, and once: a repeated one adds no event.
+ * @returns false if no more denials of the analyst are recorded
+ */
+function recordDenial(batch: Batch, row: StoredCharge, analyst: AnalystAccount): boolean {
+  const { id, dataset } = row
+  if (analyst.denials >= MAX_DENIALS) return false
+  batch.charges.set(id, row)
+  batch.requests.set(id, '')
+  setAnalyst(batch, { ...withStoredBytes(analyst, DENIAL_BYTES), denials: analyst.denials + 1 })
+  appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })
+  return true
 }
 
 function newCharge(
@@ -242,6 +269,7 @@ function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequ
     leaseExpiresAtMs: batch.nowMs + request.leaseMs,
   }
   batch.charges.set(earlier.id, row)
+  addStoredBytes(batch, earlier.dataset, principal, ATTEMPT_BYTES)
   const event = appendEvent(batch, earlier.dataset, {
     kind: 'retried',
     principal,

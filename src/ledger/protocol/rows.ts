@@ -8,6 +8,7 @@ import type {
   SessionAnswer,
   SuspensionState,
 } from '../ledger.ts'
+import type { PackedAnswer } from '../packed-answer.ts'
 
 /*
  * The rows of a ledger, as the charge protocol reads and writes them. Every store maps its tables to these types.
@@ -25,6 +26,10 @@ export interface Account extends SuspensionState {
 /** One analyst's spending on one dataset. */
 export interface AnalystAccount extends AnalystSpending {
   readonly dataset: string
+  /** Bytes of requests, answers and events that the ledger stores for the analyst on the dataset. */
+  readonly storedBytes: number
+  /** Number of recorded denials. */
+  readonly denials: number
 }
 
 /** A stored charge, without the text of its request. All times are milliseconds since 1970. */
@@ -65,6 +70,8 @@ export interface SessionRow extends NewSession {
   readonly principal: string
   readonly answered: number
   readonly positivesFound: number
+  /** Bytes that the ledger stores for the principal on the dataset. */
+  readonly storedBytes: number
 }
 
 /** A stored answer to a question of a session. */
@@ -105,10 +112,15 @@ export interface Changes {
   readonly accounts: readonly { readonly before?: Account; readonly after: Account }[]
   readonly analysts: readonly { readonly before?: AnalystAccount; readonly after: AnalystAccount }[]
   readonly newCharges: readonly (StoredCharge & { readonly request: string })[]
-  readonly changedCharges: readonly { readonly before: StoredCharge; readonly after: StoredCharge }[]
+  readonly changedCharges: readonly {
+    readonly before: StoredCharge
+    readonly after: StoredCharge
+    /** The request of a denied charge that is paid now. */
+    readonly request?: string
+  }[]
   /** Ordered by sequence within each dataset. */
   readonly events: readonly NewEvent[]
-  readonly releases: readonly { readonly charge: string; readonly answer: string }[]
+  readonly releases: readonly { readonly charge: string; readonly answer: PackedAnswer }[]
   readonly sharedReleases: readonly {
     readonly dataset: string
     readonly requestHash: string
@@ -122,7 +134,7 @@ export interface Changes {
 /** The account of an analyst who has spent nothing and has no allotment. */
 export function newAnalyst({ dataset, budget }: Account, principal: string): AnalystAccount {
   const nothing = noAmount(budget.cap.accounting)
-  return { dataset, principal, spent: nothing, spentOnShared: nothing }
+  return { dataset, principal, spent: nothing, spentOnShared: nothing, storedBytes: 0, denials: 0 }
 }
 
 /** Converts an analyst's row to the form that the ledger returns. */

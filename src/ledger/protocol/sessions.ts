@@ -1,9 +1,10 @@
 import { sha256 } from '../canonical.ts'
 import type { NewSession, SessionAnswer, SessionQuestion, SessionQuestionOutcome } from '../ledger.ts'
 import { expectCount, expectStorable, expectText, MAX_COUNT, MAX_THRESHOLD_NOISE } from '../range.ts'
-import { appendEvent, type Batch, sessionAnswerOf, setSessionAnswer } from './batch.ts'
+import { analystOf, appendEvent, type Batch, sessionAnswerOf, setSessionAnswer } from './batch.ts'
 import { recordAnswer } from './charges.ts'
 import { expectRow } from './rows.ts'
+import { addStoredBytes, isStorageExceeded, SESSION_ANSWER_BYTES } from './storage.ts'
 
 /** Decides {@link Ledger.openSession}. */
 export function openSession(
@@ -26,6 +27,7 @@ export function openSession(
     ...{ id, dataset, datasetVersion, principal, ...opened },
     answered: 0,
     positivesFound: 0,
+    storedBytes: analystOf(batch, expectRow(batch.accounts.get(dataset)), principal).storedBytes,
   })
   return true
 }
@@ -46,6 +48,9 @@ export function sessionQuestion(batch: Batch, question: SessionQuestion): Sessio
   if (positivesFound >= positives) return { kind: 'used-up' }
   const { headSequence, headHash, suspended } = expectRow(batch.accounts.get(dataset))
   if (suspended) return { kind: 'suspended' }
+  const { storedBytes } = found
+  if (isStorageExceeded(storedBytes, question.maxStoredBytes))
+    return { kind: 'storage-exceeded', by: 'bytes', storedBytes }
   const head = { sequence: headSequence, hash: headHash }
   return { kind: 'open', question: answered + 1, positivesFound, head, positives, terms, thresholdNoise }
 }
@@ -57,8 +62,9 @@ export function recordSessionAnswer(batch: Batch, recorded: SessionAnswer): bool
   expectStorable('answer', answer)
   expectCount('question', question, MAX_COUNT)
   const { kind } = sessionQuestion(batch, recorded)
-  // A question under way when the dataset was suspended may still be answered, as an attempt of a charge may.
-  if (kind !== 'open' && kind !== 'suspended') return false
+  // A question under way may still be answered when the dataset is suspended or the storage is used up meanwhile, as an
+  // attempt of a charge may.
+  if (kind !== 'open' && kind !== 'suspended' && kind !== 'storage-exceeded') return false
   const found = expectRow(batch.sessions.get(session))
   if (question !== found.answered + 1) return false
   batch.sessions.set(session, {
@@ -67,6 +73,8 @@ export function recordSessionAnswer(batch: Batch, recorded: SessionAnswer): bool
     positivesFound: found.positivesFound + (above ? 1 : 0),
   })
   setSessionAnswer(batch, recorded)
+  const bytes = SESSION_ANSWER_BYTES + Buffer.byteLength(request) + Buffer.byteLength(answer)
+  addStoredBytes(batch, found.dataset, found.principal, bytes)
   appendEvent(batch, found.dataset, {
     kind: 'session-answered',
     principal: found.principal,

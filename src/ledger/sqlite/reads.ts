@@ -8,7 +8,14 @@ import { beginBatch } from '../protocol/batch.ts'
 import { expectRow, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
 import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
-import { chargeCountsFromRows, chargeFromRow, count, headFromRow, text } from '../stored-row.ts'
+import {
+  answerFromRow,
+  chargeCountsFromRows,
+  chargeFromRow,
+  count,
+  headFromRow,
+  text,
+} from '../stored-row.ts'
 import { CHARGE_COLUMNS, type sqliteRows } from './rows.ts'
 
 /** Prepares the reading methods of the ledger. */
@@ -59,7 +66,7 @@ export function sqliteReads(
       const found = rows.session(id)
       if (found === undefined) return undefined
       const { dataset, datasetVersion, principal, answered, positives, positivesFound } = found
-      const opening = text(expectRow(findOpening.get({ id })), 'answer')
+      const opening = answerFromRow(expectRow(findOpening.get({ id })))
       const positivesLeft = positives - positivesFound
       return { id, dataset, datasetVersion, principal, opening, answered, positivesLeft }
     },
@@ -101,7 +108,7 @@ export function sqliteReads(
         id,
         dataset: text(row, 'dataset'),
         principal: text(row, 'principal'),
-        answer: text(row, 'answer'),
+        answer: answerFromRow(row),
       }
     },
     chargeRecords(ids) {
@@ -110,7 +117,7 @@ export function sqliteReads(
       // One row at a time, because all answers together may not fit into memory.
       for (const row of findRecords.iterate({ ids: JSON.stringify(ids) }))
         records.push(
-          recordOf(chargeFromRow(row), row.answer === null ? undefined : sha256(text(row, 'answer'))),
+          recordOf(chargeFromRow(row), row.answer === null ? undefined : sha256(answerFromRow(row))),
         )
       return records
     },
@@ -121,7 +128,7 @@ export function sqliteReads(
 }
 
 const FIND_OPENING = `
-  SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
+  SELECT answer, deflated FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
 `
 
 const FIND_SESSION_ANSWERS = `
@@ -162,13 +169,13 @@ const FIND_HEADS = 'SELECT dataset, head_sequence, head_hash FROM budgets ORDER 
 const FIND_DATASETS = `SELECT dataset FROM budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`
 
 const FIND_RELEASE = `
-  SELECT charges.dataset, charges.principal, releases.answer
+  SELECT charges.dataset, charges.principal, releases.answer, releases.deflated
   FROM charges JOIN releases ON releases.charge = charges.number
   WHERE charges.id = :id
 `
 
 const FIND_RECORDS = `
-  SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer
+  SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer, releases.deflated
   FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value JOIN budgets USING (dataset)
     LEFT JOIN releases ON releases.charge = charges.number
 `

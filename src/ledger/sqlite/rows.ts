@@ -5,6 +5,7 @@ import {
   accountFromRow,
   accountingFromRow,
   analystFromRow,
+  answerFromRow,
   chargeFromRow,
   type Row,
   sessionFromRow,
@@ -34,7 +35,7 @@ export function sqliteRows(
     SELECT ${CHARGE_COLUMNS}, budgets.accounting FROM charges JOIN budgets USING (dataset) WHERE id = ?
   `)
   const findAnswer = database.prepare(`
-    SELECT answer FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
+    SELECT answer, deflated FROM releases WHERE charge = (SELECT number FROM charges WHERE id = :id)
   `)
   const findShared = database.prepare(`
     SELECT charges.id FROM shared_releases JOIN charges ON charges.number = shared_releases.charge
@@ -44,7 +45,9 @@ export function sqliteRows(
     SELECT charges.id, charges.dataset, charges.dataset_version, charges.principal,
       sessions.positives, sessions.terms, sessions.threshold_noise,
       (SELECT coalesce(max(question), 0) FROM sparse_vector_answers WHERE session = charges.number) AS answered,
-      (SELECT count(*) FROM sparse_vector_answers WHERE session = charges.number AND above = 1) AS positives_found
+      (SELECT count(*) FROM sparse_vector_answers WHERE session = charges.number AND above = 1) AS positives_found,
+      (SELECT stored_bytes FROM analysts
+        WHERE dataset = charges.dataset AND principal = charges.principal) AS stored_bytes
     FROM charges JOIN sparse_vector_sessions AS sessions ON sessions.charge = charges.number
     WHERE charges.id = :id
   `)
@@ -62,7 +65,7 @@ export function sqliteRows(
     spending: (dataset) =>
       findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row, accountingFromRow(row)))),
     charge: (id) => ifThere(findCharge.get(id), chargeFromRow),
-    answer: (id) => ifThere(findAnswer.get({ id }), (row) => text(row, 'answer')),
+    answer: (id) => ifThere(findAnswer.get({ id }), answerFromRow),
     sharedRelease: (dataset, requestHash) =>
       ifThere(findShared.get({ dataset, requestHash }), (row) => text(row, 'id')),
     session: (id) => ifThere(findSession.get({ id }), sessionFromRow),

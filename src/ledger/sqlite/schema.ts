@@ -343,6 +343,25 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER administration_has_no_charges BEFORE INSERT ON charges WHEN NEW.dataset = '${ADMINISTRATION}'
   BEGIN SELECT RAISE(ABORT, 'the administration has no charges'); END;
   `,
+  `
+  -- Bytes and denials that are stored for an analyst since this version. Earlier ones do not count.
+  ALTER TABLE analysts ADD COLUMN stored_bytes INTEGER NOT NULL DEFAULT 0
+    CHECK (stored_bytes BETWEEN 0 AND ${MAX_COUNT});
+  ALTER TABLE analysts ADD COLUMN denials INTEGER NOT NULL DEFAULT 0 CHECK (denials BETWEEN 0 AND ${MAX_COUNT});
+
+  -- A denial creates the account in which it is counted.
+  INSERT INTO analysts
+  SELECT DISTINCT dataset, principal, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0 FROM charges
+  WHERE state = 'denied' AND NOT EXISTS (
+    SELECT 1 FROM analysts WHERE dataset = charges.dataset AND principal = charges.principal);
+
+  CREATE TRIGGER storage_never_shrinks BEFORE UPDATE ON analysts
+  WHEN NEW.stored_bytes < OLD.stored_bytes OR NEW.denials < OLD.denials
+  BEGIN SELECT RAISE(ABORT, 'what was stored stays stored'); END;
+
+  -- A large answer, compressed in the zlib format; its text is then empty.
+  ALTER TABLE releases ADD COLUMN deflated BLOB CHECK (deflated IS NULL OR answer = '');
+  `,
 ]
 
 /**

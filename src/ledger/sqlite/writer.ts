@@ -30,7 +30,7 @@ export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void
     for (const { before, after } of changes.accounts) accounts.update(before, after)
     for (const { before, after } of changes.analysts) writeAnalyst(before, after)
     charges.insert(changes.newCharges, newChargeValues)
-    for (const { before, after } of changes.changedCharges) charges.update(before, after)
+    for (const change of changes.changedCharges) charges.update(change)
     writeAnswers(changes)
     for (const { digest, dataset, synthetic } of changes.sources)
       insertSource.run({ digest, dataset, synthetic: synthetic ? 1 : 0 })
@@ -71,16 +71,18 @@ function analystWriter(
 ): (before: AnalystAccount | undefined, after: AnalystAccount) => void {
   const insert = database.prepare(`
     INSERT INTO analysts (dataset, principal, granted_epsilon_nano, granted_delta_atto, limit_rho_pico,
-      spent_epsilon_nano, spent_delta_atto, spent_rho_pico, shared_epsilon_nano, shared_delta_atto, shared_rho_pico)
+      spent_epsilon_nano, spent_delta_atto, spent_rho_pico, shared_epsilon_nano, shared_delta_atto, shared_rho_pico,
+      stored_bytes, denials)
     VALUES (:dataset, :principal, :grantedEpsilonNano, :grantedDeltaAtto, :limitRhoPico,
-      :epsilonNano, :deltaAtto, :rhoPico, :sharedEpsilonNano, :sharedDeltaAtto, :sharedRhoPico)
+      :epsilonNano, :deltaAtto, :rhoPico, :sharedEpsilonNano, :sharedDeltaAtto, :sharedRhoPico,
+      :storedBytes, :denials)
   `)
   const update = database.prepare(`
     UPDATE analysts
     SET granted_epsilon_nano = :grantedEpsilonNano, granted_delta_atto = :grantedDeltaAtto,
       limit_rho_pico = :limitRhoPico, spent_epsilon_nano = :epsilonNano, spent_delta_atto = :deltaAtto,
       spent_rho_pico = :rhoPico, shared_epsilon_nano = :sharedEpsilonNano, shared_delta_atto = :sharedDeltaAtto,
-      shared_rho_pico = :sharedRhoPico
+      shared_rho_pico = :sharedRhoPico, stored_bytes = :storedBytes, denials = :denials
     WHERE dataset = :dataset AND principal = :principal
   `)
   return (before, after) =>
@@ -111,13 +113,15 @@ function chargeWriter(database: DatabaseSync) {
     UPDATE charges
     SET state = :state, attempt = :attempt, dataset_version = :datasetVersion, loss_epsilon_nano = :epsilonNano,
       loss_delta_atto = :deltaAtto, loss_rho_pico = :rhoPico, leased_at_ms = :leasedAtMs,
-      lease_expires_at_ms = :leaseExpiresAtMs, sharing = :sharing, shared_from = :sharedFrom
+      lease_expires_at_ms = :leaseExpiresAtMs, sharing = :sharing, shared_from = :sharedFrom,
+      request = coalesce(:request, request)
     WHERE id = :id AND state = :stateBefore AND attempt = :attemptBefore
   `)
   return {
     insert,
-    update(before: StoredCharge, after: StoredCharge): void {
-      const values = { ...chargeValues(after), stateBefore: before.state, attemptBefore: before.attempt }
+    update({ before, after, request }: Changes['changedCharges'][number]): void {
+      const earlier = { stateBefore: before.state, attemptBefore: before.attempt }
+      const values = { ...chargeValues(after), ...earlier, request: request ?? null }
       expectOneChange(update.run(values))
     },
   }
@@ -126,7 +130,7 @@ function chargeWriter(database: DatabaseSync) {
 /** Prepares the writes of answers and sessions, all of which are new rows. */
 function answerWriter(database: DatabaseSync): (changes: Changes) => void {
   const insertRelease = database.prepare(`
-    INSERT INTO releases (charge, answer) SELECT number, :answer FROM charges WHERE id = :charge
+    INSERT INTO releases (charge, answer, deflated) SELECT number, :answer, :deflated FROM charges WHERE id = :charge
   `)
   const insertShared = database.prepare(`
     INSERT INTO shared_releases (dataset, request_hash, charge)
@@ -142,10 +146,14 @@ function answerWriter(database: DatabaseSync): (changes: Changes) => void {
     FROM charges WHERE id = :session
   `)
   return (changes) => {
-    for (const release of changes.releases) expectOneChange(insertRelease.run({ ...release }))
+    for (const { charge, answer } of changes.releases) {
+      const columns =
+        'text' in answer ? { answer: answer.text, deflated: null } : { answer: '', deflated: answer.deflated }
+      expectOneChange(insertRelease.run({ charge, ...columns }))
+    }
     for (const shared of changes.sharedReleases) expectOneChange(insertShared.run({ ...shared }))
     for (const session of changes.sessions) expectOneChange(insertSession.run({ ...session }))
-    for (const answer of changes.sessionAnswers) {
+    for (const { maxStoredBytes: _, ...answer } of changes.sessionAnswers) {
       expectOneChange(insertSessionAnswer.run({ ...answer, above: answer.above ? 1 : 0 }))
     }
   }
@@ -203,7 +211,8 @@ function accountValues(before: Account | undefined, after: Account) {
   }
 }
 
-function analystValues({ dataset, principal, allotment, spent, spentOnShared }: AnalystAccount) {
+function analystValues(analyst: AnalystAccount) {
+  const { dataset, principal, allotment, spent, spentOnShared, storedBytes, denials } = analyst
   const shared = columnsOf(spentOnShared)
   return {
     dataset,
@@ -215,6 +224,8 @@ function analystValues({ dataset, principal, allotment, spent, spentOnShared }: 
     sharedEpsilonNano: shared.epsilonNano,
     sharedDeltaAtto: shared.deltaAtto,
     sharedRhoPico: shared.rhoPico,
+    storedBytes,
+    denials,
   }
 }
 

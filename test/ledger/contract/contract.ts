@@ -13,6 +13,7 @@ import { HISTORY } from './history.ts'
 import { SESSIONS } from './sessions.ts'
 import { SHARING } from './sharing.ts'
 import { SOURCES } from './sources.ts'
+import { STORAGE } from './storage.ts'
 import { SUSPENSION } from './suspension.ts'
 
 /** The requirements that every ledger must meet, with any store. */
@@ -29,6 +30,7 @@ const CONTRACT = [
   { topic: 'suspension', tests: SUSPENSION },
   { topic: 'sources', tests: SOURCES },
   { topic: 'acts', tests: ACTS },
+  { topic: 'storage', tests: STORAGE },
 ] as const
 
 /** Registers the contract as tests of a store. */

@@ -24,6 +24,12 @@ const SECRET = 'a-password-nobody-may-see'
 
 let server: PostgresServer
 
+/** The function with which the release of a schema version wrote a batch. */
+function writeOf(version: number): string {
+  if (version < 3) return 'write'
+  return version < 6 ? 'write_batch' : 'write_changes'
+}
+
 /** A batch that opens a budget and charges a question. */
 function firstBatch(): Batch {
   const nothing = () => undefined
@@ -184,6 +190,16 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ],
       ['more shared than spent', 'UPDATE sotto.analysts SET shared_epsilon_nano = spent_epsilon_nano + 1'],
       ['half an allotment', 'UPDATE sotto.analysts SET granted_delta_atto = 0, limit_rho_pico = NULL'],
+      ['forgotten bytes', 'UPDATE sotto.analysts SET stored_bytes = 0 WHERE stored_bytes > 0'],
+      ['forgotten denials', 'UPDATE sotto.analysts SET denials = 0 WHERE denials > 0'],
+      [
+        'an answer with two texts',
+        `INSERT INTO sotto.releases SELECT id, 'an answer', '\\x00' FROM sotto.charges WHERE state = 'charged'`,
+      ],
+      [
+        'an answer without a text',
+        `INSERT INTO sotto.releases SELECT id, NULL, NULL FROM sotto.charges WHERE state = 'charged'`,
+      ],
       ['a deleted analyst', 'DELETE FROM sotto.analysts'],
       ['truncated analysts', 'TRUNCATE sotto.analysts'],
       [
@@ -425,7 +441,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         await useOnce(url, async (client) => {
           await migratePostgres(client, MIGRATIONS.slice(0, version))
           // The release of that version wrote the same columns, without the newer ones.
-          const write = `SELECT sotto.${version < 3 ? 'write' : 'write_batch'}(
+          const write = `SELECT sotto.${writeOf(version)}(
             ${Array.from({ length: 11 }, (_, place) => `$${place + 1}::json`)})`
           await client.query(write, [...writeArguments(changesOf(firstBatch()))])
         })

@@ -91,6 +91,8 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
     expect(await spendingOf('survey')).toEqual([
       ...(version === 2 ? [['ada', nano(4n), nano(0n), undefined]] : []),
       ['bob', nano(1_000_000_000n), nano(0n), undefined],
+      // An analyst who was only denied has an account.
+      ['eve', nano(0n), nano(0n), undefined],
     ])
     expect(await spendingOf('unused')).toEqual([])
     expect((await ledger.budget('census'))?.granted).toEqual(loss('2', '0.000001000000000005'))
