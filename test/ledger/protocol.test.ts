@@ -87,10 +87,6 @@ const STARTS: readonly { readonly name: string; readonly acts: readonly Act[] }[
   { name: 'a charge under way', acts: [asks('ada')] },
   { name: 'an answer', acts: [asks('ada'), (batch) => recordAnswer(batch, id('ada'), 1, 'the answer')] },
   { name: 'a denial', acts: [asks('bob', { price: basic('2') })] },
-  {
-    name: 'a suspension',
-    acts: [asks('ada'), (batch) => recordFailure(batch, id('ada'), 1, { counts: true, limit: 1 })],
-  },
 ]
 
 /** A fixed salt, so that equal histories have equal hashes. */
