@@ -328,7 +328,7 @@ const timing = z
       deadlineMs: z
         .int()
         .min(100)
-        .max(60_000)
+        .max(120_000)
         .describe('Answers leave this long after the request arrived, and later ones at a multiple of it.'),
     }),
   ])

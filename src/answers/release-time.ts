@@ -70,7 +70,7 @@ export function longestDelayMs(timing: Timing): number {
 }
 
 /** Largest value of {@link longestDelayMs}, of the longest deadline that a registration may declare. */
-export const MAX_DELAY_MS = 120_000
+export const MAX_DELAY_MS = 240_000
 
 /** Time between two release instants; `undefined` if outcomes leave at once. */
 export function periodOf(timing: Timing): number | undefined {

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { registration } from '../../schemas/dataset.ts'
 import { query as querySchema } from '../../schemas/query.ts'
 import { WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/answer.ts'
 import {
   longestDelayMs,
+  MAX_DELAY_MS,
   nextRecordMs,
   nextReleaseMs,
   recordMarginMs,
@@ -320,6 +322,14 @@ test('instants are whole periods after the arrival, never before now, and the ne
       },
     ),
   )
+})
+
+test('the time limits of routes include the longest delay that a registration can declare', () => {
+  const registrable = (deadlineMs: number) =>
+    registration.shape.timing.safeParse({ deadlineMs }).success &&
+    longestDelayMs({ deadlineMs }) <= MAX_DELAY_MS
+  expect(registrable(MAX_DELAY_MS / 2)).toBe(true)
+  expect(registration.shape.timing.safeParse({ deadlineMs: MAX_DELAY_MS / 2 + 1 }).success).toBe(false)
 })
 
 test('times are rounded down to the period', () => {
