@@ -84,23 +84,18 @@ async function readWithinLimits(
   { engine, limits }: EvaluationDependencies,
 ): Promise<readonly ReadPlan[]> {
   const queries = plans.length
-  requireEvaluationLimits(
-    plans.map((planned) => costOf(planned, undefined, queries)),
-    size,
-    field,
-  )
+  const costs = plans.map((planned) => costOf(planned, undefined, queries))
+  requireEvaluationLimits(costs, size, field)
   const reads: ReadPlan[] = []
-  for (const planned of plans) {
+  for (const [place, planned] of plans.entries()) {
     const exact = await readAggregate(planned, engine)
     const wider = withoutContribution(planned, limits)
     const unbounded = wider && truthsOf(wider, await readAggregate(wider, engine))
     reads.push({ plan: planned, exact, ...(unbounded === undefined ? {} : { unbounded }) })
+    // After each query, because all that is read stays in memory until the end.
+    costs[place] = costOf(planned, exact, queries)
+    requireEvaluationLimits(costs, size, field)
   }
-  requireEvaluationLimits(
-    reads.map((read) => costOf(read.plan, read.exact, queries)),
-    size,
-    field,
-  )
   return reads
 }
 
