@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import type { SecureContextOptions } from 'node:tls'
 import fastifySwagger from '@fastify/swagger'
 import fastifySwaggerUi from '@fastify/swagger-ui'
 import fastify, {
@@ -67,6 +68,10 @@ export interface AppDependencies extends AnswerDependencies {
   readonly plotPool: ComputationPool
   readonly requestLimits: RequestLimits
   readonly logger: FastifyBaseLogger
+  /** Certificate and key for HTTPS; absent for HTTP. */
+  readonly tls?: SecureContextOptions
+  /** Addresses and CIDR blocks of proxies whose forwarded addresses are believed. */
+  readonly trustedProxies?: readonly string[]
   readonly metrics: Metrics
   /** Absent if the metrics have a port of their own. */
   readonly metricsAccess?: MetricsAccess
@@ -128,10 +133,11 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 
 /** Builds the server of a port that serves nothing but the metrics. */
 export async function buildMetricsApp(
-  options: MetricsOptions & Pick<AppDependencies, 'logger'>,
+  options: MetricsOptions & Pick<AppDependencies, 'logger' | 'tls'>,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: options.logger,
+    ...(options.tls === undefined ? {} : { https: options.tls }),
     requestTimeout: 30_000,
     logController: new LogController({ disableRequestLogging: true }),
     frameworkErrors: sendProblem,
@@ -145,9 +151,13 @@ export async function buildMetricsApp(
 }
 
 /** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
-async function createServer({ logger, handlerTimeoutMs, clock, requestLimits, metrics }: AppDependencies) {
+async function createServer(dependencies: AppDependencies) {
+  const { logger, handlerTimeoutMs, clock, requestLimits, metrics, tls, trustedProxies } = dependencies
   const app = fastify({
     loggerInstance: logger,
+    ...(tls === undefined ? {} : { https: tls }),
+    // Without trusted proxies, the headers with forwarded addresses are ignored.
+    trustProxy: trustedProxies === undefined ? false : [...trustedProxies],
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: 30_000,
     // A socket may be idle for as long as its request may take.
@@ -187,7 +197,7 @@ async function createServer({ logger, handlerTimeoutMs, clock, requestLimits, me
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.
   app.addHook('onRequest', async (request, reply) => recordWhenClosed(request, reply, metrics))
-  await setHeaders(app, false)
+  await setHeaders(app, tls !== undefined)
   const keyless = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),

@@ -1,11 +1,21 @@
+import { isIP } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
 import { isProtectedUrl, type OidcSettings, SIGNATURE_ALGORITHMS } from './access/oidc.ts'
 import { type Quota, ROLES, type Role } from './access/principal.ts'
+import type { TlsFiles } from './http/tls.ts'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const wholeNumber = (least: number, most: number) =>
   z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(least).max(most))
+
+/** True for an IP address, and for a CIDR block such as `10.0.0.0/8`. */
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/')
+  const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  if (rest.length > 0 || longest < 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+}
 
 /**
  * All variables that Sotto reads, each optional. `docs/operations.md` contains the same list, and a test compares
@@ -14,6 +24,21 @@ const wholeNumber = (least: number, most: number) =>
 export const environmentSchema = z.object({
   SOTTO_HOST: z.string().min(1).default('127.0.0.1').describe('Address to listen on.'),
   SOTTO_PORT: wholeNumber(0, 65_535).default(8080).describe('Port to listen on; 0 picks a free port.'),
+  SOTTO_TLS_CERT: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Certificate chain for HTTPS: a PEM file, relative to the data folder.'),
+  SOTTO_TLS_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Private key of the certificate: a PEM file, relative to the data folder.'),
+  SOTTO_TRUST_PROXY: z
+    .string()
+    .refine((text) => text.split(',').every(isNetwork), 'must be IP addresses or CIDR blocks, with commas')
+    .optional()
+    .describe('Proxies whose `X-Forwarded-For` is believed: addresses or CIDR blocks, with commas.'),
   SOTTO_DATA_DIR: z
     .string()
     .min(1)
@@ -154,6 +179,10 @@ export const environmentSchema = z.object({
 export interface Config {
   readonly host: string
   readonly port: number
+  /** Files for HTTPS; absent for HTTP. */
+  readonly tls?: TlsFiles
+  /** Addresses and CIDR blocks of proxies whose forwarded addresses are believed. */
+  readonly trustedProxies?: readonly string[]
   readonly dataDirectory: string
   /** A postgres:// URL, which may contain a password, or the path of a SQLite file. */
   readonly ledgerUrl: string
@@ -214,9 +243,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   requirePublication(values)
   requireEnoughMemory(values)
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
+  const trustedProxies = values.SOTTO_TRUST_PROXY?.split(',')
   return {
     host: values.SOTTO_HOST,
     port: values.SOTTO_PORT,
+    ...tlsFiles(values, dataDirectory),
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
     dataDirectory,
     ledgerUrl: isPostgres ? url : path.resolve(dataDirectory, url),
     replicated: isPostgres,
@@ -251,6 +283,17 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
     ...oidcSettings(values, Object.keys(ours)),
   }
+}
+
+/** @throws ConfigError if only one of the files is given. */
+function tlsFiles(
+  { SOTTO_TLS_CERT: cert, SOTTO_TLS_KEY: key }: z.output<typeof environmentSchema>,
+  dataDirectory: string,
+): Pick<Config, 'tls'> {
+  if (cert === undefined && key === undefined) return {}
+  if (cert === undefined) throw new ConfigError('SOTTO_TLS_CERT: must be set together with SOTTO_TLS_KEY')
+  if (key === undefined) throw new ConfigError('SOTTO_TLS_KEY: must be set together with SOTTO_TLS_CERT')
+  return { tls: { certFile: path.resolve(dataDirectory, cert), keyFile: path.resolve(dataDirectory, key) } }
 }
 
 /** @throws ConfigError if the audience is missing, or other settings are given without an issuer. */

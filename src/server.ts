@@ -1,6 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { Server as HttpsServer } from 'node:https'
 import path from 'node:path'
+import type { SecureContextOptions } from 'node:tls'
 import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
 import { createAuthenticator } from './access/authenticator.ts'
@@ -12,7 +15,7 @@ import { createRefusedSignInCounter } from './access/refused-sign-ins.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
-import { buildApp, buildMetricsApp } from './app.ts'
+import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -22,7 +25,8 @@ import { publishHeads } from './custody/publish.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
-import { createMetrics, type Metrics } from './http/metrics.ts'
+import { createMetrics } from './http/metrics.ts'
+import { followTls, readTls, TlsFileError, type TlsFiles } from './http/tls.ts'
 import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
@@ -55,6 +59,7 @@ export interface Service {
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   await openDataDirectory(config)
+  const tls = config.tls === undefined ? undefined : await openTls(config.tls)
   const signer =
     config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
   const opened = new AsyncDisposableStack()
@@ -113,6 +118,8 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
       ...identity,
+      ...(tls === undefined ? {} : { tls }),
+      ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
       catalog,
       registry,
       disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
@@ -146,7 +153,20 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       port: config.port,
       listenTextResolver: () => 'listening',
     })
-    const metricsUrl = await listenForMetrics(config, metrics, logger, opened)
+    const metricsApp = await openMetricsApp(
+      config,
+      { metrics, logger, ...(tls === undefined ? {} : { tls }) },
+      opened,
+    )
+    const metricsUrl = await metricsApp?.listen({
+      host: config.host,
+      port: config.metricsPort ?? 0,
+      listenTextResolver: () => 'listening for metrics',
+    })
+    if (config.tls !== undefined) {
+      const servers = [app.server, ...(metricsApp === undefined ? [] : [metricsApp.server])]
+      opened.defer(followCertificate(config.tls, servers, logger))
+    }
     return {
       url,
       ...(metricsUrl === undefined ? {} : { metricsUrl }),
@@ -161,21 +181,40 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   }
 }
 
-/**
- * Serves the metrics on their own port, if one is configured.
- * @returns the address
- */
-async function listenForMetrics(
+/** Builds the server of the metrics' own port, if one is configured. */
+async function openMetricsApp(
   config: Config,
-  metrics: Metrics,
-  logger: Logger,
+  parts: Pick<AppDependencies, 'metrics' | 'logger' | 'tls'>,
   opened: AsyncDisposableStack,
-): Promise<string | undefined> {
-  const { host, metricsPort: port } = config
-  if (port === undefined) return undefined
-  const app = await buildMetricsApp({ metrics, metricsAccess: metricsAccessFor(config), logger })
+): Promise<FastifyInstance | undefined> {
+  if (config.metricsPort === undefined) return undefined
+  const app = await buildMetricsApp({ ...parts, metricsAccess: metricsAccessFor(config) })
   opened.defer(() => app.close())
-  return app.listen({ host, port, listenTextResolver: () => 'listening for metrics' })
+  return app
+}
+
+/** @throws ConfigError naming the variable whose file cannot be used. */
+async function openTls(files: TlsFiles): Promise<SecureContextOptions> {
+  try {
+    return await readTls(files)
+  } catch (error) {
+    throw error instanceof TlsFileError ? new ConfigError(error.message) : error
+  }
+}
+
+/**
+ * Gives new connections the certificate that is in the files by then. Existing connections continue.
+ * @returns a function that stops following the files.
+ */
+function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
+  return followTls(
+    files,
+    (options) => {
+      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
+      logger.info('the TLS certificate was read again')
+    },
+    (err) => logger.error({ err }, 'the changed TLS files cannot be used; the certificate before stays'),
+  )
 }
 
 /** A separate port is open, because operators restrict it, unless there is a key; the main port needs one. */

@@ -1,0 +1,72 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { unwatchFile, watchFile } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { SecureContextOptions } from 'node:tls'
+
+/** Files of a certificate chain and its private key, both PEM. */
+export interface TlsFiles {
+  readonly certFile: string
+  readonly keyFile: string
+}
+
+/** A file of TLS cannot be used. The message names the variable and the rule. */
+export class TlsFileError extends Error {}
+
+/** Time between two looks at the files. */
+const INTERVAL_MS = 2_000
+
+/**
+ * Reads the files and checks that the key belongs to the certificate.
+ * @throws TlsFileError
+ */
+export async function readTls({ certFile, keyFile }: TlsFiles): Promise<SecureContextOptions> {
+  const cert = await read(certFile, 'SOTTO_TLS_CERT')
+  const key = await read(keyFile, 'SOTTO_TLS_KEY')
+  const certificate = parsed('SOTTO_TLS_CERT: must be a PEM certificate', () => new X509Certificate(cert))
+  const privateKey = parsed('SOTTO_TLS_KEY: must be a PEM private key without a passphrase', () =>
+    createPrivateKey(key),
+  )
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new TlsFileError('SOTTO_TLS_KEY: must be the key of the certificate in SOTTO_TLS_CERT')
+  return { cert, key, minVersion: 'TLSv1.2' }
+}
+
+/**
+ * Calls back with the new contents once the files have changed and belong together. Until then, and for files that
+ * cannot be used, nothing changes.
+ * @param onError told why changed files cannot be used
+ * @returns a function that stops looking.
+ */
+export function followTls(
+  files: TlsFiles,
+  onChange: (options: SecureContextOptions) => void,
+  onError: (error: unknown) => void,
+  intervalMs = INTERVAL_MS,
+): () => void {
+  const reload = () => {
+    readTls(files).then(onChange, onError)
+  }
+  // Polled, because a mounted secret is replaced by exchanging a link to its folder.
+  const paths = [files.certFile, files.keyFile]
+  for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, reload)
+  return () => {
+    for (const path of paths) unwatchFile(path, reload)
+  }
+}
+
+async function read(file: string, variable: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new TlsFileError(`${variable}: must be a file that can be read${reason}`)
+  }
+}
+
+function parsed<Value>(rule: string, parse: () => Value): Value {
+  try {
+    return parse()
+  } catch {
+    throw new TlsFileError(rule)
+  }
+}
