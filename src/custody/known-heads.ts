@@ -74,6 +74,8 @@ async function reasonsAgainst(
 ): Promise<readonly string[]> {
   if (head.sequence < sequence)
     return [`its events of ${dataset} end with number ${head.sequence}, and number ${sequence} was recorded`]
+  // Verification finds out if the event of a head is there.
+  if (head.sequence === sequence && head.hash === hash) return []
   const [event] = await ledger.events(dataset, { limit: 1, afterSequence: sequence - 1 })
   return event?.hash === hash ? [] : [`its event ${sequence} of ${dataset} is not the one that was recorded`]
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { ADMINISTRATION } from '../ledger/act.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
   countCharges,
@@ -127,8 +128,7 @@ async function verifyFrom(
   const results = new Map<string, SoundVerification>()
   const unfinished: string[] = []
   const counts = checkpoint === undefined ? await countCharges(ledger) : undefined
-  // The heads include the chain of administrative acts.
-  for (const { dataset } of await ledger.heads()) {
+  for (const dataset of await chainsOf(ledger)) {
     const before = checkpoint?.get(dataset)
     const tail = before === undefined ? undefined : await verifyTail(ledger, dataset, before)
     if (tail?.kind === 'sound') {
@@ -141,6 +141,13 @@ async function verifyFrom(
     results.set(dataset, requireSound(dataset, await verifyLedger(ledger, dataset, allCounts)))
   }
   return { results, unfinished }
+}
+
+/** All chains of a ledger, that of the administrative acts last. */
+async function chainsOf(ledger: Ledger): Promise<readonly string[]> {
+  const datasets = await ledger.datasets()
+  const hasActs = (await ledger.head(ADMINISTRATION)) !== undefined
+  return hasActs ? [...datasets, ADMINISTRATION] : datasets
 }
 
 /** @throws Damage naming the dataset and the first event that does not fit. */

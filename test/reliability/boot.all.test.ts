@@ -13,12 +13,12 @@ import { askPupils, makeServiceFolder, registerPupils, type ServiceFolder } from
 const TAMPERING = [
   {
     what: 'a balance is lowered',
-    sql: 'UPDATE budgets SET spent_epsilon_nano = spent_epsilon_nano - 10000000',
+    sql: "UPDATE budgets SET spent_epsilon_nano = spent_epsilon_nano - 10000000 WHERE dataset = 'pupils'",
     event: 7,
   },
   {
     what: 'a cap is raised',
-    sql: 'UPDATE budgets SET cap_epsilon_nano = cap_epsilon_nano * 2',
+    sql: "UPDATE budgets SET cap_epsilon_nano = cap_epsilon_nano * 2 WHERE dataset = 'pupils'",
     event: 7,
   },
   {
@@ -28,21 +28,31 @@ const TAMPERING = [
   },
   {
     what: 'an event is rewritten',
-    sql: `UPDATE events SET canonical = replace(canonical, '"ada"', '"bob"') WHERE sequence = 4`,
+    sql: `UPDATE events SET canonical = replace(canonical, '"ada"', '"bob"')
+      WHERE dataset = 'pupils' AND sequence = 4`,
     event: 4,
   },
-  { what: 'an event is taken out', sql: 'DELETE FROM events WHERE sequence = 3', event: 3 },
+  {
+    what: 'an event is taken out',
+    sql: "DELETE FROM events WHERE dataset = 'pupils' AND sequence = 3",
+    event: 3,
+  },
   {
     what: 'two events change places',
-    sql: `UPDATE events SET sequence = 1000 WHERE sequence = 5; UPDATE events SET sequence = 5 WHERE sequence = 6;
-      UPDATE events SET sequence = 6 WHERE sequence = 1000`,
+    sql: `UPDATE events SET sequence = 1000 WHERE dataset = 'pupils' AND sequence = 5;
+      UPDATE events SET sequence = 5 WHERE dataset = 'pupils' AND sequence = 6;
+      UPDATE events SET sequence = 6 WHERE dataset = 'pupils' AND sequence = 1000`,
     event: 5,
   },
   { what: 'a stored answer is rewritten', sql: "UPDATE releases SET answer = '{}'", event: 3 },
   { what: 'an answered charge is open again', sql: "UPDATE charges SET state = 'charged'", event: 3 },
   { what: 'a stored price is lowered', sql: 'UPDATE charges SET loss_epsilon_nano = 1', event: 3 },
   { what: 'charges are taken out', sql: 'DELETE FROM releases; DELETE FROM charges', event: 3 },
-  { what: 'the end is cut off', sql: 'DELETE FROM events WHERE sequence > 5', event: 6 },
+  {
+    what: 'the end is cut off',
+    sql: "DELETE FROM events WHERE dataset = 'pupils' AND sequence > 5",
+    event: 6,
+  },
 ]
 
 /** Disables triggers, foreign keys and checks of PostgreSQL, as a superuser can. */
