@@ -91,8 +91,8 @@ const MUTANTS: readonly Mutant[] = [
   ),
   bounding(
     'rows of all people together',
-    '`${number} OVER (PARTITION BY ${PERSON} ORDER BY',
-    '`${number} OVER (ORDER BY',
+    '`rank() OVER (PARTITION BY ${PERSON} ORDER BY',
+    '`rank() OVER (ORDER BY',
   ),
   bounding(
     'rows of a person numbered across groups',
