@@ -29,11 +29,14 @@ export function callerOf(
   headers: z.output<typeof idempotencyHeaders>,
 ) {
   const idempotencyKey = headers['idempotency-key']
+  const { name, quota } = principalOf(request)
+  const maxStoredBytes = quota?.storedBytesPerDataset
   return {
-    principal: principalOf(request).name,
+    principal: name,
     arrivedAtMs: request.arrivedAtMs,
     givenUp: givenUpSignal(reply),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
   }
 }
 

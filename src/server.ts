@@ -136,6 +136,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         onEntered: metrics.waited,
       }),
       leaseMs: config.queryTimeoutMs + 10_000,
+      maxStoredBytes: config.quota.storedBytesPerDataset,
       clock: systemClock,
       requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },
       ...pools,

@@ -45,6 +45,8 @@ interface AnswerRequest extends Waiter {
   readonly dataset: Dataset
   /** Default: derived from the request, so that a repeat replays the release. */
   readonly idempotencyKey?: string
+  /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
+  readonly maxStoredBytes?: number
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
 }
@@ -112,7 +114,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
 /** @param canonicalRequest the part of the request that identifies it; a repeat has the same */
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
-  { principal, dataset, givenUp, idempotencyKey, arrivedAtMs }: AnswerRequest,
+  { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, arrivedAtMs }: AnswerRequest,
   canonicalRequest: Readonly<Record<string, unknown>>,
   price: Amount,
   compute: Compute,
@@ -126,6 +128,7 @@ async function answerUnderCharge(
     sharing: true,
     ...(givenUp === undefined ? {} : { givenUp }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
   }
   const { clock } = dependencies
   return releaseInTime(

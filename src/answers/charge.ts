@@ -28,6 +28,8 @@ export interface ChargeDependencies {
    * added.
    */
   readonly leaseMs: number
+  /** Bytes that the ledger may store for a principal on a dataset, for principals without a quota. Default: no limit. */
+  readonly maxStoredBytes?: number
   /** Signs receipts; without it they are unsigned. */
   readonly signer?: HeadSigner
 }
@@ -45,6 +47,8 @@ export interface Purchase extends Waiter {
   readonly sharing: boolean
   /** Default: derived from the request, so that a repeat finds the stored answer. */
   readonly idempotencyKey?: string
+  /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
+  readonly maxStoredBytes?: number
 }
 
 /** A new durable debit, or the stored answer of an earlier one. */
@@ -63,11 +67,12 @@ export interface ChargedInTurn {
  * attempt at the same request is in progress, or the request cannot have a turn. Nothing is charged then.
  */
 export async function charge(
-  dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'admission'>,
+  dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'admission' | 'maxStoredBytes'>,
   purchase: Purchase,
 ): Promise<ChargedInTurn> {
   const { ledger, admission, leaseMs } = dependencies
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
+  const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
   const { canonical, requestHash, key, id } = identityOf(purchase)
   const isAnswered = admission.mustWait(principal) && (await ledger.release(id)) !== undefined
   const place = isAnswered ? NO_PLACE : await admission.enter(purchase)
@@ -83,6 +88,7 @@ export async function charge(
       price,
       sharing: sharing && dataset.sharing,
       leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
+      ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
     })
     return { outcome: requireCharged(outcome, purchase), place }
   } catch (error) {

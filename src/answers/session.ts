@@ -48,6 +48,8 @@ export interface SessionDependencies extends AnswerDependencies {
 interface Caller extends Waiter {
   /** Default: derived from the request, so that a repeat replays the answer. */
   readonly idempotencyKey?: string
+  /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
+  readonly maxStoredBytes?: number
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
 }
@@ -116,7 +118,7 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
 }
 
 async function open(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
-  const { dataset, request, principal, idempotencyKey, givenUp } = opening
+  const { dataset, request, principal, idempotencyKey, maxStoredBytes, givenUp } = opening
   const planned = planSession(request, dataset)
   if (givenUp?.aborted) throw disconnected()
   const purchase: Purchase = {
@@ -128,6 +130,7 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
     sharing: false,
     ...(givenUp === undefined ? {} : { givenUp }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
   }
   const { clock } = dependencies
   const timed = { timing: dataset.timing, arrivedAtMs: opening.arrivedAtMs ?? clock.nowMs() }
@@ -180,7 +183,11 @@ async function ask(
     idempotencyKey: asking.idempotencyKey ?? keyOfRequest(requestHash),
     requestHash,
   }
-  const outcome = await ledger.sessionQuestion(identity)
+  const { maxStoredBytes = dependencies.maxStoredBytes } = asking
+  const outcome = await ledger.sessionQuestion({
+    ...identity,
+    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
+  })
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(
     outcome,
