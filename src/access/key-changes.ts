@@ -22,6 +22,9 @@ export const DEFAULT_OVERLAP_SECONDS = 3_600
 /** Longest time for which the text before a rotation may stay valid: 30 days. */
 export const MAX_OVERLAP_SECONDS = 2_592_000
 
+/** Years beyond have another form in ISO 8601. */
+const END_OF_TIME_MS = Date.UTC(10_000, 0)
+
 /** The command line and the first start, which may change every key. No key has this name. */
 export const COMMAND_LINE = 'sotto:command-line'
 
@@ -53,8 +56,8 @@ export function addKey(
   const { name, role, datasets, quota } = request
   const expiresAt = request.expiresAt === undefined ? undefined : new Date(request.expiresAt)
   // An invalid date is NaN, which is not greater than anything.
-  if (expiresAt !== undefined && !(expiresAt.getTime() > atMs))
-    throw refuseField('invalid-request', 'expiresAt', 'must be a time in the future')
+  if (expiresAt !== undefined && !(expiresAt.getTime() > atMs && expiresAt.getTime() < END_OF_TIME_MS))
+    throw refuseField('invalid-request', 'expiresAt', 'must be a time in the future, before the year 10000')
   const keys = (nameEntry(contents, name)?.keys ?? 0) + 1
   const created: StoredKey = {
     id: `${name}.${keys}`,

@@ -125,11 +125,16 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
         copy = undefined
         const before = exists() ? read() : EMPTY
         const { contents, result } = await change(before)
-        if (contents !== before) await writePrivately(file, `${JSON.stringify(contents, null, 2)}\n`)
+        // Checked as at reading, so that no change can leave a file that cannot be read.
+        if (contents !== before) await writePrivately(file, textOf(currentFile.parse(contents)))
         return result
       })
     },
   }
+}
+
+function textOf(contents: KeyFile): string {
+  return `${JSON.stringify(contents, null, 2)}\n`
 }
 
 /** @throws KeyFileFault if another process holds the lock too long */

@@ -90,6 +90,11 @@ describe('an invalid request is refused:', () => {
     ['no datasets', { name: 'x', role: 'analyst', datasets: [] }, 400],
     ['an expiry without a zone', { name: 'x', role: 'analyst', expiresAt: '2990-01-01T00:00:00' }, 400],
     ['an expiry in the past', { name: 'x', role: 'analyst', expiresAt: '2020-01-01T00:00:00Z' }, 400],
+    [
+      'an expiry beyond the years',
+      { name: 'x', role: 'analyst', expiresAt: '9999-12-31T23:59:59-23:59' },
+      400,
+    ],
     ['a negative quota', { name: 'x', role: 'analyst', quota: { burst: -1 } }, 400],
     ['a key of its own choice', { name: 'x', role: 'analyst', key: 'sotto_mine' }, 400],
     ['a role change', { name: 'analyst', role: 'custodian', samePrincipal: true }, 409],

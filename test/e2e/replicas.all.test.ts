@@ -63,6 +63,37 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
       .poll(async () => (await at(replica, 'analyst').get(`/v1/datasets/${id}`)).status, { timeout: 300_000 })
       .toBe(status)
 
+  test('a key created or deleted on one replica is valid or refused on the others with the next request', async () => {
+    for (let round = 1; round <= 10; round += 1) {
+      const request = { name: `guest-${round}`, role: 'analyst' }
+      const { body } = await at(0, 'custodian').post('/v1/keys').send(request).expect(201)
+      const ask = () =>
+        supertest(replicas[1]?.url ?? '')
+          .get('/v1/datasets')
+          .set('authorization', `Bearer ${body.key}`)
+      await ask().expect(200)
+      await at(0, 'custodian').delete(`/v1/keys/${body.id}`).expect(204)
+      await ask().expect(401)
+    }
+  })
+
+  test('changes of keys on all replicas at once are recorded once each', async () => {
+    const names = Array.from({ length: 12 }, (_, number) => `crowd-${number}`)
+    const create = (name: string, replica: number) =>
+      at(replica % 2, 'custodian')
+        .post('/v1/keys')
+        .send({ name, role: 'analyst' })
+        .expect(201)
+    await Promise.all(names.map(create))
+    const acts = async (): Promise<readonly string[]> => {
+      const { body } = await at(1, 'custodian').get('/v1/administration/events?limit=200').expect(200)
+      const subjects = body.events.map(({ subject }: { subject: string }) => subject)
+      return subjects.filter((subject: string) => subject.startsWith('crowd-')).sort()
+    }
+    const expected = names.map((name) => `${name}.1`).sort()
+    await expect.poll(acts, { timeout: 60_000 }).toEqual(expected)
+  })
+
   test('a dataset registered on one replica is answered, replayed and shared by the others', async () => {
     await register(0, registration('pupils', 'few.csv', 10)).expect(201)
     await known(1, 'pupils', 200)
