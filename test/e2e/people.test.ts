@@ -62,6 +62,7 @@ async function register(id: string, neighbours: string) {
       privacyUnit: { kind: 'person', column: 'patient', maxRows: MAX_ROWS },
       neighbours,
       budget: { epsilon: 1_000, delta: 1e-4 },
+      separateBudget: 'the same visits under both kinds of neighbours',
     })
     .expect(201)
 }

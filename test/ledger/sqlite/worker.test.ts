@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openSqliteStore } from '../../../src/ledger/sqlite/store.ts'
+import { openSqliteStore, type SqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { type Reply, type Request, serve } from '../../../src/ledger/sqlite/worker.ts'
 import { basic, loss, summed, temporaryPath } from '../support.ts'
 
@@ -39,6 +39,48 @@ describe('the worker of a SQLite ledger', () => {
     port.canSend = () => true
     expect(port.request([{ operation: 'budget', args: ['census'] }])).toMatchObject([
       { kind: 'committed', settled: [{ kind: 'done', result: { cap: basic('2') } }] },
+    ])
+  })
+
+  it('carries out batches between the steps of a backup, never during one, and closes after it', async () => {
+    const store = openSqliteStore(temporaryPath(), () => 1)
+    const order: string[] = []
+    const copied = Promise.withResolvers<void>()
+    let between = () => {}
+    const observed: SqliteStore = {
+      batch(calls) {
+        order.push('batch')
+        return store.batch(calls)
+      },
+      backup(_file, betweenSteps) {
+        between = betweenSteps
+        return copied.promise
+      },
+      close() {
+        order.push('close')
+        store.close()
+      },
+    }
+    const port = new TestPort()
+    serve(port, () => observed)
+    port.request([{ operation: 'openBudget', args: ['census', summed('1'), 'carol'] }])
+    port.request({ backupFile: 'copy' })
+    const read = [{ operation: 'budget', args: ['census'] }] as const
+    expect(port.request(read)).toEqual([])
+    order.push('step')
+    between()
+    expect(port.request(read)).toEqual([])
+    port.request('close')
+    order.push('last step')
+    copied.resolve()
+    await expect.poll(() => order.length).toBe(6)
+    expect(order).toEqual(['batch', 'step', 'batch', 'last step', 'batch', 'close'])
+    expect(port.replies.map(({ kind }) => kind)).toEqual([
+      'opened',
+      'committed',
+      'committed',
+      'backed-up',
+      'committed',
     ])
   })
 })
