@@ -131,6 +131,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       limits: { maxCells: config.maxCells },
       admission: createAdmission({
         places: config.queryConnections,
+        turns: TURNS_PER_PLACE * config.queryConnections,
         maxWaiting: config.queueLength,
         maxWaitMs: config.queueWaitMs,
         onEntered: metrics.waited,
@@ -266,6 +267,9 @@ async function openIdentity(
   const tokens = createTokenAuthenticator(oidc, (err) => logger.error({ err }, 'tokens cannot be checked'))
   return { authenticator: createAuthenticator(keys, tokens, refused), keys, keyActs, signIn: oidc }
 }
+
+/** Number of requests that may be charged or computed, per place at the engine. */
+const TURNS_PER_PLACE = 4
 
 /** Opens the ingested rows of every registered dataset. */
 async function openDatasets(engine: DuckDbEngine, catalog: Catalog): Promise<void> {

@@ -9,20 +9,30 @@ export interface Waiter {
   readonly givenUp?: AbortSignal
 }
 
+/** The turn of one request. */
+export interface Turn {
+  /** Waits for a place at the engine. A request may be charged by then, so it is never turned away. */
+  begin(): Promise<void>
+  /** Lets other principals that wait go first, and takes a place again. The request is never turned away. */
+  yield(): Promise<void>
+  /** Ends the turn; does nothing the second time. */
+  leave(): void
+}
+
 /** The fair queue in front of the engine: one for the process, because all datasets share its threads. */
 export interface Admission {
   /**
-   * Waits for the principal's turn.
+   * Waits for the principal's turn. The request may be charged then.
    * @throws Refusal `unavailable` if too many requests wait, the wait takes too long, or the client has disconnected.
    */
-  enter(waiter: Waiter): Promise<Place>
+  enter(waiter: Waiter): Promise<Turn>
   /** True if a request of the principal would have to wait. */
   mustWait(principal: string): boolean
   /** Notes that the flow of a request has begun; returns false if the same request is under way already. */
   begin(request: string): boolean
   /** Notes that the flow of a request has ended. */
   end(request: string): void
-  /** The numbers of requests that hold a place and that wait for one. */
+  /** The numbers of requests that hold a place at the engine and that wait, for a turn or a place. */
   counts(): { readonly running: number; readonly waiting: number }
 }
 
@@ -30,7 +40,12 @@ export interface Admission {
 export interface AdmissionLimits {
   /** The number of requests that may be computed at the same time. */
   readonly places: number
-  /** The number of requests that wait for a place. */
+  /**
+   * The number of requests that may have a turn: those that are being charged, wait for a place or are computed. More than
+   * there are places, so that the engine works while others are charged, and the ledger commits charges in groups.
+   */
+  readonly turns: number
+  /** The number of requests that wait for a turn. */
   readonly maxWaiting: number
   /** Time limit for a wait. */
   readonly maxWaitMs: number
@@ -39,16 +54,24 @@ export interface AdmissionLimits {
 }
 
 /** An empty queue. */
-export function createAdmission({ places, maxWaiting, maxWaitMs, onEntered }: AdmissionLimits): Admission {
-  const limiter = createLimiter({ concurrency: places, maxWaiting, maxWaitMs })
+export function createAdmission(limits: AdmissionLimits): Admission {
+  const { places, turns, maxWaiting, maxWaitMs, onEntered = () => undefined } = limits
+  const entrance = createLimiter({ concurrency: turns, maxWaiting, maxWaitMs })
+  const engine = createLimiter({ concurrency: places })
   const underWay = new Set<string>()
   return {
     async enter({ principal, givenUp }) {
       const start = performance.now()
       try {
-        const place = await limiter.enter({ turn: principal, signal: givenUp })
-        onEntered?.(performance.now() - start)
-        return place
+        const entered = await entrance.enter({ turn: principal, signal: givenUp })
+        const waitedMs = performance.now() - start
+        const takePlace = async () => {
+          const chargedAt = performance.now()
+          const place = await engine.enter({ turn: principal })
+          onEntered(waitedMs + performance.now() - chargedAt)
+          return place
+        }
+        return turnOf(entered, takePlace)
       } catch (error) {
         if (givenUp?.aborted) throw disconnected()
         if (error instanceof LimiterFull) throw busy('Too many requests are waiting.')
@@ -56,23 +79,47 @@ export function createAdmission({ places, maxWaiting, maxWaitMs, onEntered }: Ad
         throw error
       }
     },
-    mustWait: limiter.mustWait,
+    mustWait: entrance.mustWait,
     begin(request) {
       if (underWay.has(request)) return false
       underWay.add(request)
       return true
     },
     end: (request) => void underWay.delete(request),
-    counts: () => ({ running: limiter.running(), waiting: limiter.waiting() }),
+    counts: () => ({ running: engine.running(), waiting: entrance.waiting() + engine.waiting() }),
   }
 }
 
-/** Place of work that needs none. */
-export const NO_PLACE: Place = { yield: async () => undefined, leave: () => undefined }
+/** The turn of a request that has entered. */
+function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
+  let place: Place | undefined
+  return {
+    async begin() {
+      place ??= await takePlace()
+    },
+    async yield() {
+      // The place first: another request could have the turn and wait for this place, while this one waits for the turn.
+      place?.leave()
+      await entered.yield()
+      place = await takePlace()
+    },
+    leave() {
+      place?.leave()
+      entered.leave()
+    },
+  }
+}
+
+/** Turn of work that needs none. */
+export const NO_TURN: Turn = {
+  begin: async () => undefined,
+  yield: async () => undefined,
+  leave: () => undefined,
+}
 
 /** Admits everything at once, for callers whose engine takes turns itself (see {@link readingInTurns}). */
 export const WITHOUT_QUEUE: Admission = {
-  enter: async () => NO_PLACE,
+  enter: async () => NO_TURN,
   mustWait: () => false,
   begin: () => true,
   end: () => undefined,
@@ -82,11 +129,12 @@ export const WITHOUT_QUEUE: Admission = {
 /** An engine for work that is not charged: each of its reads takes one turn of the principal. */
 export function readingInTurns(engine: Engine, admission: Admission, waiter: Waiter): Engine {
   const inTurn = async <Result>(read: () => Promise<Result>): Promise<Result> => {
-    const place = await admission.enter(waiter)
+    const turn = await admission.enter(waiter)
     try {
+      await turn.begin()
       return await read()
     } finally {
-      place.leave()
+      turn.leave()
     }
   }
   return {

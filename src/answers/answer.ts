@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Place } from '../concurrency/limiter.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
@@ -14,7 +13,7 @@ import { accuracyReport, noiseReport, report } from '../planner/report.ts'
 import { questionOf } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
-import { disconnected, type Waiter } from './admission.ts'
+import { disconnected, type Turn, type Waiter } from './admission.ts'
 import { completeAttempt } from './attempt.ts'
 import {
   type ChargeDependencies,
@@ -100,10 +99,10 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   const request = { batch: queries.map(questionOf) }
-  return answerUnderCharge(withLongerLease, batch, request, planned.price, async (place) => {
+  return answerUnderCharge(withLongerLease, batch, request, planned.price, async (turn) => {
     const answers: object[] = []
     for (const each of planned.plans) {
-      if (answers.length > 0) await place.yield()
+      if (answers.length > 0) await turn.yield()
       const released = describeRelease(each, await release(each, engine, noiseSource))
       answers.push({ ...released, ...priceReport(each) })
     }
@@ -140,7 +139,7 @@ async function answerUnderCharge(
 }
 
 /** Computes the part of a document that depends on the query. */
-type Compute = (place: Place) => Promise<object>
+type Compute = (turn: Turn) => Promise<object>
 
 async function answerInTurn(
   dependencies: AnswerDependencies,
@@ -150,24 +149,25 @@ async function answerInTurn(
 ): Promise<Answer> {
   const { ledger } = dependencies
   const { dataset, price } = purchase
-  const { outcome, place } = await charge(dependencies, purchase)
+  const { outcome, turn } = await charge(dependencies, purchase)
   if (outcome.kind === 'answered') {
-    place.leave()
+    turn.leave()
     return { body: describeReplay(outcome.answer), replayed: true }
   }
   const charged = outcome.charge
   const { id, attempt } = charged
   const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
     try {
+      if (outcome.kind === 'charged') await turn.begin()
       const debit = describeDebit(dependencies, dataset.id, price, charged)
       const document =
         outcome.kind === 'shared'
           ? describeShared(outcome.shared, charged, debit)
-          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(place)), ...debit }
+          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...debit }
       const computed = JSON.stringify(document)
       return { body: computed, record: () => ledger.recordAnswer(id, attempt, computed) }
     } finally {
-      place.leave()
+      turn.leave()
     }
   })
   return { body, replayed: false }

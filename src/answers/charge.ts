@@ -1,5 +1,4 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import type { Place } from '../concurrency/limiter.ts'
 import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
 import type {
   AnalystSpending,
@@ -15,7 +14,7 @@ import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { lossNumbers } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { type Admission, NO_PLACE, type Waiter } from './admission.ts'
+import { type Admission, NO_TURN, type Turn, type Waiter } from './admission.ts'
 import { longestDelayMs } from './release-time.ts'
 
 /** Dependencies of charging. */
@@ -54,10 +53,10 @@ export interface Purchase extends Waiter {
 /** A new durable debit, or the stored answer of an earlier one. */
 export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
 
-/** An outcome, and the place in the queue that its computation holds. The caller must leave it. */
+/** An outcome, and the turn in which it is computed. The caller must leave it. */
 export interface ChargedInTurn {
   readonly outcome: Charged
-  readonly place: Place
+  readonly turn: Turn
 }
 
 /**
@@ -75,7 +74,7 @@ export async function charge(
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
   const { canonical, requestHash, key, id } = identityOf(purchase)
   const isAnswered = admission.mustWait(principal) && (await ledger.release(id)) !== undefined
-  const place = isAnswered ? NO_PLACE : await admission.enter(purchase)
+  const turn = isAnswered ? NO_TURN : await admission.enter(purchase)
   try {
     const outcome = await ledger.charge({
       dataset: dataset.id,
@@ -90,9 +89,9 @@ export async function charge(
       leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
       ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
     })
-    return { outcome: requireCharged(outcome, purchase), place }
+    return { outcome: requireCharged(outcome, purchase), turn }
   } catch (error) {
-    place.leave()
+    turn.leave()
     throw error
   }
 }

@@ -147,9 +147,9 @@ async function openInTurn(
 ): Promise<Answer> {
   const { ledger, noiseSource } = dependencies
   const { dataset } = purchase
-  const { outcome, place } = await charge(dependencies, purchase)
-  // Opening reads no data. The place only ordered the debits.
-  place.leave()
+  const { outcome, turn } = await charge(dependencies, purchase)
+  // Opening reads no data. The turn only ordered the debits.
+  turn.leave()
   if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
   if (outcome.kind === 'shared') throw new Error('a session is not shared')
   const charged = outcome.charge
@@ -201,7 +201,7 @@ async function ask(
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
   if (asking.givenUp?.aborted) throw disconnected()
-  const place = await admission.enter(asking)
+  const turn = await admission.enter(asking)
 
   const described = { session: session.id, question }
   const fail = async (error: unknown, counts: boolean): Promise<never> => {
@@ -212,7 +212,8 @@ async function ask(
     throw new QuestionFailure(session.id, errorClass)
   }
   const compare = async () => {
-    const value = await count(engine, dataset, predicate, counted).finally(place.leave)
+    await turn.begin()
+    const value = await count(engine, dataset, predicate, counted).finally(turn.leave)
     const compared = { threshold, thresholdNoise, positivesFound, value }
     return sparseVectorMechanism.release(measurement, compared, noiseSource)
   }

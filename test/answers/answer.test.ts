@@ -63,7 +63,7 @@ function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}
     limits: { maxCells: 100 },
     leaseMs: 60_000,
     clock: systemClock,
-    admission: createAdmission({ places: 4, maxWaiting: 100, maxWaitMs: 60_000 }),
+    admission: createAdmission({ places: 4, turns: 16, maxWaiting: 100, maxWaitMs: 60_000 }),
   }
 }
 

@@ -86,13 +86,14 @@ function controlledEngine() {
 function setUp(
   {
     places,
+    turns = places,
     maxWaiting = 1_000,
     maxWaitMs = 600_000,
-  }: { places: number; maxWaiting?: number; maxWaitMs?: number },
+  }: { places: number; turns?: number; maxWaiting?: number; maxWaitMs?: number },
   over: Partial<Ledger> = {},
 ) {
   const controlled = controlledEngine()
-  const admission = createAdmission({ places, maxWaiting, maxWaitMs })
+  const admission = createAdmission({ places, turns, maxWaiting, maxWaitMs })
   const dependencies: AnswerDependencies = {
     engine: controlled.engine,
     ledger: { ...ledger, ...over },
@@ -147,6 +148,21 @@ test('a flood of one analyst leaves half of the places: another analyst does not
   })
   await all
   expect(await spent()).toBe(65)
+})
+
+test('a flood of one analyst is charged ahead of the engine for half of the turns only, and yields to another', async () => {
+  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1, turns: 8 })
+  const flood = Array.from({ length: 64 }, (_, number) => answer(dependencies, ask('flooding', number)))
+  await until(() => admission.counts().waiting === 63)
+  expect(await spent()).toBe(4)
+  const quiet = answer(dependencies, QUIET)
+  await until(() => admission.counts().waiting === 64)
+  for (let ended = 0; ended < 65; ended += 1) {
+    await until(() => reading() === 1)
+    endRead()
+  }
+  await Promise.all([...flood, quiet])
+  expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
 })
 
 test('a client that leaves while it waits is removed from the queue and charged nothing', async () => {

@@ -97,7 +97,7 @@ const dependenciesOver = (rows: readonly StoredRow[]) => ({
   limits: LIMITS,
   leaseMs: 1000,
   clock: systemClock,
-  admission: createAdmission({ places: 1, maxWaiting: 1, maxWaitMs: 60_000 }),
+  admission: createAdmission({ places: 1, turns: 1, maxWaiting: 1, maxWaitMs: 60_000 }),
 })
 
 /** JSON has neither NaN nor infinity. They would become null, which some fields allow. */
