@@ -65,7 +65,7 @@ describe('the worker of a SQLite ledger', () => {
     serve(port, () => observed)
     port.request([{ operation: 'openBudget', args: ['census', summed('1'), 'carol'] }])
     port.request({ backupFile: 'copy' })
-    const read = [{ operation: 'budget', args: ['census'] }] as const
+    const read: Request = [{ operation: 'budget', args: ['census'] }]
     expect(port.request(read)).toEqual([])
     order.push('step')
     between()
