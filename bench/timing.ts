@@ -17,6 +17,9 @@ export interface TimingFigure {
   readonly auc: number
   /** Standard error of `auc` if the time tells nothing. */
   readonly standardError: number
+  /** The same for the medians of every {@link BLOCK} answers, as an analyst who repeats a question sees them. */
+  readonly aucOfBlocks: number
+  readonly standardErrorOfBlocks: number
   readonly p50Ms: number
   readonly p99Ms: number
 }
@@ -28,7 +31,11 @@ const TIMINGS = { off: 'off', slots: { slotMs: 50 }, strict: { deadlineMs: 100 }
 export type TimingName = keyof typeof TIMINGS
 
 const DEFAULT_REPEATS = 400
+/** Answers whose median an analyst compares. */
+export const BLOCK = 40
 const WARM_UP = 20
+/** Rows of the person by whom the two datasets differ. */
+const ROWS_OF_PERSON = 100
 
 const QUERIES: Readonly<Record<string, object>> = {
   keySelection: { kind: 'keySelection', column: 'Diagnosis', epsilon: 0.01, delta: 1e-9 },
@@ -39,6 +46,7 @@ const QUERIES: Readonly<Record<string, object>> = {
 }
 
 const COLUMNS = [
+  { name: 'Patient', type: 'identifier' },
   { name: 'Diagnosis', type: 'string', selectable: true },
   { name: 'Cost', type: 'integer', lower: 0, upper: 100_000 },
   { name: 'Region', type: 'category', categories: ['N', 'E', 'S', 'W'] },
@@ -48,7 +56,7 @@ const COLUMNS = [
 const root = path.resolve(import.meta.dirname, '..')
 
 /**
- * Measures the time of answers over two datasets that differ in one row, with timing off, slots of 50 ms and a deadline
+ * Measures the time of answers over two datasets that differ in one person, with timing off, slots of 50 ms and a deadline
  * of 100 ms. The queries over the two are interleaved at random, one at a time, and each is new. Takes about 12 minutes
  * with 400 repeats. Other load on the machine hides differences, so it should be idle.
  * @throws Error if a request fails.
@@ -96,8 +104,9 @@ function datasetId(timing: TimingName, withPerson: boolean): string {
 }
 
 /**
- * Registers two datasets that differ in one row. Every two diagnoses have the same number of rows, so the row gives one
- * diagnosis a number that no other has: selecting from them computes one more probability.
+ * Registers two datasets that differ in one person. Every two diagnoses have the same number of patients, and the person
+ * has one diagnosis of each pair. So with the person there are twice as many different numbers of patients, and selecting
+ * diagnoses computes twice as many probabilities.
  */
 async function registerPair(
   dataDirectory: string,
@@ -106,19 +115,17 @@ async function registerPair(
   timing: TimingName,
 ): Promise<void> {
   const rows: string[] = []
-  for (let diagnosis = 0; diagnosis < 200; diagnosis += 1) {
+  for (let diagnosis = 0; diagnosis < 2 * ROWS_OF_PERSON; diagnosis += 1) {
     const patients = 20 + 2 * Math.floor(diagnosis / 2)
-    for (let patient = 0; patient < patients; patient += 1) {
-      const row = rows.length
-      rows.push(`diagnosis ${diagnosis},${(row * 7) % 50_000},${'NESW'[row % 4]},${'FM'[row % 2]}`)
-    }
+    for (let patient = 0; patient < patients; patient += 1) rows.push(rowOf(rows.length, diagnosis))
   }
+  const person = Array.from({ length: ROWS_OF_PERSON }, (_, pair) => rowOf(1_000_000, 2 * pair))
   for (const withPerson of [false, true]) {
     const id = datasetId(timing, withPerson)
-    const lines = withPerson ? [...rows, 'diagnosis 199,100000,W,M'] : rows
+    const lines = withPerson ? [...rows, ...person] : rows
     await writeFile(
       path.join(dataDirectory, `${id}.csv`),
-      ['Diagnosis,Cost,Region,Sex', ...lines, ''].join('\n'),
+      ['Patient,Diagnosis,Cost,Region,Sex', ...lines, ''].join('\n'),
     )
     const response = await fetch(url, {
       method: 'POST',
@@ -128,7 +135,7 @@ async function registerPair(
         title: 'Patients',
         source: { kind: 'file', path: `${id}.csv`, format: 'csv' },
         columns: COLUMNS,
-        privacyUnit: { kind: 'row' },
+        privacyUnit: { kind: 'person', column: 'Patient', maxRows: ROWS_OF_PERSON },
         neighbours: 'add-remove',
         budget: { epsilon: 100_000, delta: 0.01 },
         timing: TIMINGS[timing],
@@ -137,6 +144,12 @@ async function registerPair(
     })
     if (!response.ok) throw new Error(`the registration of ${id}: ${await response.text()}`)
   }
+}
+
+function rowOf(patient: number, diagnosis: number): string {
+  const region = 'NESW'[patient % 4]
+  const sex = 'FM'[patient % 2]
+  return `p${patient},diagnosis ${diagnosis},${(patient * 7) % 50_000},${region},${sex}`
 }
 
 async function figure(
@@ -160,7 +173,9 @@ async function figure(
     query,
     repeats,
     auc: areaUnderCurve(tookMs.without, tookMs.with),
-    standardError: Math.sqrt((2 * repeats + 1) / (12 * repeats * repeats)),
+    standardError: standardErrorOf(repeats),
+    aucOfBlocks: areaUnderCurve(mediansOfBlocks(tookMs.without), mediansOfBlocks(tookMs.with)),
+    standardErrorOfBlocks: standardErrorOf(Math.floor(repeats / BLOCK)),
     p50Ms: at(0.5),
     p99Ms: at(0.99),
   }
@@ -171,6 +186,17 @@ function areaUnderCurve(lower: readonly number[], higher: readonly number[]): nu
   let wins = 0
   for (const a of lower) for (const b of higher) wins += b > a ? 1 : b === a ? 0.5 : 0
   return wins / (lower.length * higher.length)
+}
+
+/** Standard error of the area for two equal distributions with this many values each. */
+function standardErrorOf(values: number): number {
+  return Math.sqrt((2 * values + 1) / (12 * values * values))
+}
+
+function mediansOfBlocks(values: readonly number[]): readonly number[] {
+  const medianOf = (block: number) =>
+    values.slice(block * BLOCK, (block + 1) * BLOCK).toSorted((a, b) => a - b)[BLOCK >> 1] ?? Number.NaN
+  return Array.from({ length: Math.floor(values.length / BLOCK) }, (_, block) => medianOf(block))
 }
 
 /** Sends a query with a new key and returns the milliseconds until its whole answer arrived. */
