@@ -183,3 +183,16 @@ test('the documented limits of disclosure risk equal those of the code', () => {
   })
   expect(LARGEST_WIRE_UNIVERSE).toBe(limits.LARGEST_UNIVERSE)
 })
+
+test('every test that the security page names exists in the file that it names', () => {
+  const cited = page('docs/security.md').matchAll(/((?:"[^"]+"(?:, )?)+) \(\[[^\]]+\]\(\.\.\/([^)]+)\)\)/g)
+  let tests = 0
+  for (const [, titles = '', file = ''] of cited) {
+    const source = page(file)
+    for (const [, title = ''] of titles.matchAll(/"([^"]+)"/g)) {
+      expect(source, `${file}: ${title}`).toContain(`'${title}'`)
+      tests += 1
+    }
+  }
+  expect(tests).toBeGreaterThan(40)
+})
