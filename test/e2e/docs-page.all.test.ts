@@ -1,5 +1,9 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from './service.ts'
 
@@ -18,7 +22,7 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
   })
 
   test('sends a request with a key, and violates no content security policy', async () => {
-    const page = await browser.newPage()
+    const page = await newPage(browser)
     const complaints: string[] = []
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
@@ -29,13 +33,101 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
     await page.locator('.modal-ux input').first().fill(service.keyOf('analyst'))
     await page.locator('.modal-ux .auth-btn-wrapper button.authorize').first().click()
     await page.locator('.modal-ux .auth-btn-wrapper button.btn-done').first().click()
-    const operation = page.locator('#operations-Datasets-listDatasets')
-    await operation.locator('.opblock-summary').click()
-    await operation.locator('.try-out__btn').click()
-    await operation.locator('.execute').click()
-    const status = operation.locator('.live-responses-table .response .response-col_status').first()
-    await status.waitFor()
-    expect(await status.innerText()).toContain('200')
+    expect(await statusOfList(page)).toContain('200')
     expect(complaints).toEqual([])
   })
+
+  test('signs in at an OpenID provider, in a popup, and sends requests with the token', async () => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const own = await startTestService({
+      SOTTO_DEMO: 'true',
+      SOTTO_OIDC_ISSUER: issuer,
+      SOTTO_OIDC_AUDIENCE: AUDIENCE,
+      SOTTO_OIDC_CLIENT_ID: 'swagger-ui',
+    })
+    server.on('request', providerFor(issuer, own.url).callback())
+    try {
+      const page = await newPage(browser)
+      const complaints: string[] = []
+      page.on('console', (message) => {
+        if (message.text().includes('Content Security Policy')) complaints.push(message.text())
+      })
+      await page.goto(`${own.url}/docs/`)
+      await page.locator('.authorize').first().click()
+      const flow = page.locator('.modal-ux .auth-container', { hasText: 'Flow: authorization_code' }).first()
+      await flow.locator('.scopes label').first().click()
+      const opened = page.waitForEvent('popup')
+      await flow.locator('button.authorize').click()
+      const popup = await opened
+      await popup.locator('input[name=login]').fill('ada')
+      await popup.locator('input[name=password]').fill('any')
+      await popup.locator('button[type=submit]').click()
+      await popup.locator('button[type=submit]', { hasText: 'Continue' }).click()
+      await flow.getByText('Authorized').waitFor()
+      await flow.locator('button.btn-done').click()
+      expect(await statusOfList(page)).toContain('200')
+      expect(own.logLines.some((line) => line.includes('"principal":"oidc:ada"'))).toBe(true)
+      expect(complaints).toEqual([])
+    } finally {
+      await own.close()
+      server.closeAllConnections()
+      server.close()
+    }
+  })
 })
+
+/** Opens a page that waits for as long as a busy machine takes. */
+async function newPage(browser: Browser): Promise<Page> {
+  const context = await browser.newContext()
+  context.setDefaultTimeout(300_000)
+  return context.newPage()
+}
+
+const AUDIENCE = 'https://sotto.example/api'
+
+/** A real OpenID provider with Swagger UI as a public client. Everybody who signs in is an analyst. */
+function providerFor(issuer: string, serviceUrl: string): Provider {
+  return new Provider(issuer, {
+    clients: [
+      {
+        client_id: 'swagger-ui',
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+        redirect_uris: [`${serviceUrl}/docs/static/oauth2-redirect.html`],
+      },
+    ],
+    scopes: ['openid', 'sotto'],
+    clientBasedCORS: () => true,
+    pkce: { required: () => true },
+    features: {
+      devInteractions: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context, audience) => ({
+          scope: 'sotto',
+          audience,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 60,
+        }),
+      },
+    },
+    extraTokenClaims: () => ({ roles: ['analyst'] }),
+  })
+}
+
+/** Executes the operation that lists the datasets, and returns the status that the page shows. */
+async function statusOfList(page: Page): Promise<string> {
+  const operation = page.locator('#operations-Datasets-listDatasets')
+  await operation.locator('.opblock-summary').click()
+  await operation.locator('.try-out__btn').click()
+  await operation.locator('.execute').click()
+  const status = operation.locator('.live-responses-table .response .response-col_status').first()
+  await status.waitFor()
+  return status.innerText()
+}
