@@ -167,8 +167,13 @@ export function storageExceeded({ by, storedBytes }: StorageExceeded): Refusal {
         'still replayed.'
       : 'The budget or your allotment is too small, and no more denials of yours are recorded on this dataset. This ' +
         'Idempotency-Key remains unused.'
-  return new Refusal('quota-exceeded', `${detail} Nothing was charged.`)
+  return new Refusal('quota-exceeded', `${detail} Nothing was charged.`, [], {
+    retryAfterSeconds: STORAGE_RETRY_SECONDS,
+  })
 }
+
+/** A quota of stored bytes ends only when a custodian raises it. */
+const STORAGE_RETRY_SECONDS = 3_600
 
 /** Refusal of a request to a suspended dataset. */
 export function suspended(dataset: string): Refusal {

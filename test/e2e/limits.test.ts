@@ -109,3 +109,29 @@ test('a key has no more requests under way than its quota, also if it sends thei
   while (after.status === 429) after = await ask()
   expect(after.status).toBe(200)
 })
+
+test('an analyst whose stored answers reach the quota is refused before the debit; stored answers are replayed', async () => {
+  await start({ SOTTO_STORED_BYTES: '1' })
+  const ask = (number: number) =>
+    service.as('analyst').post('/v1/datasets/census/queries').send(count(number))
+  expect((await ask(1)).status).toBe(200)
+  const refused = await ask(2)
+  expect(refused.status).toBe(429)
+  expect(refused.body.code).toBe('quota-exceeded')
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+  expect((await ask(1)).headers['idempotent-replayed']).toBe('true')
+  expect((await service.asColleague().post('/v1/datasets/census/queries').send(count(2))).status).toBe(200)
+  expect(await spent()).toBe(0.002)
+})
+
+test('the quota of a key replaces the defaults', async () => {
+  await start({ SOTTO_REQUEST_BURST: '100', SOTTO_REQUESTS_PER_MINUTE: '1' })
+  const created = await service
+    .as('custodian')
+    .post('/v1/keys')
+    .send({ name: 'modest', role: 'analyst', quota: { burst: 2 } })
+  expect(created.status).toBe(201)
+  const get = () =>
+    supertest(service.url).get('/v1/datasets').set('authorization', `Bearer ${created.body.key}`)
+  expect(await statuses(3, get)).toEqual([200, 200, 429])
+})
