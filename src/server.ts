@@ -19,9 +19,7 @@ import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
-import { canControl, serveControl } from './custody/control.ts'
-import { openCustody } from './custody/custody.ts'
-import { publishHeads } from './custody/publish.ts'
+import { type CustodyOptions, openCustody } from './custody/custody.ts'
 import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
@@ -31,8 +29,7 @@ import { openedFor } from './ledger/event.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
-import { readHeadSigner } from './ledger/signature.ts'
-import type { SqliteLedger } from './ledger/sqlite/ledger.ts'
+import { type HeadSigner, readHeadSigner } from './ledger/signature.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { lossNumbers } from './privacy/loss.ts'
 import { censusRegistration } from './registration/demo.ts'
@@ -74,14 +71,11 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
       dataDirectory: config.dataDirectory,
       datasets: catalog.ids(),
       logger,
+      ...publicationOf(config, signer),
+      ...('backup' in store ? { backup: store.backup } : {}),
     })
     opened.defer(() => custody.close())
     const { ledger } = custody
-    if (signer !== undefined && config.headsPublish !== undefined) {
-      const publication = { target: config.headsPublish, everyMs: config.headsPublishMs, signer, logger }
-      opened.defer(await publishHeads(ledger, publication))
-    }
-    if ('backup' in store) opened.defer(await serveCommands(config, store, logger))
     const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
     opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
     const engine = openDuckDbEngine({
@@ -225,15 +219,12 @@ function metricsAccessFor({ metricsKey, metricsPort }: Config): MetricsAccess {
   return metricsPort === undefined ? {} : 'open'
 }
 
-/** Serves the command line, which cannot open the ledger of a running service. */
-async function serveCommands(
-  { dataDirectory }: Config,
-  { backup }: SqliteLedger,
-  logger: Logger,
-): Promise<() => Promise<void>> {
-  if (canControl(dataDirectory)) return serveControl(dataDirectory, backup)
-  logger.warn('the path of the data folder is too long for a socket: stop the service for a backup')
-  return async () => {}
+/** The publication of heads, if it is configured. */
+function publicationOf(
+  { headsPublish: target, headsPublishMs: everyMs }: Config,
+  signer: HeadSigner | undefined,
+): Pick<CustodyOptions, 'publication'> {
+  return signer === undefined || target === undefined ? {} : { publication: { target, everyMs, signer } }
 }
 
 /** Folders that the service writes to. A ledger in PostgreSQL is not among them. */

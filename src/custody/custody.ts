@@ -2,8 +2,10 @@ import type { Logger } from 'pino'
 import { type Ledger, LedgerFault } from '../ledger/ledger.ts'
 import { ledgerMethods, type OperationName } from '../ledger/operation.ts'
 import { COMMANDS } from '../ledger/protocol/commands.ts'
+import { canControl, serveControl } from './control.ts'
 import { createHeadKeeper } from './head-keeper.ts'
 import { knownHeadsFile, missingHistory, readKnownHeads } from './known-heads.ts'
+import { type HeadPublication, publishHeads } from './publish.ts'
 import { type Extent, verifyAtStart } from './verification.ts'
 
 /** A ledger in custody. */
@@ -21,6 +23,10 @@ export interface CustodyOptions {
   /** Ids in the catalog, registered or withdrawn. Each of them has had a budget. */
   readonly datasets: Iterable<string>
   readonly logger: Logger
+  /** Destination of signed heads, if they are published. */
+  readonly publication?: Omit<HeadPublication, 'logger'>
+  /** Copies the ledger to a file, if the command line may ask for it. */
+  readonly backup?: (file: string) => Promise<void>
   /** Number of events up to which a start verifies the whole ledger; for tests. */
   readonly completeUpTo?: number
 }
@@ -34,7 +40,7 @@ const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set(['openBudget', 'registe
  */
 export async function openCustody(
   ledger: Ledger,
-  { dataDirectory, datasets, logger, completeUpTo }: CustodyOptions,
+  { dataDirectory, datasets, logger, publication, backup, completeUpTo }: CustodyOptions,
 ): Promise<Custody> {
   const file = knownHeadsFile(dataDirectory)
   await requireHistory(ledger, file, datasets)
@@ -53,6 +59,10 @@ export async function openCustody(
   })
   await heads.keep()
 
+  const stopPublishing =
+    publication === undefined ? undefined : await publishHeads(ledger, { ...publication, logger })
+  const closeControl = backup === undefined ? undefined : await openControl(dataDirectory, backup, logger)
+
   const methods = ledgerMethods(async (operation, args) => {
     if (damage !== undefined) {
       if (operation === 'healthy') return false as never
@@ -70,11 +80,24 @@ export async function openCustody(
     ledger: { ...methods, exclusively: (task) => ledger.exclusively(task), close: () => ledger.close() },
     extent: verification.extent,
     async close() {
+      await closeControl?.()
+      await stopPublishing?.()
       await verification.close()
       await heads.close()
       await ledger.close()
     },
   }
+}
+
+/** Serves the command line, which cannot open the ledger of a running service. */
+async function openControl(
+  dataDirectory: string,
+  backup: (file: string) => Promise<void>,
+  logger: Logger,
+): Promise<(() => Promise<void>) | undefined> {
+  if (canControl(dataDirectory)) return serveControl(dataDirectory, backup)
+  logger.warn('the path of the data folder is too long for a socket: stop the service for a backup')
+  return undefined
 }
 
 /** @throws Error if the ledger lacks events or budgets that the data folder knows of. */

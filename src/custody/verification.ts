@@ -34,7 +34,11 @@ export interface VerificationOptions {
 
 /** A complete verification of so many events takes about two seconds. */
 const COMPLETE_UP_TO_EVENTS = 50_000
+/** Longest time between an event and its checkpoint, unless the verification in the background is under way. */
 const CHECKPOINT_EVERY_MS = 300_000
+/** Number of events after which a checkpoint is due earlier. A start verifies as many in half a second. */
+const CHECKPOINT_EVERY_EVENTS = 20_000
+const CHECK_EVERY_MS = 10_000
 /** In the background, the event loop and the ledger are free for three quarters of the time. */
 const PAUSE_PER_WORK = 3
 const BACKGROUND_EVENTS_PAGE = 200
@@ -50,7 +54,7 @@ export async function verifyAtStart(
   { dataDirectory, logger, onDamage, completeUpTo = COMPLETE_UP_TO_EVENTS }: VerificationOptions,
 ): Promise<RunningVerification> {
   const start = performance.now()
-  const events = (await ledger.heads()).reduce((sum, { sequence }) => sum + sequence, 0)
+  const events = await eventsOf(ledger)
   const checkpoint = events > completeUpTo ? await readCheckpoint(dataDirectory) : undefined
   const { results, unfinished } = await verifyFrom(ledger, checkpoint)
   let extent: Extent = unfinished.length === 0 ? 'complete' : 'checkpoint'
@@ -84,9 +88,11 @@ export async function verifyAtStart(
     )
   }
 
-  /** Verifies the events since the last result of each dataset. */
-  async function advance(speed?: Pace): Promise<void> {
-    const before = eventsOf(results)
+  let savedAtMs = start
+  /** Verifies the events since the last result of each dataset, if a checkpoint is due. */
+  async function advance(isDue: (newEvents: number) => boolean, speed?: Pace): Promise<void> {
+    const newEvents = (await eventsOf(ledger)) - verifiedEvents(results)
+    if (newEvents === 0 || !isDue(newEvents)) return
     for (const { dataset, sequence } of await ledger.heads()) {
       const last = results.get(dataset)
       if (last?.events === sequence) continue
@@ -96,13 +102,18 @@ export async function verifyAtStart(
           : await verifyTail(ledger, dataset, last, speed)
       results.set(dataset, requireSound(dataset, next))
     }
-    if (eventsOf(results) !== before) await save()
+    await save()
+    savedAtMs = performance.now()
   }
 
   let work = complete().catch(report)
   const timer = setInterval(() => {
-    work = work.then(() => (closing.signal.aborted || damaged ? undefined : advance(pace))).catch(report)
-  }, CHECKPOINT_EVERY_MS)
+    const isDue = (newEvents: number) =>
+      newEvents >= CHECKPOINT_EVERY_EVENTS || performance.now() >= savedAtMs + CHECKPOINT_EVERY_MS
+    work = work
+      .then(() => (closing.signal.aborted || damaged ? undefined : advance(isDue, pace)))
+      .catch(report)
+  }, CHECK_EVERY_MS)
   timer.unref()
 
   return {
@@ -111,8 +122,10 @@ export async function verifyAtStart(
       clearInterval(timer)
       closing.abort()
       await work
+      // A stop has little time. The next start verifies what is left.
+      const isShort = (newEvents: number) => newEvents < CHECKPOINT_EVERY_EVENTS
       if (!damaged)
-        await advance().catch((err: unknown) => logger.error({ err }, 'no checkpoint was written'))
+        await advance(isShort).catch((err: unknown) => logger.error({ err }, 'no checkpoint was written'))
     },
   }
 }
@@ -158,7 +171,12 @@ function requireSound(dataset: string, found: Verification | undefined): SoundVe
   throw new Damage(`the ledger of the dataset ${dataset} ${where}; see docs/operations.md`)
 }
 
-function eventsOf(results: ReadonlyMap<string, SoundVerification>): number {
+/** Number of events in a ledger. */
+async function eventsOf(ledger: Ledger): Promise<number> {
+  return (await ledger.heads()).reduce((sum, { sequence }) => sum + sequence, 0)
+}
+
+function verifiedEvents(results: ReadonlyMap<string, SoundVerification>): number {
   return [...results.values()].reduce((sum, { events }) => sum + events, 0)
 }
 

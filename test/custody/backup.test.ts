@@ -161,7 +161,7 @@ test('a backup without its last file, a folder with files and a damaged ledger a
   await rm(inFolder('data'), { recursive: true })
   const ledger = await readFile(inFolder('backup/ledger.sqlite'), 'latin1')
   await writeFile(inFolder('backup/ledger.sqlite'), ledger.replaceAll('"custodian"', '"custodial"'), 'latin1')
-  await expect(restore()).rejects.toThrow('is damaged at event 1')
+  await expect(restore()).rejects.toThrow(/the ledger of .* is damaged at event/)
   await rm(inFolder('backup/backup.json'))
   await expect(restore()).rejects.toThrow('is no complete backup')
 })
