@@ -6,12 +6,9 @@ import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
-import { createAuthenticator } from './access/authenticator.ts'
-import { startKeyActRecorder } from './access/key-acts.ts'
-import { createFirstKeys, openKeyStore } from './access/keys.ts'
-import { createTokenAuthenticator } from './access/oidc.ts'
+import { openIdentity } from './access/identity.ts'
+import { createFirstKeys } from './access/keys.ts'
 import { createQuotas } from './access/quotas.ts'
-import { createRefusedSignInCounter } from './access/refused-sign-ins.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
@@ -95,7 +92,14 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
         { dataset: id },
         'the dataset is synthetic, but its source was registered as real data elsewhere',
       )
-    const identity = await openIdentity(config, ledger, logger, opened)
+    const { dataDirectory, oidc } = config
+    const identity = await openIdentity({
+      dataDirectory,
+      ...(oidc === undefined ? {} : { oidc }),
+      record: (act) => ledger.recordAct(act),
+      onError: (err, what) => logger.error({ err }, what),
+    })
+    opened.defer(() => identity.close())
 
     if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) {
@@ -111,7 +115,10 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const pools = openPools()
     for (const pool of Object.values(pools)) opened.defer(() => pool.close())
     const app = await buildApp({
-      ...identity,
+      authenticator: identity.authenticator,
+      keys: identity.keys,
+      keyActs: identity.keyActs,
+      ...(oidc === undefined ? {} : { signIn: oidc }),
       ...(tls === undefined ? {} : { tls }),
       ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
       catalog,
@@ -230,33 +237,6 @@ function publicationOf(
 /** Folders that the service writes to. A ledger in PostgreSQL is not among them. */
 function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): readonly string[] {
   return replicated ? [dataDirectory] : [dataDirectory, path.dirname(ledgerUrl)]
-}
-
-/** Opens what identifies callers, and starts recording changes of keys and refused sign-ins in the ledger. */
-async function openIdentity(
-  { dataDirectory, oidc }: Config,
-  ledger: Ledger,
-  logger: Logger,
-  opened: AsyncDisposableStack,
-) {
-  const keys = openKeyStore(dataDirectory)
-  const keyActs = startKeyActRecorder(
-    keys,
-    ({ kind, principal, subject, facts, at }) =>
-      ledger.recordAct({ kind, principal, subject, facts: { ...facts, changedAt: at } }),
-    (err) => logger.error({ err }, 'changes of keys cannot be recorded'),
-  )
-  opened.defer(() => keyActs.close())
-  await keyActs.recordPending()
-  const refused = createRefusedSignInCounter({
-    record: (signIns) => ledger.recordAct({ kind: 'sign-in-refused', principal: 'sotto', ...signIns }),
-    onError: (err) => logger.error({ err }, 'refused sign-ins cannot be recorded'),
-  })
-  opened.defer(() => refused.close())
-  if (oidc === undefined)
-    return { authenticator: createAuthenticator(keys, undefined, refused), keys, keyActs }
-  const tokens = createTokenAuthenticator(oidc, (err) => logger.error({ err }, 'tokens cannot be checked'))
-  return { authenticator: createAuthenticator(keys, tokens, refused), keys, keyActs, signIn: oidc }
 }
 
 /** Number of requests that may be charged or computed, per place at the engine. */
