@@ -6,7 +6,7 @@ import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
-import type { Plan, Released } from '../planner/plan-kinds.ts'
+import type { Plan } from '../planner/plan-kinds.ts'
 import { replacementLoss } from '../planner/plan-kinds.ts'
 import { priceOf } from '../planner/price.ts'
 import { accuracyReport, noiseReport, report } from '../planner/report.ts'
@@ -25,7 +25,7 @@ import {
   type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { release } from './release.ts'
+import { release, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -81,9 +81,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
   const request = { query: questionOf(query) }
-  return answerUnderCharge(dependencies, question, request, price, async () =>
-    describeRelease(planned, await release(planned, dependencies.engine, dependencies.noiseSource)),
-  )
+  return answerUnderCharge(dependencies, question, request, price, () => releaseOf(planned, dependencies))
 }
 
 /**
@@ -94,7 +92,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
  */
 export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
   const { queries } = batch
-  const { engine, noiseSource, leaseMs, limits } = dependencies
+  const { leaseMs, limits } = dependencies
   const planned = await planQueries(queries, batch.dataset, limits)
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
@@ -103,8 +101,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
     const answers: object[] = []
     for (const each of planned.plans) {
       if (answers.length > 0) await turn.yield()
-      const released = describeRelease(each, await release(each, engine, noiseSource))
-      answers.push({ ...released, ...priceReport(each) })
+      answers.push({ ...(await releaseOf(each, dependencies)), ...priceReport(each) })
     }
     return { answers, ...batchReport(planned) }
   })
@@ -179,8 +176,15 @@ function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit
   return { ...document, id, ...debit, shared: true }
 }
 
-function describeRelease(planned: Plan, released: Released) {
+/** Reads the data of a plan, adds noise and describes the release. Yields to other requests between these steps. */
+async function releaseOf(
+  planned: Plan,
+  { engine, noiseSource }: Pick<AnswerDependencies, 'engine' | 'noiseSource'>,
+) {
+  const released = await release(planned, engine, noiseSource)
+  await yieldIfLarge(planned)
   const { result, accuracy } = report(planned, released)
+  await yieldIfLarge(planned)
   return {
     kind: planned.query.kind,
     result,

@@ -10,7 +10,14 @@ import type { AdditivePlan } from '../planner/kinds/additive.ts'
 import type { GroupsPlan } from '../planner/kinds/groups.ts'
 import type { KeySelectionPlan } from '../planner/kinds/key-selection.ts'
 import type { QuantilePlan } from '../planner/kinds/quantile.ts'
-import type { Plan, PlanKindName, PlanOf, Released, ReleaseOf } from '../planner/plan-kinds.ts'
+import {
+  mostValues,
+  type Plan,
+  type PlanKindName,
+  type PlanOf,
+  type Released,
+  type ReleaseOf,
+} from '../planner/plan-kinds.ts'
 
 /** Exact integers read from the data, by kind of plan. They can be sent to a worker thread (structured clone). */
 interface ExactTypes {
@@ -83,7 +90,17 @@ const releaseSteps: { readonly [Kind in PlanKindName]: ReleaseSteps<Kind> } = {
  * @throws EngineFailure, and any error of the source of randomness; nothing is released then.
  */
 export async function release(plan: Plan, engine: Engine, noiseSource: UniformSource): Promise<Released> {
-  return releaseAggregate(plan, await readAggregate(plan, engine), noiseSource)
+  const exact = await readAggregate(plan, engine)
+  await yieldIfLarge(plan)
+  return releaseAggregate(plan, exact, noiseSource)
+}
+
+/** Number of values from which on each step of an answer takes about a millisecond. */
+const MANY_VALUES = 500
+
+/** Yields to other requests between two steps of an answer with many values. Depends on public facts alone. */
+export async function yieldIfLarge(plan: Plan): Promise<void> {
+  if (mostValues(plan) >= MANY_VALUES) await setImmediate()
 }
 
 /**
