@@ -23,13 +23,13 @@ export const AUDIENCE = 'https://sotto.example'
 export async function startLocalProvider(): Promise<LocalProvider> {
   const requests: Record<string, number> = {}
   let number = 0
-  let pair = await generateKeyPair('RS256')
+  let pair = await generateKeyPair('ES256')
   const kid = () => `key-${number}`
   const server = createServer(async (request, response) => {
     const path = request.url ?? ''
     requests[path] = (requests[path] ?? 0) + 1
     const other = provider.answer?.(path)
-    const jwk = { ...(await exportJWK(pair.publicKey)), kid: kid(), use: 'sig', alg: 'RS256' }
+    const jwk = { ...(await exportJWK(pair.publicKey)), kid: kid(), use: 'sig', alg: 'ES256' }
     const document =
       path === '/keys' ? { keys: [jwk] } : { issuer: provider.issuer, jwks_uri: `${provider.issuer}/keys` }
     response.writeHead(other?.status ?? 200, { 'content-type': 'application/json' })
@@ -42,7 +42,7 @@ export async function startLocalProvider(): Promise<LocalProvider> {
     answer: undefined,
     async rotate() {
       number += 1
-      pair = await generateKeyPair('RS256')
+      pair = await generateKeyPair('ES256')
     },
     get publicKey() {
       return pair.publicKey
@@ -59,7 +59,7 @@ export async function startLocalProvider(): Promise<LocalProvider> {
         ...claims,
       }
       return new SignJWT(payload)
-        .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid: kid(), ...header })
+        .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: kid(), ...header })
         .sign(pair.privateKey)
     },
     close: () => new Promise((resolve) => server.close(() => resolve())),
