@@ -279,8 +279,39 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   budgets('two grants exceed the largest cap', 'expectCap(granted)\n  const bought', 'const bought'),
   budgets(
     'a budget can be opened twice',
-    "if (existing !== undefined) return { kind: 'exists', budget: existing.budget }",
-    "if (existing !== undefined && existing.headSequence > 99) return { kind: 'exists', budget: existing.budget }",
+    'if (existing !== undefined) {',
+    'if (existing !== undefined && existing.headSequence > 99) {',
+  ),
+  budgets(
+    'a real source may become synthetic',
+    'if (source.synthetic && known.some((each) => !each.synthetic))',
+    'if (source.synthetic && known.some((each) => !each.synthetic && each.dataset !== dataset))',
+  ),
+  budgets(
+    'a real source may be synthetic under another id',
+    'if (source.synthetic && known.some((each) => !each.synthetic))',
+    'if (source.synthetic && known.some((each) => !each.synthetic && each.dataset === dataset))',
+  ),
+  budgets(
+    'a source may have two budgets without a reason',
+    'return othersWith(known, dataset, source).length === 0\n    ? undefined',
+    'return othersWith(known, dataset, source).length === 9\n    ? undefined',
+  ),
+  budgets(
+    'the reason for a second budget is not recorded',
+    'if (reason === undefined || otherDatasets.length === 0) return',
+    'if (reason === undefined || otherDatasets.length < 9) return',
+  ),
+  budgets(
+    'the kind of data is not recorded',
+    '    synthetic,\n    ...limitField(cap),',
+    '    ...limitField(cap),',
+  ),
+  budgets('a source is not recorded', 'batch.newSources.push({ digest, dataset, synthetic })', ''),
+  budgets(
+    'registrations of a batch do not see each other',
+    '...rows.sources(digest, dataset), ...added',
+    '...rows.sources(digest, dataset)',
   ),
   batch(
     'events do not contain the previous hash',

@@ -11,7 +11,13 @@ import {
   type StoredEvent,
   type StoredSessionAnswer,
 } from '../../src/ledger/ledger.ts'
-import type { createVerifier, Verification, verifyLedger } from '../../src/ledger/verification.ts'
+import type {
+  createVerifier,
+  SoundVerification,
+  Verification,
+  verifyLedger,
+  verifyTail,
+} from '../../src/ledger/verification.ts'
 import {
   type Accounting,
   type Amount,
@@ -27,6 +33,7 @@ import { basic, loss, rho } from './support.ts'
 export interface VerificationSource {
   readonly createVerifier: typeof createVerifier
   readonly verifyLedger: typeof verifyLedger
+  readonly verifyTail: typeof verifyTail
 }
 
 /** A requirement on verification. `run` rejects if it is not met. */
@@ -382,6 +389,34 @@ function live(
 }
 
 const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting) => [
+  {
+    name: `a verification continues from an earlier one, after any event, in ${accounting}`,
+    async run(source) {
+      const events = chain('census', sampleHistory(accounting))
+      const { ledger, head } = live(source, events)
+      const whole = verify(source, events)
+      for (let count = 1; count <= events.length; count += 1) {
+        const earlier = verify(source, events.slice(0, count))
+        if (earlier.kind !== 'sound') throw new Error('the history is broken')
+        expect(await source.verifyTail(ledger, 'census', earlier)).toEqual(whole)
+        // A balance that differs, an event of another history, and an earlier result of another history.
+        const spent = addAmounts(head.budget.spent, head.budget.cap)
+        const altered = live(source, events, { budget: { ...head.budget, spent } }).ledger
+        const broken = { kind: 'broken' }
+        expect(await source.verifyTail(altered, 'census', earlier)).toMatchObject(broken)
+        const headHash = sha256('another history')
+        expect(await source.verifyTail(ledger, 'census', { ...earlier, headHash })).toMatchObject(broken)
+        const cheaper = { ...earlier, budget: { ...earlier.budget, spent: noAmount(accounting) } }
+        if (
+          canonicalJson(eventAmount(earlier.budget.spent)) ===
+          canonicalJson(eventAmount(noAmount(accounting)))
+        )
+          continue
+        expect(await source.verifyTail(ledger, 'census', cheaper)).toMatchObject(broken)
+      }
+      expect(await source.verifyTail(ledger, 'never', whole as SoundVerification)).toBeUndefined()
+    },
+  },
   {
     name: `balances that differ from the events are found, in ${accounting}`,
     async run(source) {

@@ -96,15 +96,15 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   replay(
     'a share need not name a release',
-    "if (source?.state !== 'answered' || source.requestHash !== requestHash)",
+    "if (!isEarlier && (source?.state !== 'answered' || source.requestHash !== requestHash))",
     'if (false)',
   ),
   replay(
     'a share may name a charge without an answer',
-    "if (source?.state !== 'answered' || source.requestHash !== requestHash)",
-    'if (source?.requestHash !== requestHash)',
+    "if (!isEarlier && (source?.state !== 'answered' || source.requestHash !== requestHash))",
+    'if (!isEarlier && source?.requestHash !== requestHash)',
   ),
-  replay('a share may name the release of another request', ' || source.requestHash !== requestHash)', ')'),
+  replay('a share may name the release of another request', ' || source.requestHash !== requestHash))', '))'),
   replay(
     'a share is debited from the dataset',
     'analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })',
@@ -200,7 +200,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'charges are not checked',
-    'return (await firstBrokenCharge(ledger, dataset, verifier, sequence)) ?? result',
+    'return (await firstBrokenCharge(ledger, dataset, verifier, sequence, pace)) ?? result',
     'return result',
   ),
   verification(
@@ -234,7 +234,7 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   verification('a record may be ahead of the events', 'if (!follows || !precedes)', 'if (!follows)'),
   verification(
     'later events are not read',
-    'await follow(ledger, dataset, verifier, { after: sequence, upTo })\n',
+    'await follow(ledger, dataset, verifier, { after: sequence, upTo, pace })\n',
     '',
   ),
   verification(
@@ -260,8 +260,24 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
   ),
   verification(
     'events after the head are read',
-    'const limit = Math.min(EVENTS_PAGE, upTo - afterSequence)',
-    'const limit = EVENTS_PAGE',
+    'const limit = Math.min(pace.eventsPage, upTo - afterSequence)',
+    'const limit = pace.eventsPage',
+  ),
+  verification(
+    'balances are not compared after a tail',
+    'return reason === undefined ? result : { kind: ',
+    'return true ? result : { kind: ',
+  ),
+  verification(
+    'a tail continues from another hash',
+    'const { events, headHash, budget, failures, suspended } = verified',
+    'const { events, budget, failures, suspended } = verified\n  const headHash = "0".repeat(64)',
+  ),
+  verification('a tail forgets the analysts', 'verified.spending.map(', 'verified.spending.slice(1).map('),
+  verification(
+    'a tail starts at the first event',
+    '{ verifier, pace, after: verified.events }',
+    '{ verifier, pace, after: 0 }',
   ),
 ]
 
