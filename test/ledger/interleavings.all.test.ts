@@ -6,6 +6,7 @@ import { verifyLedger } from '../../src/ledger/verification.ts'
 import { type Accounting, type Amount, amountBoughtBy } from '../../src/privacy/accounting.ts'
 import { epsilonNano, rhoPico } from '../../src/privacy/loss.ts'
 import { isLongRun, roundCounter } from '../reliability/rounds.ts'
+import { kindsOf } from './contract/contract-test.ts'
 import { describeEachStore, type SharedFixture, type StoreUnderTest } from './stores.ts'
 import { loss, question } from './support.ts'
 
@@ -25,6 +26,8 @@ interface Conflict {
   readonly capPrices: number
   /** The allotment of the first analyst, as a multiple of the price. */
   readonly allotmentPrices?: number
+  /** Number of failures that suspend the dataset. Default: failures do not count. */
+  readonly failureLimit?: number
   /** The requests; dataset and price are added for each run. */
   readonly requests: readonly [Partial<ChargeRequest>, Partial<ChargeRequest>]
   readonly outcomes: readonly string[]
@@ -92,6 +95,20 @@ const CONFLICTS: readonly Conflict[] = [
       { idempotencyKey: 'one', sharing: true, principal: 'bob' },
     ],
     outcomes: ['charged, shared', 'shared, charged'],
+  },
+  {
+    name: 'two keys, and a failure that suspends the dataset',
+    capPrices: 2,
+    failureLimit: 1,
+    requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'other', principal: 'bob' }],
+    outcomes: ['charged, charged'],
+  },
+  {
+    name: 'the same key twice, and two failures that suspend the dataset',
+    capPrices: 1,
+    failureLimit: 2,
+    requests: [{ idempotencyKey: 'one' }, { idempotencyKey: 'one' }],
+    outcomes: ['charged, charged'],
   },
 ]
 
@@ -198,7 +215,12 @@ function turnOf(
   return { client, step, turnsToExpiry: client.script[place + 1] === 'expire' ? next - turn : 0 }
 }
 
-async function take(ledger: Ledger, client: Client, step: Step, leaseMs: number): Promise<void> {
+async function take(
+  ledger: Ledger,
+  client: Client,
+  step: Step,
+  { leaseMs, failureLimit }: { readonly leaseMs: number; readonly failureLimit?: number | undefined },
+): Promise<void> {
   const { request, attempts } = client
   const id = chargeId(request.principal, request.idempotencyKey)
   const latest = attempts.at(-1)
@@ -221,7 +243,10 @@ async function take(ledger: Ledger, client: Client, step: Step, leaseMs: number)
       return
     }
     case 'fail':
-      if (latest !== undefined) await ledger.recordFailure(id, latest)
+      if (latest !== undefined) {
+        const counts = failureLimit !== undefined
+        await ledger.recordFailure(id, latest, { counts, limit: failureLimit ?? 1 })
+      }
       return
     case 'expire':
       return
@@ -277,22 +302,23 @@ async function takeTurns({ ledger, clock }: SharedFixture, runs: readonly Run[])
         const next = turnOf(each, turn)
         if (next === undefined) return
         const leaseMs = next.turnsToExpiry > 0 ? next.turnsToExpiry * TURN_MS : LONG_MS
-        await take(ledger, next.client, next.step, leaseMs)
+        await take(ledger, next.client, next.step, { leaseMs, failureLimit: each.conflict.failureLimit })
       }),
     )
     clock.ms += TURN_MS
   }
-  // Then each client repeats its request until it has an outcome.
+  // Then the custodian resumes the datasets, and each client repeats its request until it has an outcome.
+  await Promise.all(runs.map(({ dataset }) => ledger.resume(dataset, 'carol', 'looked into')))
   for (const whose of [0, 1, 0] as const) {
     clock.ms += LONG_MS
     await Promise.all(
       runs.map(async ({ clients }) => {
         const client = clients[whose]
         const open = () => client.last?.kind === 'charged' || client.last?.kind === 'shared'
-        await take(ledger, client, 'charge', LONG_MS)
+        await take(ledger, client, 'charge', { leaseMs: LONG_MS })
         if (open()) {
-          await take(ledger, client, 'answer', LONG_MS)
-          await take(ledger, client, 'charge', LONG_MS)
+          await take(ledger, client, 'answer', { leaseMs: LONG_MS })
+          await take(ledger, client, 'charge', { leaseMs: LONG_MS })
         }
       }),
     )
@@ -337,5 +363,8 @@ describeEachStore('every interleaving of two clients', (store) => {
     const outcomes = await Promise.all(runs.map((each) => expectInvariants(fixture.ledger, each)))
     counts.add({ interleavings: runs.length })
     expect([...new Set(outcomes)].sort()).toEqual(conflict.outcomes)
+    const histories = await Promise.all(runs.map(({ dataset }) => kindsOf(fixture.ledger, dataset)))
+    const suspended = histories.filter((kinds) => kinds.includes('suspended'))
+    expect(suspended.length > 0).toBe(conflict.failureLimit !== undefined)
   })
 })
