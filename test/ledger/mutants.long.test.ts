@@ -15,6 +15,9 @@ const batch = mutantsIn('protocol/batch')
 const budgets = mutantsIn('protocol/budgets')
 const charges = mutantsIn('protocol/charges')
 const sessions = mutantsIn('protocol/sessions')
+const suspension = mutantsIn('protocol/suspension')
+const acts = mutantsIn('protocol/acts')
+const storage = mutantsIn('protocol/storage')
 const rows = mutantsIn('sqlite/rows')
 const reads = mutantsIn('sqlite/reads')
 const writer = mutantsIn('sqlite/writer')
@@ -194,12 +197,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   charges(
     'a repeated denial has another event',
-    `batch.charges.set(id, row)
-      appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })
-    }`,
-    `batch.charges.set(id, row)
-    }
-    appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })`,
+    'const recorded = denied !== undefined || recordDenial(batch, row, analyst)',
+    'const recorded = recordDenial(batch, row, analyst)',
   ),
   charges('a denial has no event', "appendEvent(batch, dataset, { kind: 'denied', ...eventFacts(row) })", ''),
   charges(
@@ -357,8 +356,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   sessions(
     'answers of a session are accepted in any order',
-    "if (outcome.kind !== 'open' || outcome.question !== question) return false",
-    "if (outcome.kind !== 'open') return false",
+    'if (question !== found.answered + 1) return false',
+    '',
   ),
   sessions(
     'a key of a session is accepted for another request',
@@ -367,8 +366,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   writer(
     'changes of charges are not written',
-    'of changes.changedCharges) charges.update(before, after)',
-    'of changes.changedCharges.slice(1)) charges.update(before, after)',
+    'of changes.changedCharges) charges.update(change)',
+    'of changes.changedCharges.slice(1)) charges.update(change)',
   ),
   writer(
     'a debit is not written',
@@ -412,8 +411,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   writer(
     'sharing is not updated after a denial',
-    'sharing = :sharing, shared_from = :sharedFrom\n    WHERE',
-    'shared_from = :sharedFrom\n    WHERE',
+    'sharing = :sharing, shared_from = :sharedFrom,\n',
+    'shared_from = :sharedFrom,\n',
   ),
   reads(
     'dataset versions are compared as texts',
@@ -440,6 +439,73 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'WHERE session = (SELECT number FROM charges WHERE id = :session) AND idempotency_key',
     'WHERE :session IS NOT NULL AND idempotency_key',
   ),
+  suspension('a dataset is never suspended', 'failures >= limit', 'false'),
+  suspension('a dataset is suspended one failure late', 'failures >= limit', 'failures > limit'),
+  suspension('a suspended dataset is suspended again', '!account.suspended && failures', 'failures'),
+  suspension(
+    'failures of questions are not counted',
+    'countFailure(batch, dataset, { principal, chargeId: session',
+    'void ({ principal, chargeId: session',
+  ),
+  suspension('failures of questions count always', '|| !failure.counts', ''),
+  suspension('a resumption keeps the failures', 'failures: 0, suspended: false', 'suspended: false'),
+  suspension('a resumption has no effect', 'failures: 0, suspended: false', 'failures: 0'),
+  suspension(
+    'any text is recorded as the class of an error',
+    'ERROR_CLASS.test(errorClass)',
+    'errorClass.length < 99',
+  ),
+  charges('failures count always', 'if (failure.counts) countFailure', 'countFailure'),
+  charges('a suspended dataset is charged', "if (account.suspended) return { kind: 'suspended' }", ''),
+  charges(
+    'a charge of a suspended dataset is retried',
+    "if (expectRow(batch.accounts.get(earlier.dataset)).suspended) return { kind: 'suspended' }",
+    '',
+  ),
+  sessions('a session of a suspended dataset is open', "if (suspended) return { kind: 'suspended' }", ''),
+  sessions('a question under way is lost to a suspension', " && kind !== 'suspended'", ''),
+  acts('acts have no facts', '...(facts !== undefined && { facts }),', ''),
+  acts('wrong acts are recorded', 'if (reason !== undefined) throw new RangeError(reason)', ''),
+  budgets(
+    'a grant is no administrative act',
+    "appendReference(batch, { kind: 'budget-granted', principal, dataset }, event)",
+    'void event',
+  ),
+  storage(
+    'the quota is exceeded by one byte',
+    'storedBytes >= maxStoredBytes',
+    'storedBytes > maxStoredBytes',
+  ),
+  storage('stored bytes are not added', 'analyst.storedBytes + bytes', 'analyst.storedBytes'),
+  charges('denials are recorded without limit', 'if (analyst.denials >= MAX_DENIALS) return false', ''),
+  charges('denials are not counted', 'denials: analyst.denials + 1', 'denials: 0'),
+  charges(
+    'an unrecorded denial of a chosen key is not permanent',
+    "if (!recorded && request.keyChosen) return { kind: 'storage-exceeded', by: 'denials', storedBytes }",
+    '',
+  ),
+  charges(
+    'answers do not count as stored',
+    'addStoredBytes(batch, dataset, principal, packedBytes(packed))',
+    '',
+  ),
+  charges(
+    'requests do not count as stored',
+    'CHARGE_BYTES + Buffer.byteLength(request.request)',
+    'CHARGE_BYTES',
+  ),
+  sessions(
+    'answers of sessions do not count as stored',
+    'addStoredBytes(batch, found.dataset, found.principal, bytes)',
+    'void bytes',
+  ),
+  ,
+  writer(
+    'suspensions are not written',
+    'failures = :failures, suspended = :suspended',
+    'failures = max(:failures, :suspended)',
+  ),
+  reads('all failures are listed', 'limit: Math.min(failures, MAX_PAGE)', 'limit: MAX_PAGE'),
   reads(
     'charge records omit charges without an answer',
     'LEFT JOIN releases ON releases.charge = charges.number',

@@ -519,6 +519,23 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     })
   })
 
+  test('the request of a denied charge is stored once it is paid', async () => {
+    const url = await server.createDatabase()
+    const ledger = await opened(url)
+    await ledger.openBudget('census', summed('1'), 'carol')
+    const asked = question('a', {
+      price: { ...question('a').price, ...loss('1.5') },
+      request: '{"kind":"count"}',
+    })
+    const requests = () => prompt(url, 'SELECT state, request FROM sotto.charges')
+    expect((await ledger.charge(asked)).kind).toBe('denied')
+    expect(await requests()).toEqual([{ state: 'denied', request: '' }])
+    await ledger.grant('census', loss('1'), 'carol', 'asked for')
+    const { id } = chargeOf(await ledger.charge(asked))
+    await ledger.recordFailure(id, 1)
+    expect(await requests()).toEqual([{ state: 'failed', request: '{"kind":"count"}' }])
+  })
+
   test('openLedger opens a ledger by its URL', async () => {
     const url = await server.createDatabase()
     for (const each of [url, url.replace('postgres://', 'postgresql://'), temporaryPath()]) {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { ChargeRequest, Ledger } from '../../../src/ledger/ledger.ts'
 import { openSqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { ledgerOver } from '../fixture.ts'
-import { basic, chargeOf, expectConsistentLedger, question, summed, temporaryPath } from '../support.ts'
+import { basic, chargeOf, expectConsistentLedger, loss, question, summed, temporaryPath } from '../support.ts'
 
 const MEGABYTE = 1_000_000
 
@@ -44,6 +44,29 @@ test.each([
   const stored = database.prepare('SELECT count(*) AS charges, max(length(request)) AS longest FROM charges')
   expect({ ...stored.get() }).toEqual({ charges: 250, longest: 0 })
   database.close()
+})
+
+test('the request of a denied charge is stored once it is paid', async () => {
+  const asked = question('a', { price: basic('1.5'), request: '{"kind":"count"}' })
+  const requests = (path: string) => {
+    const database = new DatabaseSync(path)
+    const rows = database.prepare('SELECT state, request FROM charges').all()
+    database.close()
+    return rows.map((row) => ({ ...row }))
+  }
+  const path = temporaryPath()
+  const open = () => ledgerOver(openSqliteStore(path, Date.now))
+  const first = open()
+  await first.openBudget('census', summed('1'), 'carol')
+  expect((await first.charge(asked)).kind).toBe('denied')
+  await first.close()
+  expect(requests(path)).toEqual([{ state: 'denied', request: '' }])
+  const second = open()
+  await second.grant('census', loss('1'), 'carol', 'asked for')
+  const { id } = chargeOf(await second.charge(asked))
+  await second.recordFailure(id, 1)
+  await second.close()
+  expect(requests(path)).toEqual([{ state: 'failed', request: '{"kind":"count"}' }])
 })
 
 /** An answer with 9,900 cells of two columns, as a table of noisy counts has them. */
