@@ -499,7 +499,6 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'addStoredBytes(batch, found.dataset, found.principal, bytes)',
     'void bytes',
   ),
-  ,
   writer(
     'suspensions are not written',
     'failures = :failures, suspended = :suspended',
