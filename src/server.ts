@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
-import { Server as HttpsServer } from 'node:https'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { SecureContextOptions } from 'node:tls'
 import closeWithGrace from 'close-with-grace'
@@ -13,25 +12,24 @@ import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
-import { type Catalog, openCatalog } from './catalog/catalog.ts'
+import { openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { type CustodyOptions, openCustody } from './custody/custody.ts'
-import { type DuckDbEngine, openDuckDbEngine } from './engines/duckdb/engine.ts'
+import { openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
+import { createTemporaryFolder } from './files/temporary-folder.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
-import { createMetrics } from './http/metrics.ts'
-import { followTls, readTls, TlsFileError, type TlsFiles } from './http/tls.ts'
-import { openedFor } from './ledger/event.ts'
-import type { Ledger } from './ledger/ledger.ts'
+import { createMetrics, type Metrics } from './http/metrics.ts'
+import { followCertificate, readTls, TlsFileError, type TlsFiles } from './http/tls.ts'
 import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
 import { type HeadSigner, readHeadSigner } from './ledger/signature.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
-import { lossNumbers } from './privacy/loss.ts'
-import { censusRegistration } from './registration/demo.ts'
-import { createRegistry, type Registry } from './registration/register.ts'
-import { openComputationPool } from './workers/pool.ts'
+import { censusRegistration, registerDemo } from './registration/demo.ts'
+import { createRegistry } from './registration/register.ts'
+import { followRegistrations } from './registration/replicas.ts'
+import { openComputationPools } from './workers/pools.ts'
 
 /** A listening service. */
 export interface Service {
@@ -53,123 +51,25 @@ export interface Service {
  */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
   await openDataDirectory(config)
-  const tls = config.tls === undefined ? undefined : await openTls(config.tls)
-  const signer =
-    config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
   const opened = new AsyncDisposableStack()
   try {
-    const metrics = createMetrics()
-    const shared = config.replicated
-    const store = await openLedger({ url: config.ledgerUrl })
-    const bareLedger = observeLedger(store, metrics.ledgerObserver)
-    opened.defer(() => bareLedger.close())
-    const catalog = await openCatalog(path.join(config.dataDirectory, 'datasets'), { shared })
-    const custody = await openCustody(bareLedger, {
-      dataDirectory: config.dataDirectory,
-      datasets: catalog.ids(),
-      logger,
-      ...publicationOf(config, signer),
-      ...('backup' in store ? { backup: store.backup } : {}),
-    })
-    opened.defer(() => custody.close())
-    const { ledger } = custody
-    const temporaryDirectory = await openTemporaryDirectory(config.dataDirectory, shared)
-    opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
-    const engine = openDuckDbEngine({
-      files: catalog.rowsFile,
-      connectionsPerDataset: config.queryConnections,
-      threads: config.queryThreads,
-      memoryLimit: config.queryMemory,
-      queryTimeoutMs: config.queryTimeoutMs,
-      temporaryDirectory,
-    })
-    opened.defer(() => engine.close())
-    await openDatasets(engine, catalog)
-    const registry = createRegistry({ catalog, engine, ledger, dataDirectory: config.dataDirectory })
-    await createFirstKeys(config.dataDirectory)
-    for (const id of await registry.recordSources())
-      logger.warn(
-        { dataset: id },
-        'the dataset is synthetic, but its source was registered as real data elsewhere',
-      )
-    const { dataDirectory, oidc } = config
-    const identity = await openIdentity({
-      dataDirectory,
-      ...(oidc === undefined ? {} : { oidc }),
-      record: (act) => ledger.recordAct(act),
-      onError: (err, what) => logger.error({ err }, what),
-    })
-    opened.defer(() => identity.close())
-
-    if (config.demo) await registerDemo(registry, catalog, ledger)
-    if (config.audit) {
-      await registerAuditedDatasets({
-        registry,
-        isRegistered: (dataset) => catalog.get(dataset) !== undefined,
-        wasRemoved: catalog.wasRemoved,
-        budget: (dataset) => ledger.budget(dataset),
-        dataDirectory: config.dataDirectory,
-      })
-    }
-
-    const pools = openPools()
-    for (const pool of Object.values(pools)) opened.defer(() => pool.close())
-    const app = await buildApp({
-      authenticator: identity.authenticator,
-      keys: identity.keys,
-      keyActs: identity.keyActs,
-      ...(oidc === undefined ? {} : { signIn: oidc }),
-      ...(tls === undefined ? {} : { tls }),
-      ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
-      catalog,
-      registry,
-      disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
-      engine,
-      ledger,
-      verification: custody.extent,
-      ...(signer === undefined ? {} : { signer }),
-      noiseSource: systemEntropy(),
-      limits: { maxCells: config.maxCells },
-      admission: createAdmission({
-        places: config.queryConnections,
-        turns: TURNS_PER_PLACE * config.queryConnections,
-        maxWaiting: config.queueLength,
-        maxWaitMs: config.queueWaitMs,
-        onEntered: metrics.waited,
-      }),
-      leaseMs: config.queryTimeoutMs + 10_000,
-      maxStoredBytes: config.quota.storedBytesPerDataset,
-      clock: systemClock,
-      requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },
-      ...pools,
-      logger,
-      metrics,
-      ...(config.metricsPort === undefined ? { metricsAccess: metricsAccessFor(config) } : {}),
-      handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
-      drainMs: config.drainMs,
-      ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
-    })
-    if (shared) opened.defer(followRegistrations(registry, logger))
+    const parts = await openParts(config, logger, opened)
+    const { catalog, registry } = parts
+    if (config.demo) await registerDemo(registry, catalog, parts.ledger)
+    if (config.audit) await registerAudited(config, parts)
+    const app = await buildApp(parts)
+    if (config.replicated) opened.defer(followRegistrations(registry, logger))
     app.addHook('onClose', () => opened.disposeAsync())
-    const url = await app.listen({
-      host: config.host,
-      port: config.port,
-      listenTextResolver: () => 'listening',
-    })
-    const metricsApp = await openMetricsApp(
-      config,
-      { metrics, logger, ...(tls === undefined ? {} : { tls }) },
-      opened,
-    )
+    const { host } = config
+    const url = await app.listen({ host, port: config.port, listenTextResolver: () => 'listening' })
+    const metricsApp = await openMetricsApp(config, parts, opened)
     const metricsUrl = await metricsApp?.listen({
-      host: config.host,
+      host,
       port: config.metricsPort ?? 0,
       listenTextResolver: () => 'listening for metrics',
     })
-    if (config.tls !== undefined) {
-      const servers = [app.server, ...(metricsApp === undefined ? [] : [metricsApp.server])]
-      opened.defer(followCertificate(config.tls, servers, logger))
-    }
+    if (config.tls !== undefined)
+      opened.defer(followCertificate(config.tls, [app.server, metricsApp?.server], logger))
     return {
       url,
       ...(metricsUrl === undefined ? {} : { metricsUrl }),
@@ -184,14 +84,128 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
   }
 }
 
+/** Opens every part of the service. Each is closed by `opened`, the last one first. */
+async function openParts(
+  config: Config,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<AppDependencies> {
+  const { dataDirectory, oidc } = config
+  const tls = config.tls === undefined ? undefined : await openTls(config.tls)
+  const metrics = createMetrics()
+  const stores = await openStores(config, metrics, logger, opened)
+  const { ledger } = stores
+  await createFirstKeys(dataDirectory)
+  const { authenticator, keys, keyActs, close } = await openIdentity({
+    dataDirectory,
+    ...(oidc === undefined ? {} : { oidc }),
+    record: (act) => ledger.recordAct(act),
+    onError: (err, what) => logger.error({ err }, what),
+  })
+  opened.defer(close)
+  const pools = openComputationPools()
+  for (const pool of Object.values(pools)) opened.defer(() => pool.close())
+  return {
+    ...stores,
+    ...pools,
+    authenticator,
+    keys,
+    keyActs,
+    ...(oidc === undefined ? {} : { signIn: oidc }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
+    ...(config.metricsPort === undefined ? { metricsAccess: metricsAccessFor(config) } : {}),
+    disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
+    noiseSource: systemEntropy(),
+    limits: { maxCells: config.maxCells },
+    admission: createAdmission({
+      places: config.queryConnections,
+      turns: TURNS_PER_PLACE * config.queryConnections,
+      maxWaiting: config.queueLength,
+      maxWaitMs: config.queueWaitMs,
+      onEntered: metrics.waited,
+    }),
+    leaseMs: config.queryTimeoutMs + 10_000,
+    maxStoredBytes: config.quota.storedBytesPerDataset,
+    clock: systemClock,
+    requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },
+    logger,
+    metrics,
+    handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
+    drainMs: config.drainMs,
+  }
+}
+
+/** Opens the ledger, the catalog, and the ingested rows of every registered dataset. */
+async function openStores(config: Config, metrics: Metrics, logger: Logger, opened: AsyncDisposableStack) {
+  const { dataDirectory, replicated: shared } = config
+  const signer =
+    config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
+  const store = await openLedger({ url: config.ledgerUrl })
+  const observed = observeLedger(store, metrics.ledgerObserver)
+  opened.defer(() => observed.close())
+  const catalog = await openCatalog(path.join(dataDirectory, 'datasets'), { shared })
+  const { ledger, extent, close } = await openCustody(observed, {
+    dataDirectory,
+    datasets: catalog.ids(),
+    logger,
+    ...publicationOf(config, signer),
+    ...('backup' in store ? { backup: store.backup } : {}),
+  })
+  opened.defer(close)
+  const temporaryDirectory = await createTemporaryFolder(dataDirectory, shared)
+  opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
+  const engine = openDuckDbEngine({
+    files: catalog.rowsFile,
+    connectionsPerDataset: config.queryConnections,
+    threads: config.queryThreads,
+    memoryLimit: config.queryMemory,
+    queryTimeoutMs: config.queryTimeoutMs,
+    temporaryDirectory,
+  })
+  opened.defer(() => engine.close())
+  for (const { dataset } of catalog.list()) {
+    await engine.open(dataset).catch((cause: unknown) => {
+      throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
+    })
+  }
+  const registry = createRegistry({ catalog, engine, ledger, dataDirectory })
+  for (const dataset of await registry.recordSources())
+    logger.warn({ dataset }, 'the dataset is synthetic, but its source was registered as real data elsewhere')
+  return {
+    ledger,
+    verification: extent,
+    catalog,
+    engine,
+    registry,
+    ...(signer === undefined ? {} : { signer }),
+    ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
+  }
+}
+
+/** Registers the datasets that audits draw from, unless they are registered. */
+async function registerAudited(
+  { dataDirectory }: Config,
+  { registry, catalog, ledger }: AppDependencies,
+): Promise<void> {
+  await registerAuditedDatasets({
+    registry,
+    isRegistered: (dataset) => catalog.get(dataset) !== undefined,
+    wasRemoved: catalog.wasRemoved,
+    budget: (dataset) => ledger.budget(dataset),
+    dataDirectory,
+  })
+}
+
 /** Builds the server of the metrics' own port, if one is configured. */
 async function openMetricsApp(
   config: Config,
-  parts: Pick<AppDependencies, 'metrics' | 'logger' | 'tls'>,
+  { metrics, logger, tls }: AppDependencies,
   opened: AsyncDisposableStack,
 ): Promise<FastifyInstance | undefined> {
   if (config.metricsPort === undefined) return undefined
-  const app = await buildMetricsApp({ ...parts, metricsAccess: metricsAccessFor(config) })
+  const metricsAccess = metricsAccessFor(config)
+  const app = await buildMetricsApp({ metrics, metricsAccess, logger, ...(tls === undefined ? {} : { tls }) })
   opened.defer(() => app.close())
   return app
 }
@@ -203,21 +217,6 @@ async function openTls(files: TlsFiles): Promise<SecureContextOptions> {
   } catch (error) {
     throw error instanceof TlsFileError ? new ConfigError(error.message) : error
   }
-}
-
-/**
- * Gives new connections the certificate that is in the files by then. Existing connections continue.
- * @returns a function that stops following the files.
- */
-function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
-  return followTls(
-    files,
-    (options) => {
-      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
-      logger.info('the TLS certificate was read again')
-    },
-    (err) => logger.error({ err }, 'the changed TLS files cannot be used; the certificate before stays'),
-  )
 }
 
 /** A separate port is open, because operators restrict it, unless there is a key; the main port needs one. */
@@ -242,38 +241,6 @@ function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): reado
 /** Number of requests that may be charged or computed, per place at the engine. */
 const TURNS_PER_PLACE = 4
 
-/** Opens the ingested rows of every registered dataset. */
-async function openDatasets(engine: DuckDbEngine, catalog: Catalog): Promise<void> {
-  for (const { dataset } of catalog.list()) {
-    await engine.open(dataset).catch((cause: unknown) => {
-      throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
-    })
-  }
-}
-
-/** Registers the demo dataset, unless it is registered or was withdrawn. An existing budget is not changed. */
-async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger): Promise<void> {
-  const { id } = censusRegistration
-  if (catalog.get(id) !== undefined || catalog.wasRemoved(id)) return
-  const before = await ledger.budget(id)
-  const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
-  const accounting = before?.cap.accounting ?? censusRegistration.accounting
-  const opened = await openedFor(ledger, id)
-  // The budget of a lost catalog. It may have been spent on real data, so the demo must not use it.
-  if (before !== undefined && opened.synthetic !== true) return
-  const neighbours = opened.neighbours ?? censusRegistration.neighbours
-  await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
-}
-
-/** Opens a pool for each kind of computation, so that none waits for another kind. */
-function openPools() {
-  return {
-    riskPool: openComputationPool({ threads: 2, maxWaiting: 16, waitMs: 20_000, maxPerPrincipal: 4 }),
-    evaluationPool: openComputationPool({ threads: 1, maxWaiting: 4, waitMs: 120_000, maxPerPrincipal: 2 }),
-    plotPool: openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 }),
-  }
-}
-
 /** @throws ConfigError if the data folder cannot be created or written to. */
 async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
   try {
@@ -281,41 +248,6 @@ async function openDataDirectory({ dataDirectory }: Config): Promise<void> {
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new ConfigError(`SOTTO_DATA_DIR: must be a folder that can be created and written to${reason}`)
-  }
-}
-
-/**
- * Creates a folder for this process alone.
- * @param shared true if other processes may use the data folder; otherwise existing folders were left by a process
- * that crashed, and are removed
- */
-async function openTemporaryDirectory(dataDirectory: string, shared: boolean): Promise<string> {
-  const parent = path.join(dataDirectory, 'temporary')
-  if (!shared) await rm(parent, { recursive: true, force: true })
-  await mkdir(parent, { recursive: true, mode: 0o700 })
-  return mkdtemp(path.join(parent, 'process-'))
-}
-
-/** Time until a replica knows about registrations and withdrawals of the others. */
-const REFRESH_MS = 1_000
-
-/**
- * Polls for the other replicas' registrations.
- * @returns a function that stops polling and waits for a running step.
- */
-function followRegistrations(registry: Registry, logger: Logger): () => Promise<void> {
-  let last: Promise<void> | undefined
-  const timer = setInterval(() => {
-    last ??= registry
-      .refresh()
-      .catch((err: unknown) => logger.error({ err }, 'registrations of other replicas cannot be read'))
-      .finally(() => {
-        last = undefined
-      })
-  }, REFRESH_MS)
-  return async () => {
-    clearInterval(timer)
-    await last
   }
 }
 

@@ -1,7 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { Server as HttpsServer } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
+import type { Logger } from 'pino'
 
 /** Files of a certificate chain and its private key, both PEM. */
 export interface TlsFiles {
@@ -52,6 +54,21 @@ export function followTls(
   return () => {
     for (const path of paths) unwatchFile(path, reload)
   }
+}
+
+/**
+ * Gives new connections the certificate that is in the files by then. Existing connections continue.
+ * @returns a function that stops following the files.
+ */
+export function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
+  return followTls(
+    files,
+    (options) => {
+      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
+      logger.info('the TLS certificate was read again')
+    },
+    (err) => logger.error({ err }, 'the changed TLS files cannot be used; the certificate before stays'),
+  )
 }
 
 async function read(file: string, variable: string): Promise<string> {

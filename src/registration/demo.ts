@@ -1,3 +1,8 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import { openedFor } from '../ledger/event.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { lossNumbers } from '../privacy/loss.ts'
+import type { Registry } from './register.ts'
 import { populationColumns } from './sources/population.ts'
 
 /** The registration of the demo dataset, as a custodian would send it. */
@@ -16,3 +21,17 @@ export const censusRegistration = {
   failureLimit: 3,
   queryLimits: {},
 } as const
+
+/** Registers the demo dataset, unless it is registered or was withdrawn. An existing budget is not changed. */
+export async function registerDemo(registry: Registry, catalog: Catalog, ledger: Ledger): Promise<void> {
+  const { id } = censusRegistration
+  if (catalog.get(id) !== undefined || catalog.wasRemoved(id)) return
+  const before = await ledger.budget(id)
+  const budget = before === undefined ? censusRegistration.budget : lossNumbers(before.granted)
+  const accounting = before?.cap.accounting ?? censusRegistration.accounting
+  const opened = await openedFor(ledger, id)
+  // The budget of a lost catalog. It may have been spent on real data, so the demo must not use it.
+  if (before !== undefined && opened.synthetic !== true) return
+  const neighbours = opened.neighbours ?? censusRegistration.neighbours
+  await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
+}

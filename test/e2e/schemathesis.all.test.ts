@@ -39,6 +39,8 @@ describe.skipIf(!installed('python3'))('generated requests', () => {
       const [, tested] = /Operations: +(\d+) selected/.exec(output) ?? []
       expect(Number(tested)).toBeGreaterThan(30)
       expect(output).toMatch(/\d{3,} generated/)
+      // The key was valid to the end, so that the answers were not all 401.
+      await service.as(role).get('/v1/datasets').expect(200)
     } finally {
       await service.close()
     }

@@ -1,0 +1,10 @@
+import { openComputationPool } from './pool.ts'
+
+/** Opens a pool for each kind of computation, so that none waits for another kind. */
+export function openComputationPools() {
+  return {
+    riskPool: openComputationPool({ threads: 2, maxWaiting: 16, waitMs: 20_000, maxPerPrincipal: 4 }),
+    evaluationPool: openComputationPool({ threads: 1, maxWaiting: 4, waitMs: 120_000, maxPerPrincipal: 2 }),
+    plotPool: openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 }),
+  }
+}
