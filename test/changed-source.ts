@@ -6,12 +6,14 @@ const SOURCE = new URL('../src/', import.meta.url).href
 /** The address of a source file that runs as a thread. A thread does not inherit the loader hooks of its parent. */
 const THREAD = /new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g
 
-/** One textual change to a source file below src/; `find` must occur exactly once. */
+/** One textual change to a source file below src/; `find` must occur exactly once, unless `last` is set. */
 export interface SourceChange {
   /** Such as `mechanisms/quantile.ts`. */
   readonly file: string
   readonly find: string
   readonly replace: string
+  /** True to change the last occurrence, as of a function that several migrations define. */
+  readonly last?: boolean
 }
 
 /** Imports a module of the changed source, by its path below src/. */
@@ -34,7 +36,7 @@ const variants: Variant[] = []
  * and those that import them are instantiated anew, all others are shared with the test.
  *
  * @param standIns texts of files that replace others, by path; the original is next to it as `<name>-as-it-is.ts`
- * @throws Error unless the text to change occurs exactly once
+ * @throws Error unless the text to change occurs exactly once, or at least once if `last` is set
  */
 export async function withChangedSource<Result>(
   changes: readonly SourceChange[],
@@ -42,11 +44,11 @@ export async function withChangedSource<Result>(
   use: (load: Load) => Promise<Result>,
 ): Promise<Result> {
   const texts = new Map<string, string>()
-  for (const { file, find, replace } of changes) {
-    const [before, after, ...more] = (texts.get(file) ?? sourceOf(file)).split(find)
-    if (before === undefined || after === undefined || more.length > 0)
+  for (const { file, find, replace, last = false } of changes) {
+    const parts = (texts.get(file) ?? sourceOf(file)).split(find)
+    if (parts.length < 2 || (parts.length > 2 && !last))
       throw new Error(`${file} must have exactly one "${find}"`)
-    texts.set(file, before + replace + after)
+    texts.set(file, parts.slice(0, -1).join(find) + replace + parts.at(-1))
   }
   const variant = variants.length
   variants.push({

@@ -19,7 +19,8 @@ type Change = (find: string, replace: string) => SourceChange
 const changeIn =
   (file: string): Change =>
   (find, replace) => ({ file: `ledger/${file}.ts`, find, replace })
-const schema = changeIn('postgres/schema')
+/** Changes the newest definition. A migration may define a function again. */
+const schema: Change = (find, replace) => ({ ...changeIn('postgres/schema')(find, replace), last: true })
 const store = changeIn('postgres/store')
 const rows = changeIn('postgres/rows')
 const reads = changeIn('postgres/reads')
@@ -33,6 +34,21 @@ const mutant = (bug: string, fails: string, ...changes: readonly SourceChange[])
 
 /** Mistakes in the work of a single replica. */
 const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'counted failures are not written',
+    'counted failures suspend a dataset at their limit, until it is resumed',
+    schema('failures = moved.failures, suspended = moved.suspended', 'failures = moved.failures'),
+  ),
+  mutant(
+    'stored bytes are not written',
+    'a request is refused before the debit once the stored bytes reach its limit',
+    schema('stored_bytes = moved.stored_bytes, ', ''),
+  ),
+  mutant(
+    'denials are not written',
+    'at most 250 denials of an analyst are recorded, and an unrecorded one is not permanent',
+    schema(', denials = moved.denials', ''),
+  ),
   mutant(
     'a debit of epsilon is not written',
     'the first event records the neighbours of a budget, which never change',
@@ -181,8 +197,8 @@ const MUTANTS: readonly Mutant[] = [
     'positives are not counted',
     'answers are numbered, are replayed, and end with the last positive',
     rows(
-      '(SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above))`',
-      '0)`',
+      '(SELECT count(*) FROM sotto.sparse_vector_answers WHERE session = sessions.charge AND above),',
+      '0,',
     ),
   ),
   mutant(
@@ -270,8 +286,8 @@ const MUTANTS: readonly Mutant[] = [
     'charges of all datasets are counted together',
     'a release is not shared across dataset versions or datasets',
     reads(
-      'SELECT dataset, count(*) AS charges FROM sotto.charges GROUP BY dataset',
-      'SELECT dataset, (SELECT count(*) FROM sotto.charges) AS charges FROM sotto.charges GROUP BY dataset',
+      'SELECT dataset, count(*) AS charges, max(id) AS last',
+      'SELECT dataset, (SELECT count(*) FROM sotto.charges) AS charges, max(id) AS last',
     ),
   ),
   mutant(
