@@ -171,7 +171,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'the source of a share is not updated after a denial',
     "a share is limited by the allotment and not by the dataset's remaining budget",
-    schema('shared_from = moved.shared_from\n', 'shared_from = charge.shared_from\n'),
+    schema('shared_from = moved.shared_from, request', 'shared_from = charge.shared_from, request'),
   ),
   mutant(
     'the source of a share is not written',
