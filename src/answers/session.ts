@@ -18,7 +18,7 @@ import {
 import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { disconnected, type Waiter } from './admission.ts'
+import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
 import { completeAttempt, mayDependOnData } from './attempt.ts'
 import {
@@ -184,10 +184,9 @@ async function ask(
     requestHash,
   }
   const { maxStoredBytes = dependencies.maxStoredBytes } = asking
-  const outcome = await ledger.sessionQuestion({
-    ...identity,
-    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
-  })
+  const lookUp = () =>
+    ledger.sessionQuestion({ ...identity, ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }) })
+  const outcome = await lookUp()
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(
     outcome,
@@ -201,7 +200,10 @@ async function ask(
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
   if (asking.givenUp?.aborted) throw disconnected()
-  const turn = await admission.enter(asking)
+  const turn = await enterInTime(admission, asking, async () => {
+    requireSameDataset(dependencies, session)
+    if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
+  })
 
   const described = { session: session.id, question }
   const fail = async (error: unknown, counts: boolean): Promise<never> => {
@@ -231,6 +233,27 @@ async function ask(
   // Another process stored an answer under this number. That answer is valid, and this one is discarded.
   if (!stored) throw inFlight(dependencies.leaseMs)
   return { body, replayed: false }
+}
+
+/**
+ * Waits for the principal's turn.
+ * @param requireAdmissible checks after a wait what may have changed during it
+ * @throws Refusal if the request cannot have a turn, or as `requireAdmissible` does
+ */
+async function enterInTime(
+  admission: Admission,
+  asking: Asking,
+  requireAdmissible: () => Promise<void>,
+): Promise<Turn> {
+  const mustWait = admission.mustWait(asking.principal)
+  const turn = await admission.enter(asking)
+  try {
+    if (mustWait) await requireAdmissible()
+    return turn
+  } catch (error) {
+    turn.leave()
+    throw error
+  }
 }
 
 /**

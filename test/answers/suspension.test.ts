@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
-import { WITHOUT_QUEUE } from '../../src/answers/admission.ts'
+import { createAdmission, WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/answer.ts'
 import { mayDependOnData } from '../../src/answers/attempt.ts'
 import { createSparseVectorSessions } from '../../src/answers/session.ts'
@@ -127,6 +128,25 @@ test('failures of batches and of questions of sessions count', async () => {
   expect(reads).toBe(readsBefore)
   // What was answered before is replayed.
   expect(await working.ask({ ...asking, idempotencyKey: 'answered' })).toEqual({ body, replayed: true })
+})
+
+test('a question that waited for its turn while the dataset was suspended reads no data', async () => {
+  const admission = createAdmission({ places: 1, turns: 1, maxWaiting: 10, maxWaitMs: 60_000 })
+  const sessions = createSparseVectorSessions({ ...works(), admission, registered: () => dataset })
+  const request = { threshold: 50, positives: 2, epsilon: 1 }
+  const opened = await sessions.open({ principal: 'analyst', dataset, request })
+  const session = String(JSON.parse(opened.body).id)
+  const turn = await admission.enter({ principal: 'other' })
+  const waiting = codeOf(
+    sessions.ask({ principal: 'analyst', session, where: { column: 'Age', op: '>=', value: 18 } }),
+  )
+  while (admission.counts().waiting === 0) await setImmediate()
+  for (const epsilon of [1, 2, 3]) await ask(timesOut(), epsilon)
+  const readsBefore = reads
+  turn.leave()
+  expect(await waiting).toBe('dataset-suspended')
+  expect(reads).toBe(readsBefore)
+  expect(admission.mustWait('analyst')).toBe(false)
 })
 
 test('a suspended dataset charges nothing, answers at a release instant, and is resumed by its custodian', async () => {
