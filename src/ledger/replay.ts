@@ -28,6 +28,8 @@ export interface ReplayState {
   /** Number of counted failures since the last resumption. */
   failures: number
   suspended: boolean
+  /** The last event, if it is a failure that was counted. */
+  lastFailure: Pick<LedgerEvent, 'principal' | 'chargeId'> | undefined
   /** Every charge that was debited or denied since `verifiedEvents`, by id. */
   readonly charges: Map<string, ReplayedCharge>
   /** Number of events that were verified earlier. Their charges are unknown, and events may refer to them. */
@@ -59,6 +61,7 @@ export function beforeFirstEvent(): ReplayState {
     analysts: new Map(),
     failures: 0,
     suspended: false,
+    lastFailure: undefined,
     charges: new Map(),
     verifiedEvents: 0,
   }
@@ -72,6 +75,8 @@ export function beforeFirstEvent(): ReplayState {
 export function applyEvent(state: ReplayState, event: LedgerEvent): string | undefined {
   const opens = event.kind === 'opened'
   if (opens !== (state.events === 0)) return opens ? 'the budget is already open' : 'the budget is not open'
+  const { lastFailure } = state
+  state.lastFailure = undefined
   switch (event.kind) {
     case 'opened': {
       const accounting = event.accounting ?? 'basic'
@@ -104,6 +109,8 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     case 'suspended':
       if (state.suspended || state.failures === 0 || event.failures !== state.failures)
         return 'the failures do not suspend the dataset'
+      if (!isCausedBy(lastFailure, event, state))
+        return 'the suspension does not follow the failure that it names'
       state.suspended = true
       return undefined
     case 'resumed':
@@ -114,6 +121,20 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     default:
       return `the event has the unknown kind ${JSON.stringify(event.kind satisfies ActKind)}`
   }
+}
+
+/**
+ * True if a suspension follows the failure that it names. The protocol appends both in one transaction.
+ * @param lastFailure the event before the suspension, if it is a failure that was counted; unknown for the first event
+ *    after an earlier verification
+ */
+function isCausedBy(
+  lastFailure: ReplayState['lastFailure'],
+  { principal, chargeId }: LedgerEvent,
+  { events, verifiedEvents }: ReplayState,
+): boolean {
+  if (verifiedEvents > 0 && events === verifiedEvents) return true
+  return lastFailure?.chargeId === chargeId && lastFailure?.principal === principal
 }
 
 /** Applies an event that denies a charge, or that starts one or an attempt of one. */
@@ -129,9 +150,11 @@ function start(state: ReplayState, event: LedgerEvent): string | undefined {
 }
 
 /** Counts a failure. Every `session-failed` counts. */
-function count(state: ReplayState, { kind, counted }: LedgerEvent): string | undefined {
+function count(state: ReplayState, { kind, counted, principal, chargeId }: LedgerEvent): string | undefined {
   if (![undefined, true].includes(counted)) return 'the failure is neither counted nor not counted'
-  if (counted || kind === 'session-failed') state.failures += 1
+  if (!counted && kind !== 'session-failed') return undefined
+  state.failures += 1
+  state.lastFailure = { principal, ...(chargeId !== undefined && { chargeId }) }
   return undefined
 }
 

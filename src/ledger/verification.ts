@@ -74,7 +74,8 @@ function stateAfter(verified: SoundVerification): ReplayState {
   const { events, headHash, budget, failures, suspended } = verified
   const analysts = new Map(verified.spending.map((each) => [each.principal, each]))
   const charges = new Map<string, ReplayedCharge>()
-  return { events, headHash, budget, analysts, failures, suspended, charges, verifiedEvents: events }
+  const known = { events, headHash, budget, analysts, failures, suspended }
+  return { ...known, lastFailure: undefined, charges, verifiedEvents: events }
 }
 
 /** The reason why an event is not a valid successor of those before it. */

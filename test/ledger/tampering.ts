@@ -270,6 +270,22 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
       ...at(placeOf(history, 'suspended')),
       failures: 0,
     }),
+    changed('a suspension by a failure of another charge', 'suspended', 0, { chargeId: 'b' }),
+    changed('a suspension by a failure of another principal', 'suspended', 0, { principal: 'ada' }),
+    inserted('a suspension some time after the failure', placeOf(history, 'retried') + 1, {
+      ...{ kind: 'suspended', principal: 'ada', chargeId: 'b', failures: 1 },
+    }),
+    {
+      name: 'a suspension by a failure that does not count',
+      place: placeOf(history, 'suspended') + 2,
+      history: history.toSpliced(
+        placeOf(history, 'suspended'),
+        1,
+        { ...lastCharge, ...late },
+        { kind: 'failed', ...late },
+        { ...at(placeOf(history, 'suspended')), principal: 'ada', chargeId: 'late' },
+      ),
+    },
     inserted('a second suspension', placeOf(history, 'resumed'), at(placeOf(history, 'suspended'))),
     inserted('a second resumption', placeOf(history, 'resumed') + 1, at(placeOf(history, 'resumed'))),
     changed('a failure that is neither counted nor not counted', 'failed', 0, { counted: false as true }),

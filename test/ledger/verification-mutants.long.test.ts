@@ -268,6 +268,18 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
     'return reason === undefined ? result : { kind: ',
     'return true ? result : { kind: ',
   ),
+  replay(
+    'a suspension need not follow the failure that it names',
+    'if (!isCausedBy(lastFailure, event, state))',
+    'if (false)',
+  ),
+  replay(
+    'a suspension may name another charge',
+    'lastFailure?.chargeId === chargeId && lastFailure',
+    'lastFailure',
+  ),
+  replay('a suspension may name another principal', ' && lastFailure?.principal === principal', ''),
+  replay('a suspension may follow its failure later', 'state.lastFailure = undefined\n', '\n'),
   verification(
     'a tail continues from another hash',
     'const { events, headHash, budget, failures, suspended } = verified',
