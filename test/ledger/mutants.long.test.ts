@@ -119,8 +119,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   charges(
     'a further attempt of a share reads the data',
-    "if (sharedFrom === undefined) return { kind: 'charged', charge }",
-    "if (sharedFrom === undefined || attempt > 1) return { kind: 'charged', charge }",
+    "return shared === undefined ? { kind: 'charged', charge }",
+    "return shared === undefined || attempt > 1 ? { kind: 'charged', charge }",
   ),
   charges('a lease ends one millisecond late', 'nowMs < leaseExpiresAtMs', 'nowMs <= leaseExpiresAtMs'),
   charges('a lease never ends', ' && nowMs < leaseExpiresAtMs', ''),

@@ -177,6 +177,16 @@ describe.each(STARTS)('after $name', ({ acts }) => {
   })
 })
 
+it('a shared release that cannot be read costs nothing', () => {
+  const { rows } = storeAfter([asks('ada'), (batch) => recordAnswer(batch, id('ada'), 1, 'the answer')])
+  const damaged = () => {
+    throw new TypeError('a stored answer cannot be decompressed')
+  }
+  const batch = beginBatch({ ...rows, answer: damaged }, FIRST_MS)
+  expect(() => asks('bob')(batch)).toThrow(TypeError)
+  expect(Object.values(changesOf(batch)).flat()).toEqual([])
+})
+
 describe('the same history in two ledgers', () => {
   const historyWith = (drawSalt?: () => string) => {
     const batch = beginBatch(memory().rows, FIRST_MS, drawSalt)

@@ -82,8 +82,9 @@ export function recordAnswer(batch: Batch, id: string, attempt: number, answer: 
   const row = currentAttempt(batch, id, attempt)
   if (row === undefined) return false
   const { dataset, principal, requestHash, sharing, sharedFrom } = row
-  batch.charges.set(id, { ...row, state: 'answered' })
+  // Before any change, so that a call that fails has no effect.
   const packed = packAnswer(answer)
+  batch.charges.set(id, { ...row, state: 'answered' })
   batch.releases.set(id, packed)
   addStoredBytes(batch, dataset, principal, packedBytes(packed))
   // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged
@@ -165,6 +166,8 @@ function firstAttempt(
       analyst: spendingOf(analyst),
     }
   }
+  // Before any change, so that a call that fails has no effect.
+  const shared = sharedReleaseFor(batch, row)
   batch.charges.set(id, row)
   batch.requests.set(id, request.request)
   const bytes = CHARGE_BYTES + Buffer.byteLength(request.request)
@@ -176,7 +179,7 @@ function firstAttempt(
       ? { ...eventFacts(row), kind: 'charged', attempt: 1 }
       : { ...eventFacts(row), kind: 'shared', attempt: 1, sharedFrom },
   )
-  return chargedOutcome(batch, row, event)
+  return chargedOutcome(batch, row, event, shared)
 }
 
 /**
@@ -268,6 +271,7 @@ function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequ
     leasedAtMs: batch.nowMs,
     leaseExpiresAtMs: batch.nowMs + request.leaseMs,
   }
+  const shared = sharedReleaseFor(batch, row)
   batch.charges.set(earlier.id, row)
   addStoredBytes(batch, earlier.dataset, principal, ATTEMPT_BYTES)
   const event = appendEvent(batch, earlier.dataset, {
@@ -277,22 +281,27 @@ function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequ
     attempt,
     datasetVersion,
   })
-  return chargedOutcome(batch, row, event)
+  return chargedOutcome(batch, row, event, shared)
 }
 
 function chargedOutcome(
   batch: Batch,
-  { id, attempt, dataset, principal, sharedFrom }: StoredCharge,
+  { id, attempt, dataset, principal }: StoredCharge,
   event: EventReference,
+  shared: StoredRelease | undefined,
 ): ChargeOutcome {
   const account = expectRow(batch.accounts.get(dataset))
   const analyst = spendingOf(analystOf(batch, account, principal))
   const charge: Charge = { id, attempt, budget: account.budget, analyst, event }
-  if (sharedFrom === undefined) return { kind: 'charged', charge }
-  return { kind: 'shared', charge, shared: storedRelease(batch, sharedFrom) }
+  return shared === undefined ? { kind: 'charged', charge } : { kind: 'shared', charge, shared }
 }
 
-function storedRelease(batch: Batch, id: string): StoredRelease {
+/**
+ * Reads the release that answers a charge; `undefined` if the charge has an answer of its own.
+ * @throws Error if the stored release is missing or damaged.
+ */
+function sharedReleaseFor(batch: Batch, { sharedFrom: id }: StoredCharge): StoredRelease | undefined {
+  if (id === undefined) return undefined
   const { dataset, principal } = expectRow(batch.charges.get(id))
   return { id, dataset, principal, answer: expectRow(answerOf(batch, id)) }
 }
