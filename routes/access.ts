@@ -51,13 +51,14 @@ export function accessFor(authenticator: Authenticator, ...roles: readonly [Role
     security: roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] })),
     onRequest: async (request) => {
       const principal = await authenticate(authenticator, request)
+      // Set first, so that a refused request is logged and counted for its principal.
+      request.principal = principal
       if (!roles.includes(principal.role)) {
         throw new Refusal(
           'forbidden',
           `This operation requires one of these roles: ${roles.join(', ')}. The key has the role ${principal.role}.`,
         )
       }
-      request.principal = principal
     },
   }
 }

@@ -96,6 +96,8 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     async (request, reply) => {
       const principal = principalOf(request)
       if (!mayUse(principal, request.body.id)) throw registrationForbidden()
+      if (principal.datasets !== undefined && request.body.separateBudget !== undefined)
+        throw separateBudgetForbidden()
       const registered = await registry.register(request.body, principal.name)
       const { entry, granted, created } = registered
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
@@ -139,6 +141,15 @@ function registrationForbidden(): Refusal {
   return new Refusal(
     'forbidden',
     'The key is limited to other datasets. It cannot register one under this id.',
+  )
+}
+
+/** Creates the refusal for a limited custodian, who must not open a second budget over the data of other datasets. */
+function separateBudgetForbidden(): Refusal {
+  return new Refusal(
+    'forbidden',
+    'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
+    [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
   )
 }
 

@@ -447,7 +447,7 @@ export const registration = z
       .describe(
         'Reason for a second budget over the same source. A source of real data that is or was registered under another ' +
           'id is refused without it, because the budgets of both ids protect the same people. The ledger records the ' +
-          'reason.',
+          'reason. Needs the key of a custodian for all datasets.',
       ),
   })
   .meta({

@@ -39,7 +39,7 @@ import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { documentationPolicy, setHeaders, setHeadersWithoutHooks } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
-import { limitRequests, type RequestLimits } from './http/limits.ts'
+import { type KeylessLimit, limitRequests, type RequestLimits } from './http/limits.ts'
 import type { Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import { recordWhenClosed } from './http/request-log.ts'
@@ -140,9 +140,13 @@ export async function buildMetricsApp(
     ...(options.tls === undefined ? {} : { https: options.tls }),
     requestTimeout: 30_000,
     logController: new LogController({ disableRequestLogging: true }),
-    frameworkErrors: sendProblem,
+    frameworkErrors: (error, request, reply) => {
+      setHeadersWithoutHooks(reply)
+      return sendProblem(error, request, reply)
+    },
     clientErrorHandler: sendConnectionProblem,
   }).withTypeProvider<ZodTypeProvider>()
+  await setHeaders(app, options.tls !== undefined)
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, createAllowedMethods()))
@@ -177,7 +181,7 @@ async function createServer(dependencies: AppDependencies) {
       // No hook runs for these requests.
       recordWhenClosed(request, reply, metrics)
       setHeadersWithoutHooks(reply)
-      return sendProblem(error, request, reply)
+      keyless.countRefused(error, request, reply).then((refused) => sendProblem(refused, request, reply))
     },
     clientErrorHandler: sendConnectionProblem,
     genReqId: () => randomUUID(),
@@ -198,7 +202,7 @@ async function createServer(dependencies: AppDependencies) {
   // Before all other hooks, which may end a request.
   app.addHook('onRequest', async (request, reply) => recordWhenClosed(request, reply, metrics))
   await setHeaders(app, tls !== undefined)
-  const keyless = await limitRequests(app, requestLimits)
+  const keyless: KeylessLimit = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),
   )

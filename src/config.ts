@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
+import { ruleOf } from '../schemas/rule.ts'
 import { isProtectedUrl, type OidcSettings, SIGNATURE_ALGORITHMS } from './access/oidc.ts'
 import { type Quota, ROLES, type Role } from './access/principal.ts'
 import type { TlsFiles } from './http/tls.ts'
@@ -9,12 +10,12 @@ const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 const wholeNumber = (least: number, most: number) =>
   z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).pipe(z.number().min(least).max(most))
 
-/** True for an IP address, and for a CIDR block such as `10.0.0.0/8`. */
+/** True for an IP address, and for a CIDR block such as `10.0.0.0/8`, but not for one of all addresses. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
   if (rest.length > 0 || longest < 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= longest)
 }
 
 /**
@@ -36,7 +37,10 @@ export const environmentSchema = z.object({
     .describe('Private key of the certificate: a PEM file, relative to the data folder.'),
   SOTTO_TRUST_PROXY: z
     .string()
-    .refine((text) => text.split(',').every(isNetwork), 'must be IP addresses or CIDR blocks, with commas')
+    .refine(
+      (text) => text.split(',').every(isNetwork),
+      'must be IP addresses or CIDR blocks such as 10.0.0.0/8, separated by commas without spaces, and not /0',
+    )
     .optional()
     .describe('Proxies whose `X-Forwarded-For` is believed: addresses or CIDR blocks, with commas.'),
   SOTTO_DATA_DIR: z
@@ -225,12 +229,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const ours = Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => name.startsWith('SOTTO_') && value !== undefined),
   )
-  const parsed = environmentSchema.strict().safeParse(ours)
+  const parsed = environmentSchema.strict().safeParse(ours, { error: ruleOf })
   if (!parsed.success) {
     const lines = parsed.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
         ? issue.keys.map((name) => `${name}: is not a known variable`)
-        : [`${issue.path.join('.')}: ${issue.message}`],
+        : [`${String(issue.path[0])}: ${issue.message}`],
     )
     throw new ConfigError(lines.join('\n'))
   }
@@ -240,6 +244,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (!isPostgres && /^[a-z][a-z0-9+.-]*:/i.test(url)) {
     throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file, or a postgres:// URL')
   }
+  requireTwoPorts(values)
   requirePublication(values)
   requireEnoughMemory(values)
   const dataDirectory = path.resolve(values.SOTTO_DATA_DIR)
@@ -283,6 +288,15 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
     ...oidcSettings(values, Object.keys(ours)),
   }
+}
+
+/** @throws ConfigError if the metrics should have the port of the service. */
+function requireTwoPorts({
+  SOTTO_PORT: port,
+  SOTTO_METRICS_PORT: metricsPort,
+}: z.output<typeof environmentSchema>): void {
+  if (metricsPort === port && port !== 0)
+    throw new ConfigError(`SOTTO_METRICS_PORT: must be another port than SOTTO_PORT, which is ${port}`)
 }
 
 /** @throws ConfigError if only one of the files is given. */

@@ -20,8 +20,10 @@ import { openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createTemporaryFolder } from './files/temporary-folder.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
+import { listen } from './http/listen.ts'
 import { createMetrics, type Metrics } from './http/metrics.ts'
 import { followCertificate, readTls, TlsFileError, type TlsFiles } from './http/tls.ts'
+import { LedgerFault } from './ledger/ledger.ts'
 import { observeLedger } from './ledger/observed.ts'
 import { openLedger } from './ledger/open.ts'
 import { type HeadSigner, readHeadSigner } from './ledger/signature.ts'
@@ -61,13 +63,22 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     if (config.replicated) opened.defer(followRegistrations(registry, logger))
     app.addHook('onClose', () => opened.disposeAsync())
     const { host } = config
-    const url = await app.listen({ host, port: config.port, listenTextResolver: () => 'listening' })
-    const metricsApp = await openMetricsApp(config, parts, opened)
-    const metricsUrl = await metricsApp?.listen({
+    const url = await listen(app, {
       host,
-      port: config.metricsPort ?? 0,
-      listenTextResolver: () => 'listening for metrics',
+      port: config.port,
+      portVariable: 'SOTTO_PORT',
+      logged: 'listening',
     })
+    const metricsApp = await openMetricsApp(config, parts, opened)
+    const metricsUrl =
+      metricsApp === undefined
+        ? undefined
+        : await listen(metricsApp, {
+            host,
+            port: config.metricsPort ?? 0,
+            portVariable: 'SOTTO_METRICS_PORT',
+            logged: 'listening for metrics',
+          })
     if (config.tls !== undefined)
       opened.defer(followCertificate(config.tls, [app.server, metricsApp?.server], logger))
     return {
@@ -292,6 +303,9 @@ if (import.meta.main) {
   }
 }
 
+/** Describes an error of the start. If the ledger cannot be opened, names the variable that says where it is. */
 function describe(error: unknown): string {
+  if (error instanceof LedgerFault && (error.kind === 'unusable' || error.kind === 'in-use'))
+    return `SOTTO_LEDGER_URL: ${error.message}`
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,7 +1,8 @@
-import { access, copyFile, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { access, copyFile, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { copyCatalog } from '../catalog/copy.ts'
 import { synchronise, writePrivately } from '../files/durable-file.ts'
+import { createWritableFolder } from '../files/writable-folder.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { openSqliteLedger } from '../ledger/sqlite/ledger.ts'
 import { countCharges, verifyLedger } from '../ledger/verification.ts'
@@ -184,9 +185,9 @@ async function readManifest(folder: string): Promise<Manifest> {
   return manifest
 }
 
-/** Creates a folder unless it exists, in which case it must be empty. */
+/** Creates a folder that can be written to, unless it exists, in which case it must be empty. */
 async function requireEmpty(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await createWritableFolder(folder)
   if ((await readdir(folder)).length > 0) throw new BackupError(`${folder} is not empty; nothing was written`)
 }
 

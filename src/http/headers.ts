@@ -9,6 +9,11 @@ const CONTENT_POLICY = {
   'frame-ancestors': ["'none'"],
 }
 
+/** The same policy as the text of its header. */
+export const CONTENT_POLICY_TEXT = Object.entries(CONTENT_POLICY)
+  .map(([directive, sources]) => `${directive} ${sources.join(' ')}`)
+  .join(';')
+
 /** Time for which browsers use HTTPS only, in seconds: 180 days. */
 const HTTPS_ONLY_SECONDS = 15_552_000
 
@@ -32,7 +37,10 @@ export async function setHeaders(app: FastifyInstance, https: boolean): Promise<
 
 /** Sets the headers of a response to a request for which no hook runs, because its address is malformed. */
 export function setHeadersWithoutHooks(reply: FastifyReply): void {
-  reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
+  reply
+    .header('content-security-policy', CONTENT_POLICY_TEXT)
+    .header('cache-control', 'no-store')
+    .header('x-content-type-options', 'nosniff')
 }
 
 /**

@@ -1,5 +1,6 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Principal } from '../access/principal.ts'
 import type { Quotas, RateState } from '../access/quotas.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
@@ -18,8 +19,9 @@ export interface KeylessLimit {
   /** @throws Refusal `rate-limited` if the address has sent too many. */
   count(request: FastifyRequest, reply: FastifyReply): Promise<void>
   /**
-   * Counts a request that failed before its principal was known, unless it is counted already.
-   * @returns the error to answer with: `rate-limited` instead of the given one if the address has sent too many.
+   * Counts a request that was refused before its body was read, unless it is counted already: by its principal if the
+   * key is valid, otherwise by its address.
+   * @returns the error to answer with: `rate-limited` or `quota-exceeded` instead of the given one beyond a limit.
    */
   countRefused(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<unknown>
 }
@@ -28,6 +30,9 @@ const WINDOW_MS = 60_000
 
 /** Public routes without a limit. Load balancers probe them, and may share an address with an attacker. */
 const PROBES: readonly (string | undefined)[] = ['/healthz', '/readyz']
+
+/** The route that has a key of its own. It is open to that key while a flood comes from the same address. */
+const METRICS = '/metrics'
 
 /**
  * Counts each request, before its body is read: those with a key by their principal, the others by their address. Routes
@@ -57,26 +62,35 @@ export async function limitRequests(
     }
   }
 
+  const admitOnce = (principal: Principal, request: FastifyRequest, reply: FastifyReply): void => {
+    countedRequests.add(request)
+    admit(quotas, principal, reply)
+  }
+
   // This hook runs after the access hooks of the routes.
   app.addHook('preParsing', async (request, reply) => {
-    if (request.principal !== null) admit(quotas, request, reply)
-    else await count(request, reply)
+    if (request.principal !== null) admitOnce(request.principal, request, reply)
+    else if (request.routeOptions.url !== METRICS) await count(request, reply)
   })
   return {
     count,
     async countRefused(error, request, reply) {
-      if (request.principal !== null || countedRequests.has(request)) return error
-      return count(request, reply).then(
-        () => error,
-        (limited: unknown) => limited,
-      )
+      if (countedRequests.has(request)) return error
+      try {
+        // Requests with a malformed address have no decorations.
+        const principal: Principal | null | undefined = request.principal
+        if (principal) admitOnce(principal, request, reply)
+        else await count(request, reply)
+        return error
+      } catch (limited) {
+        return limited
+      }
     },
   }
 }
 
 /** @throws Refusal `rate-limited` or `quota-exceeded` */
-function admit(quotas: Quotas, { principal }: FastifyRequest, reply: FastifyReply): void {
-  if (principal === null) return
+function admit(quotas: Quotas, principal: Principal, reply: FastifyReply): void {
   const decision = quotas.admit(principal)
   setRateHeaders(reply, 'principal', headersOf(decision.rate))
   switch (decision.kind) {

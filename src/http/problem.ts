@@ -6,6 +6,7 @@ import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
 import { LedgerFault } from '../ledger/ledger.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
+import { CONTENT_POLICY_TEXT } from './headers.ts'
 
 /** Codes of failures of the service and of HTTP errors. With {@link RefusalCode} these are all codes. */
 type FailureCode =
@@ -88,7 +89,7 @@ interface ProblemParts {
   readonly facts?: RefusalFacts
 }
 
-/** Logs a refusal or an error and returns its problem document. The document of a failure contains no details. */
+/** Notes a refusal, or logs an error, and returns its problem document. The document of a failure contains no details. */
 export function describeProblem(error: unknown, request: FastifyRequest): Problem {
   const parts = problemParts(error, request)
   logProblem(error, parts.code, request)
@@ -132,6 +133,7 @@ export function sendConnectionProblem(error: Error & { code?: string }, socket: 
     [
       `HTTP/1.1 ${status} ${PROBLEMS['http-error'].title}`,
       'Content-Type: application/problem+json',
+      `Content-Security-Policy: ${CONTENT_POLICY_TEXT}`,
       'X-Content-Type-Options: nosniff',
       'Cache-Control: no-store',
       `Content-Length: ${Buffer.byteLength(body)}`,
@@ -314,9 +316,17 @@ function frameworkParts(error: FastifyError, bodyLimit: number | undefined): Pro
   }
 }
 
+/** Codes of refusals, for the log lines of their requests. */
+const refusals = new WeakMap<FastifyRequest, ProblemCode>()
+
+/** Returns the code with which a request was refused; `undefined` if it was not, or failed. */
+export function refusalOf(request: FastifyRequest): ProblemCode | undefined {
+  return refusals.get(request)
+}
+
 /**
- * Logs refusals at level info. Failures after data was read are logged without message and stack, which may contain
- * data.
+ * Logs failures. Those after data was read are logged without message and stack, which may contain data. A refusal has
+ * no line of its own: its code is in the line of the request.
  */
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
   if (error instanceof AnswerFailure) {
@@ -326,6 +336,6 @@ function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest):
   } else if (code === 'internal-error' || error instanceof LedgerFault || error instanceof KeyFileFault) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
-    request.log.info({ code }, 'request refused')
+    refusals.set(request, code)
   }
 }

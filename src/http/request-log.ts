@@ -1,13 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../access/principal.ts'
 import { loggedDuration, type Metrics } from './metrics.ts'
+import { refusalOf } from './problem.ts'
 
 /** Status of a request whose client left before the response began. It is never sent. */
 const CLIENT_LEFT = 499
 
 /**
  * Logs and counts a request once, when its response has been sent or its client has left. Fastify's `onResponse` hook
- * does not run in the second case. The log line contains no query string, body or key.
+ * does not run in the second case. The line names the code of a refusal. It contains no query string, body or key.
  */
 export function recordWhenClosed(request: FastifyRequest, reply: FastifyReply, metrics: Metrics): void {
   reply.raw.once('close', () => {
@@ -17,12 +18,14 @@ export function recordWhenClosed(request: FastifyRequest, reply: FastifyReply, m
     metrics.observe(request, { statusCode, elapsedTime })
     // Requests with a malformed address have no decorations.
     const principal: Principal | null | undefined = request.principal
+    const code = refusalOf(request)
     request.log.info(
       {
         method: request.method,
         route: request.routeOptions.url ?? 'unknown',
         status: statusCode,
         durationMs: loggedDuration(request, elapsedTime),
+        ...(code === undefined ? {} : { code }),
         ...(principal ? { principal: principal.name } : {}),
         ...(principal?.key === undefined ? {} : { key: principal.key }),
         ...(writableFinished ? {} : { clientLeft: true }),

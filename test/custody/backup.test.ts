@@ -145,6 +145,11 @@ test('a backup of a running service is restored, and an older one is refused and
   await ask(7.5).expect(403)
 })
 
+test('a folder that cannot be created is refused', async () => {
+  const data = { dataDirectory: folder, ledgerFile: inFolder('ledger.sqlite') }
+  await expect(writeBackup(data, '/proc/x/backup')).rejects.toThrow('ENOENT')
+})
+
 test('a backup without its last file, a folder with files and a damaged ledger are refused', async () => {
   const service = await startedService()
   const data = {

@@ -32,7 +32,7 @@ test('Swagger UI is at the printed address', async () => {
 
 test('a second process on the same data folder fails, and the first continues', async () => {
   await expect(startServiceProcess({ SOTTO_DATA_DIR: directory })).rejects.toThrow(
-    /ended with code 1.*another process/s,
+    /ended with code 1.*SOTTO_LEDGER_URL: another process/s,
   )
   expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
 })
@@ -41,6 +41,27 @@ test('a wrong variable stops the start with its name and the rule', async () => 
   await expect(startServiceProcess({ SOTTO_DATA_DIR: directory, SOTTO_PORT: 'eighty' })).rejects.toThrow(
     /ended with code 1: SOTTO_PORT: must be a whole number/,
   )
+})
+
+test('a port in use, or an address of another machine, stops the start with the name of its variable', async () => {
+  const { host, port } = new URL(service.url)
+  const other = path.join(directory, 'other')
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: other, SOTTO_PORT: port })).rejects.toThrow(
+    `SOTTO_PORT: port ${port} of ${host.split(':')[0]} is in use`,
+  )
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: other, SOTTO_METRICS_PORT: port })).rejects.toThrow(
+    `SOTTO_METRICS_PORT: port ${port}`,
+  )
+  await expect(startServiceProcess({ SOTTO_DATA_DIR: other, SOTTO_HOST: '192.0.2.1' })).rejects.toThrow(
+    'SOTTO_HOST: 192.0.2.1 is not an address of this machine',
+  )
+})
+
+test('a database that cannot be reached stops the start with the name of its variable', async () => {
+  const url = 'postgres://nobody@127.0.0.1:1/nothing'
+  await expect(
+    startServiceProcess({ SOTTO_DATA_DIR: path.join(directory, 'other'), SOTTO_LEDGER_URL: url }),
+  ).rejects.toThrow('SOTTO_LEDGER_URL: the ledger cannot be opened')
 })
 
 test('a data folder that cannot be created stops the start with the name of its variable and the rule', async () => {

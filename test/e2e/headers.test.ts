@@ -58,7 +58,8 @@ test('a picture may be shown by other pages, and runs nothing', async () => {
 test.each([
   ['a malformed address', 'GET /%E0%A4%A HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
   ['bytes that are no request', 'HELLO\r\n\r\n'],
-])('is not sniffed or stored: %s', async (_, bytes) => {
+  ['a header that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`],
+])('runs nothing, and is not sniffed or stored: %s', async (_, bytes) => {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
   let answered = ''
   socket.on('data', (part) => {
@@ -67,6 +68,7 @@ test.each([
   socket.write(bytes)
   while (!answered.includes('\r\n\r\n')) await setTimeout(5)
   socket.destroy()
+  expect(answered.toLowerCase()).toContain(`content-security-policy: ${API_POLICY}`)
   expect(answered.toLowerCase()).toContain('x-content-type-options: nosniff')
   expect(answered.toLowerCase()).toContain('cache-control: no-store')
 })

@@ -42,6 +42,32 @@ test('a flood of wrong keys is refused, and does not lock out a right key from t
     expect((await service.as(role).get('/v1/datasets')).status).toBe(200)
 })
 
+test('a flood of malformed addresses is refused', async () => {
+  await start({ SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '3' })
+  const malformed = () => supertest(service.url).get('/%zz')
+  expect(await statuses(5, malformed)).toEqual([400, 400, 400, 429, 429])
+})
+
+test('operators read the metrics while wrong keys come from the same address', async () => {
+  const key = 'key-of-the-operator'
+  await start({ SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '3', SOTTO_METRICS_KEY: key })
+  const read = (text: string) => supertest(service.url).get('/metrics').set('authorization', `Bearer ${text}`)
+  expect(await statuses(5, () => read('wrong'))).toEqual([401, 401, 401, 429, 429])
+  expect(await statuses(5, () => read(key))).toEqual([200, 200, 200, 200, 200])
+})
+
+test('requests that the role of a key may not make count for the key, and not for its address', async () => {
+  await start({
+    SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '2',
+    SOTTO_REQUEST_BURST: '4',
+    SOTTO_REQUESTS_PER_MINUTE: '1',
+  })
+  const forbidden = () => service.as('analyst').get('/v1/keys')
+  expect(await statuses(6, forbidden)).toEqual([403, 403, 403, 403, 429, 429])
+  expect((await forbidden()).headers['ratelimit-policy']).toBe('"principal";q=1;w=60')
+  expect((await supertest(service.url).get('/openapi.yaml')).status).toBe(200)
+})
+
 test('a flood of plots without a key is refused, and locks out neither plots with a key nor probes', async () => {
   await start({ SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '3' })
   const workload = { epsilon: 0.5, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }

@@ -37,7 +37,10 @@ describe('metrics', () => {
     expect((await metrics()).status).toBe(404)
     const own = `${service.metricsUrl}/metrics`
     expect(service.metricsUrl).not.toBe(service.url)
-    expect(await (await fetch(own)).text()).toContain('process_cpu_seconds_total')
+    const answer = await fetch(own)
+    expect(await answer.text()).toContain('process_cpu_seconds_total')
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(answer.headers.get('cache-control')).toBe('no-store')
     expect((await fetch(`${service.metricsUrl}/v1/datasets`)).status).toBe(404)
     await service.restart({ SOTTO_METRICS_KEY: KEY })
     expect((await fetch(`${service.metricsUrl}/metrics`)).status).toBe(401)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import supertest from 'supertest'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService, wholeText } from './service.ts'
 
@@ -121,6 +122,22 @@ test('attack: two budgets over one source of real data', async () => {
   // The same id again, also without the reason.
   await withdraw('clinic')
   await register({ ...patients, id: 'clinic', source: copied }).expect(201)
+})
+
+test('attack: a custodian limited to one dataset opens a second budget over the source of another', async () => {
+  const { body } = await service
+    .as('custodian')
+    .post('/v1/keys')
+    .send({ name: 'limited', role: 'custodian', datasets: ['ward'] })
+    .expect(201)
+  const separateBudget = 'a budget of our own'
+  const { body: refused } = await supertest(service.url)
+    .post('/v1/datasets')
+    .set('authorization', `Bearer ${body.key}`)
+    .send({ ...patients, id: 'ward', source: copied, separateBudget })
+    .expect(403)
+  expect(refused).toMatchObject({ code: 'forbidden', errors: [{ field: 'separateBudget' }] })
+  await service.as('custodian').get('/v1/datasets/ward/budget').expect(404)
 })
 
 test('attack: confirm a guess of the file from what auditors and analysts see', async () => {

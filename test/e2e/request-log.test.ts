@@ -14,6 +14,7 @@ afterAll(() => service.close())
 interface Line {
   readonly route: string
   readonly status: number
+  readonly code?: string
   readonly clientLeft?: boolean
   readonly principal?: string
   readonly key?: string
@@ -85,6 +86,17 @@ test('answers, refusals, unknown paths and malformed addresses are logged and co
   while (!answered.includes('\r\n\r\n')) await setTimeout(5)
   const lines = await waitForLines(skipped, 5)
   expect(lines.map(({ status }) => status)).toEqual([200, 403, 401, 404, 400])
+  expect(lines.map(({ code }) => code)).toEqual([
+    undefined,
+    'forbidden',
+    'unauthenticated',
+    'path-unknown',
+    'http-error',
+  ])
+  // A refusal has no other line.
+  const all = service.logLines.slice(skipped).map((line) => JSON.parse(line))
+  expect(all.filter(({ reqId }) => reqId !== undefined)).toHaveLength(5)
+  expect(lines[1]).toMatchObject({ principal: 'analyst', key: 'analyst.1' })
   expect(lines[0]).toMatchObject({ principal: 'analyst', key: 'analyst.1', route: '/v1/datasets' })
   expect(lines.some(({ clientLeft }) => clientLeft)).toBe(false)
   expect(increase(before, await counted())).toEqual({ 200: 1, 400: 1, 401: 1, 403: 1, 404: 1 })
