@@ -416,7 +416,9 @@ function requireSame(
 
 async function recordSources({ catalog, ledger }: RegistryDependencies): Promise<readonly string[]> {
   const separateBudget = 'registered by an earlier release'
-  const outcomes = catalog.fileSources().map(async ({ dataset, digest, synthetic }) => {
+  // Real ones first, so that a synthetic one with the same digest is found whatever their order in the catalog.
+  const sources = catalog.fileSources().toSorted((a, b) => Number(a.synthetic) - Number(b.synthetic))
+  const outcomes = sources.map(async ({ dataset, digest, synthetic }) => {
     const outcome = await ledger.registerSource(dataset, { digest, synthetic, separateBudget }, 'sotto')
     return outcome?.kind === 'source-refused' ? [dataset] : []
   })
