@@ -9,10 +9,10 @@ import { startService } from '../src/server.ts'
 import { createKey } from '../test/api-key.ts'
 import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
 
-/** How long one kind of request holds up the event loop, and so every other request. */
+/** Time for which one kind of request blocks the event loop, and so every other request. */
 export interface EventLoopFigure {
   readonly request: string
-  /** The longest time that the event loop stood still: a median over the rounds. Other load on the machine adds to it. */
+  /** Longest delay of the event loop: a median over the rounds. Other load on the machine adds to it. */
   readonly longestDelayMs: number
   /** Processor time of the event loop's busiest turn: a median over the rounds. */
   readonly busiestTurnMs: number

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { createKey } from '../test/api-key.ts'
 import { type Child, startChild } from './child.ts'
 
-/** How well the time of an answer tells whether one person is in the data. */
+/** Accuracy with which the time of an answer reveals whether one person is in the data. */
 export interface TimingFigure {
   readonly timing: TimingName
   readonly query: string

@@ -16,7 +16,7 @@ export interface KeysOptions {
 
 const rotation = rotationRequest({ default: DEFAULT_OVERLAP_SECONDS, longest: MAX_OVERLAP_SECONDS })
 
-/** Management of API keys. Changes are effective at once, on every replica. */
+/** Management of API keys. Changes take effect on every replica at once. */
 export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (
   app,
   { authenticator, keys, keyActs },
@@ -32,8 +32,8 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (
         operationId: 'listKeys',
         summary: 'List the API keys',
         description:
-          'Never contains a key or its digest. A custodian whose key is limited to datasets sees the keys that are ' +
-          'limited to some of these.',
+          'Contains neither keys nor digests. A custodian whose key is limited to datasets sees only keys that are limited to ' +
+          'some of these.',
         security: custodian.security,
         response: { 200: keyList, ...problemResponses },
       },
@@ -73,8 +73,8 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (
         operationId: 'rotateKey',
         summary: 'Replace an API key',
         description:
-          'Returns a new key under the same id. The key before stays valid for the overlap, so that its holders can be ' +
-          'changed one after the other.',
+          'Returns a new key under the same id. The previous key stays valid for the overlap, so that its users can change to ' +
+          'the new one at different times.',
         security: custodian.security,
         params: keyParameters,
         body: rotation,

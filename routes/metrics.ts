@@ -7,7 +7,7 @@ import type { Metrics } from '../src/http/metrics.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { bearerKey } from './access.ts'
 
-/** Callers that may read the metrics: everyone, or those who send a key; without a key nobody may. */
+/** Access to the metrics: `open` to every caller, or only with the key; without a key they are closed. */
 export type MetricsAccess = 'open' | { readonly key?: string }
 
 export interface MetricsOptions {
@@ -15,7 +15,7 @@ export interface MetricsOptions {
   readonly metricsAccess: MetricsAccess
 }
 
-/** Metrics, for operators. They tell how long requests took, so analysts must not read them. */
+/** Metrics, for operators. They reveal how long requests took, so analysts must not read them. */
 export const metricsRoutes: FastifyPluginAsyncZod<MetricsOptions> = async (
   app,
   { metrics, metricsAccess },

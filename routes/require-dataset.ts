@@ -5,7 +5,8 @@ import { Refusal, unknownDataset } from '../src/privacy/refusal.ts'
 
 /**
  * Returns the id of a dataset that a principal may use. Every route that takes the id of a dataset calls this first,
- * directly or through the functions below, so that a dataset of others is answered exactly as one that does not exist.
+ * directly or through the functions below, so that a dataset that the principal may not use is answered exactly as one that
+ * does not exist.
  * @throws Refusal `unknown-dataset`
  */
 export function permittedDataset(principal: Principal, id: string): string {
@@ -51,8 +52,8 @@ export async function requireBalances(
 }
 
 /**
- * Refuses a session over a dataset that the principal may not use (any more), as one that does not exist. The flow of
- * sessions checks that the session is the principal's own.
+ * Refuses a session over a dataset that the principal may not use, as if the session did not exist. The flow of sessions
+ * checks that the session belongs to the principal.
  * @throws Refusal `unknown-session`
  */
 export async function requirePermittedSession(

@@ -16,12 +16,16 @@ const act = z
       'dataset-resumed',
     ]),
     at: z.iso.datetime(),
-    principal: z.string().describe('The principal who acted; `sotto` for the service itself.'),
+    principal: z
+      .string()
+      .describe(
+        'The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host.',
+      ),
     subject: z.string().describe('The thing acted on: the id of a dataset or key, or an address.'),
     facts: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string()).readonly()]))
       .describe(
-        'Further facts. `sequence` and `hash` refer to the event of the dataset that has the particulars.',
+        'Further facts. `sequence` and `hash` refer to the event of the dataset that has the details.',
       ),
     hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
   })

@@ -322,21 +322,22 @@ const timing = z
         .int()
         .min(10)
         .max(10_000)
-        .describe('Answers leave at a multiple of this time after the request arrived.'),
+        .describe('Answers are released at a multiple of this time after the request arrived.'),
     }),
     z.strictObject({
       deadlineMs: z
         .int()
         .min(100)
         .max(120_000)
-        .describe('Answers leave this long after the request arrived, and later ones at a multiple of it.'),
+        .describe('Answers are released at this time after the request arrived, later ones at a multiple of it.'),
     }),
   ])
   .meta({
     id: 'Timing',
     description:
-      'When answers, failures and denials leave, so that their time says nothing about the data. `slotMs` delays them to ' +
-      'the end of a short slot. `deadlineMs` is strict: choose it longer than any query takes. `off` sends them at once.',
+      'When answers, failures and denials are released, so that their time does not depend on the data. `slotMs` delays ' +
+      'them to the end of a short slot. `deadlineMs` is strict: choose it longer than any query takes. `off` releases them ' +
+      'at once.',
   })
 
 const failureLimit = z
@@ -428,7 +429,7 @@ export const registration = z
     timing: timing
       .optional()
       .describe(
-        'When answers, failures and denials leave. Default: `{"slotMs": 50}`, and `off` for made-up data. Write `off` only ' +
+        'When answers, failures and denials are released. Default: `{"slotMs": 50}`, and `off` for made-up data. Write `off` only ' +
           'where analysts may learn from the time of an answer.',
       ),
     failureLimit: failureLimit.optional().describe(`${failureLimit.description} Default: 3.`),

@@ -16,7 +16,7 @@ const datasets = z
   .min(1)
   .max(1_000)
   .readonly()
-  .describe('The only datasets that the key may see and use. They need not be registered yet. Default: all.')
+  .describe('Limits the key to these datasets, which need not be registered yet. Default: all datasets.')
 
 const expiresAt = z.iso
   .datetime({ offset: true, error: 'must be a time with a zone, such as 2030-01-31T12:00:00Z' })
@@ -29,11 +29,11 @@ const quota = z
   .strictObject({
     requestsPerMinute: atLeastOne
       .exactOptional()
-      .describe('Requests for answers per minute in the long run.'),
+      .describe('Sustained requests per minute.'),
     burst: atLeastOne
       .exactOptional()
-      .describe('Requests for answers that may arrive at once, after a pause.'),
-    concurrentRequests: atLeastOne.exactOptional().describe('Requests for answers under way at a time.'),
+      .describe('Requests that may be sent at once after a pause.'),
+    concurrentRequests: atLeastOne.exactOptional().describe('Requests under way at a time.'),
     storedBytesPerDataset: z
       .int()
       .min(0)
@@ -41,7 +41,11 @@ const quota = z
       .exactOptional()
       .describe('Bytes that the ledger may store for the principal, per dataset.'),
   })
-  .meta({ id: 'Quota', description: 'Limits that differ from those of the configuration.' })
+  .meta({
+    id: 'Quota',
+    description:
+      'Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together.',
+  })
 
 /** POST /v1/keys */
 export const keyRequest = z
@@ -90,7 +94,7 @@ export const apiKey = z
     rotatedAt: time.optional().describe('Time of the last rotation.'),
     earlierValidUntil: time
       .optional()
-      .describe('Time until which a key before the last rotation is valid, if one still is.'),
+      .describe('Time until which a previous key is valid. Absent if none is.'),
   })
   .meta({ id: 'ApiKey', description: 'An API key, without the key itself.' })
 
@@ -121,8 +125,7 @@ export function rotationRequest(overlap: { readonly default: number; readonly lo
         .max(overlap.longest)
         .default(overlap.default)
         .describe(
-          'Time for which the key before stays valid. 0 ends it at once, and with it those that are still valid from ' +
-            'rotations before.',
+          'Time for which the previous key stays valid. 0 ends it at once, together with the keys of earlier rotations.',
         ),
     })
     .meta({ id: 'RotationRequest', description: 'Rotation of a key.', examples: [{ overlapSeconds: 600 }] })

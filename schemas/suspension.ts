@@ -21,7 +21,7 @@ const countedFailure = z
 /** GET /v1/datasets/{dataset}/suspension */
 export const suspensionReport = z
   .strictObject({
-    suspended: z.boolean().describe('True if analysts get nothing but stored answers.'),
+    suspended: z.boolean().describe('True if analysts get stored answers only.'),
     failures: z
       .int()
       .min(0)
@@ -30,6 +30,6 @@ export const suspensionReport = z
     counted: z
       .array(countedFailure)
       .readonly()
-      .describe('These failures, oldest first; the latest 1,000 if there are more.'),
+      .describe('The counted failures, oldest first; the latest 1,000 if there are more.'),
   })
   .meta({ id: 'Suspension', description: 'Failures of a dataset after charges. Not for analysts.' })

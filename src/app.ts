@@ -58,7 +58,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly registry: Registry
   /** Extent of the ledger's verification so far. */
   readonly verification: () => Extent
-  /** The room on the volumes of the data folder and the ledger. */
+  /** The free space on the volumes of the data folder and the ledger. */
   readonly disk: FreeSpace
   /** Runs computations of disclosure risk, and comparisons of mechanisms. */
   readonly riskPool: ComputationPool
@@ -70,7 +70,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly logger: FastifyBaseLogger
   /** Certificate and key for HTTPS; absent for HTTP. */
   readonly tls?: SecureContextOptions
-  /** Addresses and CIDR blocks of proxies whose forwarded addresses are believed. */
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
   readonly metrics: Metrics
   /** Absent if the metrics have a port of their own. */
@@ -131,7 +131,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   return app
 }
 
-/** Builds the server of a port that serves nothing but the metrics. */
+/** Builds the server of the separate port for metrics. */
 export async function buildMetricsApp(
   options: MetricsOptions & Pick<AppDependencies, 'logger' | 'tls'>,
 ): Promise<FastifyInstance> {
@@ -223,8 +223,8 @@ async function createServer(dependencies: AppDependencies) {
 }
 
 /**
- * Makes a stop wait until load balancers have noticed that the service is not ready, and end computations that would
- * delay it.
+ * Delays a stop until load balancers have noticed that the service is not ready, and then ends computations that would
+ * delay it further.
  * @returns the readiness check
  */
 function drainBeforeClose(
@@ -244,7 +244,7 @@ function drainBeforeClose(
   })
   const check = async () =>
     !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())
-  // Requests at the same time share one check: anybody may ask, and each check uses a connection of every dataset.
+  // Concurrent requests share one check: it needs no key, and uses a connection of every dataset.
   let checking: Promise<boolean> | undefined
   return () => {
     checking ??= check().finally(() => {

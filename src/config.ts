@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { ruleOf } from '../schemas/rule.ts'
 import { isProtectedUrl, type OidcSettings, SIGNATURE_ALGORITHMS } from './access/oidc.ts'
 import { type Quota, ROLES, type Role } from './access/principal.ts'
+import { isHttpUrl } from './custody/publish.ts'
 import type { TlsFiles } from './http/tls.ts'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -42,7 +43,7 @@ export const environmentSchema = z.object({
       'must be IP addresses or CIDR blocks such as 10.0.0.0/8, separated by commas without spaces, and not /0',
     )
     .optional()
-    .describe('Proxies whose `X-Forwarded-For` is believed: addresses or CIDR blocks, with commas.'),
+    .describe('Proxies whose `X-Forwarded-For` is trusted: addresses or CIDR blocks, separated by commas.'),
   SOTTO_DATA_DIR: z
     .string()
     .min(1)
@@ -67,8 +68,7 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe(
-      'Destination of signed heads: a file that is appended to, relative to the data folder, or an http(s) URL that gets ' +
-        'a POST.',
+      'Destination of signed heads: a file to append to, relative to the data folder, or an http(s) URL to POST to.',
     ),
   SOTTO_HEADS_PUBLISH_SECONDS: wholeNumber(1, 86_400)
     .default(300)
@@ -78,11 +78,11 @@ export const environmentSchema = z.object({
     .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
     .optional()
     .describe(
-      'Bearer key for `/metrics`. Without it, and without a port for metrics, `/metrics` answers 401.',
+      'Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.',
     ),
   SOTTO_METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
-    .describe('Port for `/metrics`, which the main port then lacks. It needs no key unless one is set.'),
+    .describe('Separate port for `/metrics`, which the main port then does not serve. It needs a key only if one is set.'),
   SOTTO_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
@@ -111,27 +111,27 @@ export const environmentSchema = z.object({
     .describe('Time limit of the wait for a turn. Nothing has been charged then.'),
   SOTTO_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000)
     .default(6_000)
-    .describe('Requests per minute that a key may send in the long run, unless it has a quota of its own.'),
+    .describe('Sustained requests per minute of a principal, unless its key has a quota.'),
   SOTTO_REQUEST_BURST: wholeNumber(1, 1_000_000_000)
     .default(2_000)
-    .describe('Requests that a key may send at once after a pause, unless it has a quota of its own.'),
+    .describe('Requests that a principal may send at once after a pause, unless its key has a quota.'),
   SOTTO_CONCURRENT_REQUESTS: wholeNumber(1, 1_000_000)
     .default(100)
-    .describe('Requests that a key may have under way, unless it has a quota of its own.'),
+    .describe('Requests that a principal may have under way, unless its key has a quota.'),
   SOTTO_STORED_BYTES: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(2 ** 28)
     .describe(
-      'Bytes that the ledger stores for an analyst per dataset, unless the key has a quota of its own.',
+      'Bytes that the ledger stores for an analyst per dataset, unless the key has a quota.',
     ),
   SOTTO_KEYLESS_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000)
     .default(600)
-    .describe('Requests per minute without a valid key that an address may send.'),
+    .describe('Requests per minute that an address may send without a valid key.'),
   SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('Largest number of cells of a table.'),
   SOTTO_MIN_FREE_DISK: z
     .string()
     .regex(/^\d{1,9}(MB|GB)$/, 'must be a whole number followed by MB or GB')
     .default('256MB')
-    .describe('The service reports that it is not ready while the disk has less room than this.'),
+    .describe('The service reports that it is not ready while the disk has less free space than this.'),
   SOTTO_DRAIN_MS: wholeNumber(0, 600_000)
     .default(500)
     .describe('Time between reporting not ready and closing to new connections, at shutdown.'),
@@ -185,7 +185,7 @@ export interface Config {
   readonly port: number
   /** Files for HTTPS; absent for HTTP. */
   readonly tls?: TlsFiles
-  /** Addresses and CIDR blocks of proxies whose forwarded addresses are believed. */
+  /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
   readonly dataDirectory: string
   /** A postgres:// URL, which may contain a password, or the path of a SQLite file. */
@@ -207,7 +207,7 @@ export interface Config {
   readonly queryConnections: number
   readonly queueLength: number
   readonly queueWaitMs: number
-  /** Limits for principals without a quota of their own. */
+  /** Default limits, for principals whose key has no quota. */
   readonly quota: Quota
   readonly keylessPerMinute: number
   readonly maxCells: number
@@ -290,7 +290,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   }
 }
 
-/** @throws ConfigError if the metrics should have the port of the service. */
+/**
+ * Checks that the metrics have a port of their own, if they have one.
+ * @throws ConfigError if it is the port of the service.
+ */
 function requireTwoPorts({
   SOTTO_PORT: port,
   SOTTO_METRICS_PORT: metricsPort,
@@ -299,7 +302,10 @@ function requireTwoPorts({
     throw new ConfigError(`SOTTO_METRICS_PORT: must be another port than SOTTO_PORT, which is ${port}`)
 }
 
-/** @throws ConfigError if only one of the files is given. */
+/**
+ * Returns the files for HTTPS, if they are configured.
+ * @throws ConfigError if only one of the files is given.
+ */
 function tlsFiles(
   { SOTTO_TLS_CERT: cert, SOTTO_TLS_KEY: key }: z.output<typeof environmentSchema>,
   dataDirectory: string,
@@ -310,7 +316,10 @@ function tlsFiles(
   return { tls: { certFile: path.resolve(dataDirectory, cert), keyFile: path.resolve(dataDirectory, key) } }
 }
 
-/** @throws ConfigError if the audience is missing, or other settings are given without an issuer. */
+/**
+ * Returns the settings for tokens, if an issuer is configured.
+ * @throws ConfigError if the audience is missing, or other settings are given without an issuer.
+ */
 function oidcSettings(
   values: z.output<typeof environmentSchema>,
   given: readonly string[],
@@ -359,10 +368,13 @@ function bytesOf(size: string): number {
 }
 
 function headsTarget(dataDirectory: string, target: string): string {
-  return /^https?:\/\//i.test(target) ? target : path.resolve(dataDirectory, target)
+  return isHttpUrl(target) ? target : path.resolve(dataDirectory, target)
 }
 
-/** @throws ConfigError for a destination of heads that is not valid, or without a key that signs them. */
+/**
+ * Checks the destination of signed heads, if there is one.
+ * @throws ConfigError if the destination is not valid, or no key is configured that signs the heads.
+ */
 function requirePublication({
   SOTTO_HEADS_PUBLISH: target,
   SOTTO_LEDGER_SIGNING_KEY: key,
@@ -372,23 +384,22 @@ function requirePublication({
     throw new ConfigError('SOTTO_HEADS_PUBLISH: needs SOTTO_LEDGER_SIGNING_KEY, the key that signs the heads')
   if (!/^[a-z][a-z0-9+.-]*:/i.test(target)) return
   const url = URL.canParse(target) ? new URL(target) : undefined
-  const isValid =
-    url !== undefined && /^https?:\/\//i.test(target) && url.username === '' && url.password === ''
+  const isValid = url !== undefined && isHttpUrl(target) && url.username === '' && url.password === ''
   if (!isValid)
     throw new ConfigError(
-      'SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL without a user and a password',
+      'SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL without user and password',
     )
 }
 
 /**
- * Memory with which statements over the largest number of values succeed, in MB: for each query at a time, and for each
- * thread. Measured with the operations that DuckDB can move to the temporary folder; with less, they fail.
+ * Memory in MB that statements over the largest number of values need, for each concurrent query and for each thread.
+ * Measured for operations that DuckDB can move to the temporary folder.
  */
 const LEAST_MEMORY_MB = { perQuery: 64, perThread: 32 }
 
 /**
- * Requires the memory with which no query fails for the number of values that declarations allow.
- * @throws ConfigError
+ * Requires enough memory for queries over the largest number of values that declarations allow.
+ * @throws ConfigError if there is less.
  */
 function requireEnoughMemory(values: z.output<typeof environmentSchema>): void {
   const {
@@ -400,7 +411,7 @@ function requireEnoughMemory(values: z.output<typeof environmentSchema>): void {
   const least = queries * LEAST_MEMORY_MB.perQuery + threads * LEAST_MEMORY_MB.perThread
   if (megabytes >= least) return
   throw new ConfigError(
-    `SOTTO_QUERY_MEMORY: must be at least ${least}MB for ${queries} queries at a time (SOTTO_QUERY_CONNECTIONS) and ` +
+    `SOTTO_QUERY_MEMORY: must be at least ${least}MB for ${queries} concurrent queries (SOTTO_QUERY_CONNECTIONS) and ` +
       `${threads} threads (SOTTO_QUERY_THREADS)`,
   )
 }

@@ -19,7 +19,7 @@ test.each([
   ['SOTTO_LOG_LEVEL', 'loud', 'must be one of fatal, error, warn, info'],
   ['SOTTO_DEMO', 'yes', 'must be one of true, false'],
   ['SOTTO_QUERY_MEMORY', '1 gigabyte', 'MB or GB'],
-  ['SOTTO_QUERY_MEMORY', '319MB', 'at least 320MB for 4 queries at a time'],
+  ['SOTTO_QUERY_MEMORY', '319MB', 'at least 320MB for 4 concurrent queries'],
   ['SOTTO_DATA_DIR', '/srv/what?', 'must not be in a folder'],
   ['SOTTO_LEDGER_URL', 'mysql://ledger', 'postgres://'],
   ['SOTTO_HEADS_PUBLISH', 'heads.jsonl', 'needs SOTTO_LEDGER_SIGNING_KEY'],

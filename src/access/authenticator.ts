@@ -4,11 +4,12 @@ import { OIDC_PREFIX, type TokenAuthenticator } from './oidc.ts'
 import type { Principal } from './principal.ts'
 import type { RefusedSignInCounter } from './refused-sign-ins.ts'
 
-/** Identifies callers by their bearer credential. Routes ask only this interface, whatever the kind of credential. */
+/** Identifies callers by their bearer credential, an API key or an access token. */
 export interface Authenticator {
   /**
    * Returns the principal of a credential, or `undefined` if the credential is not valid.
-   * @throws Refusal `unauthenticated` with a reason that the holder of the credential may know, or `unavailable`
+   * @throws Refusal `unauthenticated` with a reason for the caller, `forbidden` for a token without a usable role, or
+   * `unavailable`
    */
   authenticate(credential: string): Promise<Principal | undefined>
   /** Returns true if an analyst of this name can sign in. */

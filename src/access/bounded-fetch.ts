@@ -1,4 +1,4 @@
-/** The identity provider did not answer as it should. The message contains nothing from a token. */
+/** The identity provider is unreachable or sent an invalid answer. The message contains nothing from a token. */
 export class ProviderUnavailable extends Error {}
 
 /** No request was sent, because one failed a moment ago. */

@@ -5,7 +5,7 @@ import { type KeyStore, openKeyStore } from './keys.ts'
 import { createTokenAuthenticator, type OidcSettings } from './oidc.ts'
 import { createRefusedSignInCounter } from './refused-sign-ins.ts'
 
-/** An act of identity for the chain of administrative acts. */
+/** An administrative act about keys or sign-ins. */
 export interface IdentityAct extends Pick<KeyAct, 'principal' | 'subject' | 'facts'> {
   readonly kind: KeyAct['kind'] | 'sign-in-refused'
 }
@@ -16,11 +16,11 @@ export interface IdentityOptions {
   readonly oidc?: OidcSettings
   /** Appends an act to the chain of administrative acts, durably. */
   readonly record: (act: IdentityAct) => Promise<unknown>
-  /** Told about failures that no caller sees. */
+  /** Called for failures in the background. */
   readonly onError: (error: unknown, what: string) => void
 }
 
-/** Everything that identifies callers. */
+/** The keys and tokens that identify callers, and the record of their use. */
 export interface Identity {
   readonly authenticator: Authenticator
   readonly keys: KeyStore

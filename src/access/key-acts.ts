@@ -6,11 +6,11 @@ import type { KeyStore } from './keys.ts'
 export interface KeyActRecorder {
   /** Records the changes that are not recorded yet. A failure is reported, and the next call tries again. */
   recordPending(): Promise<void>
-  /** Stops looking for changes, after a running step. */
+  /** Stops checking for changes, after a running check. */
   close(): Promise<void>
 }
 
-/** Time between two looks for changes that the command line has made. */
+/** Time between two checks for changes by the command line. */
 const INTERVAL_MS = 1_000
 
 /**

@@ -17,12 +17,12 @@ export interface NewKey {
   readonly samePrincipal?: boolean
 }
 
-/** Time for which the text before a rotation stays valid, unless the caller says otherwise. */
+/** Default time for which the previous text of a key stays valid after a rotation. */
 export const DEFAULT_OVERLAP_SECONDS = 3_600
-/** Longest time for which the text before a rotation may stay valid: 30 days. */
+/** Longest time for which the previous text of a key may stay valid after a rotation: 30 days. */
 export const MAX_OVERLAP_SECONDS = 2_592_000
 
-/** Years beyond have another form in ISO 8601. */
+/** The year 10000: later years have another form in ISO 8601. */
 const END_OF_TIME_MS = Date.UTC(10_000, 0)
 
 /** The command line and the first start, which may change every key. No key has this name. */
@@ -31,7 +31,7 @@ export const COMMAND_LINE = 'sotto:command-line'
 /** Author of a change: a custodian, or the command line. */
 export type Author = Principal | typeof COMMAND_LINE
 
-/** Circumstances of a change. */
+/** The author and the time of a change. */
 export interface Changing {
   readonly by: Author
   readonly atMs: number
@@ -84,7 +84,8 @@ export function addKey(
 }
 
 /**
- * Gives a key a new text. The texts before end after the overlap, or earlier if an earlier rotation said so.
+ * Gives a key a new text. Previous texts stay valid until the end of the overlap, or of that of an earlier rotation if that
+ * ends first.
  * @throws Refusal `unknown-key`
  */
 export function rotateKey(
@@ -144,7 +145,10 @@ export function isValid({ expiresAt }: Pick<StoredKey, 'expiresAt'>, atMs: numbe
   return expiresAt === undefined || atMs < Date.parse(expiresAt)
 }
 
-/** @throws Refusal if the name is malformed, has another role, or belongs to a principal without consent. */
+/**
+ * Checks the name of a new key.
+ * @throws Refusal if it is malformed or reserved, has another role, or belongs to a principal and `samePrincipal` is not set.
+ */
 function requireUsableName(contents: KeyFile, { name, role, samePrincipal }: NewKey, by: Author): void {
   if (!KEY_NAME.test(name)) {
     const rule = 'must be 1 to 63 lower-case letters, digits and "-", starting with a letter'
@@ -177,7 +181,7 @@ function requireOwnDatasets({ datasets }: NewKey, by: Author): void {
   if (mayManage(by, asked)) return
   throw new Refusal(
     'forbidden',
-    'Your key is limited to datasets. The keys that you create need `datasets`, and only some of yours.',
+    'Your key is limited to datasets. Keys that you create need `datasets` with no others than these.',
   )
 }
 
@@ -193,7 +197,7 @@ function isUnlimitedCustodian({ role, datasets }: StoredKey): boolean {
   return role === 'custodian' && datasets === undefined
 }
 
-/** Returns what is known about a name. Names such as `constructor` are also properties of every object. */
+/** Returns the entry of a name. An own property, because every object inherits names such as `constructor`. */
 function nameEntry({ names }: KeyFile, name: string) {
   return Object.hasOwn(names, name) ? names[name] : undefined
 }
@@ -221,7 +225,7 @@ function actOf(
   }
 }
 
-/** Returns the datasets of a key as far as an act has room for them, and the number of the others. */
+/** Returns the datasets of a key, up to the number that fits into an act, and the number of the others. */
 function recordedDatasets(datasets: readonly string[]): KeyAct['facts'] {
   const recorded = datasets.slice(0, MAX_RECORDED_DATASETS)
   const omitted = datasets.length - recorded.length

@@ -26,7 +26,7 @@ const storedKey = z.strictObject({
   createdBy: z.string().optional(),
   rotatedAt: time.optional(),
   sha256: digest,
-  /** Digests of the texts before the last rotations, with the times until which they are valid. */
+  /** Digests of previous texts, with the times until which they are valid. */
   earlier: z.array(z.strictObject({ sha256: digest, validUntil: time })).readonly(),
 })
 
@@ -65,8 +65,8 @@ export class KeyFileFault extends Error {}
 const EMPTY: KeyFile = { version: 2, keys: [], names: {}, acts: [] }
 
 /**
- * Time after the last change of a file within which a further change might leave the same time stamp. A copy that was
- * read so soon is read again.
+ * Time after a change of a file within which another change may have the same time stamp. A copy that was read within it is
+ * read again.
  */
 const STAMP_MS = 2_000
 
@@ -125,7 +125,7 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
         copy = undefined
         const before = exists() ? read() : EMPTY
         const { contents, result } = await change(before)
-        // Checked as at reading, so that no change can leave a file that cannot be read.
+        // Validated as at reading, so that no change can write a file that cannot be read.
         if (contents !== before) await writePrivately(file, textOf(currentFile.parse(contents)))
         return result
       })
@@ -151,7 +151,7 @@ async function whileLocked<Result>(lockFile: string, task: () => Promise<Result>
 function readIfChanged(file: string, last: Copy | undefined): Copy | undefined {
   let descriptor: number
   try {
-    // Opened and not only looked at: network file systems ask the server at each opening.
+    // Not stat: network file systems ask the server only when a file is opened.
     descriptor = openSync(file, 'r')
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined

@@ -18,7 +18,7 @@ import type { Principal, Role } from './principal.ts'
 
 /** An API key as custodians see it, without its text and digest. */
 export type ApiKey = Omit<StoredKey, 'sha256' | 'earlier'> & {
-  /** Time until which the text before the last rotation is valid, if it still is. */
+  /** Time until which a previous text is valid. Absent if none is. */
   readonly earlierValidUntil?: string
 }
 
@@ -46,7 +46,8 @@ export interface KeyStore {
    */
   create(request: NewKey, by: Author): Promise<IssuedKey>
   /**
-   * Gives a key a new text. The texts before end after the overlap, or earlier if an earlier rotation said so.
+   * Gives a key a new text. Previous texts stay valid until the end of the overlap, or of that of an earlier rotation if
+   * that ends first.
    * @throws Refusal `unknown-key`
    */
   rotate(id: string, overlapSeconds: number, by: Author): Promise<IssuedKey>
@@ -56,8 +57,8 @@ export interface KeyStore {
    */
   delete(id: string, by: Author): Promise<void>
   /**
-   * Hands over the changes that were not handed over before, oldest first, then forgets them. After a crash in
-   * between, a change is handed over again.
+   * Passes the changes that are not recorded yet to `record`, oldest first, and then removes them from the file. After a
+   * crash in between, a change is passed again.
    */
   deliverActs(record: (act: KeyAct) => Promise<void>): Promise<void>
 }
@@ -103,7 +104,7 @@ export function openKeyStore(dataDirectory: string, now: () => number = Date.now
     },
     async deliverActs(record) {
       if (!file.exists() || file.read().acts.length === 0) return
-      // The lock for changes is not held meanwhile: the deletion of a key must not wait for the ledger.
+      // A lock of its own, because the deletion of a key must not wait for the ledger.
       await withFileLock(path.join(dataDirectory, 'keys-acts.lock'), async () => {
         const delivered = new Set<string>()
         for (const act of file.read().acts) {

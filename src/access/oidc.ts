@@ -23,7 +23,7 @@ export const SIGNATURE_ALGORITHMS = [
   'Ed25519',
 ] as const
 
-/** How tokens of an OpenID provider are checked and read. */
+/** Settings for the tokens of an OpenID provider. */
 export interface OidcSettings {
   /** Issuer, as tokens name it; its discovery document is below it. */
   readonly issuer: string
@@ -70,7 +70,7 @@ type VerificationKeys = ReturnType<typeof createRemoteJWKSet>
 /**
  * Creates the authenticator for the access tokens of an OpenID provider. The provider is not asked before the first
  * token arrives.
- * @param onUnavailable told why the provider's keys could not be fetched
+ * @param onUnavailable called with the reason if the provider's keys cannot be fetched
  */
 export function createTokenAuthenticator(
   settings: OidcSettings,
@@ -189,7 +189,7 @@ function requireAccessToken(
 function principalOf(payload: JWTPayload, settings: OidcSettings): Principal {
   const name = claimAt(payload, settings.nameClaim)
   if (typeof name !== 'string' || !NAME.test(name))
-    throw refused('has no name that this service can use, or a name with other characters')
+    throw refused('has no name, or one with characters that are not allowed')
   const values = textsOf(claimAt(payload, settings.roleClaim))
   const roles = ROLES.filter((role) => values.some((value) => settings.roles.get(value) === role))
   const [role, ...others] = roles

@@ -9,13 +9,13 @@ export interface Principal {
   readonly role: Role
   /** Ids of the datasets that the principal may see and use; all of them if absent. */
   readonly datasets?: readonly string[]
-  /** Limits that differ from those of the configuration. */
+  /** Limits of the key that differ from those of the configuration. */
   readonly quota?: Partial<Quota>
   /** Id of the API key, if the principal signed in with one. */
   readonly key?: string
 }
 
-/** How much of the service one principal may use. */
+/** Limits on the use of the service by one principal. */
 export interface Quota {
   /** Requests per minute in the long run. */
   readonly requestsPerMinute: number

@@ -26,7 +26,7 @@ export interface Quotas {
   admit(principal: Principal): QuotaDecision
 }
 
-/** What is known about a principal. It may be forgotten once it equals that of a new principal. */
+/** Usage by one principal. It may be removed once it equals that of a new principal. */
 interface Usage {
   /** Tokens at `atMs`; one pays for one request. */
   tokens: number
@@ -37,7 +37,7 @@ interface Usage {
 }
 
 const MINUTE_MS = 60_000
-/** Number of principals from which on those with a full bucket are forgotten. */
+/** Number of principals from which on those with a full bucket are removed. */
 const MANY_PRINCIPALS = 1_000
 
 /**

@@ -6,14 +6,14 @@ import { Refusal } from '../privacy/refusal.ts'
 export interface Waiter {
   readonly principal: string
   /** Aborted once the client has disconnected. Ends the wait. */
-  readonly givenUp?: AbortSignal
+  readonly givenUp?: AbortSignal | undefined
 }
 
 /** The turn of one request. */
 export interface Turn {
-  /** Waits for a place at the engine. A request may be charged by then, so it is never turned away. */
+  /** Waits for a place at the engine. The request may be charged by then, so it is never refused. */
   begin(): Promise<void>
-  /** Lets other principals that wait go first, and takes a place again. The request is never turned away. */
+  /** Yields to other principals that wait, and then takes a place again. The request is never refused. */
   yield(): Promise<void>
   /** Ends the turn; does nothing the second time. */
   leave(): void
@@ -22,7 +22,7 @@ export interface Turn {
 /** The fair queue in front of the engine: one for the process, because all datasets share its threads. */
 export interface Admission {
   /**
-   * Waits for the principal's turn. The request may be charged then.
+   * Waits for the principal's turn. The caller may charge the request then.
    * @throws Refusal `unavailable` if too many requests wait, the wait takes too long, or the client has disconnected.
    */
   enter(waiter: Waiter): Promise<Turn>
@@ -32,7 +32,7 @@ export interface Admission {
   begin(request: string): boolean
   /** Notes that the flow of a request has ended. */
   end(request: string): void
-  /** The numbers of requests that hold a place at the engine and that wait, for a turn or a place. */
+  /** Returns the number of requests that hold a place at the engine, and the number that wait for a turn or a place. */
   counts(): { readonly running: number; readonly waiting: number }
 }
 
@@ -53,7 +53,7 @@ export interface AdmissionLimits {
   readonly onEntered?: (waitedMs: number) => void
 }
 
-/** An empty queue. */
+/** Creates an empty queue. */
 export function createAdmission(limits: AdmissionLimits): Admission {
   const { places, turns, maxWaiting, maxWaitMs, onEntered = () => undefined } = limits
   const entrance = createLimiter({ concurrency: turns, maxWaiting, maxWaitMs })
@@ -90,7 +90,7 @@ export function createAdmission(limits: AdmissionLimits): Admission {
   }
 }
 
-/** The turn of a request that has entered. */
+/** Creates the turn of a request that has entered. */
 function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
   let place: Place | undefined
   return {
@@ -98,7 +98,7 @@ function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
       place ??= await takePlace()
     },
     async yield() {
-      // The place first: another request could have the turn and wait for this place, while this one waits for the turn.
+      // The place is given back first. Otherwise this request could wait for a turn whose holder waits for this place.
       place?.leave()
       await entered.yield()
       place = await takePlace()

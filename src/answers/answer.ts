@@ -39,15 +39,19 @@ export interface AnswerDependencies extends ChargeDependencies {
   readonly clock: Clock
 }
 
-/** Fields that a single query and a batch share. */
-interface AnswerRequest extends Waiter {
-  readonly dataset: Dataset
+/** Facts about the caller and the arrival of a request. */
+export interface Caller extends Waiter {
   /** Default: derived from the request, so that a repeat replays the release. */
   readonly idempotencyKey?: string
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
   readonly maxStoredBytes?: number
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
+}
+
+/** Fields that a single query and a batch share. */
+interface AnswerRequest extends Caller {
+  readonly dataset: Dataset
 }
 
 /** One query by one principal. */
@@ -122,9 +126,9 @@ async function answerUnderCharge(
     request: canonicalRequest,
     price,
     sharing: true,
-    ...(givenUp === undefined ? {} : { givenUp }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
+    givenUp,
+    idempotencyKey,
+    maxStoredBytes,
   }
   const { clock } = dependencies
   return releaseInTime(

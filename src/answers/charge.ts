@@ -45,15 +45,15 @@ export interface Purchase extends Waiter {
    */
   readonly sharing: boolean
   /** Default: derived from the request, so that a repeat finds the stored answer. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
-  readonly maxStoredBytes?: number
+  readonly maxStoredBytes?: number | undefined
 }
 
 /** A new durable debit, or the stored answer of an earlier one. */
 export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
 
-/** An outcome, and the turn in which it is computed. The caller must leave it. */
+/** An outcome, and the turn in which it is computed. The caller must leave the turn. */
 export interface ChargedInTurn {
   readonly outcome: Charged
   readonly turn: Turn
@@ -118,7 +118,7 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
   }
 }
 
-/** What identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
+/** Returns the identity of a request: its canonical text and hash, its idempotency key, and the id of its charge. */
 function identityOf({ principal, dataset, request, idempotencyKey }: Purchase) {
   const canonical = canonicalJson({ dataset: dataset.id, version: dataset.version, ...request })
   const requestHash = sha256(canonical)
@@ -172,7 +172,7 @@ export function storageExceeded({ by, storedBytes }: StorageExceeded): Refusal {
   })
 }
 
-/** A quota of stored bytes ends only when a custodian raises it. */
+/** Long, because stored bytes never shrink: only a larger quota helps. */
 const STORAGE_RETRY_SECONDS = 3_600
 
 /** Refusal of a request to a suspended dataset. */

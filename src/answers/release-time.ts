@@ -2,12 +2,12 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Timing } from '../catalog/dataset.ts'
 
 /**
- * Precision of a wait. `timer`: up to 2 ms late, depending on when the wait began. `exact`: the event loop turns without
- * pause in the last 2 ms, which costs about 1 ms of processor time.
+ * Precision of a wait. `timer`: up to 2 ms late, depending on when the wait began. `exact`: polls for the last 2 ms, which
+ * costs about 1 ms of processor time.
  */
 type Precision = 'timer' | 'exact'
 
-/** Monotonic clock. A parameter, so that tests need not wait. */
+/** Monotonic clock. Tests replace it. */
 export interface Clock {
   /** Milliseconds since a fixed moment. */
   readonly nowMs: () => number
@@ -28,7 +28,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** A request whose outcome may depend on data: when it arrived, and the declaration that its release follows. */
+/** The arrival of a request whose outcome may depend on data, and the timing of its dataset. */
 export interface Timed {
   readonly timing: Timing
   /** Instant at which the whole request, with its body, had arrived. */
@@ -37,8 +37,8 @@ export interface Timed {
 
 /**
  * Runs a task and settles as it does, at the first release instant after it. The task must await `recordInstant` before
- * it records an outcome where anybody can see it: an analyst who polls for the outcome would otherwise learn when the
- * computation ended. The wait uses no connection and no place in a queue.
+ * it records an outcome: an analyst who polls for the outcome would otherwise learn when the computation ended. The wait
+ * uses no connection and no place in a queue.
  * @returns the task's result; rejects with the task's error.
  */
 export async function releaseInTime<Result>(
@@ -80,8 +80,8 @@ export function longestDelayMs(timing: Timing): number {
 /** Largest value of {@link longestDelayMs}, of the longest deadline that a registration may declare. */
 export const MAX_DELAY_MS = 240_000
 
-/** Time between two release instants; `undefined` if outcomes leave at once. */
-export function periodOf(timing: Timing): number | undefined {
+/** Returns the period, the time between two release instants; `undefined` if outcomes are released at once. */
+function periodOf(timing: Timing): number | undefined {
   if (timing === 'off') return undefined
   return 'slotMs' in timing ? timing.slotMs : timing.deadlineMs
 }

@@ -189,7 +189,7 @@ function releaseGroups(
       const chosen: bigint[] = []
       for (const [cell, cellValues] of expectDefined(values[part]).entries()) {
         chosen.push(selectQuantile(measurement, cellValues, noiseSource))
-        // Yield to other requests now and then.
+        // Yields to other requests.
         if (cell % CELLS_BETWEEN_PAUSES === 0) await setImmediate()
       }
       indexes.push(chosen)

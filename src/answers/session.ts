@@ -18,8 +18,8 @@ import {
 import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
-import type { Answer, AnswerDependencies, AssumedAdversary, PreviewBalances } from './answer.ts'
+import { type Admission, disconnected, type Turn } from './admission.ts'
+import type { Answer, AnswerDependencies, AssumedAdversary, Caller, PreviewBalances } from './answer.ts'
 import { completeAttempt, mayDependOnData } from './attempt.ts'
 import {
   charge,
@@ -43,15 +43,6 @@ import { releaseInTime, shownTime } from './release-time.ts'
 export interface SessionDependencies extends AnswerDependencies {
   /** The dataset registered under an id, if any. */
   readonly registered: (id: string) => Dataset | undefined
-}
-
-interface Caller extends Waiter {
-  /** Default: derived from the request, so that a repeat replays the answer. */
-  readonly idempotencyKey?: string
-  /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
-  readonly maxStoredBytes?: number
-  /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
-  readonly arrivedAtMs?: number
 }
 
 /** Request of one principal to open a session. */
@@ -128,9 +119,9 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
     price: priceOfSession(planned),
     // A session belongs to one analyst: another analyst's questions would use up its positives.
     sharing: false,
-    ...(givenUp === undefined ? {} : { givenUp }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
+    givenUp,
+    idempotencyKey,
+    maxStoredBytes,
   }
   const { clock } = dependencies
   const timed = { timing: dataset.timing, arrivedAtMs: opening.arrivedAtMs ?? clock.nowMs() }

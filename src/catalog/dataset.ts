@@ -132,8 +132,8 @@ export type Source =
   | { readonly kind: 'visits'; readonly people: number; readonly rows: number; readonly seed: string }
 
 /**
- * Public times at which answers and failures about a dataset leave: as soon as they are ready, at the end of a slot, or
- * at a fixed deadline after the request arrived (a later one at a multiple of the deadline).
+ * Release instants of answers and failures about a dataset: as soon as they are ready (`off`), at the end of a slot, or at
+ * a fixed deadline after the request arrived (later ones at a multiple of the deadline).
  */
 export type Timing = 'off' | { readonly slotMs: number } | { readonly deadlineMs: number }
 
@@ -164,7 +164,7 @@ export interface Dataset {
   readonly accounting: Accounting
   /** True if a question that one analyst has paid for is answered to others with the stored release. */
   readonly sharing: boolean
-  /** When answers and failures leave. */
+  /** Release instants of answers and failures. */
   readonly timing: Timing
   /** Number of failures after a charge at which the dataset is suspended for analysts. */
   readonly failureLimit: number

@@ -115,7 +115,7 @@ export function defaultDeclarations({
   DatasetDeclaration,
   'timing' | 'failureLimit' | 'queryLimits'
 > {
-  // Made-up people need no protection from a clock, or from many small questions.
+  // Made-up people need no protection from timing attacks, or from many small questions.
   return {
     timing: synthetic ? 'off' : { slotMs: 50 },
     failureLimit: 3,

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { writePrivately } from '../files/durable-file.ts'
 import type { PrivacyUnit } from '../privacy/neighbours.ts'
 
@@ -11,19 +10,9 @@ const KEY_BYTES = 32
  * are kept.
  * @returns 64 hexadecimal digits
  */
-export async function createPersonKey(file: string): Promise<string> {
+async function createPersonKey(file: string): Promise<string> {
   const key = randomBytes(KEY_BYTES).toString('hex')
   await writePrivately(file, `${key}\n`)
-  return key
-}
-
-/**
- * Reads the key of one version of a dataset.
- * @throws Error if the file is missing or damaged.
- */
-export async function readPersonKey(file: string): Promise<string> {
-  const key = (await readFile(file, 'utf8')).trim()
-  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error(`${file} is damaged: it has no key`)
   return key
 }
 

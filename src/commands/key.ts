@@ -10,13 +10,13 @@ const HELP = `usage: npx sotto key <${ROLES.join(' | ')}> <name> [--datasets <id
        npx sotto key rotate <id> [--overlap-seconds <number>]
        npx sotto key delete <id>
 
-Manages API keys, also while the service runs: it accepts a change at once. A new or rotated key is printed, and stored
-nowhere; only its digest is.
+Manages API keys, also while the service runs, which applies changes at once. A new or rotated key is printed once. Only
+its digest is stored.
 
   --datasets         limits the key to these datasets
   --expires-at       time from which the key is not valid, in ISO 8601, such as 2030-01-31T12:00:00Z
   --same-principal   adds a key for a principal that has or had one: both have the same releases and allotments
-  --overlap-seconds  time for which the text before the rotation stays valid (default: ${DEFAULT_OVERLAP_SECONDS})
+  --overlap-seconds  time for which the previous key stays valid (default: ${DEFAULT_OVERLAP_SECONDS})
 
 SOTTO_DATA_DIR names the data folder.
 `

@@ -1,10 +1,12 @@
+import { createTurnQueue, type Waiter } from './turn-queue.ts'
+
 /**
  * A fixed number of places for tasks, with fair turns.
  *
- * A task names the turn that it takes, such as its principal. Tasks of one turn wait in order of arrival. Different turns
+ * The `turn` of a task names its owner, such as a principal. Tasks of one turn wait in order of arrival. Different turns
  * alternate (round robin), so that many waiting tasks of one turn do not delay another turn's task. A turn holds no more
- * places than it leaves free, so that a turn without tasks usually finds a place at once. Tasks that name no turn share
- * one, which may hold every place.
+ * places than it leaves free, so that a turn without tasks usually gets a place at once. Tasks without a turn share one,
+ * which may hold every place.
  */
 export interface Limiter {
   /**
@@ -60,7 +62,7 @@ export interface LimiterOptions {
   readonly maxWaitMs?: number
 }
 
-/** A task was turned away because too many others wait. */
+/** A task was refused because too many others wait. */
 export class LimiterFull extends Error {
   constructor() {
     super('too many tasks wait')
@@ -68,7 +70,7 @@ export class LimiterFull extends Error {
   }
 }
 
-/** A task was turned away because it waited too long. */
+/** A task was refused because it waited too long. */
 export class LimiterTimeout extends Error {
   constructor() {
     super('the task waited too long')
@@ -76,93 +78,54 @@ export class LimiterTimeout extends Error {
   }
 }
 
-interface Waiter {
-  readonly turn: string | undefined
-  readonly start: () => void
-  readonly refuse: (reason: unknown) => void
-  /** True for a task that had a place before: it is never turned away. */
-  readonly returning: boolean
-}
-
-/** A limiter without tasks. */
-export function createLimiter(options: LimiterOptions): Limiter {
-  const { concurrency, maxWaiting = Number.POSITIVE_INFINITY, maxWaitMs } = options
-  /** The number of places held, by turn. */
+/** The places of a limiter, and the number that each turn holds. */
+function createPlaces(concurrency: number) {
   const held = new Map<string | undefined, number>()
   let running = 0
-  /** The tasks that wait, by turn. The first turn that may take a place is the next. */
-  const queues = new Map<string | undefined, Waiter[]>()
-  let waiting = 0
+  const heldBy = (turn: string | undefined): number => held.get(turn) ?? 0
+  return {
+    running: () => running,
+    /** True if a place is free and the turn would then hold no more places than it leaves free. */
+    mayTake: (turn: string | undefined): boolean =>
+      running < concurrency && (turn === undefined || heldBy(turn) < concurrency - running),
+    take(turn: string | undefined): void {
+      running += 1
+      held.set(turn, heldBy(turn) + 1)
+    },
+    free(turn: string | undefined): void {
+      running -= 1
+      if (heldBy(turn) > 1) held.set(turn, heldBy(turn) - 1)
+      else held.delete(turn)
+    },
+  }
+}
+
+/** Creates a limiter without tasks. */
+export function createLimiter(options: LimiterOptions): Limiter {
+  const { concurrency, maxWaiting = Number.POSITIVE_INFINITY, maxWaitMs } = options
+  const { running, mayTake, take, free } = createPlaces(concurrency)
+  const queue = createTurnQueue()
   const idleListeners: (() => void)[] = []
 
-  const heldBy = (turn: string | undefined): number => held.get(turn) ?? 0
-
-  const mayTake = (turn: string | undefined): boolean =>
-    running < concurrency && (turn === undefined || heldBy(turn) < concurrency - running)
-
-  const take = (turn: string | undefined): void => {
-    running += 1
-    held.set(turn, heldBy(turn) + 1)
-  }
-
-  const free = (turn: string | undefined): void => {
-    running -= 1
-    if (heldBy(turn) > 1) held.set(turn, heldBy(turn) - 1)
-    else held.delete(turn)
-  }
+  const isIdle = (): boolean => running() === 0 && queue.size() === 0
+  const nextToStart = (): Waiter | undefined =>
+    running() < concurrency ? queue.takeNext(mayTake) : undefined
 
   /** Gives free places to waiting tasks at once, so that no task which comes later can take them first. */
   const startWaiting = (): void => {
-    for (let next = nextTurn(); next !== undefined; next = nextTurn()) {
-      const [turn, queue] = next
-      const waiter = queue.shift()
-      waiting -= 1
-      // The turn moves behind all others that wait.
-      queues.delete(turn)
-      if (queue.length > 0) queues.set(turn, queue)
-      take(turn)
-      waiter?.start()
+    for (let next = nextToStart(); next !== undefined; next = nextToStart()) {
+      take(next.turn)
+      next.start()
     }
-    if (running === 0 && waiting === 0) for (const listener of idleListeners.splice(0)) listener()
-  }
-
-  const nextTurn = (): [string | undefined, Waiter[]] | undefined => {
-    if (running < concurrency) for (const entry of queues) if (mayTake(entry[0])) return entry
-    return undefined
-  }
-
-  const remove = (waiter: Waiter): void => {
-    const queue = queues.get(waiter.turn)
-    const place = queue?.indexOf(waiter) ?? -1
-    if (queue === undefined || place < 0) return
-    queue.splice(place, 1)
-    waiting -= 1
-    if (queue.length === 0) queues.delete(waiter.turn)
-  }
-
-  /** Makes way for one more waiting task of a turn, if another turn has at least two more. */
-  const displace = (turn: string | undefined): void => {
-    let longest: Waiter[] = []
-    for (const queue of queues.values()) if (queue.length > longest.length) longest = queue
-    const last = longest.findLast(({ returning }) => !returning)
-    if (last === undefined || longest.length <= (queues.get(turn)?.length ?? 0) + 1) throw new LimiterFull()
-    remove(last)
-    last.refuse(new LimiterFull())
+    if (isIdle()) for (const listener of idleListeners.splice(0)) listener()
   }
 
   const waitFor = (turn: string | undefined, { signal, returning }: WaitTerms): Promise<void> => {
     const { promise, resolve: start, reject: refuse } = Promise.withResolvers<void>()
     const waiter: Waiter = { turn, start, refuse, returning }
-    const queue = queues.get(turn) ?? []
-    // A task that had a place comes before the others of its turn, which moves behind the other turns.
-    if (returning) {
-      queues.delete(turn)
-      queue.unshift(waiter)
-    } else queue.push(waiter)
-    queues.set(turn, queue)
-    waiting += 1
+    queue.add(waiter)
     const giveUp = (reason: unknown) => {
-      remove(waiter)
+      queue.remove(waiter)
       refuse(reason)
       startWaiting()
     }
@@ -178,18 +141,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
     })
   }
 
+  /** @throws LimiterFull if no waiting task can be refused in place of one of this turn. */
+  const makeSpaceFor = (turn: string | undefined): void => {
+    const displaced = queue.displaceFor(turn)
+    if (displaced === undefined) throw new LimiterFull()
+    displaced.refuse(new LimiterFull())
+  }
+
   const enter = async ({ turn, signal }: Waiting = {}): Promise<Place> => {
     signal?.throwIfAborted()
     if (mayTake(turn)) take(turn)
     else {
-      if (waiting >= maxWaiting) displace(turn)
+      if (queue.size() >= maxWaiting) makeSpaceFor(turn)
       await waitFor(turn, { signal, returning: false })
     }
     let holds = true
     return {
       async yield() {
-        const isWanted = queues.size > (queues.has(turn) ? 1 : 0)
-        if (!holds || !isWanted) return
+        if (!holds || !queue.hasOtherThan(turn)) return
         free(turn)
         const returned = waitFor(turn, { signal: undefined, returning: true })
         startWaiting()
@@ -215,10 +184,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     enter,
     mustWait: (turn) => !mayTake(turn),
-    running: () => running,
-    waiting: () => waiting,
-    idle: () =>
-      running + waiting === 0 ? Promise.resolve() : new Promise((resolve) => idleListeners.push(resolve)),
+    running,
+    waiting: queue.size,
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idleListeners.push(resolve))),
   }
 }
 

@@ -45,7 +45,7 @@ const KEYS = 'keys.json'
 /** A folder that is no backup, or that cannot be written to. */
 export class BackupError extends Error {}
 
-/** A ledger that is damaged, or that lacks events which are known. */
+/** A ledger that is damaged, or that lacks an event of the known heads. */
 export class UnsoundLedger extends Error {}
 
 /**
@@ -122,7 +122,7 @@ export async function restoreBackup(
   }
 }
 
-/** Copies the ledger through the service that has it open, or directly. */
+/** Copies the ledger through the running service, or directly if none is running. */
 async function copyLedger(dataDirectory: string, ledgerFile: string, copy: string): Promise<void> {
   if (await requestBackup(dataDirectory, copy)) return
   if (!(await exists(ledgerFile))) throw new BackupError(`no ledger found at ${ledgerFile}`)
@@ -178,7 +178,7 @@ async function usingDatabase<Result>(
 
 async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(path.join(folder, MANIFEST), 'utf8').catch(() => {
-    throw new BackupError(`${folder} is no complete backup: it has no ${MANIFEST}`)
+    throw new BackupError(`${folder} is not a complete backup: it has no ${MANIFEST}`)
   })
   const manifest: Manifest = JSON.parse(text)
   if (manifest.layout !== 1) throw new BackupError(`${folder} is a backup of a newer release`)

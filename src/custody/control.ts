@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
  * folder can use. A request is one line of JSON, and so is its reply.
  */
 
-/** A request to a running service: to copy its ledger to a new file. */
+/** A request to a running service to copy its ledger to a new file. */
 interface ControlRequest {
   readonly backupFile: string
 }
@@ -25,14 +25,14 @@ function socketPath(dataDirectory: string): string {
   return path.join(dataDirectory, 'control.sock')
 }
 
-/** True if the data folder can have the socket. */
+/** True if the path of the data folder is short enough for the socket. */
 export function canControl(dataDirectory: string): boolean {
   return Buffer.byteLength(socketPath(dataDirectory)) <= LONGEST_PATH_BYTES
 }
 
 /**
- * Serves the socket of a data folder. A socket that a crashed process left is replaced, so the caller must have the
- * folder for itself.
+ * Serves the socket of a data folder. Replaces a socket that a crashed process left behind, so no other process may serve
+ * the folder.
  * @returns a function that closes the socket
  */
 export async function serveControl(

@@ -8,13 +8,13 @@ import { knownHeadsFile, missingHistory, readKnownHeads } from './known-heads.ts
 import { type HeadPublication, publishHeads } from './publish.ts'
 import { type Extent, verifyAtStart } from './verification.ts'
 
-/** A ledger in custody. */
+/** A ledger that is checked and kept safe while the service runs. */
 export interface Custody {
-  /** The ledger. It stops once damage or a loss is found. */
+  /** The ledger. It stops answering once damage or a loss is detected. */
   readonly ledger: Ledger
   /** Extent of the verification so far. */
   readonly extent: () => Extent
-  /** Ends the custody and closes the ledger. */
+  /** Stops the background tasks and closes the ledger. */
   close(): Promise<void>
 }
 
@@ -31,11 +31,12 @@ export interface CustodyOptions {
   readonly completeUpTo?: number
 }
 
-/** Commands after which the heads are kept at once. */
+/** Commands after which the known heads are written at once. */
 const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set(['openBudget', 'registerSource', 'grant', 'resume'])
 
 /**
- * Takes a ledger into custody. The ledger must have every event that the data folder knows of, and must be sound.
+ * Checks a ledger at the start, and keeps its known heads, its verification and its publication up to date while the service
+ * runs. The ledger must have every event that the data folder knows of, and must be sound.
  * @throws Error that says what is missing or damaged, and what to do.
  */
 export async function openCustody(

@@ -18,7 +18,7 @@ const KEEP_EVERY_MS = 1_000
 /**
  * Keeps the last heads of a ledger in a file. Replicas that share the file merge their heads by the largest sequence.
  * @param options.onFailure called if the heads cannot be read or written; the next write tries again
- * @param options.onLoss called if the ledger has lost events that the file knows, with a sentence
+ * @param options.onLoss called with a sentence if the ledger lacks events that the file knows
  */
 export function createHeadKeeper(
   ledger: Pick<Ledger, 'heads'>,

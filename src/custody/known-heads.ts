@@ -3,8 +3,8 @@ import path from 'node:path'
 import type { ChainHead, Ledger } from '../ledger/ledger.ts'
 
 /*
- * The last heads of all chains that the service knew, as JSON Lines. They are kept apart from the ledger, so that a
- * ledger that was lost, or replaced by an older copy, is noticed.
+ * The known heads: the last head of every chain that the service has seen, as JSON Lines. They are kept apart from the
+ * ledger, to detect a ledger that was lost or replaced by an older copy.
  */
 
 /** Path of the file of known heads in a data folder. */
@@ -36,7 +36,7 @@ export function headLines(heads: HeadsByDataset): string {
     .join('')
 }
 
-/** Of two sets of heads, the later head of each dataset. */
+/** Merges two sets of heads: returns the later head of each dataset. */
 export function laterHeads(first: HeadsByDataset, second: HeadsByDataset): HeadsByDataset {
   const later = new Map(first)
   for (const head of second.values()) {
@@ -74,7 +74,7 @@ async function reasonsAgainst(
 ): Promise<readonly string[]> {
   if (head.sequence < sequence)
     return [`its events of ${dataset} end with number ${head.sequence}, and number ${sequence} was recorded`]
-  // Verification finds out if the event of a head is there.
+  // Verification checks that the event of a head exists.
   if (head.sequence === sequence && head.hash === hash) return []
   const [event] = await ledger.events(dataset, { limit: 1, afterSequence: sequence - 1 })
   return event?.hash === hash ? [] : [`its event ${sequence} of ${dataset} is not the one that was recorded`]

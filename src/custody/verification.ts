@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { ADMINISTRATION } from '../ledger/act.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import {
   countCharges,
@@ -32,14 +31,14 @@ export interface VerificationOptions {
   readonly completeUpTo?: number | undefined
 }
 
-/** A complete verification of so many events takes about two seconds. */
+/** Number of events up to which a start verifies everything, which takes about two seconds. */
 const COMPLETE_UP_TO_EVENTS = 50_000
 /** Longest time between an event and its checkpoint, unless the verification in the background is under way. */
 const CHECKPOINT_EVERY_MS = 300_000
-/** Number of events after which a checkpoint is due earlier. A start verifies as many in half a second. */
+/** Number of events after which a checkpoint is due earlier. A start verifies this number in half a second. */
 const CHECKPOINT_EVERY_EVENTS = 20_000
 const CHECK_EVERY_MS = 10_000
-/** In the background, the event loop and the ledger are free for three quarters of the time. */
+/** Pause in the background per unit of work: the event loop and the ledger are free for three quarters of the time. */
 const PAUSE_PER_WORK = 3
 const BACKGROUND_EVENTS_PAGE = 200
 
@@ -51,16 +50,32 @@ const BACKGROUND_EVENTS_PAGE = 200
  */
 export async function verifyAtStart(
   ledger: Ledger,
-  { dataDirectory, logger, onDamage, completeUpTo = COMPLETE_UP_TO_EVENTS }: VerificationOptions,
+  options: VerificationOptions,
 ): Promise<RunningVerification> {
-  const start = performance.now()
+  const { dataDirectory, logger, completeUpTo = COMPLETE_UP_TO_EVENTS } = options
+  const startMs = performance.now()
   const events = await eventsOf(ledger)
   const checkpoint = events > completeUpTo ? await readCheckpoint(dataDirectory) : undefined
-  const { results, unfinished } = await verifyFrom(ledger, checkpoint)
-  let extent: Extent = unfinished.length === 0 ? 'complete' : 'checkpoint'
-  const durationMs = Math.round(performance.now() - start)
-  logger.info({ events, durationMs, verification: extent }, 'ledger verified')
+  const verified = await verifyFrom(ledger, checkpoint)
+  const verification: Extent = verified.unfinished.length === 0 ? 'complete' : 'checkpoint'
+  logger.info({ events, durationMs: elapsedMs(startMs), verification }, 'ledger verified')
+  return verifyInBackground(ledger, options, verified, startMs)
+}
 
+/** Results of a verification so far, and the datasets that were verified from a checkpoint only. */
+interface Verified {
+  readonly results: Map<string, SoundVerification>
+  readonly unfinished: readonly string[]
+}
+
+/** Completes the verification of the unfinished datasets, then verifies new events at intervals and writes checkpoints. */
+function verifyInBackground(
+  ledger: Ledger,
+  { dataDirectory, logger, onDamage }: VerificationOptions,
+  { results, unfinished }: Verified,
+  startMs: number,
+): RunningVerification {
+  let extent: Extent = unfinished.length === 0 ? 'complete' : 'checkpoint'
   const closing = new AbortController()
   const pace = backgroundPace(closing.signal)
   let damaged = false
@@ -82,13 +97,10 @@ export async function verifyAtStart(
     }
     extent = 'complete'
     await save()
-    logger.info(
-      { durationMs: Math.round(performance.now() - start), verification: extent },
-      'ledger verified',
-    )
+    logger.info({ durationMs: elapsedMs(startMs), verification: extent }, 'ledger verified')
   }
 
-  let savedAtMs = start
+  let savedAtMs = startMs
   /** Verifies the events since the last result of each dataset, if a checkpoint is due. */
   async function advance(isDue: (newEvents: number) => boolean, speed?: Pace): Promise<void> {
     const newEvents = (await eventsOf(ledger)) - verifiedEvents(results)
@@ -130,18 +142,19 @@ export async function verifyAtStart(
   }
 }
 
+function elapsedMs(startMs: number): number {
+  return Math.round(performance.now() - startMs)
+}
+
 /** A ledger that contradicts its events. */
 class Damage extends Error {}
 
 /** Verifies each dataset from the checkpoint, and completely where that does not fit. */
-async function verifyFrom(
-  ledger: Ledger,
-  checkpoint: Checkpoint | undefined,
-): Promise<{ readonly results: Map<string, SoundVerification>; readonly unfinished: readonly string[] }> {
+async function verifyFrom(ledger: Ledger, checkpoint: Checkpoint | undefined): Promise<Verified> {
   const results = new Map<string, SoundVerification>()
   const unfinished: string[] = []
   const counts = checkpoint === undefined ? await countCharges(ledger) : undefined
-  for (const dataset of await chainsOf(ledger)) {
+  for (const { dataset } of await ledger.heads()) {
     const before = checkpoint?.get(dataset)
     const tail = before === undefined ? undefined : await verifyTail(ledger, dataset, before)
     if (tail?.kind === 'sound') {
@@ -154,13 +167,6 @@ async function verifyFrom(
     results.set(dataset, requireSound(dataset, await verifyLedger(ledger, dataset, allCounts)))
   }
   return { results, unfinished }
-}
-
-/** All chains of a ledger, that of the administrative acts last. */
-async function chainsOf(ledger: Ledger): Promise<readonly string[]> {
-  const datasets = await ledger.datasets()
-  const hasActs = (await ledger.head(ADMINISTRATION)) !== undefined
-  return hasActs ? [...datasets, ADMINISTRATION] : datasets
 }
 
 /** @throws Damage naming the dataset and the first event that does not fit. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 
-/** Another task has held a lock for the whole wait. */
+/** A lock was not free within the time limit. */
 export class FileLockTimeout extends Error {}
 
 /** Time between two attempts to get a lock that another task holds. */
@@ -25,7 +25,7 @@ export async function withFileLock<Result>(
     const deadlineMs = performance.now() + waitMs
     while (!begin(database)) {
       if (performance.now() > deadlineMs)
-        throw new FileLockTimeout(`another process has held the lock ${file} too long`)
+        throw new FileLockTimeout(`another process has held the lock ${file} for too long`)
       await setTimeout(RETRY_MS)
     }
     return await task()

@@ -1,14 +1,14 @@
 import { statfs } from 'node:fs/promises'
 
-/** The smallest amount of room that this process has left on the volumes of some folders. */
+/** The free space on the volumes of some folders. */
 export interface FreeSpace {
   /** Returns the free bytes of the fullest volume. */
   bytes(): Promise<number>
-  /** True while every volume has the required room. */
+  /** True while every volume has the required free space. */
   isSufficient(): Promise<boolean>
 }
 
-/** Watches the room on the volumes of folders that exist. */
+/** Reads the free space on the volumes of folders, which must exist. */
 export function watchFreeSpace(folders: readonly string[], requiredBytes: number): FreeSpace {
   const bytes = async (): Promise<number> => {
     const volumes = await Promise.all(folders.map((folder) => statfs(folder)))

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 
 /**
- * Creates a folder for this process alone.
- * @param shared true if other processes may use the data folder; otherwise existing folders were left by a process
- * that crashed, and are removed
+ * Creates a temporary folder for this process.
+ * @param shared true if other processes may use the data folder; otherwise existing temporary folders are those of a
+ * crashed process, and are removed
  */
 export async function createTemporaryFolder(dataDirectory: string, shared: boolean): Promise<string> {
   const parent = path.join(dataDirectory, 'temporary')

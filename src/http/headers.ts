@@ -1,7 +1,7 @@
 import fastifyHelmet from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** Content security policy of everything but Swagger UI: the answer of an API loads and embeds nothing. */
+/** Content security policy of all responses except Swagger UI: they load and embed nothing. */
 const CONTENT_POLICY = {
   'default-src': ["'none'"],
   'base-uri': ["'none'"],
@@ -27,7 +27,7 @@ export async function setHeaders(app: FastifyInstance, https: boolean): Promise<
     contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY },
     xFrameOptions: { action: 'deny' },
     strictTransportSecurity: https ? { maxAge: HTTPS_ONLY_SECONDS, includeSubDomains: false } : false,
-    // A popup in which somebody signs in must be able to return to Swagger UI.
+    // The sign-in popup must be able to return to Swagger UI.
     crossOriginOpenerPolicy: false,
   })
   app.addHook('onRequest', async (_request, reply) => {

@@ -4,7 +4,7 @@ import type { Principal } from '../access/principal.ts'
 import type { Quotas, RateState } from '../access/quotas.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
-/** Limits on how many requests the service takes. */
+/** Limits on the number of requests. */
 export interface RequestLimits {
   readonly quotas: Quotas
   /**
@@ -95,17 +95,17 @@ function admit(quotas: Quotas, principal: Principal, reply: FastifyReply): void 
   setRateHeaders(reply, 'principal', headersOf(decision.rate))
   switch (decision.kind) {
     case 'admitted':
-      // A client that has left counts no longer.
+      // A client that has disconnected no longer counts.
       if (reply.raw.closed) decision.end()
       else reply.raw.once('close', decision.end)
       return
     case 'rate-limited': {
       const { retryAfterSeconds, rate } = decision
-      const detail = `Your key may send ${rate.requestsPerMinute} requests per minute. Nothing was charged. Retry later.`
+      const detail = `You may send ${rate.requestsPerMinute} requests per minute. Nothing was charged. Retry later.`
       throw new Refusal('rate-limited', detail, [], { retryAfterSeconds })
     }
     case 'too-many': {
-      const detail = `Your key may have ${decision.concurrentRequests} requests under way at a time. Nothing was charged. Retry when one of them has been answered.`
+      const detail = `You may have ${decision.concurrentRequests} requests under way at a time. Nothing was charged. Retry when one of them has been answered.`
       throw new Refusal('quota-exceeded', detail, [], { retryAfterSeconds: 1 })
     }
   }

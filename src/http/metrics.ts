@@ -8,7 +8,7 @@ import { amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True for routes whose computation takes a time that depends on data. */
+    /** True for routes whose duration depends on data. */
     readonly answersFromData?: true
   }
 }
@@ -29,11 +29,11 @@ interface Exchange {
 export interface Metrics {
   /** Counts a finished request. */
   observe(request: Exchange['request'], reply: Exchange['reply']): void
-  /** Counts a request that waited for its turn. */
+  /** Counts the wait of a request for its turn and its place. */
   waited(waitedMs: number): void
-  /** Counts and times what the ledger does. */
+  /** Counts charges and failures, and times commits. */
   readonly ledgerObserver: LedgerObserver
-  /** Adds the state of the service, which is read whenever the metrics are. */
+  /** Adds gauges of the service's state, which is read with the metrics. */
   watch(state: WatchedState): void
   /** Returns all metrics in the Prometheus text format. */
   text(): Promise<{ readonly contentType: string; readonly text: string }>
@@ -47,7 +47,7 @@ export interface WatchedState {
   readonly disk: FreeSpace
 }
 
-/** Bounds of the durations of answers, in seconds. They are coarse, because a sum of exact ones shows what data costs. */
+/** Buckets for the durations of answers, in seconds. They are coarse, because exact durations depend on data. */
 const COARSE_BOUNDS = [0.25, 1, 5, 30]
 
 /** Rounds a duration in seconds up to a bound. */
@@ -72,14 +72,14 @@ export function createMetrics(): Metrics {
   })
   const answerDurations = new Histogram({
     name: 'sotto_answer_duration_seconds',
-    help: 'The same time for answers from data, rounded up to a bound. The sum is a sum of bounds.',
+    help: 'The same time for answers from data, rounded up to the bound of its bucket, also in the sum.',
     labelNames,
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
   const waits = new Histogram({
     name: 'sotto_queue_wait_seconds',
-    help: 'Time for which requests waited for their turn, rounded up to a bound.',
+    help: 'Time for which requests waited for a place, rounded up to a bound.',
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
@@ -146,10 +146,10 @@ function watchState(
   const suspended = gauge('sotto_dataset_suspended', '1 while failures suspend the dataset.', 'dataset')
   const queue = gauge(
     'sotto_queue_requests',
-    'Requests that are being computed (running) or wait for their turn (waiting).',
+    'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
     'state',
   )
-  const free = gauge('sotto_disk_free_bytes', 'Room on the fullest volume that the service writes to.')
+  const free = gauge('sotto_disk_free_bytes', 'Free space on the fullest volume that the service writes to.')
   return async () => {
     for (const [state, number] of Object.entries(admission.counts())) queue.set({ state }, number)
     free.set(await disk.bytes())

@@ -26,8 +26,8 @@ export type ProblemCode = RefusalCode | FailureCode
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'Invalid request' },
   'malformed-json': { status: 400, title: 'Malformed JSON' },
-  unauthenticated: { status: 401, title: 'Valid API key required' },
-  forbidden: { status: 403, title: 'Role not permitted' },
+  unauthenticated: { status: 401, title: 'Valid API key or token required' },
+  forbidden: { status: 403, title: 'Not permitted' },
   'unknown-dataset': { status: 404, title: 'Unknown dataset' },
   'unknown-release': { status: 404, title: 'Unknown release' },
   'unknown-session': { status: 404, title: 'Unknown session' },

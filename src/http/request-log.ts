@@ -3,12 +3,12 @@ import type { Principal } from '../access/principal.ts'
 import { loggedDuration, type Metrics } from './metrics.ts'
 import { refusalOf } from './problem.ts'
 
-/** Status of a request whose client left before the response began. It is never sent. */
+/** Logged status of a request whose client disconnected before the response began. It is never sent. */
 const CLIENT_LEFT = 499
 
 /**
- * Logs and counts a request once, when its response has been sent or its client has left. Fastify's `onResponse` hook
- * does not run in the second case. The line names the code of a refusal. It contains no query string, body or key.
+ * Logs and counts a request once, when its response has been sent or its client has disconnected. Fastify's `onResponse`
+ * hook does not run in the second case. The line names the code of a refusal. It contains no query string, body or key.
  */
 export function recordWhenClosed(request: FastifyRequest, reply: FastifyReply, metrics: Metrics): void {
   reply.raw.once('close', () => {

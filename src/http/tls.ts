@@ -11,10 +11,10 @@ export interface TlsFiles {
   readonly keyFile: string
 }
 
-/** A file of TLS cannot be used. The message names the variable and the rule. */
+/** A certificate or key file cannot be used. The message names the variable and the rule. */
 export class TlsFileError extends Error {}
 
-/** Time between two looks at the files. */
+/** Time between two checks of the files. */
 const INTERVAL_MS = 2_000
 
 /**
@@ -34,41 +34,26 @@ export async function readTls({ certFile, keyFile }: TlsFiles): Promise<SecureCo
 }
 
 /**
- * Calls back with the new contents once the files have changed and belong together. Until then, and for files that
- * cannot be used, nothing changes.
- * @param onError told why changed files cannot be used
- * @returns a function that stops looking.
+ * Reloads the certificate when its files have changed and belong together. New connections use it, and existing ones
+ * continue. Files that cannot be used change nothing.
+ * @returns a function that stops checking the files.
  */
-export function followTls(
-  files: TlsFiles,
-  onChange: (options: SecureContextOptions) => void,
-  onError: (error: unknown) => void,
-  intervalMs = INTERVAL_MS,
-): () => void {
-  const reload = () => {
-    readTls(files).then(onChange, onError)
+export function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
+  const reload = async () => {
+    try {
+      const options = await readTls(files)
+      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
+      logger.info('the TLS certificate was reloaded')
+    } catch (err) {
+      logger.error({ err }, 'the changed TLS files cannot be used; the previous certificate stays in use')
+    }
   }
   // Polled, because a mounted secret is replaced by exchanging a link to its folder.
   const paths = [files.certFile, files.keyFile]
-  for (const path of paths) watchFile(path, { interval: intervalMs, persistent: false }, reload)
+  for (const path of paths) watchFile(path, { interval: INTERVAL_MS, persistent: false }, reload)
   return () => {
     for (const path of paths) unwatchFile(path, reload)
   }
-}
-
-/**
- * Gives new connections the certificate that is in the files by then. Existing connections continue.
- * @returns a function that stops following the files.
- */
-export function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
-  return followTls(
-    files,
-    (options) => {
-      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
-      logger.info('the TLS certificate was read again')
-    },
-    (err) => logger.error({ err }, 'the changed TLS files cannot be used; the certificate before stays'),
-  )
 }
 
 async function read(file: string, variable: string): Promise<string> {

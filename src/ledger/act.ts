@@ -8,8 +8,8 @@ import type { Act } from './ledger.ts'
 export const ADMINISTRATION = '@administration'
 
 /**
- * Kinds of administrative acts. Those on budgets and suspensions refer to the event of the dataset's chain, which has
- * the particulars, by `sequence` and `hash`.
+ * Kinds of administrative acts. Those on budgets and suspensions refer, by `sequence` and `hash`, to the event of the
+ * dataset's chain that has the details.
  */
 export const ACT_KINDS = [
   'key-created',
@@ -26,7 +26,7 @@ export const ACT_KINDS = [
 
 export type ActKind = (typeof ACT_KINDS)[number]
 
-/** Kinds that refer to an event of the dataset's chain. */
+/** Kinds of acts that refer to an event of the dataset's chain. */
 const REFERRING: readonly ActKind[] = [
   'budget-granted',
   'allotment-set',
@@ -35,7 +35,7 @@ const REFERRING: readonly ActKind[] = [
 ]
 
 /** True if an event is an administrative act. */
-export function isActKind(kind: LedgerEvent['kind']): kind is ActKind {
+function isActKind(kind: LedgerEvent['kind']): kind is ActKind {
   return (ACT_KINDS as readonly string[]).includes(kind)
 }
 

@@ -1,6 +1,6 @@
 import type { ChargeOutcome, Ledger } from './ledger.ts'
 
-/** Receives what a ledger does, for metrics. It learns kinds and durations only, never a question or an answer. */
+/** Receives the kinds and durations of a ledger's operations, for metrics, but no request and no answer. */
 export interface LedgerObserver {
   /** A charge was decided for a dataset. */
   charged(dataset: string, outcome: ChargeOutcome['kind']): void

@@ -7,7 +7,7 @@ export type PackedAnswer = { readonly text: string } | { readonly deflated: Uint
 const MIN_PACKED_BYTES = 4_096
 
 /** Largest answer, in bytes of UTF-8. It bounds what decompression can produce. */
-export const MAX_ANSWER_BYTES = 2 ** 28
+const MAX_ANSWER_BYTES = 2 ** 28
 
 /**
  * Packs an answer. Level 1 compresses a table of noisy counts to about a sixth in 2 ms for 500 kB; higher levels take

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 
-/** An OpenID provider that serves its discovery document and its keys, and signs whatever a test wants. */
+/** An OpenID provider that serves its discovery document and its keys, and signs the claims that a test gives. */
 export interface LocalProvider {
   readonly issuer: string
   /** Requests so far, by path. */

@@ -51,7 +51,7 @@ const SLOTS: Timing = { slotMs: 50 }
 const STRICT: Timing = { deadlineMs: 400 }
 const count = querySchema.parse({ kind: 'count', epsilon: 1 })
 
-/** What analysts can observe of one request: when its outcome is in the ledger, and when it leaves. */
+/** Times of one request that analysts can observe: when its outcome is in the ledger, and when it is released. */
 interface Observed {
   readonly recordedMs: number | undefined
   readonly leftMs: number
@@ -166,7 +166,7 @@ describe.each(Object.entries(REQUESTS))('%s that takes longer because of one row
     },
   )
 
-  test('is recorded and leaves later with timing off', async () => {
+  test('is recorded and released later with timing off', async () => {
     const left = async (engineMs: number) => (await request({ timing: 'off', engineMs })).leftMs
     expect([await left(5), await left(25)]).toEqual([ARRIVED_MS + 5, ARRIVED_MS + 25])
   })
@@ -178,7 +178,7 @@ describe.each(Object.entries(REQUESTS))('%s that takes longer because of one row
     }
   })
 
-  test('leaves at the next multiple if it takes longer than the first', async () => {
+  test('is released at the next multiple if it takes longer than the first', async () => {
     for (const engineMs of [38, 87])
       expect(await request({ timing: SLOTS, engineMs })).toEqual({
         recordedMs: ARRIVED_MS + 87.5,
@@ -188,13 +188,13 @@ describe.each(Object.entries(REQUESTS))('%s that takes longer because of one row
     expect(await request({ timing: STRICT, engineMs: 1_000 })).toMatchObject({ leftMs: ARRIVED_MS + 1_200 })
   })
 
-  test('leaves at the next multiple if recording it takes longer than the margin', async () => {
+  test('is released at the next multiple if recording it takes longer than the margin', async () => {
     const observed = await request({ timing: SLOTS, engineMs: 5, recordMs: 13 })
     expect(observed).toMatchObject({ recordedMs: ARRIVED_MS + 37.5, leftMs: ARRIVED_MS + 100 })
   })
 })
 
-describe('outcomes that read no data leave at a release instant', () => {
+describe('outcomes that read no data are released at a release instant', () => {
   test('the opening of a session', async () => {
     const observed = await observe({ timing: SLOTS, engineMs: 0 }, (deps, caller) =>
       createSparseVectorSessions({ ...deps, registered: () => caller.dataset }).open({
@@ -236,7 +236,7 @@ describe('outcomes that read no data leave at a release instant', () => {
     expect(repeat.clock.nowMs()).toBe(ARRIVED_MS + 50)
   })
 
-  test('a refusal that depends on the request alone leaves at once', async () => {
+  test('a refusal that depends on the request alone is sent at once', async () => {
     const unknown = querySchema.parse({ kind: 'sum', column: 'Shoe size', epsilon: 1 })
     const refused = await observe({ timing: SLOTS, engineMs: 5 }, (deps, caller) =>
       answer(deps, { ...caller, query: unknown }),

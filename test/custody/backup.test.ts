@@ -168,5 +168,5 @@ test('a backup without its last file, a folder with files and a damaged ledger a
   await writeFile(inFolder('backup/ledger.sqlite'), ledger.replaceAll('"custodian"', '"custodial"'), 'latin1')
   await expect(restore()).rejects.toThrow(/the ledger of .* is damaged at event/)
   await rm(inFolder('backup/backup.json'))
-  await expect(restore()).rejects.toThrow('is no complete backup')
+  await expect(restore()).rejects.toThrow('is not a complete backup')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startTestService } from './service.ts'
 
-test('a nearly full disk turns readiness, while the process stays alive', async () => {
+test('a nearly full disk makes the service report that it is not ready, while the process stays alive', async () => {
   const service = await startTestService({ SOTTO_MIN_FREE_DISK: '999999999GB' })
   try {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(503)

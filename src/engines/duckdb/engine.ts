@@ -18,8 +18,8 @@ export interface DuckDbEngineOptions {
   /** Returns the file into which a dataset was ingested. */
   readonly files: (dataset: DatasetVersion) => string
   /**
-   * The number of statements that may run at a time over one dataset. Others wait for a connection. Each occupies one of the few threads (four,
-   * unless UV_THREADPOOL_SIZE says otherwise) that the whole process has for such work.
+   * The number of statements that may run at a time over one dataset. Others wait for a connection. Each statement occupies
+   * one of the libuv threads of the process: four, unless UV_THREADPOOL_SIZE sets another number.
    */
   readonly connectionsPerDataset: number
   /** Threads and memory of each dataset's instance; memory in DuckDB's notation, such as `512MB`. */
