@@ -20,7 +20,7 @@ function controlledTasks() {
   }
 }
 
-test('as many tasks run as there are slots; the others begin in order, as slots become free', async () => {
+test('as many tasks run as there are places; the others begin in order, as places become free', async () => {
   const limiter = createLimiter({ concurrency: 2 })
   const { begun, task, end } = controlledTasks()
   const results = ['a', 'b', 'c', 'd'].map((name) => limiter.run(task(name)))
@@ -39,7 +39,7 @@ test('as many tasks run as there are slots; the others begin in order, as slots 
   expect(limiter.running()).toBe(0)
 })
 
-test('a slot passes to the waiting task, not to one that arrives at that moment', async () => {
+test('a place passes to the waiting task, not to one that arrives at that moment', async () => {
   const limiter = createLimiter({ concurrency: 1 })
   const { begun, task, end } = controlledTasks()
   const first = limiter.run(task('first'))
@@ -57,7 +57,7 @@ test('a slot passes to the waiting task, not to one that arrives at that moment'
   await third
 })
 
-test('a task that fails frees its slot', async () => {
+test('a task that fails frees its place', async () => {
   const limiter = createLimiter({ concurrency: 1 })
   const { task, fail, end, begun } = controlledTasks()
   const failing = limiter.run(task('failing'))
@@ -93,7 +93,7 @@ test('a signal ends the wait, and the task never begins', async () => {
   expect(begun).toEqual(['first', 'after'])
 })
 
-test('a task that has begun keeps its slot until it settles, even if its signal aborts', async () => {
+test('a task that has begun keeps its place until it settles, even if its signal aborts', async () => {
   const limiter = createLimiter({ concurrency: 1 })
   const { begun, task, end } = controlledTasks()
   const leaving = new AbortController()
