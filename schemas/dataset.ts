@@ -329,7 +329,9 @@ const timing = z
         .int()
         .min(100)
         .max(120_000)
-        .describe('Answers are released at this time after the request arrived, later ones at a multiple of it.'),
+        .describe(
+          'Answers are released at this time after the request arrived, later ones at a multiple of it.',
+        ),
     }),
   ])
   .meta({

@@ -27,12 +27,8 @@ const atLeastOne = z.int().min(1).max(1_000_000_000)
 /** Limits of one key, where they differ from the configuration. */
 const quota = z
   .strictObject({
-    requestsPerMinute: atLeastOne
-      .exactOptional()
-      .describe('Sustained requests per minute.'),
-    burst: atLeastOne
-      .exactOptional()
-      .describe('Requests that may be sent at once after a pause.'),
+    requestsPerMinute: atLeastOne.exactOptional().describe('Sustained requests per minute.'),
+    burst: atLeastOne.exactOptional().describe('Requests that may be sent at once after a pause.'),
     concurrentRequests: atLeastOne.exactOptional().describe('Requests under way at a time.'),
     storedBytesPerDataset: z
       .int()

@@ -77,12 +77,12 @@ export const environmentSchema = z.object({
     .string()
     .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
     .optional()
-    .describe(
-      'Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.',
-    ),
+    .describe('Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.'),
   SOTTO_METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
-    .describe('Separate port for `/metrics`, which the main port then does not serve. It needs a key only if one is set.'),
+    .describe(
+      'Separate port for `/metrics`, which the main port then does not serve. It needs a key only if one is set.',
+    ),
   SOTTO_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
@@ -120,9 +120,7 @@ export const environmentSchema = z.object({
     .describe('Requests that a principal may have under way, unless its key has a quota.'),
   SOTTO_STORED_BYTES: wholeNumber(1, Number.MAX_SAFE_INTEGER)
     .default(2 ** 28)
-    .describe(
-      'Bytes that the ledger stores for an analyst per dataset, unless the key has a quota.',
-    ),
+    .describe('Bytes that the ledger stores for an analyst per dataset, unless the key has a quota.'),
   SOTTO_KEYLESS_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000)
     .default(600)
     .describe('Requests per minute that an address may send without a valid key.'),

@@ -65,7 +65,7 @@ test('the memory for queries must suffice for their number and for the threads',
   expect(read('320MB', '4', '2')().queryMemory).toBe('320MB')
   expect(read('96MB', '1', '1')).not.toThrow()
   expect(read('95MB', '1', '1')).toThrow('SOTTO_QUERY_MEMORY: must be at least 96MB')
-  expect(read('1GB', '16', '1')).toThrow('at least 1056MB for 16 queries at a time')
+  expect(read('1GB', '16', '1')).toThrow('at least 1056MB for 16 concurrent queries')
   expect(read('2GB', '16', '16')).not.toThrow()
 })
 

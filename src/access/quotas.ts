@@ -17,7 +17,7 @@ export type QuotaDecision =
   /** The request is counted as under way until `end` is called. */
   | { readonly kind: 'admitted'; readonly rate: RateState; readonly end: () => void }
   | { readonly kind: 'rate-limited'; readonly rate: RateState; readonly retryAfterSeconds: number }
-  /** As many requests as the principal may have are under way. */
+  /** The principal has its largest number of requests under way. */
   | { readonly kind: 'too-many'; readonly rate: RateState; readonly concurrentRequests: number }
 
 /** Counts the requests of each principal in this process. */
@@ -31,7 +31,7 @@ interface Usage {
   /** Tokens at `atMs`; one pays for one request. */
   tokens: number
   atMs: number
-  /** When the bucket is full again. */
+  /** Time at which the bucket is full again. */
   fullAtMs: number
   underWay: number
 }
