@@ -102,7 +102,7 @@ export const environmentSchema = z.object({
   SOTTO_QUERY_THREADS: wholeNumber(1, 256).default(2).describe("Threads that a dataset's queries share."),
   SOTTO_QUERY_CONNECTIONS: wholeNumber(1, 64)
     .default(4)
-    .describe('Number of queries that may run at the same time, over all datasets.'),
+    .describe('Number of queries that may run at the same time, over all datasets of one timing.'),
   SOTTO_QUEUE_LENGTH: wholeNumber(1, 100_000)
     .default(1_000)
     .describe('Number of queries that may wait for their turn.'),

@@ -1,10 +1,18 @@
-import { createLimiter, LimiterFull, LimiterTimeout, type Place } from '../concurrency/limiter.ts'
+import {
+  createLimiter,
+  type Limiter,
+  LimiterFull,
+  LimiterTimeout,
+  type Place,
+} from '../concurrency/limiter.ts'
 import type { Engine } from '../engines/engine.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
 /** A caller who waits for a turn. */
 export interface Waiter {
   readonly principal: string
+  /** Time between the release instants of the outcome; absent if it leaves at once. */
+  readonly periodMs?: number | undefined
   /** Aborted once the client has disconnected. Ends the wait. */
   readonly givenUp?: AbortSignal | undefined
 }
@@ -15,19 +23,27 @@ export interface Turn {
   begin(): Promise<void>
   /** Yields to other principals that wait, and then takes a place again. The request is never refused. */
   yield(): Promise<void>
-  /** Ends the turn; does nothing the second time. */
+  /** Gives the place at the engine back, because everything is computed. The turn goes on. */
+  leavePlace(): void
+  /**
+   * Ends the turn; does nothing the second time. A request that has read data ends its turn at a record instant: the next
+   * request of the queue is charged then, and analysts see the debit.
+   */
   leave(): void
 }
 
-/** The fair queue in front of the engine: one for the process, because all datasets share its threads. */
+/**
+ * The fair queue in front of the engine. Requests whose outcomes leave at other intervals have a queue of their own: a
+ * request that leaves at once, or in shorter slots, would otherwise show when a computation of another dataset ended.
+ */
 export interface Admission {
   /**
    * Waits for the principal's turn. The caller may charge the request then.
    * @throws Refusal `unavailable` if too many requests wait, the wait takes too long, or the client has disconnected.
    */
   enter(waiter: Waiter): Promise<Turn>
-  /** True if a request of the principal would have to wait. */
-  mustWait(principal: string): boolean
+  /** True if a request would have to wait. */
+  mustWait(waiter: Waiter): boolean
   /** Notes that the flow of a request has begun; returns false if the same request is under way already. */
   begin(request: string): boolean
   /** Notes that the flow of a request has ended. */
@@ -36,13 +52,14 @@ export interface Admission {
   counts(): { readonly running: number; readonly waiting: number }
 }
 
-/** The limits of a queue. */
+/** The limits of each queue. */
 export interface AdmissionLimits {
   /** The number of requests that may be computed at the same time. */
   readonly places: number
   /**
-   * The number of requests that may have a turn: those that are being charged, wait for a place or are computed. More than
-   * there are places, so that the engine works while others are charged, and the ledger commits charges in groups.
+   * The number of requests that may have a turn: those that are being charged, wait for a place, are computed, or wait for
+   * their record instant. More than there are places, so that the engine works while others are charged, and the ledger
+   * commits charges in groups.
    */
   readonly turns: number
   /** The number of requests that wait for a turn. */
@@ -56,11 +73,20 @@ export interface AdmissionLimits {
 /** Creates an empty queue. */
 export function createAdmission(limits: AdmissionLimits): Admission {
   const { places, turns, maxWaiting, maxWaitMs, onEntered = () => undefined } = limits
-  const entrance = createLimiter({ concurrency: turns, maxWaiting, maxWaitMs })
-  const engine = createLimiter({ concurrency: places })
+  const queues = new Map<number | undefined, Queue>()
+  const queueOf = ({ periodMs }: Waiter): Queue => {
+    const queue = queues.get(periodMs) ?? {
+      entrance: createLimiter({ concurrency: turns, maxWaiting, maxWaitMs }),
+      engine: createLimiter({ concurrency: places }),
+    }
+    queues.set(periodMs, queue)
+    return queue
+  }
   const underWay = new Set<string>()
   return {
-    async enter({ principal, givenUp }) {
+    async enter(waiter) {
+      const { principal, givenUp } = waiter
+      const { entrance, engine } = queueOf(waiter)
       const start = performance.now()
       try {
         const entered = await entrance.enter({ turn: principal, signal: givenUp })
@@ -79,15 +105,30 @@ export function createAdmission(limits: AdmissionLimits): Admission {
         throw error
       }
     },
-    mustWait: entrance.mustWait,
+    mustWait: (waiter) => queueOf(waiter).entrance.mustWait(waiter.principal),
     begin(request) {
       if (underWay.has(request)) return false
       underWay.add(request)
       return true
     },
     end: (request) => void underWay.delete(request),
-    counts: () => ({ running: engine.running(), waiting: entrance.waiting() + engine.waiting() }),
+    counts: () =>
+      [...queues.values()].reduce(
+        ({ running, waiting }, { entrance, engine }) => ({
+          running: running + engine.running(),
+          waiting: waiting + entrance.waiting() + engine.waiting(),
+        }),
+        { running: 0, waiting: 0 },
+      ),
   }
+}
+
+/** The requests whose outcomes leave at the same intervals. */
+interface Queue {
+  /** Orders the debits. */
+  readonly entrance: Limiter
+  /** Orders the computations. */
+  readonly engine: Limiter
 }
 
 /** Creates the turn of a request that has entered. */
@@ -98,10 +139,11 @@ function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
       place ??= await takePlace()
     },
     async yield() {
-      // The place is given back first. Otherwise this request could wait for a turn whose holder waits for this place.
       place?.leave()
-      await entered.yield()
       place = await takePlace()
+    },
+    leavePlace() {
+      place?.leave()
     },
     leave() {
       place?.leave()
@@ -114,6 +156,7 @@ function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
 export const NO_TURN: Turn = {
   begin: async () => undefined,
   yield: async () => undefined,
+  leavePlace: () => undefined,
   leave: () => undefined,
 }
 

@@ -157,7 +157,9 @@ async function answerInTurn(
   }
   const charged = outcome.charge
   const { id, attempt } = charged
-  const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
+  const leaveAtRecordInstant = () => recordInstant().then(turn.leave)
+  const timed = { charge: charged, dataset, recordInstant: leaveAtRecordInstant }
+  const body = await completeAttempt(dependencies, timed, async () => {
     try {
       if (outcome.kind === 'charged') await turn.begin()
       const debit = describeDebit(dependencies, dataset.id, price, charged)
@@ -168,7 +170,7 @@ async function answerInTurn(
       const computed = JSON.stringify(document)
       return { body: computed, record: () => ledger.recordAnswer(id, attempt, computed) }
     } finally {
-      turn.leave()
+      turn.leavePlace()
     }
   })
   return { body, replayed: false }

@@ -15,7 +15,7 @@ import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } f
 import { lossNumbers } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type Admission, NO_TURN, type Turn, type Waiter } from './admission.ts'
-import { longestDelayMs } from './release-time.ts'
+import { longestDelayMs, periodOf } from './release-time.ts'
 
 /** Dependencies of charging. */
 export interface ChargeDependencies {
@@ -73,8 +73,9 @@ export async function charge(
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
   const { canonical, requestHash, key, id } = identityOf(purchase)
-  const isAnswered = admission.mustWait(principal) && (await ledger.release(id)) !== undefined
-  const turn = isAnswered ? NO_TURN : await admission.enter(purchase)
+  const waiter = { ...purchase, periodMs: periodOf(dataset.timing) }
+  const isAnswered = admission.mustWait(waiter) && (await ledger.release(id)) !== undefined
+  const turn = isAnswered ? NO_TURN : await admission.enter(waiter)
   try {
     const outcome = await ledger.charge({
       dataset: dataset.id,

@@ -81,7 +81,7 @@ export function longestDelayMs(timing: Timing): number {
 export const MAX_DELAY_MS = 240_000
 
 /** Returns the period, the time between two release instants; `undefined` if outcomes are released at once. */
-function periodOf(timing: Timing): number | undefined {
+export function periodOf(timing: Timing): number | undefined {
   if (timing === 'off') return undefined
   return 'slotMs' in timing ? timing.slotMs : timing.deadlineMs
 }

@@ -18,7 +18,7 @@ import {
 import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { type Admission, disconnected, type Turn } from './admission.ts'
+import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, Caller, PreviewBalances } from './answer.ts'
 import { completeAttempt, mayDependOnData } from './attempt.ts'
 import {
@@ -37,7 +37,7 @@ import {
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { errorClassOf, QuestionFailure } from './failure.ts'
-import { releaseInTime, shownTime } from './release-time.ts'
+import { periodOf, releaseInTime, shownTime } from './release-time.ts'
 
 /** Dependencies of sessions. */
 export interface SessionDependencies extends AnswerDependencies {
@@ -191,7 +191,8 @@ async function ask(
   const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
   if (asking.givenUp?.aborted) throw disconnected()
-  const turn = await enterInTime(admission, asking, async () => {
+  const waiter = { ...asking, periodMs: periodOf(dataset.timing) }
+  const turn = await enterInTime(admission, waiter, async () => {
     requireSameDataset(dependencies, session)
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
   })
@@ -199,19 +200,19 @@ async function ask(
   const described = { session: session.id, question }
   const fail = async (error: unknown, counts: boolean): Promise<never> => {
     const errorClass = errorClassOf(error)
-    await recordInstant()
+    await recordInstant().then(turn.leave)
     const failure = { counts, limit: dataset.failureLimit, errorClass }
     await ledger.recordQuestionFailure(session.id, failure).catch(() => undefined)
     throw new QuestionFailure(session.id, errorClass)
   }
   const compare = async () => {
     await turn.begin()
-    const value = await count(engine, dataset, predicate, counted).finally(turn.leave)
+    const value = await count(engine, dataset, predicate, counted).finally(turn.leavePlace)
     const compared = { threshold, thresholdNoise, positivesFound, value }
     return sparseVectorMechanism.release(measurement, compared, noiseSource)
   }
   const answer = await compare().catch((error: unknown) => fail(error, mayDependOnData(error)))
-  await recordInstant()
+  await recordInstant().then(turn.leave)
   const body = JSON.stringify({
     ...described,
     ...comparisonReport(answer, measurement),
@@ -233,11 +234,11 @@ async function ask(
  */
 async function enterInTime(
   admission: Admission,
-  asking: Asking,
+  waiter: Waiter,
   requireAdmissible: () => Promise<void>,
 ): Promise<Turn> {
-  const mustWait = admission.mustWait(asking.principal)
-  const turn = await admission.enter(asking)
+  const mustWait = admission.mustWait(waiter)
+  const turn = await admission.enter(waiter)
   try {
     if (mustWait) await requireAdmissible()
     return turn

@@ -136,7 +136,7 @@ test('a question that waited for its turn while the dataset was suspended reads 
   const request = { threshold: 50, positives: 2, epsilon: 1 }
   const opened = await sessions.open({ principal: 'analyst', dataset, request })
   const session = String(JSON.parse(opened.body).id)
-  const turn = await admission.enter({ principal: 'other' })
+  const turn = await admission.enter({ principal: 'other', periodMs: 50 })
   const waiting = codeOf(
     sessions.ask({ principal: 'analyst', session, where: { column: 'Age', op: '>=', value: 18 } }),
   )
@@ -146,7 +146,7 @@ test('a question that waited for its turn while the dataset was suspended reads 
   turn.leave()
   expect(await waiting).toBe('dataset-suspended')
   expect(reads).toBe(readsBefore)
-  expect(admission.mustWait('analyst')).toBe(false)
+  expect(admission.mustWait({ principal: 'analyst', periodMs: 50 })).toBe(false)
 })
 
 test('a suspended dataset charges nothing, answers at a release instant, and is resumed by its custodian', async () => {

@@ -244,7 +244,7 @@ test('a key reused for another question in flight is still refused as reused', a
 })
 
 test('a batch of 100 takes turns query by query', async () => {
-  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1 })
+  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({ places: 1, turns: 4 })
   const queries = Array.from({ length: 100 }, (_, place) => count(place % 50))
   const batch = answerBatch(dependencies, { principal: 'batching', dataset, queries })
   await until(() => reading() === 1)
@@ -314,4 +314,40 @@ test('reads that are not charged take turns with answers', async () => {
   }
   await Promise.all([...reads, quiet])
   expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
+})
+
+/** A dataset whose outcomes leave at the end of slots. */
+const inSlots = { ...dataset, timing: { slotMs: 50 } } as const
+
+test('attack: the debit of a request that waits does not show when a computation of its principal ended', async () => {
+  const { dependencies, reading, endRead, admission } = setUp({ places: 4, turns: 2 })
+  const recordInstant = Promise.withResolvers<void>()
+  const timed = { ...dependencies, clock: { nowMs: () => 0, waitUntil: () => recordInstant.promise } }
+  const before = (await spent()) ?? 0
+  const both = [0, 1].map((number) => answer(timed, { ...ask('ada', number), dataset: inSlots }))
+  await until(() => reading() === 1 && admission.counts().waiting === 1)
+  const ofFirst = ((await spent()) ?? 0) - before
+  endRead()
+  await until(() => admission.counts().running === 0)
+  for (let turn = 0; turn < 100; turn += 1) await setImmediate()
+  expect({ spent: ((await spent()) ?? 0) - before, ...admission.counts() }).toEqual({
+    spent: ofFirst,
+    running: 0,
+    waiting: 1,
+  })
+  recordInstant.resolve()
+  await until(() => reading() === 1)
+  endRead()
+  await Promise.all(both)
+})
+
+test('attack: a request that leaves at once does not wait for a computation whose outcome leaves in slots', async () => {
+  const { dependencies, reading, endRead } = setUp({ places: 1 })
+  const slotted = answer(dependencies, { ...ask('ada', 0), dataset: inSlots })
+  await until(() => reading() === 1)
+  const atOnce = answer(dependencies, ask('ada', 1))
+  await until(() => reading() === 2)
+  endRead()
+  endRead()
+  await Promise.all([slotted, atOnce])
 })
