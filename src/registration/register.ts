@@ -217,6 +217,7 @@ async function publish(
 ): Promise<Registered> {
   const { declaration, budget, granted, columns, version, rowsFile, personKeyFile, copy } = registration
   const { id, accounting, neighbours } = declaration
+  requireNotShown(catalog, declaration, digest)
   let mayBePublished = false
   try {
     const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
@@ -252,6 +253,22 @@ async function publish(
     if (!mayBePublished) for (const file of [rowsFile, personKeyFile]) await rm(file, { force: true })
     throw error
   }
+}
+
+/**
+ * Refuses real data whose source is registered as synthetic: that dataset shows their true values to every analyst.
+ * @throws Refusal `source-registered`
+ */
+function requireNotShown(catalog: Catalog, { synthetic }: DatasetDeclaration, digest: string): void {
+  const isShown = ({ declaration, sourceDigest }: CatalogEntry) =>
+    declaration.synthetic && sourceDigest === digest
+  if (synthetic || !catalog.list().some(isShown)) return
+  throw new Refusal(
+    'source-registered',
+    'The same source is registered as synthetic under another id, where every analyst can see its true values. Withdraw ' +
+      'that dataset first.',
+    [{ field: 'source', rule: 'must not be the source of a synthetic dataset' }],
+  )
 }
 
 /** The budget that a registration opens. A source that the service generates has no people, and is not recorded. */

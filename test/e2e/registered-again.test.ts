@@ -124,6 +124,20 @@ test('attack: two budgets over one source of real data', async () => {
   await register({ ...patients, id: 'clinic', source: copied }).expect(201)
 })
 
+test('attack: register real data beside a synthetic dataset that shows their truth', async () => {
+  await writeFile(path.join(service.dataDirectory, 'shown.csv'), 'Age\n1\n2\n3\n')
+  const source = { kind: 'file', path: 'shown.csv', format: 'csv' }
+  const columns = [{ name: 'Age', type: 'integer', lower: 0, upper: 120 }]
+  const shown = { ...patients, source, columns, id: 'shown' }
+  await register({ ...shown, synthetic: true }).expect(201)
+  const real = { ...shown, id: 'hidden', separateBudget: 'a mistake, to be corrected' }
+  const { body } = await register(real).expect(409)
+  expect(body).toMatchObject({ code: 'source-registered', errors: [{ field: 'source' }] })
+  await withdraw('shown')
+  await register(real).expect(201)
+  await register({ ...shown, synthetic: true }).expect(409)
+})
+
 test('attack: a custodian limited to one dataset opens a second budget over the source of another', async () => {
   const { body } = await service
     .as('custodian')
