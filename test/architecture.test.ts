@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { REPLACES_MODULES } from '../vitest.config.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -189,4 +190,13 @@ test('noise comes from the operating system, never from Math.random or a seed', 
     )
   })
   expect(offenders).toEqual([])
+})
+
+test('exactly the fast tests that replace modules run isolated', () => {
+  const names = readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  const replacing = names
+    .map((name) => path.join('test', name))
+    .filter((name) => /(?<!\.all|\.long)\.test\.ts$/.test(name))
+    .filter((name) => /\bvi\.(mock|spyOn)\(/.test(readFileSync(path.join(root, name), 'utf8')))
+  expect(replacing.sort()).toEqual([...REPLACES_MODULES].sort())
 })
