@@ -1,3 +1,5 @@
+import type { Column } from '../catalog/dataset.ts'
+
 /*
  * The order of a person's rows, as SQL. It decides which rows are kept where a person has too many of them, so every
  * engine must compute the same order from the same values. It depends on the person's own rows and a secret key only.
@@ -13,6 +15,23 @@ export const RANK_COLUMN = 'sotto_rank'
 export interface DigestedValue {
   readonly type: 'integer' | 'boolean' | 'text'
   readonly sql: string
+}
+
+/** The type of a column's stored values. */
+export function digestedType({ type }: Column): DigestedValue['type'] {
+  switch (type) {
+    case 'boolean':
+      return 'boolean'
+    case 'string':
+    case 'identifier':
+      return 'text'
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp':
+    case 'category':
+      return 'integer'
+  }
 }
 
 /** The SQL of one database, as far as it differs. */

@@ -3,7 +3,7 @@ import { gridPoints } from '../../catalog/value-limits.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import {
   type DigestDialect,
-  type DigestedValue,
+  digestedType,
   PERSON_COLUMN,
   printPersonOrder,
   printRowOrder,
@@ -284,22 +284,6 @@ function printRowsOfPeople(
 
 function isConstant(column: Column): boolean {
   return column.type !== 'identifier' && column.constantPerPerson === true
-}
-
-function digestedType({ type }: Column): DigestedValue['type'] {
-  switch (type) {
-    case 'boolean':
-      return 'boolean'
-    case 'string':
-    case 'identifier':
-      return 'text'
-    case 'integer':
-    case 'number':
-    case 'date':
-    case 'timestamp':
-    case 'category':
-      return 'integer'
-  }
 }
 
 /**

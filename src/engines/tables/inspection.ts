@@ -1,0 +1,101 @@
+import type { Column } from '../../catalog/dataset.ts'
+import { gridPoints } from '../../catalog/value-limits.ts'
+import { PERSON_COLUMN } from '../person-rows.ts'
+import {
+  encodeColumns,
+  printCheckedRows,
+  printKeptRows,
+  printRelation,
+  printStays,
+  type TableDialect,
+} from './relation.ts'
+import type { TableDataset, TableInspection } from './table-engine.ts'
+
+/** The statements that check a table. Each result is one row of integers as texts. */
+export interface InspectionStatements {
+  /** The number of rows, the number of rows without identifier, and for each column the number of misfits. */
+  readonly counts: string
+  /** For each column, 1 if it is an identifier that must not repeat and does, otherwise 0. */
+  readonly repeated: string
+  /** The number of rows that queries read, and that of people; the same number twice if rows are people. */
+  readonly stored: string
+  /** For each column the number of distinct stored values and the length of the longest; 0 without a declared limit. */
+  readonly limits: string
+}
+
+/** Prints the statements whose results {@link readInspection} reads. */
+export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
+  const encoded = encodeColumns(dialect, table)
+  const kept = printKeptRows(dialect, encoded, table.table)
+  const identified = printStays(encoded.filter(({ column }) => column.invalidValue.kind === 'drop-row'))
+  const misfits = encoded.map(({ column, invalid }) =>
+    column.invalidValue.kind === 'drop-row' ? invalid : `${invalid} AND ${identified}`,
+  )
+  const counts = [`NOT (${identified})`, ...misfits].map((condition) => dialect.countIf(condition))
+  const repeated = encoded.map(({ column, kept: value }) =>
+    table.unit.kind === 'row' && column.type === 'identifier'
+      ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
+      : '0',
+  )
+  const relation = printRelation(dialect, table)
+  const people = table.unit.kind === 'row' ? 'count(*)' : `count(DISTINCT ${PERSON_COLUMN})`
+  const limits = encoded.flatMap(({ column, kept: value }) => [
+    hasLimit(column) ? `count(DISTINCT ${value})` : '0',
+    column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : '0',
+  ])
+  return {
+    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table)}`,
+    repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
+    stored: `SELECT ${texts(['count(*)', people])} FROM ${relation}`,
+    limits: `SELECT ${texts(limits)} FROM ${kept}`,
+  }
+}
+
+/** Rows of texts, as the statements of {@link printInspection} return them. */
+export type InspectionResults = Readonly<Record<keyof InspectionStatements, readonly unknown[]>>
+
+/** @throws RangeError for results that are not integers. */
+export function readInspection({ dataset, unit }: TableDataset, results: InspectionResults): TableInspection {
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = results.counts.map(readCount)
+  const [rowsStored = 0, people = 0] = results.stored.map(readCount)
+  const limits = results.limits.map(readCount)
+  return {
+    rowsRead,
+    rowsWithoutIdentifier,
+    rowsStored,
+    ...(unit.kind === 'person' ? { people } : {}),
+    invalidValues,
+    repeated: results.repeated.map((value) => readCount(value) === 1),
+    distinctValues: dataset.columns.map((column, i) => (hasLimit(column) ? limits[2 * i] : undefined)),
+    longestTexts: dataset.columns.map((column, i) =>
+      column.type === 'string' && column.selectable !== undefined ? limits[2 * i + 1] : undefined,
+    ),
+  }
+}
+
+/** True for a column with a limit on its distinct values. A limit that the grid cannot exceed needs no check. */
+function hasLimit(column: Column): boolean {
+  switch (column.type) {
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp':
+      return column.rankable !== undefined && gridPoints(column) > BigInt(column.rankable.maxValues)
+    case 'string':
+      return column.selectable !== undefined
+    case 'boolean':
+    case 'category':
+    case 'identifier':
+      return false
+  }
+}
+
+function texts(integers: readonly string[]): string {
+  return integers.map((integer) => `CAST(${integer} AS VARCHAR)`).join(', ')
+}
+
+function readCount(value: unknown): number {
+  const count = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(count)) throw new RangeError('a count is not an integer')
+  return count
+}

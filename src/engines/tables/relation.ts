@@ -1,0 +1,186 @@
+import { type Column, isQueryable, type QueryableColumn } from '../../catalog/dataset.ts'
+import { type Dialect, quoteIdentifier } from '../dialect.ts'
+import {
+  type DigestDialect,
+  digestedType,
+  PERSON_COLUMN,
+  printRowOrder,
+  RANK_COLUMN,
+} from '../person-rows.ts'
+import type { TableColumn, TableDataset, TableName } from './table-engine.ts'
+
+/** The SQL of a database whose tables are read in place. */
+export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {
+  /**
+   * Prints how a value of a table's column becomes a stored value, in total functions; `undefined` if the types do not
+   * fit.
+   * @param source the name of the value
+   */
+  encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
+  /** A replacement for values that do not fit, as a literal that cannot be misread. */
+  literal(value: bigint | number | boolean | string, column: QueryableColumn): string
+}
+
+/** A value in stored form. */
+export interface EncodedValue {
+  /** NULL for NULL and for a value that does not fit the declaration. */
+  readonly stored: string
+  /** True if `stored` is never NULL: the database excludes NULL, and every value of the type fits. */
+  readonly neverNull?: boolean
+}
+
+/** A declared column with the SQL of its values. */
+interface EncodedColumn extends EncodedValue {
+  readonly column: Column
+  /** The value in the table. */
+  readonly source: string
+  /** Name of `stored`. */
+  readonly storedName: string
+  /** Name of the flag of a value that does not fit; it is never NULL. */
+  readonly invalid: string
+  /** Name of the value after the rule for values that do not fit. */
+  readonly kept: string
+}
+
+const SOURCE = 'sotto_source'
+
+/**
+ * Prints the rows of a table as a relation with the columns that ingestion stores, computed row by row. Where people
+ * are the privacy units, the relation has the person and the rank of each row, and at most `maxRows` rows of a person.
+ * The text can follow `FROM`.
+ *
+ * @throws RangeError for a column whose types do not fit, which registration excludes.
+ */
+export function printRelation(dialect: TableDialect, table: TableDataset): string {
+  const encoded = encodeColumns(dialect, table)
+  const { unit } = table
+  const rows = printKeptRows(dialect, encoded, table.table)
+  return unit.kind === 'row'
+    ? `(SELECT ${printColumns(encoded)} FROM ${rows}) AS sotto_table`
+    : printRowsOfPeople(dialect, encoded, unit, rows)
+}
+
+/**
+ * Prints all rows that no rule leaves out, as a statement: the stored values of the declared columns in their order, as
+ * texts.
+ */
+export function printRead(dialect: TableDialect, table: TableDataset): string {
+  const encoded = encodeColumns(dialect, table)
+  const texts = encoded.map(({ kept }) => `CAST(${kept} AS VARCHAR)`)
+  return `SELECT ${texts.join(', ')} FROM ${printKeptRows(dialect, encoded, table.table)}`
+}
+
+type PersonUnit = Extract<TableDataset['unit'], { kind: 'person' }>
+
+function printRowsOfPeople(
+  dialect: TableDialect,
+  encoded: readonly EncodedColumn[],
+  unit: PersonUnit,
+  rows: string,
+): string {
+  const person = personOf(encoded, unit)
+  const digested = encoded
+    .filter(({ column }) => isQueryable(column))
+    .map(({ column, kept }) => ({ type: digestedType(column), sql: kept }))
+  const order = printRowOrder(dialect, unit.key, person, digested)
+  const digests = order.map((sql, i) => ({ sql, name: `sotto_digest${i}` }))
+  const ownRows = `(PARTITION BY ${person} ORDER BY ${digests.map(({ name }) => name).join(', ')})`
+  const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${rows}`
+  const columns = [
+    printColumns(encoded, ({ column, kept }) =>
+      isConstant(column) ? `first_value(${kept}) OVER ${ownRows}` : kept,
+    ),
+    `${person} AS ${PERSON_COLUMN}`,
+    `row_number() OVER ${ownRows} AS ${RANK_COLUMN}`,
+  ]
+  const ranked = `SELECT ${columns.join(', ')} FROM (${placed}) AS sotto_digested`
+  return `(SELECT * FROM (${ranked}) AS sotto_ranked WHERE ${RANK_COLUMN} <= ${unit.maxRows}) AS sotto_table`
+}
+
+/** The kept value of the column that identifies people. */
+export function personOf(encoded: readonly EncodedColumn[], { column }: PersonUnit): string {
+  const person = encoded.find((each) => each.column.name === column)
+  if (person === undefined) throw new RangeError('the column that identifies people is not declared')
+  return person.kept
+}
+
+/** Prints the columns that queries can use, under their declared names. */
+function printColumns(
+  encoded: readonly EncodedColumn[],
+  value: (column: EncodedColumn) => string = ({ kept }) => kept,
+): string {
+  const columns = encoded
+    .filter(({ column }) => isQueryable(column))
+    .map((each) => `${value(each)} AS ${quoteIdentifier(each.column.name)}`)
+  // A relation needs a column, even if all that is declared are identifiers.
+  return columns.length === 0 ? 'TRUE AS sotto_row' : columns.join(', ')
+}
+
+function isConstant(column: Column): boolean {
+  return column.type !== 'identifier' && column.constantPerPerson === true
+}
+
+/** Prints the rows that no rule leaves out, with their values under the names `kept`. */
+export function printKeptRows(
+  dialect: TableDialect,
+  encoded: readonly EncodedColumn[],
+  table: TableName,
+): string {
+  const values = encoded.map((each) => `${printKept(dialect, each)} AS ${each.kept}`)
+  const stays = printStays(encoded)
+  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
+}
+
+/** Prints all rows of a table, with their values under the names `storedName` and `invalid`. */
+export function printCheckedRows(encoded: readonly EncodedColumn[], table: TableName): string {
+  const values = encoded.flatMap((each) => [
+    `${each.stored} AS ${each.storedName}`,
+    `${printInvalid(each)} AS ${each.invalid}`,
+  ])
+  return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_checked_rows`
+}
+
+function printInvalid({ column, source, stored, neverNull }: EncodedColumn): string {
+  if (neverNull) return 'FALSE'
+  const isMissing = `(${stored}) IS NULL`
+  return column.nullable && column.type !== 'identifier'
+    ? `(${source} IS NOT NULL AND ${isMissing})`
+    : isMissing
+}
+
+function printKept(dialect: TableDialect, { column, storedName, invalid, neverNull }: EncodedColumn): string {
+  if (neverNull || column.type === 'identifier' || column.invalidValue.kind !== 'replace') return storedName
+  return `CASE WHEN ${invalid} THEN ${dialect.literal(column.invalidValue.value, column)} ELSE ${storedName} END`
+}
+
+/**
+ * Prints a condition for the rows that no rule leaves out. In a column with the rule `refuse`, a misfit that comes after
+ * registration leaves out its row, so that no row can break the declaration and no value can make a query fail.
+ */
+export function printStays(encoded: readonly EncodedColumn[]): string {
+  const conditions = encoded.flatMap(({ column: { invalidValue }, invalid, neverNull }) =>
+    neverNull || invalidValue.kind === 'null' || invalidValue.kind === 'replace' ? [] : [`NOT ${invalid}`],
+  )
+  return conditions.length === 0 ? 'TRUE' : conditions.join(' AND ')
+}
+
+/** The name of a table as SQL. */
+export function printTableName({ schema, name }: TableName): string {
+  return schema === undefined ? quoteIdentifier(name) : `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+}
+
+/** @throws RangeError for a column whose types do not fit. */
+export function encodeColumns(
+  dialect: TableDialect,
+  { dataset, columns }: TableDataset,
+): readonly EncodedColumn[] {
+  return dataset.columns.map((column, i) => {
+    const found = columns[i]
+    if (found === undefined) throw new RangeError('a declared column has no counterpart in the table')
+    const source = `${SOURCE}.${quoteIdentifier(found.name)}`
+    const encoded = dialect.encode(column, { ...found, sql: source })
+    if (encoded === undefined) throw new RangeError('a column of the table does not fit its declaration')
+    const names = { storedName: `sotto_stored${i}`, invalid: `sotto_invalid${i}`, kept: `sotto_kept${i}` }
+    return { ...encoded, column, source, ...names }
+  })
+}

@@ -1,0 +1,74 @@
+import type { Dataset } from '../../catalog/dataset.ts'
+import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
+import type { Engine } from '../engine.ts'
+
+/** A table or view of a database, as its custodian names it. The connection determines the schema if none is named. */
+export interface TableName {
+  readonly schema?: string
+  readonly name: string
+}
+
+/** A column of a table, as its database describes it. */
+export interface TableColumn {
+  readonly name: string
+  /** The database's complete name of the type, such as `numeric(10,2)`. */
+  readonly type: string
+  /** True if the database guarantees that the column is never NULL. */
+  readonly notNull: boolean
+}
+
+/** A dataset whose rows are read from a table of a database. */
+export interface TableDataset {
+  readonly dataset: Dataset
+  readonly table: TableName
+  /** The columns that the table had at registration, for the declared columns only and in their order. */
+  readonly columns: readonly TableColumn[]
+  readonly unit: KeyedPrivacyUnit
+}
+
+/** Exact numbers about a table, for its custodian only. The arrays have an entry for each declared column. */
+export interface TableInspection {
+  readonly rowsRead: number
+  readonly rowsWithoutIdentifier: number
+  readonly rowsStored: number
+  /** Absent if each row is a person. */
+  readonly people?: number
+  /** Misfits; those of rows without identifier count for the identifier only. */
+  readonly invalidValues: readonly number[]
+  /** True for an identifier with the same value in several rows, where each row is a person. */
+  readonly repeated: readonly boolean[]
+  /** Number of distinct stored values, for columns with a declared limit. */
+  readonly distinctValues: readonly (number | undefined)[]
+  /** Largest number of characters, for columns with a declared limit. */
+  readonly longestTexts: readonly (number | undefined)[]
+}
+
+/** Rows of a table in stored form, as texts; NULL is null. Declared columns in their order, identifiers included. */
+export type StoredRows = readonly (readonly (string | null)[])[]
+
+/** Reads tables of one database in place. */
+export interface TableEngine extends Engine {
+  /**
+   * Describes the columns of a table or view; `undefined` if there is none that the connection may read.
+   * @throws EngineFailure
+   */
+  describe(table: TableName): Promise<readonly TableColumn[] | undefined>
+  /** Returns true if values of a table's column can be converted to a declared column. */
+  fits(column: Dataset['columns'][number], source: TableColumn): boolean
+  /**
+   * Checks and counts the rows of a table, in one snapshot of the database.
+   * @throws EngineFailure; the signal's reason once it is aborted.
+   */
+  inspect(table: TableDataset, signal?: AbortSignal): Promise<TableInspection>
+  /**
+   * Reads all rows that no rule leaves out, in batches and in one snapshot of the database, before any bounding.
+   * @throws EngineFailure; the signal's reason once it is aborted.
+   */
+  read(table: TableDataset, signal?: AbortSignal): AsyncIterable<StoredRows>
+  /** Opens a dataset for queries; does nothing if it is open already. It does not reach the database. */
+  open(table: TableDataset): void
+  /** Accepts no more queries of a dataset and cancels those that run. */
+  closeDataset(dataset: Pick<Dataset, 'id' | 'version'>): Promise<void>
+  /** Returns true if the database can be reached and accepts the connection's credentials. */
+  reachable(): Promise<boolean>
+}
