@@ -1,5 +1,11 @@
-import { rm, stat, symlink } from 'node:fs/promises'
-import { type DuckDBConnection, type DuckDBResultReader, VARCHAR } from '@duckdb/node-api'
+import { mkdtemp, rm, stat, symlink } from 'node:fs/promises'
+import path from 'node:path'
+import {
+  type DuckDBConnection,
+  type DuckDBInstance,
+  type DuckDBResultReader,
+  VARCHAR,
+} from '@duckdb/node-api'
 import type { IngestionCounts } from '../../catalog/catalog.ts'
 import type { Column, FileFormat } from '../../catalog/dataset.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
@@ -10,11 +16,17 @@ import type { Statement } from './encodings/encoding.ts'
 import { canIdentify } from './encodings/identifier.ts'
 import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
+import {
+  type IngestionControl,
+  type IngestionProgress,
+  PROGRESS_SETTINGS,
+  runControlled,
+} from './ingest-progress.ts'
 import { type IngestedUnit, printIngest, type RelationColumn, type StoredLimit } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
-export interface Ingestion {
+export interface Ingestion extends IngestionControl {
   /** An absolute path to a file that the caller has checked. */
   readonly sourcePath: string
   readonly format: FileFormat
@@ -49,22 +61,29 @@ const MOST_PEOPLE = 2 ** 31 - 1
  *
  * @param ingestion its columns and privacy unit are those of a checked declaration
  * @returns exact numbers for the dataset's custodian
- * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values.
+ * @throws Refusal `source-unreadable` or `source-does-not-fit`, which name columns but no values. Throws the reason of
+ * the signal once it has aborted. Nothing is left behind in either case.
  */
 export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
-  checkColumns(ingestion.columns)
-  const partialPath = `${ingestion.targetPath}.partial`
-  await removePartial(partialPath)
+  const { columns, targetPath, signal } = ingestion
+  checkColumns(columns)
+  signal?.throwIfAborted()
+  let partialFolder: string | undefined
   try {
-    const report = await ingestInto(partialPath, ingestion)
-    await publishFile(partialPath, ingestion.targetPath)
-    return report
+    // A name of its own, so that another process that ingests the same target does not disturb this one.
+    partialFolder = await mkdtemp(`${targetPath}.partial-`)
+    const partialPath = path.join(partialFolder, 'rows.duckdb')
+    const counts = await ingestInto(partialPath, ingestion)
+    signal?.throwIfAborted()
+    await publishFile(partialPath, targetPath)
+    return counts
   } catch (error) {
+    signal?.throwIfAborted()
     if (error instanceof Refusal) throw error
     // Messages of DuckDB and the file system may quote data.
     throw new Error('the source could not be stored')
   } finally {
-    await removePartial(partialPath)
+    if (partialFolder !== undefined) await rm(partialFolder, { recursive: true, force: true })
   }
 }
 
@@ -92,24 +111,18 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
   // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
   const linkPath = `${partialPath}.source`
   await symlink(ingestion.sourcePath, linkPath)
-  const instance = await openLockedInstance(
-    partialPath,
-    'READ_WRITE',
-    {
-      ...LIMITS,
-      ...ingestion.limits,
-      temporaryDirectory: `${partialPath}.temporary`,
-    },
-    [linkPath],
-  )
+  const limits = { ...LIMITS, ...ingestion.limits, temporaryDirectory: `${partialPath}.temporary` }
+  let connection: DuckDBConnection | undefined
+  const connect = async (opened: DuckDBInstance) => {
+    connection = await opened.connect()
+    for (const setting of PROGRESS_SETTINGS) await connection.run(setting)
+  }
+  const instance = await openLockedInstance(partialPath, 'READ_WRITE', limits, [linkPath], connect)
   try {
-    const connection = await instance.connect()
-    try {
-      return await ingestThrough(connection, linkPath, ingestion)
-    } finally {
-      connection.disconnectSync()
-    }
+    if (connection === undefined) throw new Error('the instance has no connection')
+    return await ingestThrough(connection, linkPath, ingestion)
   } finally {
+    connection?.disconnectSync()
     instance.closeSync()
   }
 }
@@ -117,35 +130,41 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
 async function ingestThrough(
   connection: DuckDBConnection,
   sourcePath: string,
-  { format, columns, privacyUnit }: Ingestion,
+  ingestion: Ingestion,
 ): Promise<IngestionCounts> {
-  const relation = await readableOrRefused(() => FILE_FORMATS[format].relation(connection, sourcePath))
+  const { format, columns, privacyUnit, onProgress } = ingestion
+  const run: Run = (statement, phase) =>
+    runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
+  onProgress?.({ phase: 'check', fraction: 0 })
+  const relation = await readableOrRefused(() =>
+    FILE_FORMATS[format].relation(connection, sourcePath, ingestion),
+  )
   const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
   const found = locateColumns(columns, relation)
   const statements = printIngest(columns, positionedUnit(privacyUnit, columns), source, found, ROWS_TABLE)
-  for (const statement of statements.prepare) await run(connection, statement)
-  await readableOrRefused(() => run(connection, statements.stage))
+  for (const statement of statements.prepare) await run(statement)
+  onProgress?.({ phase: 'read', fraction: 0 })
+  await readableOrRefused(() => run(statements.stage, 'read'))
+  onProgress?.({ phase: 'store', fraction: 0 })
 
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = await countsOf(
-    connection,
-    statements.inspect,
-  )
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = await countsOf(run, statements.inspect)
   if (relation.expectedRows !== undefined && relation.expectedRows !== rowsRead) throw unreadable()
   refuseInvalidValues(columns, invalidValues)
   for (const { position, statement } of statements.repetitions) {
-    const repeated = await run(connection, statement)
+    const repeated = await run(statement)
     if (repeated.currentRowCount > 0) throw repeatedIdentifier(position)
   }
-  const people = await numberPeople(connection, statements.people)
-  await run(connection, statements.store)
+  const people = await numberPeople(run, statements.people)
+  await run(statements.store)
   for (const limit of statements.limits) {
-    const exceeded = await run(connection, limit.statement)
+    const exceeded = await run(limit.statement)
     if (exceeded.currentRowCount > 0) throw beyondLimit(limit)
   }
-  const [rowsStored = 0] = await countsOf(connection, ROWS_STORED)
+  const [rowsStored = 0] = await countsOf(run, ROWS_STORED)
   // Staged rows hold identifiers. They are in memory and in temporary files, which are deleted.
-  for (const table of ['staged', 'people']) await connection.run(`DROP TABLE IF EXISTS ${table}`)
-  await connection.run('CHECKPOINT')
+  for (const sql of ['DROP TABLE IF EXISTS staged', 'DROP TABLE IF EXISTS people', 'CHECKPOINT'])
+    await run({ sql, parameters: {} })
+  onProgress?.({ phase: 'store', fraction: 1 })
   return {
     rowsRead,
     rowsWithoutIdentifier,
@@ -155,6 +174,9 @@ async function ingestThrough(
     invalidValues: columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 })),
   }
 }
+
+/** Runs a statement of an ingestion, under its control. */
+type Run = (statement: Statement, phase?: IngestionProgress['phase']) => Promise<DuckDBResultReader>
 
 const ROWS_STORED: Statement = {
   sql: `SELECT count(*)::VARCHAR FROM ${quoteIdentifier(ROWS_TABLE)}`,
@@ -171,8 +193,8 @@ function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly Column
 }
 
 /** Reads a row of counts. */
-async function countsOf(connection: DuckDBConnection, statement: Statement): Promise<readonly number[]> {
-  const [row = []] = (await run(connection, statement)).getRows()
+async function countsOf(run: Run, statement: Statement): Promise<readonly number[]> {
+  const [row = []] = (await run(statement)).getRows()
   return row.map((text) => {
     const count = Number(text)
     if (!Number.isSafeInteger(count)) throw new Error('a count is not an integer')
@@ -212,13 +234,10 @@ function beyondLimit({ position, field }: StoredLimit): Refusal {
 }
 
 /** Creates the table of people, if rows belong to people. Returns their number. */
-async function numberPeople(
-  connection: DuckDBConnection,
-  statement: Statement | undefined,
-): Promise<number | undefined> {
+async function numberPeople(run: Run, statement: Statement | undefined): Promise<number | undefined> {
   if (statement === undefined) return undefined
-  await run(connection, statement)
-  const [people = 0] = await countsOf(connection, {
+  await run(statement)
+  const [people = 0] = await countsOf(run, {
     sql: 'SELECT count(*)::VARCHAR FROM people',
     parameters: {},
   })
@@ -227,7 +246,10 @@ async function numberPeople(
   return people
 }
 
-function run(connection: DuckDBConnection, { sql, parameters }: Statement): Promise<DuckDBResultReader> {
+function runStatement(
+  connection: DuckDBConnection,
+  { sql, parameters }: Statement,
+): Promise<DuckDBResultReader> {
   const each = Object.entries(parameters)
   return connection.runAndReadAll(
     sql,
@@ -272,10 +294,4 @@ async function readableOrRefused<T>(read: () => Promise<T>): Promise<T> {
 
 function unreadable(): Refusal {
   return refuseField('source-unreadable', SOURCE_FIELD, 'cannot be read in its declared format')
-}
-
-async function removePartial(partialPath: string): Promise<void> {
-  for (const suffix of ['', '.wal', '.temporary', '.source']) {
-    await rm(`${partialPath}${suffix}`, { recursive: true, force: true })
-  }
 }

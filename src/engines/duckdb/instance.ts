@@ -24,12 +24,15 @@ export function quoteLiteral(text: string): string {
  * Opens a locked DuckDB instance over one database file. It can reach no other files than `reachablePaths`, its
  * write-ahead log and its temporary folder; it loads no extensions; its settings cannot be changed. DuckDB does not
  * distinguish reading from writing here: `reachablePaths` can be written as well.
+ *
+ * @param beforeLock sets up connections whose own settings must be set before settings are locked
  */
 export async function openLockedInstance(
   databasePath: string,
   access: 'READ_ONLY' | 'READ_WRITE',
   limits: InstanceLimits,
   reachablePaths: readonly string[] = [],
+  beforeLock: (instance: DuckDBInstance) => Promise<void> = async () => undefined,
 ): Promise<DuckDBInstance> {
   // The temporary directory cannot be set once external access is off.
   const instance = await DuckDBInstance.create(databasePath, {
@@ -44,6 +47,7 @@ export async function openLockedInstance(
     allow_community_extensions: 'false',
   })
   try {
+    await beforeLock(instance)
     const connection = await instance.connect()
     try {
       // A list cannot be given when the instance is created. The last statement makes the settings final.

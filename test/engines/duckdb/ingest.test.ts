@@ -581,8 +581,6 @@ describe('files', () => {
   it('replace an earlier file only once they are complete', async () => {
     const targetPath = nextPath('duckdb')
     await writeFile(targetPath, 'before')
-    await writeFile(`${targetPath}.partial`, 'left behind by a crash')
-    await writeFile(`${targetPath}.partial.wal`, 'left behind by a crash')
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, 'x\n1\n')
     await ingest({ sourcePath, format: 'csv', columns: [x], privacyUnit: { kind: 'row' }, targetPath })

@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { IngestionControl } from '../ingest-progress.ts'
 
 /** The shape of a CSV file: the names in its header and the number of records below it. */
 export interface CsvShape {
@@ -34,8 +36,12 @@ interface Scan {
  * file would be ambiguous.
  *
  * @returns `undefined` for a file that is no such CSV, or whose records differ from its header in length.
+ * @throws the signal's reason once it has aborted.
  */
-export async function readCsvShape(path: string): Promise<CsvShape | undefined> {
+export async function readCsvShape(
+  path: string,
+  { signal, onProgress }: IngestionControl = {},
+): Promise<CsvShape | undefined> {
   const scan: Scan = {
     state: 'field-start',
     commas: 0,
@@ -45,8 +51,13 @@ export async function readCsvShape(path: string): Promise<CsvShape | undefined> 
     header: undefined,
     headerCommas: 0,
   }
+  const { size } = await stat(path)
+  let bytes = 0
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    signal?.throwIfAborted()
     if (!readChunk(scan, chunk)) return undefined
+    bytes += chunk.length
+    onProgress?.({ phase: 'check', fraction: bytes / size })
   }
   return endFile(scan)
 }

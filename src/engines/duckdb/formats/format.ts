@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { FileFormat } from '../../../catalog/dataset.ts'
+import type { IngestionControl } from '../ingest-progress.ts'
 import type { RelationColumn } from '../ingest-sql.ts'
 import { csvFormat } from './csv.ts'
 import { parquetFormat } from './parquet.ts'
@@ -20,9 +21,10 @@ export interface FileFormatReader {
   /**
    * Examines a file.
    * @param file a path that DuckDB may read
-   * @throws Error for a file that is not in this format.
+   * @param control reports the progress of phase `check`
+   * @throws Error for a file that is not in this format, and the signal's reason once it has aborted.
    */
-  relation(connection: DuckDBConnection, file: string): Promise<FileRelation>
+  relation(connection: DuckDBConnection, file: string, control: IngestionControl): Promise<FileRelation>
 }
 
 /** Every format that can be ingested. */
