@@ -266,6 +266,19 @@ const fileSource = z
   })
   .meta({ id: 'FileSource', description: 'A file below the data folder.' })
 
+/** Id of an upload. */
+export const uploadId = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'must be the id of an upload: 32 hexadecimal digits')
+
+const uploadSource = z
+  .strictObject({
+    kind: z.literal('upload'),
+    upload: uploadId.describe('Id of the upload, as POST /v1/sources returned it.'),
+    format: z.enum(['csv', 'parquet']),
+  })
+  .meta({ id: 'UploadSource', description: 'A file that the custodian uploaded with POST /v1/sources.' })
+
 /** A made-up population, as a registration and the command line describe it. */
 export const populationSource = z
   .strictObject({
@@ -378,7 +391,7 @@ const queryLimits = z
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
-  source: z.discriminatedUnion('kind', [fileSource, populationSource, visitsSource]),
+  source: z.discriminatedUnion('kind', [fileSource, uploadSource, populationSource, visitsSource]),
   privacyUnit,
   neighbours: z
     .enum(['add-remove', 'change-one'])

@@ -26,6 +26,7 @@ import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
 import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
 import { riskRoutes } from '../routes/risk.ts'
+import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { suspensionRoutes } from '../routes/suspension.ts'
 import { ruleOf } from '../schemas/rule.ts'
@@ -37,6 +38,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
+import { limitBodyTime } from './http/body-time.ts'
 import { documentationPolicy, setHeaders, setHeadersWithoutHooks } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './http/limits.ts'
@@ -45,6 +47,7 @@ import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem
 import { recordWhenClosed } from './http/request-log.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
 import type { Registry } from './registration/register.ts'
+import type { Uploads } from './registration/uploads.ts'
 import type { ComputationPool } from './workers/pool.ts'
 
 /** All parts of the service, opened by `server.ts`. Each route plugin takes what it needs from it. */
@@ -56,6 +59,9 @@ export interface AppDependencies extends AnswerDependencies {
   readonly signIn?: SignIn
   readonly catalog: Catalog
   readonly registry: Registry
+  readonly uploads: Uploads
+  /** Largest size of an upload. */
+  readonly uploadMaxBytes: number
   /** Extent of the ledger's verification so far. */
   readonly verification: () => Extent
   /** The free space on the volumes of the data folder and the ledger. */
@@ -86,6 +92,9 @@ export interface AppDependencies extends AnswerDependencies {
 /** Largest accepted body, except where a route sets its own limit. The longest predicate fits. */
 export const BODY_LIMIT_BYTES = 64 * 1024
 
+/** Time limit for the arrival of a request, except for the bodies of uploads. */
+const REQUEST_TIMEOUT_MS = 30_000
+
 /** Builds the whole HTTP service. It does not listen yet. */
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
   const app = await createServer(dependencies)
@@ -104,6 +113,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(operationRoutes, { ready, verification: dependencies.verification })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
+  await app.register(sourcesRoutes, dependencies)
   await app.register(suspensionRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)
   await app.register(analystsRoutes, dependencies)
@@ -163,7 +173,8 @@ async function createServer(dependencies: AppDependencies) {
     // Without trusted proxies, the headers with forwarded addresses are ignored.
     trustProxy: trustedProxies === undefined ? false : [...trustedProxies],
     bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: 30_000,
+    // Uploads take longest; `limitBodyTime` has the shorter limits of all other bodies.
+    requestTimeout: UPLOAD_TIMEOUT_MS,
     // A socket may be idle for as long as its request may take.
     connectionTimeout:
       Math.max(
@@ -172,6 +183,7 @@ async function createServer(dependencies: AppDependencies) {
         BATCH_TIMEOUT_MS,
         EVALUATION_ANSWER_TIMEOUT_MS,
         AUDIT_TIMEOUT_MS,
+        UPLOAD_TIMEOUT_MS,
       ) + 10_000,
     handlerTimeout: handlerTimeoutMs,
     // Requests that arrive during shutdown are still answered; only readiness changes.
@@ -186,6 +198,8 @@ async function createServer(dependencies: AppDependencies) {
     clientErrorHandler: sendConnectionProblem,
     genReqId: () => randomUUID(),
   }).withTypeProvider<ZodTypeProvider>()
+
+  app.server.headersTimeout = REQUEST_TIMEOUT_MS
 
   z.config({ customError: ruleOf })
   app.setValidatorCompiler(validatorCompiler)
@@ -214,6 +228,9 @@ async function createServer(dependencies: AppDependencies) {
     await keyless.count(request, reply)
     return sendNotFound(request, reply, allowedMethods)
   })
+  limitBodyTime(app, { totalMs: REQUEST_TIMEOUT_MS }, ({ raw }) =>
+    sendConnectionProblem({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket),
+  )
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
   app.addHook('preValidation', async (request) => {

@@ -130,6 +130,15 @@ export const environmentSchema = z.object({
     .regex(/^\d{1,9}(MB|GB)$/, 'must be a whole number followed by MB or GB')
     .default('256MB')
     .describe('The service reports that it is not ready while the disk has less free space than this.'),
+  SOTTO_UPLOAD_MAX_BYTES: wholeNumber(1, Number.MAX_SAFE_INTEGER - 1)
+    .default(2 ** 30)
+    .describe('Largest size of an upload.'),
+  SOTTO_UPLOAD_TOTAL_BYTES: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+    .default(2 ** 32)
+    .describe('Largest size of all uploads of a principal together.'),
+  SOTTO_UPLOAD_KEEP_HOURS: wholeNumber(1, 8_760)
+    .default(72)
+    .describe('Time after which an upload is deleted. Datasets registered from it remain.'),
   SOTTO_DRAIN_MS: wholeNumber(0, 600_000)
     .default(500)
     .describe('Time between reporting not ready and closing to new connections, at shutdown.'),
@@ -210,6 +219,11 @@ export interface Config {
   readonly keylessPerMinute: number
   readonly maxCells: number
   readonly minFreeDiskBytes: number
+  readonly uploads: {
+    readonly maxBytes: number
+    readonly totalBytes: number
+    readonly keepMs: number
+  }
   readonly drainMs: number
   readonly shutdownMs: number
   /** Absent if no tokens are accepted. */
@@ -282,6 +296,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     keylessPerMinute: values.SOTTO_KEYLESS_REQUESTS_PER_MINUTE,
     maxCells: values.SOTTO_MAX_CELLS,
     minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
+    uploads: {
+      maxBytes: values.SOTTO_UPLOAD_MAX_BYTES,
+      totalBytes: values.SOTTO_UPLOAD_TOTAL_BYTES,
+      keepMs: values.SOTTO_UPLOAD_KEEP_HOURS * 3_600_000,
+    },
     drainMs: values.SOTTO_DRAIN_MS,
     shutdownMs: values.SOTTO_SHUTDOWN_MS,
     ...oidcSettings(values, Object.keys(ours)),

@@ -31,6 +31,7 @@ import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { censusRegistration, registerDemo } from './registration/demo.ts'
 import { createRegistry } from './registration/register.ts'
 import { followRegistrations } from './registration/replicas.ts'
+import { openUploads } from './registration/uploads.ts'
 import { openComputationPools } from './workers/pools.ts'
 
 /** A listening service. */
@@ -114,6 +115,15 @@ async function openParts(
     onError: (err, what) => logger.error({ err }, what),
   })
   opened.defer(close)
+  const disk = watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes)
+  const uploads = await openUploads({
+    dataDirectory,
+    shared: config.replicated,
+    ...config.uploads,
+    disk,
+    onError: (err) => logger.error({ err }, 'expired uploads could not be deleted'),
+  })
+  opened.defer(() => uploads.close())
   const pools = openComputationPools()
   for (const pool of Object.values(pools)) opened.defer(() => pool.close())
   return {
@@ -126,7 +136,9 @@ async function openParts(
     ...(tls === undefined ? {} : { tls }),
     ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
     ...(config.metricsPort === undefined ? { metricsAccess: metricsAccessFor(config) } : {}),
-    disk: watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes),
+    disk,
+    uploads,
+    uploadMaxBytes: config.uploads.maxBytes,
     noiseSource: systemEntropy(),
     limits: { maxCells: config.maxCells },
     admission: createAdmission({

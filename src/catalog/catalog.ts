@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise } from '../files/durable-file.ts'
-import type { Dataset } from './dataset.ts'
+import { type Dataset, isGenerated } from './dataset.ts'
 import type { DatasetDeclaration } from './declaration.ts'
 import { ENTRY_FILE, entryStamp, isMissing, type RemovedEntry, readEntry, writeEntry } from './entry-file.ts'
 
@@ -60,7 +60,7 @@ export interface Catalog {
    * earlier release removed it.
    */
   lastDeclared(id: string): LastDeclared
-  /** Returns the sources of all registrations from files, removed or not, as far as they are known. */
+  /** Returns the sources of all registrations of data that the service did not generate, removed or not, as far as they are known. */
   fileSources(): readonly RegisteredSource[]
   /**
    * Reads changes that other processes made to the folder. A dataset becomes visible only after its rows are open,
@@ -181,7 +181,7 @@ export async function openCatalog(
 
 function fileSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly RegisteredSource[] {
   const { id, source, synthetic } = dataset
-  return source.kind === 'file' ? [{ dataset: id, digest: sourceDigest, synthetic }] : []
+  return isGenerated(source) ? [] : [{ dataset: id, digest: sourceDigest, synthetic }]
 }
 
 /** Name of the file of ingested rows of one version of a dataset. */

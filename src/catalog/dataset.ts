@@ -126,10 +126,20 @@ export type FileFormat = 'csv' | 'parquet'
 export type Source =
   /** A file; the path is relative to the data folder. */
   | { readonly kind: 'file'; readonly path: string; readonly format: FileFormat }
+  /** A file that a custodian uploaded, by its id. */
+  | { readonly kind: 'upload'; readonly upload: string; readonly format: FileFormat }
   /** Made-up people; the same size and seed always give the same people. */
   | { readonly kind: 'population'; readonly rows: number; readonly seed: string }
   /** Visits of made-up patients, with several rows each; the same numbers and seed always give the same visits. */
   | { readonly kind: 'visits'; readonly people: number; readonly rows: number; readonly seed: string }
+
+/** A source that the service generates. It describes no real people. */
+export type GeneratedSource = Extract<Source, { readonly kind: 'population' | 'visits' }>
+
+/** True for a source that the service generates. Every other source can contain real people. */
+export function isGenerated(source: Source): source is GeneratedSource {
+  return source.kind === 'population' || source.kind === 'visits'
+}
 
 /**
  * Release instants of answers and failures about a dataset: as soon as they are ready (`off`), at the end of a slot, or at

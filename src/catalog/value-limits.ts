@@ -1,4 +1,4 @@
-import type { Dataset, GridColumn, Selectable } from './dataset.ts'
+import { type Dataset, type GridColumn, isGenerated, type Selectable } from './dataset.ts'
 
 /*
  * Limits on the distinct values that one query reads into memory. They follow from declarations that ingestion has
@@ -30,7 +30,7 @@ export const MOST_CHARACTERS = 2 ** 25
 
 /** Returns the public limit on the number of stored rows; Infinity if there is none. */
 export function mostRows({ source, rows, people, privacyUnit }: Dataset): number {
-  const ofSource = source.kind === 'file' ? Number.POSITIVE_INFINITY : source.rows
+  const ofSource = isGenerated(source) ? source.rows : Number.POSITIVE_INFINITY
   if (privacyUnit.kind === 'row') return Math.min(ofSource, rows ?? ofSource)
   return Math.min(ofSource, people === undefined ? ofSource : people * privacyUnit.maxRows)
 }

@@ -34,6 +34,8 @@ export const PROBLEMS = {
   'dataset-exists': { status: 409, title: 'Dataset already registered' },
   'budget-account-exists': { status: 409, title: 'A budget already exists for this id' },
   'source-registered': { status: 409, title: 'The source is already registered' },
+  'unknown-source': { status: 404, title: 'Unknown source' },
+  'upload-too-large': { status: 413, title: 'Upload too large' },
   'source-refused': { status: 422, title: 'Source file refused' },
   'source-unreadable': { status: 422, title: 'Source file cannot be read' },
   'source-does-not-fit': { status: 422, title: 'Source file does not fit the declaration' },
@@ -121,7 +123,7 @@ export function sendNotFound(
  * Sends a problem document and closes the connection after bytes that are not an HTTP request. Node's `clientError`
  * handler.
  */
-export function sendConnectionProblem(error: Error & { code?: string }, socket: Socket): void {
+export function sendConnectionProblem(error: { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -211,7 +213,7 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   if (isPrematureClose(error))
     return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
-  if (isFastifyError(error)) return frameworkParts(error, request.routeOptions.bodyLimit)
+  if (isFastifyError(error)) return frameworkParts(error, request.routeOptions)
   return { code: 'internal-error', detail: 'The request failed. The log contains the request id.' }
 }
 
@@ -291,7 +293,18 @@ function isFastifyError(error: unknown): error is FastifyError {
   )
 }
 
-function frameworkParts(error: FastifyError, bodyLimit: number | undefined): ProblemParts {
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Media type of the body, if it is not JSON. */
+    mediaType?: string
+  }
+}
+
+function frameworkParts(
+  error: FastifyError,
+  { bodyLimit, config }: FastifyRequest['routeOptions'],
+): ProblemParts {
+  const mediaType = config?.mediaType ?? 'application/json'
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return {
@@ -299,7 +312,17 @@ function frameworkParts(error: FastifyError, bodyLimit: number | undefined): Pro
         detail: `The body is larger than ${(bodyLimit ?? 0) / 1024} KiB.`,
       }
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return { code: 'media-type-unsupported', detail: 'Send the body as application/json.' }
+    case 'FST_INVALID_MULTIPART_CONTENT_TYPE':
+      return { code: 'media-type-unsupported', detail: `Send the body as ${mediaType}.` }
+    case 'FST_PARTS_LIMIT':
+    case 'FST_FILES_LIMIT':
+    case 'FST_FIELDS_LIMIT':
+    case 'FST_PROTO_VIOLATION': {
+      const rule = 'must be the only part, a file'
+      return { code: 'invalid-request', detail: `file: ${rule}`, errors: [{ field: 'file', rule }] }
+    }
+    case 'FST_MP_PREMATURE_CLOSE':
+      return { code: 'unavailable', detail: 'The client disconnected before the file was complete.' }
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return { code: 'malformed-json', detail: 'The body is empty. Send a JSON object.' }
     case 'FST_ERR_HANDLER_TIMEOUT':

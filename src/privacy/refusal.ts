@@ -13,6 +13,8 @@ export type RefusalCode =
   | 'dataset-exists'
   | 'budget-account-exists'
   | 'source-registered'
+  | 'unknown-source'
+  | 'upload-too-large'
   | 'source-refused'
   | 'source-unreadable'
   | 'source-does-not-fit'

@@ -1,7 +1,7 @@
 import { mkdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
-import type { Column } from '../catalog/dataset.ts'
+import { type Column, isGenerated } from '../catalog/dataset.ts'
 import {
   type DatasetDeclaration,
   declareColumns,
@@ -148,7 +148,7 @@ async function register(
   const folder = path.dirname(rowsFile)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
-    const source = await copySource(declaration.source, { dataDirectory, copy })
+    const source = await copySource(declaration.source, { dataDirectory, copy, principal })
     const existing = catalog.get(declaration.id)
     if (existing === undefined)
       return await publish(dependencies, registration, source, principal, requireAlone)
@@ -277,7 +277,7 @@ function newBudget({ declaration, granted, separateBudget }: CheckedRegistration
   const recorded = { digest, synthetic, ...(separateBudget === undefined ? {} : { separateBudget }) }
   return {
     ...{ accounting, granted, neighbours, privacyUnit, synthetic },
-    ...(source.kind === 'file' ? { source: recorded } : {}),
+    ...(isGenerated(source) ? {} : { source: recorded }),
   }
 }
 
@@ -422,13 +422,19 @@ function requireSame(
   const { declaration, budget } = existing
   const same =
     existing.sourceDigest === sourceDigest &&
-    canonicalJson({ ...declaration, budget }) === canonicalJson(request)
+    canonicalJson(comparable({ ...declaration, budget })) === canonicalJson(comparable(request))
   if (same) return existing
   throw new Refusal(
     'dataset-exists',
     `${request.id} is already registered with another source, declaration or budget.`,
     [{ field: 'id', rule: 'must be a new id, unless the registration is identical' }],
   )
+}
+
+/** Returns a registration without the id of an upload: the same file uploaded again is the same source. */
+function comparable(registration: DatasetDeclaration & Pick<CatalogEntry, 'budget'>) {
+  const { source } = registration
+  return source.kind === 'upload' ? { ...registration, source: { ...source, upload: '' } } : registration
 }
 
 async function recordSources({ catalog, ledger }: RegistryDependencies): Promise<readonly string[]> {

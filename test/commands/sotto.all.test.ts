@@ -121,7 +121,10 @@ test('population writes the rows that a registration with the same size and seed
   const printed = await sotto(['population', '--rows', '1200', '--seed', 'a seed'])
   expect(printed).toMatchObject({ code: 0, errors: '' })
   const copy = inFolder('population.copy')
-  await copySource({ kind: 'population', rows: 1200, seed: 'a seed' }, { dataDirectory: folder, copy })
+  await copySource(
+    { kind: 'population', rows: 1200, seed: 'a seed' },
+    { dataDirectory: folder, copy, principal: 'a' },
+  )
   expect(printed.output).toBe(readFileSync(copy, 'utf8'))
   const written = await sotto(['population', '--rows', '1200', '--seed', 'a seed', '--output', 'people.csv'])
   expect(written).toEqual({ code: 0, output: '', errors: '' })

@@ -57,6 +57,9 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets',
     'get /v1/datasets/{dataset}',
     'delete /v1/datasets/{dataset}',
+    'get /v1/sources',
+    'post /v1/sources',
+    'delete /v1/sources/{source}',
     'get /v1/datasets/{dataset}/suspension',
     'post /v1/datasets/{dataset}/resume',
     'get /v1/datasets/{dataset}/budget',
@@ -162,6 +165,7 @@ test("every operation's example works with the key of its role", async () => {
   const order = (method: string, template: string) =>
     method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
   const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
+  let uploaded = ''
   for (const { method, path: template, operation } of inOrder) {
     const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
     const exampleOf = (name: string): string => {
@@ -169,7 +173,9 @@ test("every operation's example works with the key of its role", async () => {
       expect(example, `${template} has an example for ${name}`).toBeDefined()
       return String(example)
     }
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => exampleOf(name))
+    // The ids of uploads are random.
+    const valueOf = (name: string) => (name === 'source' ? uploaded : exampleOf(name))
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => valueOf(name))
     const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
     const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
     const filled = needed.length === 0 ? path : `${path}?${query}`
@@ -179,10 +185,14 @@ test("every operation's example works with the key of its role", async () => {
     if (scheme === 'metricsKey') request.set('authorization', `Bearer ${METRICS_KEY}`)
     else if (role === undefined) request.unset('authorization')
     const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
-    const schema = schemaOf(content?.['application/json']?.schema ?? {})
+    const form = content?.['multipart/form-data']
+    const schema = schemaOf((form ?? content?.['application/json'])?.schema ?? {})
     if (content !== undefined) expect(schema.examples, `${template} has an example body`).toHaveLength(1)
     const body = content === undefined ? undefined : (schema.examples as readonly object[])[0]
-    const response = await (body === undefined ? request : request.send(body))
+    for (const [name, text] of Object.entries(form === undefined ? {} : (body ?? {})))
+      request.attach(name, Buffer.from(text), 'example.csv')
+    const response = await (body === undefined || form !== undefined ? request : request.send(body))
+    if (operation.operationId === 'uploadSource') uploaded = response.body.id
     expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
   }
 })

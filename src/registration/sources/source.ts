@@ -2,6 +2,7 @@ import type { FileFormat, Source } from '../../catalog/dataset.ts'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
 import { fileSource } from './file.ts'
 import { populationSource } from './population.ts'
+import { uploadSource } from './upload.ts'
 import { visitsSource } from './visits.ts'
 
 /** A source of one kind, such as a file. */
@@ -20,6 +21,8 @@ export interface CopyPaths {
   readonly dataDirectory: string
   /** The copy; a file there is replaced. */
   readonly copy: string
+  /** Name of the principal that registers the source. Uploads belong to a principal. */
+  readonly principal: string
 }
 
 /** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
@@ -39,6 +42,7 @@ export interface SourceKind<Kind extends Source['kind']> {
 
 const SOURCE_KINDS: { readonly [Kind in Source['kind']]: SourceKind<Kind> } = {
   file: fileSource,
+  upload: uploadSource,
   population: populationSource,
   visits: visitsSource,
 }

@@ -39,7 +39,7 @@ test.each(['for good', 'and back'])('a folder that is replaced by a link %s is n
   }
   const copied = fileSource.copy(
     { kind: 'file', path: 'people/people.csv', format: 'csv' },
-    { dataDirectory: directory, copy: path.join(directory, 'copy') },
+    { dataDirectory: directory, copy: path.join(directory, 'copy'), principal: 'custodian' },
   )
   await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
   await rm(directory, { recursive: true })
@@ -57,7 +57,7 @@ test('a file that is replaced by a pipe does not block', async () => {
   afterOpen = async () => {}
   const copied = fileSource.copy(
     { kind: 'file', path: 'people.csv', format: 'csv' },
-    { dataDirectory: directory, copy: path.join(directory, 'copy') },
+    { dataDirectory: directory, copy: path.join(directory, 'copy'), principal: 'custodian' },
   )
   await expect(copied).rejects.toMatchObject({ code: 'source-refused' })
   await rm(directory, { recursive: true })

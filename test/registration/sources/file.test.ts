@@ -27,7 +27,7 @@ afterAll(async () => {
 const copyOf = (sourcePath: string, format: 'csv' | 'parquet' = 'csv') =>
   fileSource.copy(
     { kind: 'file', path: sourcePath, format },
-    { dataDirectory: directory, copy: path.join(directory, 'copy') },
+    { dataDirectory: directory, copy: path.join(directory, 'copy'), principal: 'custodian' },
   )
 
 test('a file below the data folder is copied, readable by its owner alone, and digested', async () => {

@@ -134,7 +134,7 @@ describe('a population', () => {
 
   it('has the same rows as the CSV file of the same size and seed', async () => {
     const population = { kind: 'population', rows: 2_500, seed: 's' } as const
-    const paths = { dataDirectory: folder.path, copy: join(folder.path, 'copy') }
+    const paths = { dataDirectory: folder.path, copy: join(folder.path, 'copy'), principal: 'a' }
     const copied = await copySource(population, paths)
     await writeFile(join(folder.path, 'people.csv'), Array.from(populationCsv(population)).join(''))
     const file = { kind: 'file', path: 'people.csv', format: 'csv' } as const

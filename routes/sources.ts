@@ -1,0 +1,113 @@
+import fastifyMultipart from '@fastify/multipart'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { problemResponses } from '../schemas/problem.ts'
+import { sourceParameters, upload, uploadList, uploadRequest } from '../schemas/sources.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
+import { refuseField } from '../src/privacy/refusal.ts'
+import type { Uploads } from '../src/registration/uploads.ts'
+import { accessFor, principalOf } from './access.ts'
+
+export interface SourcesOptions {
+  readonly authenticator: Authenticator
+  readonly uploads: Uploads
+  /** Largest size of an upload. */
+  readonly uploadMaxBytes: number
+}
+
+/** Time limit for an upload. */
+export const UPLOAD_TIMEOUT_MS = 3_600_000
+/** Time limit for a pause during an upload. */
+const UPLOAD_IDLE_MS = 30_000
+
+/** Uploads of files, which become sources of registrations. */
+export const sourcesRoutes: FastifyPluginAsyncZod<SourcesOptions> = async (app, options) => {
+  const { authenticator, uploads } = options
+  const { onRequest, security } = accessFor(authenticator, 'custodian')
+  const tags = ['Datasets']
+
+  await app.register(receivingRoute, options)
+
+  app.get(
+    '/v1/sources',
+    {
+      onRequest,
+      schema: {
+        tags,
+        operationId: 'listSources',
+        summary: 'List your uploads',
+        description: 'Lists the uploads of the caller that have not expired.',
+        security,
+        response: { 200: uploadList, ...problemResponses },
+      },
+    },
+    async (request) => ({ sources: await uploads.list(principalOf(request).name) }),
+  )
+
+  app.delete(
+    '/v1/sources/:source',
+    {
+      onRequest,
+      schema: {
+        tags,
+        operationId: 'deleteSource',
+        summary: 'Delete an upload',
+        description: 'Deletes one of your uploads. Datasets that were registered from it are not affected.',
+        security,
+        params: sourceParameters,
+        response: { 204: z.null().describe('The upload was deleted.'), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      await uploads.delete(principalOf(request).name, request.params.source)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** The route that receives files. It has a scope of its own, because no other route reads multipart bodies. */
+const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (
+  app,
+  { authenticator, uploads, uploadMaxBytes },
+) => {
+  const { onRequest, security } = accessFor(authenticator, 'custodian')
+  app.removeAllContentTypeParsers()
+  // One byte more than the limit, which the uploads check themselves.
+  const limits = { files: 1, fields: 0, parts: 1, fileSize: uploadMaxBytes + 1, fieldNameSize: 100 }
+  await app.register(fastifyMultipart, { limits, throwFileSizeLimit: false })
+
+  app.post(
+    '/v1/sources',
+    {
+      config: {
+        mediaType: 'multipart/form-data',
+        bodyTime: { totalMs: UPLOAD_TIMEOUT_MS, idleMs: UPLOAD_IDLE_MS },
+      },
+      handlerTimeout: UPLOAD_TIMEOUT_MS + 30_000,
+      onRequest,
+      // The body is a stream. Its schema only documents it.
+      validatorCompiler: () => (value) => ({ value }),
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'uploadSource',
+        summary: 'Upload a file',
+        description:
+          'Stores a CSV or Parquet file, which a registration then names as its source: ' +
+          '`{"kind": "upload", "upload": "<id>", "format": "csv"}`. Only the caller can use it. It expires.',
+        security,
+        consumes: ['multipart/form-data'],
+        body: uploadRequest,
+        response: { 201: upload.describe('The file was stored.'), ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const part = await request.file()
+      if (part === undefined || part.fieldname !== 'file') {
+        part?.file.resume()
+        throw refuseField('invalid-request', 'file', 'must be the only part, a file')
+      }
+      const file = { name: part.filename ?? '', chunks: part.file }
+      return reply.code(201).send(await uploads.receive(principalOf(request).name, file))
+    },
+  )
+}

@@ -1,0 +1,25 @@
+import { writeDigested } from '../../files/durable-file.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import { openUpload } from '../uploads.ts'
+import type { SourceKind } from './source.ts'
+
+/** A file that the registering custodian uploaded. */
+export const uploadSource: SourceKind<'upload'> = {
+  fixed: {},
+  copy: async ({ upload, format }, { dataDirectory, copy, principal }) => {
+    const handle = await openUpload(dataDirectory, principal, upload)
+    if (handle === undefined) {
+      throw refuseField(
+        'source-refused',
+        'source.upload',
+        'must be the id of one of your uploads that has not expired',
+      )
+    }
+    try {
+      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy)
+      return { format, digest }
+    } finally {
+      await handle.close()
+    }
+  },
+}

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import fastify from 'fastify'
+import { expect, test } from 'vitest'
+import { limitBodyTime } from '../../src/http/body-time.ts'
+import { sendConnectionProblem } from '../../src/http/problem.ts'
+
+async function listen() {
+  const app = fastify()
+  limitBodyTime(app, { totalMs: 300 }, ({ raw }) =>
+    sendConnectionProblem({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket),
+  )
+  app.post('/short', async () => 'done')
+  const limited = (idleMs: number) => ({ config: { bodyTime: { totalMs: 600_000, idleMs } } })
+  app.post('/long', limited(60_000), async () => 'done')
+  app.post('/idle', limited(300), async () => 'done')
+  await app.listen({ port: 0 })
+  return { app, port: (app.server.address() as AddressInfo).port }
+}
+
+/** Sends a body of some bytes with pauses, and returns the status. */
+async function send(port: number, path: string, pausesMs: readonly number[]): Promise<number | undefined> {
+  const headers = { 'content-type': 'text/plain', 'content-length': pausesMs.length + 1 }
+  const sending = request({ port, path, method: 'POST', headers })
+  const answered = once(sending, 'response')
+  sending.on('error', () => undefined)
+  sending.write('x')
+  for (const pauseMs of pausesMs) {
+    await Promise.race([setTimeout(pauseMs), answered])
+    sending.write('x')
+  }
+  const [response] = await answered
+  response.resume()
+  return response.statusCode
+}
+
+test('a body that stops arriving is answered with 408', async () => {
+  const { app, port } = await listen()
+  const never = 1_000_000
+  expect(await Promise.all(['/short', '/idle'].map((path) => send(port, path, [never])))).toEqual([408, 408])
+  await app.close()
+})
+
+test('a body that arrives slowly is accepted only where the route allows it', async () => {
+  const { app, port } = await listen()
+  const slow = Array.from({ length: 40 }, () => 20)
+  expect(await send(port, '/long', slow)).toBe(200)
+  expect(await send(port, '/short', slow)).toBe(408)
+  await app.close()
+})
