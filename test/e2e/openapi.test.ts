@@ -174,8 +174,8 @@ test("every operation's example works with the key of its role", async () => {
       return String(example)
     }
     // The ids of uploads are random.
-    const valueOf = (name: string) => (name === 'source' ? uploaded : exampleOf(name))
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => valueOf(name))
+    const idOf = (name: string) => (name === 'source' ? uploaded : exampleOf(name))
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))
     const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
     const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
     const filled = needed.length === 0 ? path : `${path}?${query}`
