@@ -58,6 +58,11 @@ export const environmentSchema = z.object({
     .min(1)
     .default('ledger.sqlite')
     .describe('Ledger: a SQLite file, relative to the data folder, or a postgres:// URL.'),
+  SOTTO_CONNECTIONS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Databases whose tables may be registered: a JSON or YAML file, relative to the data folder.'),
   SOTTO_LEDGER_SIGNING_KEY: z
     .string()
     .min(1)
@@ -199,6 +204,8 @@ export interface Config {
   readonly ledgerUrl: string
   /** True if other processes may use the same ledger and data folder. */
   readonly replicated: boolean
+  /** File of the databases whose tables may be registered. */
+  readonly connectionsFile?: string
   readonly ledgerSigningKey?: string
   /** The path of a file, or an http(s) URL. */
   readonly headsPublish?: string
@@ -269,6 +276,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dataDirectory,
     ledgerUrl: isPostgres ? url : path.resolve(dataDirectory, url),
     replicated: isPostgres,
+    ...(values.SOTTO_CONNECTIONS === undefined
+      ? {}
+      : { connectionsFile: path.resolve(dataDirectory, values.SOTTO_CONNECTIONS) }),
     ...(values.SOTTO_LEDGER_SIGNING_KEY === undefined
       ? {}
       : { ledgerSigningKey: path.resolve(dataDirectory, values.SOTTO_LEDGER_SIGNING_KEY) }),

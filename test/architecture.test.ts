@@ -20,6 +20,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/plots': ['src/privacy', 'src/risk type', 'src/mechanisms type'],
   'src/planner': ['src/catalog', 'src/mechanisms', 'src/privacy', 'schemas type'],
   'src/engines': ['src/concurrency', 'src/privacy', 'src/catalog', 'src/planner type', 'src/files'],
+  'src/connections': ['schemas', 'src/engines', 'src/files'],
   'src/answers': [
     'src/concurrency',
     'src/planner',
@@ -62,6 +63,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/ledger',
     'src/answers',
     'src/catalog type',
+    'src/connections type',
     'src/files type',
   ],
   'src/commands': [
@@ -82,6 +84,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/access',
     'src/privacy',
     'src/answers',
+    'src/connections type',
     'src/registration type',
     'src/mechanisms',
     'src/workers type',
