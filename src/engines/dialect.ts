@@ -31,8 +31,10 @@ export interface Dialect {
   sum(integers: string): string
   /** The exact product of two columns of indexes, where no product exceeds this magnitude. */
   product(left: string, right: string, largestMagnitude: bigint): string
-  /** The integer part of the quotient of two integers, neither of which is negative. */
+  /** The integer part of the quotient of two 64-bit integers, neither of which is negative. */
   quotient(dividend: string, divisor: string): string
+  /** The integer part of the quotient of two integers in the type of sums, neither of which is negative. */
+  wideQuotient(dividend: string, divisor: string): string
   /**
    * The integer at a position, counted from 0, in a list of constants; any value or NULL for a position beyond the
    * list. Absent if the database has no fast way to look one up.

@@ -31,6 +31,7 @@ const otherDialect: Dialect = {
   sum: (integers) => `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
   product: (left, right) => `(CAST(${left} AS DECIMAL(38, 0)) * ${right})`,
   quotient: (dividend, divisor) => `divide(CAST(${dividend} AS INT128), CAST(${divisor} AS INT128))`,
+  wideQuotient: (dividend, divisor) => `divide(CAST(${dividend} AS INT128), CAST(${divisor} AS INT128))`,
 }
 
 async function run(connection: DuckDBConnection, sql: string, parameters: readonly unknown[]) {

@@ -29,6 +29,7 @@ export const duckDbDialect: Dialect = {
       ? `CAST(${left} AS HUGEINT) * CAST(${right} AS HUGEINT)`
       : `${left} * ${right}`,
   quotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
+  wideQuotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
   element: (integers, position) => `list_extract([${integers.join(',')}], ${position} + 1)`,
   countedInteger: (integer) => `CAST(${integer} AS DOUBLE)`,
   countedText: (column) =>

@@ -167,7 +167,7 @@ function printUnclamped(printer: Printer, value: PersonValue): string {
       const [sum, count] = [dialect.sum(index), `count(${index})`]
       // Relative to the lowest index, so that neither operand of the quotient is negative. A sum has at most 10^6 terms
       // of 53 bits.
-      const mean = dialect.quotient(
+      const mean = dialect.wideQuotient(
         `(2 * (${sum} - ${count} * ${dialect.wide(lowest)}) + ${count})`,
         `(2 * nullif(${count}, 0))`,
       )

@@ -25,8 +25,11 @@ export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {
 export interface EncodedValue {
   /** NULL for NULL and for a value that does not fit the declaration. */
   readonly stored: string
-  /** True if `stored` is never NULL: the database excludes NULL, and every value of the type fits. */
-  readonly neverNull?: boolean
+  /**
+   * A condition on the source that is TRUE for a value that does not fit, and FALSE or NULL for NULL and every other
+   * value; `none` if every value of the type fits. If it is absent, a value does not fit if `stored` is NULL.
+   */
+  readonly misfit?: string | 'none'
 }
 
 /** A declared column with the SQL of its values. */
@@ -34,6 +37,8 @@ interface EncodedColumn extends EncodedValue {
   readonly column: Column
   /** The value in the table. */
   readonly source: string
+  /** True if the database guarantees that the value is never NULL. */
+  readonly notNull: boolean
   /** Name of `stored`. */
   readonly storedName: string
   /** Name of the flag of a value that does not fit; it is never NULL. */
@@ -140,16 +145,29 @@ export function printCheckedRows(encoded: readonly EncodedColumn[], table: Table
   return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_checked_rows`
 }
 
-function printInvalid({ column, source, stored, neverNull }: EncodedColumn): string {
-  if (neverNull) return 'FALSE'
-  const isMissing = `(${stored}) IS NULL`
-  return column.nullable && column.type !== 'identifier'
-    ? `(${source} IS NOT NULL AND ${isMissing})`
-    : isMissing
+/** Prints the flag of a value that does not fit. In a column that is not nullable, NULL does not fit. */
+function printInvalid(encoded: EncodedColumn): string {
+  const { source, stored, misfit, notNull } = encoded
+  if (alwaysFits(encoded)) return 'FALSE'
+  const mayBeNull = acceptsNull(encoded)
+  if (misfit === 'none') return `(${source} IS NULL)`
+  if (misfit !== undefined)
+    return mayBeNull || notNull ? `((${misfit}) IS TRUE)` : `((${misfit}) IS TRUE OR ${source} IS NULL)`
+  return mayBeNull ? `(${source} IS NOT NULL AND (${stored}) IS NULL)` : `((${stored}) IS NULL)`
 }
 
-function printKept(dialect: TableDialect, { column, storedName, invalid, neverNull }: EncodedColumn): string {
-  if (neverNull || column.type === 'identifier' || column.invalidValue.kind !== 'replace') return storedName
+function alwaysFits(encoded: EncodedColumn): boolean {
+  return encoded.misfit === 'none' && (encoded.notNull || acceptsNull(encoded))
+}
+
+function acceptsNull({ column }: EncodedColumn): boolean {
+  return column.nullable && column.type !== 'identifier'
+}
+
+function printKept(dialect: TableDialect, encoded: EncodedColumn): string {
+  const { column, storedName, invalid } = encoded
+  if (alwaysFits(encoded) || column.type === 'identifier' || column.invalidValue.kind !== 'replace')
+    return storedName
   return `CASE WHEN ${invalid} THEN ${dialect.literal(column.invalidValue.value, column)} ELSE ${storedName} END`
 }
 
@@ -158,9 +176,10 @@ function printKept(dialect: TableDialect, { column, storedName, invalid, neverNu
  * registration leaves out its row, so that no row can break the declaration and no value can make a query fail.
  */
 export function printStays(encoded: readonly EncodedColumn[]): string {
-  const conditions = encoded.flatMap(({ column: { invalidValue }, invalid, neverNull }) =>
-    neverNull || invalidValue.kind === 'null' || invalidValue.kind === 'replace' ? [] : [`NOT ${invalid}`],
-  )
+  const conditions = encoded.flatMap((each) => {
+    const rule = each.column.invalidValue.kind
+    return alwaysFits(each) || rule === 'null' || rule === 'replace' ? [] : [`NOT ${each.invalid}`]
+  })
   return conditions.length === 0 ? 'TRUE' : conditions.join(' AND ')
 }
 
@@ -181,6 +200,6 @@ export function encodeColumns(
     const encoded = dialect.encode(column, { ...found, sql: source })
     if (encoded === undefined) throw new RangeError('a column of the table does not fit its declaration')
     const names = { storedName: `sotto_stored${i}`, invalid: `sotto_invalid${i}`, kept: `sotto_kept${i}` }
-    return { ...encoded, column, source, ...names }
+    return { ...encoded, column, source, notNull: found.notNull, ...names }
   })
 }

@@ -53,6 +53,12 @@ export interface TableEngine extends Engine {
    * @throws EngineFailure
    */
   describe(table: TableName): Promise<readonly TableColumn[] | undefined>
+  /**
+   * Returns the rule that the connection breaks for a table, such as that its role may change it; `undefined` if it
+   * breaks none. The text names no table and no value.
+   * @throws EngineFailure
+   */
+  refusal?(table: TableName): Promise<string | undefined>
   /** Returns true if values of a table's column can be converted to a declared column. */
   fits(column: Dataset['columns'][number], source: TableColumn): boolean
   /**
