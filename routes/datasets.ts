@@ -14,23 +14,28 @@ import { mayUse } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
-import type { Registry } from '../src/registration/register.ts'
+import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
 import { permittedDataset, requireDataset } from './require-dataset.ts'
 
 export interface DatasetsOptions {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly registry: Registry
+  /** Time limit for an ingestion. */
+  readonly ingestTimeoutMs: number
 }
 
-/** Time limit for a registration. Ingesting a large file takes longer than a query may. */
-export const REGISTRATION_TIMEOUT_MS = 600_000
+/** Time limit for a registration: its ingestion may wait as long as it may take. */
+export function registrationTimeoutMs(ingestTimeoutMs: number): number {
+  return 2 * ingestTimeoutMs + 60_000
+}
 
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
-  { authenticator, catalog, registry },
+  { authenticator, catalog, registry, ingestTimeoutMs },
 ) => {
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(authenticator, 'custodian')
@@ -74,7 +79,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app.post(
     '/v1/datasets',
     {
-      handlerTimeout: REGISTRATION_TIMEOUT_MS,
+      handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
       onRequest: custodian.onRequest,
       schema: {
         tags: ['Datasets'],
@@ -94,11 +99,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       },
     },
     async (request, reply) => {
+      const givenUp = givenUpSignal(reply)
       const principal = principalOf(request)
       if (!mayUse(principal, request.body.id)) throw registrationForbidden()
       if (principal.datasets !== undefined && request.body.separateBudget !== undefined)
         throw separateBudgetForbidden()
-      const registered = await registry.register(request.body, principal.name)
+      const registered = await registry.register(request.body, { principal: principal.name, givenUp })
       const { entry, granted, created } = registered
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
       const { ingestion } = entry

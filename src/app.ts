@@ -15,7 +15,7 @@ import { administrationRoutes } from '../routes/administration.ts'
 import { analystsRoutes } from '../routes/analysts.ts'
 import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
-import { datasetsRoutes, REGISTRATION_TIMEOUT_MS } from '../routes/datasets.ts'
+import { datasetsRoutes, registrationTimeoutMs } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
@@ -46,7 +46,7 @@ import type { Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import { recordWhenClosed } from './http/request-log.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
-import type { Registry } from './registration/register.ts'
+import type { Registry } from './registration/registry.ts'
 import type { Uploads } from './registration/uploads.ts'
 import type { ComputationPool } from './workers/pool.ts'
 
@@ -83,6 +83,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly metricsAccess?: MetricsAccess
   /** Time limit for a request, after which the caller gets a 503. A charged query is still answered and stored. */
   readonly handlerTimeoutMs: number
+  /** Time limit for an ingestion. */
+  readonly ingestTimeoutMs: number
   /** Time for which a stopping service reports that it is not ready and still takes requests. */
   readonly drainMs: number
   /** Folder for the ledgers and pairs of audits. The audit routes exist only when it is given. */
@@ -166,7 +168,8 @@ export async function buildMetricsApp(
 
 /** Creates the server with its limits, its JSON parser and its error handling, but without routes. */
 async function createServer(dependencies: AppDependencies) {
-  const { logger, handlerTimeoutMs, clock, requestLimits, metrics, tls, trustedProxies } = dependencies
+  const { logger, handlerTimeoutMs, ingestTimeoutMs, clock, requestLimits, metrics, tls, trustedProxies } =
+    dependencies
   const app = fastify({
     loggerInstance: logger,
     ...(tls === undefined ? {} : { https: tls }),
@@ -179,7 +182,7 @@ async function createServer(dependencies: AppDependencies) {
     connectionTimeout:
       Math.max(
         handlerTimeoutMs,
-        REGISTRATION_TIMEOUT_MS,
+        registrationTimeoutMs(ingestTimeoutMs),
         BATCH_TIMEOUT_MS,
         EVALUATION_ANSWER_TIMEOUT_MS,
         AUDIT_TIMEOUT_MS,
@@ -246,14 +249,14 @@ async function createServer(dependencies: AppDependencies) {
  */
 function drainBeforeClose(
   app: FastifyInstance,
-  { ledger, engine, disk, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
+  { ledger, engine, registry, disk, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
   app.addHook('preClose', async () => {
     stopping = true
     await setTimeout(drainMs)
-    // Requests that wait for a computation would delay the stop, some by minutes.
-    await Promise.all([riskPool, evaluationPool, plotPool].map((pool) => pool.close()))
+    // Requests that wait for a computation or an ingestion would delay the stop, some by minutes.
+    await Promise.all([registry, riskPool, evaluationPool, plotPool].map((each) => each.close()))
   })
   app.addHook('onSend', async (_request, reply) => {
     // A connection that is kept alive would delay the stop until it times out.

@@ -99,6 +99,9 @@ export const environmentSchema = z.object({
   SOTTO_QUERY_TIMEOUT_MS: wholeNumber(1, 3_600_000)
     .default(30_000)
     .describe('Time limit of a query over the data, once its turn has come.'),
+  SOTTO_INGEST_TIMEOUT_MS: wholeNumber(1, 86_400_000)
+    .default(1_800_000)
+    .describe('Time limit of an ingestion: for copying a source and converting its rows.'),
   SOTTO_QUERY_MEMORY: z
     .string()
     .regex(/^\d+(MB|GB)$/, 'must be a whole number followed by MB or GB')
@@ -216,6 +219,7 @@ export interface Config {
   readonly demo: boolean
   readonly audit: boolean
   readonly queryTimeoutMs: number
+  readonly ingestTimeoutMs: number
   readonly queryMemory: string
   readonly queryThreads: number
   readonly queryConnections: number
@@ -292,6 +296,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     demo: values.SOTTO_DEMO,
     audit: values.SOTTO_AUDIT,
     queryTimeoutMs: values.SOTTO_QUERY_TIMEOUT_MS,
+    ingestTimeoutMs: values.SOTTO_INGEST_TIMEOUT_MS,
     queryMemory: values.SOTTO_QUERY_MEMORY,
     queryThreads: values.SOTTO_QUERY_THREADS,
     queryConnections: values.SOTTO_QUERY_CONNECTIONS,

@@ -29,7 +29,7 @@ import { openLedger } from './ledger/open.ts'
 import { type HeadSigner, readHeadSigner } from './ledger/signature.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { censusRegistration, registerDemo } from './registration/demo.ts'
-import { createRegistry } from './registration/register.ts'
+import { createRegistry } from './registration/registry.ts'
 import { followRegistrations } from './registration/replicas.ts'
 import { openUploads } from './registration/uploads.ts'
 import { openComputationPools } from './workers/pools.ts'
@@ -154,6 +154,7 @@ async function openParts(
     requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },
     logger,
     metrics,
+    ingestTimeoutMs: config.ingestTimeoutMs,
     handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
     drainMs: config.drainMs,
   }
@@ -192,7 +193,10 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
       throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
     })
   }
-  const registry = createRegistry({ catalog, engine, ledger, dataDirectory })
+  const registry = createRegistry({
+    ...{ catalog, engine, ledger, dataDirectory },
+    ingestTimeoutMs: config.ingestTimeoutMs,
+  })
   for (const dataset of await registry.recordSources())
     logger.warn({ dataset }, 'the dataset is synthetic, but its source was registered as real data elsewhere')
   return {

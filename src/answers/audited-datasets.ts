@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Dataset } from '../catalog/dataset.ts'
 import type { Budget } from '../ledger/ledger.ts'
 import { lossNumbers } from '../privacy/loss.ts'
-import type { Registry } from '../registration/register.ts'
+import type { Registry } from '../registration/registry.ts'
 
 /** One person of the registered pairs. */
 type AuditedPerson = {
@@ -95,7 +95,7 @@ export async function registerAuditedDatasets({
         accounting: before?.cap.accounting ?? 'basic',
         sharing: false,
       },
-      'sotto',
+      { principal: 'sotto' },
     )
   }
 }

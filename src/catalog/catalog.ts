@@ -1,9 +1,10 @@
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
-import { synchronise } from '../files/durable-file.ts'
+import { publishFile, synchronise } from '../files/durable-file.ts'
 import { type Dataset, isGenerated } from './dataset.ts'
 import type { DatasetDeclaration } from './declaration.ts'
 import { ENTRY_FILE, entryStamp, isMissing, type RemovedEntry, readEntry, writeEntry } from './entry-file.ts'
+import { createWorkspace, isWorkspace, type Workspace } from './workspace.ts'
 
 /** A registered dataset: its declaration and derived facts. */
 export interface CatalogEntry {
@@ -67,6 +68,15 @@ export interface Catalog {
    * and is hidden before they are closed. A failed step is retried at the next call.
    */
   refresh(rows: RowsOpener): Promise<void>
+  /**
+   * Creates a folder for the files of one ingestion.
+   * @param timeLimitMs time after which the ingestion is stopped
+   */
+  workspace(timeLimitMs: number): Promise<Workspace>
+  /** Moves the ingested rows and the key of a workspace to their place as a version of a dataset, durably. */
+  adopt(workspace: Workspace, dataset: Dataset): Promise<void>
+  /** Removes the rows and the key of a version that is not, or no longer, in the catalog. */
+  discard(dataset: Dataset): Promise<void>
   /** Returns the path of the ingested rows of one version of a dataset. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
   /** Returns the path of the key that chose the rows of one version of a dataset, if people are its privacy units. */
@@ -109,7 +119,9 @@ export async function openCatalog(
     else entries.set(id, found)
   }
 
-  for (const id of await readdir(directory)) {
+  const idsOnDisk = async () => (await readdir(directory)).filter((name) => !isWorkspace(name))
+  if (!shared) await removeWorkspaces(directory)
+  for (const id of await idsOnDisk()) {
     const found = await readEntry(folderOf(id))
     if (found !== undefined) take(id, found)
     if (!shared) await cleanUp(folderOf(id), found)
@@ -149,11 +161,26 @@ export async function openCatalog(
       ),
     ],
     async refresh(rows) {
-      const attempts = (await readdir(directory)).map((id) => refreshOne(id, rows))
+      const attempts = (await idsOnDisk()).map((id) => refreshOne(id, rows))
       for (const attempt of await Promise.allSettled(attempts)) {
-        // A folder without an entry belongs to a registration that is running or was refused.
+        // A folder without an entry belongs to a registration that is being published or was refused.
         if (attempt.status === 'rejected' && !isMissing(attempt.reason)) throw attempt.reason
       }
+    },
+    workspace: (timeLimitMs) => createWorkspace(directory, timeLimitMs),
+    async adopt({ rowsFile, personKeyFile }, dataset) {
+      const folder = folderOf(dataset.id)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      if (dataset.privacyUnit.kind === 'person')
+        await publishFile(personKeyFile, path.join(folder, personKeyFileName(dataset)))
+      await publishFile(rowsFile, path.join(folder, rowsFileName(dataset)))
+    },
+    async discard(dataset) {
+      const folder = folderOf(dataset.id)
+      for (const name of [rowsFileName(dataset), personKeyFileName(dataset)])
+        await rm(path.join(folder, name), { force: true })
+      // Succeeds only for an empty folder: that of a refused registration under an id that was never registered.
+      await rmdir(folder).catch(() => undefined)
     },
     async add(entry) {
       const { id } = entry.dataset
@@ -192,6 +219,12 @@ export function rowsFileName({ version }: Pick<Dataset, 'version'>): string {
 /** Name of the file of the key that chose the rows of one version of a dataset. */
 export function personKeyFileName({ version }: Pick<Dataset, 'version'>): string {
   return `${version}.person-key`
+}
+
+/** Removes the files of ingestions that a crash has interrupted. No other process may use the folder. */
+async function removeWorkspaces(directory: string): Promise<void> {
+  for (const name of (await readdir(directory)).filter(isWorkspace))
+    await rm(path.join(directory, name), { recursive: true })
 }
 
 /** Removes the files of interrupted registrations and removals, because rows without an entry must not be kept. */

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { synchronise } from '../files/durable-file.ts'
 import { personKeyFileName, rowsFileName } from './catalog.ts'
 import { ENTRY_FILE, entryStamp, isMissing, readEntry } from './entry-file.ts'
+import { isWorkspace } from './workspace.ts'
 
 /**
  * Copies a catalog, durably, with the ingested rows and keys of every registered dataset, while a service may use it. The
@@ -13,7 +14,8 @@ import { ENTRY_FILE, entryStamp, isMissing, readEntry } from './entry-file.ts'
  */
 export async function copyCatalog(from: string, to: string): Promise<void> {
   await mkdir(to, { mode: 0o700 })
-  for (const id of await readdir(from)) await copyDataset(path.join(from, id), path.join(to, id))
+  for (const id of (await readdir(from)).filter((name) => !isWorkspace(name)))
+    await copyDataset(path.join(from, id), path.join(to, id))
   await synchronise(to)
 }
 

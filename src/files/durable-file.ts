@@ -28,17 +28,21 @@ export async function writePrivately(file: string, text: string): Promise<void> 
 
 /**
  * Writes chunks to a file that only its owner may read. The file is neither durable nor complete before this resolves.
+ * @param signal stops the writing
  * @returns the SHA-256 of the bytes, hexadecimal.
+ * @throws the reason of the signal once it is aborted.
  */
 export async function writeDigested(
   chunks: AsyncIterable<Buffer> | Iterable<string>,
   file: string,
+  signal?: AbortSignal,
 ): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(
     Readable.from(chunks, { objectMode: true }),
     async function* (read: AsyncIterable<Buffer | string>) {
       for await (const chunk of read) {
+        signal?.throwIfAborted()
         hash.update(chunk)
         yield chunk
       }

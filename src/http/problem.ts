@@ -39,6 +39,8 @@ export const PROBLEMS = {
   'source-refused': { status: 422, title: 'Source file refused' },
   'source-unreadable': { status: 422, title: 'Source file cannot be read' },
   'source-does-not-fit': { status: 422, title: 'Source file does not fit the declaration' },
+  'ingestion-too-long': { status: 422, title: 'Ingestion took too long' },
+  'dataset-changed': { status: 409, title: 'Dataset changed during the ingestion' },
   'not-synthetic': { status: 403, title: 'Dataset is not synthetic' },
   'too-many-worlds': { status: 422, title: 'Too many possible worlds' },
   'risk-below-prior': { status: 422, title: 'Risk below the prior' },

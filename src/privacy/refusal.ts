@@ -18,6 +18,8 @@ export type RefusalCode =
   | 'source-refused'
   | 'source-unreadable'
   | 'source-does-not-fit'
+  | 'ingestion-too-long'
+  | 'dataset-changed'
   | 'not-synthetic'
   | 'too-many-worlds'
   | 'risk-below-prior'

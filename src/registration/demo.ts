@@ -2,7 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import { openedFor } from '../ledger/event.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { lossNumbers } from '../privacy/loss.ts'
-import type { Registry } from './register.ts'
+import type { Registry } from './registry.ts'
 import { populationColumns } from './sources/population.ts'
 
 /** The registration of the demo dataset, as a custodian would send it. */
@@ -33,5 +33,5 @@ export async function registerDemo(registry: Registry, catalog: Catalog, ledger:
   // The budget of a lost catalog. It may have been spent on real data, so the demo must not use it.
   if (before !== undefined && opened.synthetic !== true) return
   const neighbours = opened.neighbours ?? censusRegistration.neighbours
-  await registry.register({ ...censusRegistration, accounting, neighbours, budget }, 'sotto')
+  await registry.register({ ...censusRegistration, accounting, neighbours, budget }, { principal: 'sotto' })
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { Registry } from './register.ts'
+import type { Registry } from './registry.ts'
 
 /** Time until a replica knows about registrations and withdrawals of the others. */
 const REFRESH_MS = 1_000

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { RegisteredSource } from '../../src/catalog/catalog.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { createRegistry, type RegistryDependencies } from '../../src/registration/register.ts'
+import { createRegistry, type RegistryDependencies } from '../../src/registration/registry.ts'
 import { summed } from '../ledger/support.ts'
 
 const digest = 'a'.repeat(64)

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createRegistry, type RegistryDependencies } from '../../src/registration/register.ts'
+import { createRegistry, type RegistryDependencies } from '../../src/registration/registry.ts'
 
 test('registrations run one at a time, and are refused once a hundred wait', async () => {
   const ends: (() => void)[] = []

@@ -8,14 +8,14 @@ import type { SourceKind, SourceOfKind } from './source.ts'
 /** A CSV or Parquet file below the data folder. */
 export const fileSource: SourceKind<'file'> = {
   fixed: {},
-  copy: async (source, { dataDirectory, copy }) => {
+  copy: async (source, { dataDirectory, copy, signal }) => {
     const located = await locateSource(dataDirectory, source)
     const handle = await open(located, OPEN_FLAGS).catch(() => {
       throw refuseSource('cannot be read')
     })
     try {
       await requireSameFile(handle, await locateSource(dataDirectory, source))
-      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy)
+      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
       return { format: source.format, digest }
     } finally {
       await handle.close()

@@ -49,9 +49,9 @@ export const populationColumns = [
 /** A made-up population, generated from its size and its seed. */
 export const populationSource: SourceKind<'population'> = {
   fixed: { columns: populationColumns, synthetic: true },
-  copy: async (population, { copy }) => ({
+  copy: async (population, { copy, signal }) => ({
     format: 'csv',
-    digest: await writeDigested(populationCsv(population), copy),
+    digest: await writeDigested(populationCsv(population), copy, signal),
   }),
 }
 

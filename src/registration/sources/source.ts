@@ -23,6 +23,8 @@ export interface CopyPaths {
   readonly copy: string
   /** Name of the principal that registers the source. Uploads belong to a principal. */
   readonly principal: string
+  /** Stops the copying. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
@@ -35,7 +37,7 @@ export interface SourceKind<Kind extends Source['kind']> {
   /**
    * Copies the source to a file that only the service writes, so that the bytes checked, digested and ingested are the
    * same.
-   * @throws Refusal `source-refused` for a source that may not be read.
+   * @throws Refusal `source-refused` for a source that may not be read; the reason of the signal once it is aborted.
    */
   copy(source: SourceOfKind<Kind>, paths: CopyPaths): Promise<SourceCopy>
 }

@@ -6,7 +6,7 @@ import type { SourceKind } from './source.ts'
 /** A file that the registering custodian uploaded. */
 export const uploadSource: SourceKind<'upload'> = {
   fixed: {},
-  copy: async ({ upload, format }, { dataDirectory, copy, principal }) => {
+  copy: async ({ upload, format }, { dataDirectory, copy, principal, signal }) => {
     const handle = await openUpload(dataDirectory, principal, upload)
     if (handle === undefined) {
       throw refuseField(
@@ -16,7 +16,7 @@ export const uploadSource: SourceKind<'upload'> = {
       )
     }
     try {
-      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy)
+      const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
       return { format, digest }
     } finally {
       await handle.close()

@@ -74,7 +74,10 @@ export const visitColumns = [
 /** Visits of made-up patients, generated from their numbers and a seed. */
 export const visitsSource: SourceKind<'visits'> = {
   fixed: { columns: visitColumns, synthetic: true },
-  copy: async (visits, { copy }) => ({ format: 'csv', digest: await writeDigested(visitsCsv(visits), copy) }),
+  copy: async (visits, { copy, signal }) => ({
+    format: 'csv',
+    digest: await writeDigested(visitsCsv(visits), copy, signal),
+  }),
 }
 
 /** The visits as a CSV file, in chunks, with a header. */

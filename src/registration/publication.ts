@@ -1,0 +1,97 @@
+import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import type { Column, FileFormat } from '../catalog/dataset.ts'
+import { type DatasetDeclaration, declareDataset } from '../catalog/declaration.ts'
+import { keyedUnit } from '../catalog/person-key.ts'
+import type { Workspace } from '../catalog/workspace.ts'
+import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
+import { ingest } from '../engines/duckdb/ingest.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { Refusal } from '../privacy/refusal.ts'
+
+/** Dependencies of publication. */
+export interface PublicationDependencies {
+  readonly catalog: Catalog
+  readonly engine: DuckDbEngine
+  readonly ledger: Ledger
+}
+
+/** Rows to ingest: a copied source and its declaration. */
+export interface RowsToIngest {
+  readonly declaration: Pick<DatasetDeclaration, 'privacyUnit' | 'neighbours'>
+  readonly columns: readonly Column[]
+  readonly format: FileFormat
+}
+
+/**
+ * Ingests the copied source of a workspace, with a new key for the rows of people.
+ * @returns exact numbers for the custodian
+ * @throws Refusal for a source that does not fit; the reason of the signal once it is aborted.
+ */
+export async function ingestInto(
+  { sourceFile, rowsFile, personKeyFile }: Workspace,
+  { declaration, columns, format }: RowsToIngest,
+  signal: AbortSignal,
+): Promise<NonNullable<CatalogEntry['ingestion']>> {
+  const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
+  const ingestion = await ingest({
+    sourcePath: sourceFile,
+    format,
+    columns,
+    privacyUnit,
+    targetPath: rowsFile,
+    signal,
+  })
+  if (declaration.neighbours === 'change-one' && ingestion.rowsStored === 0) {
+    const detail = 'With change-one neighbours a dataset needs at least one row.'
+    throw new Refusal('source-does-not-fit', detail, [
+      { field: 'source', rule: 'must have at least one row' },
+    ])
+  }
+  return ingestion
+}
+
+/** The number of the next version of an id. */
+export async function nextVersion(
+  { catalog, ledger }: Pick<PublicationDependencies, 'catalog' | 'ledger'>,
+  id: string,
+): Promise<string> {
+  // The ledger may outlive the catalog: a question must not be answered by a release about another version.
+  return String(Math.max(catalog.lastVersion(id), await ledger.lastDatasetVersion(id)) + 1)
+}
+
+/** Facts of a version that was ingested, before it has its number. */
+export type IngestedVersion = Omit<CatalogEntry, 'dataset' | 'registeredAt' | 'ingestion'> &
+  Required<Pick<CatalogEntry, 'ingestion'>>
+
+/**
+ * Publishes an ingested version, or leaves nothing of it. Only the holder of exclusive access may call it.
+ * @param record records the version in the ledger, before it is visible
+ * @param requireAlone as for `Ledger.exclusively`
+ */
+export async function publish(
+  { catalog, engine, ledger }: PublicationDependencies,
+  workspace: Workspace,
+  ingested: IngestedVersion,
+  record: (version: string) => Promise<void>,
+  requireAlone: () => Promise<void>,
+): Promise<CatalogEntry> {
+  const { declaration, ingestion } = ingested
+  const version = await nextVersion({ catalog, ledger }, declaration.id)
+  const dataset = declareDataset(declaration, version, ingestion.people ?? ingestion.rowsStored)
+  const entry: CatalogEntry = { ...ingested, dataset, registeredAt: new Date().toISOString() }
+  let mayBePublished = false
+  try {
+    await catalog.adopt(workspace, dataset)
+    await engine.open(dataset)
+    await record(version)
+    await requireAlone()
+    mayBePublished = true
+    await catalog.add(entry)
+    return entry
+  } catch (error) {
+    await engine.closeDataset(dataset)
+    // An entry that may be on the disk needs its rows. If it is not there, the next start deletes them.
+    if (!mayBePublished) await catalog.discard(dataset)
+    throw error
+  }
+}

@@ -1,0 +1,85 @@
+import type { CatalogEntry } from '../catalog/catalog.ts'
+import type { Column } from '../catalog/dataset.ts'
+import {
+  type DatasetDeclaration,
+  declareColumns,
+  declareQueryLimits,
+  defaultDeclarations,
+  requireUnreservedNames,
+  withSelectableLimits,
+} from '../catalog/declaration.ts'
+import { amountBoughtBy, coversAmount, noAmount } from '../privacy/accounting.ts'
+import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, type PrivacyLoss } from '../privacy/loss.ts'
+import { refuseField } from '../privacy/refusal.ts'
+import { sourceKind } from './sources/source.ts'
+
+/**
+ * A registration as a custodian sends it. Declarations that its kind of source determines or that have a default are
+ * optional.
+ */
+export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations> & {
+  readonly [Name in OptionalDeclarations]?: DatasetDeclaration[Name] | undefined
+} & {
+  /** Reason for a second budget over a source that is registered under another id. */
+  readonly separateBudget?: string | undefined
+  readonly budget: CatalogEntry['budget']
+}
+
+type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit' | 'queryLimits'
+
+/** A registration whose declaration and budget are valid in themselves. */
+export interface CheckedRegistration {
+  readonly declaration: DatasetDeclaration
+  readonly separateBudget?: string | undefined
+  readonly budget: CatalogEntry['budget']
+  readonly granted: PrivacyLoss
+  readonly columns: readonly Column[]
+}
+
+/**
+ * Checks everything that needs neither the source nor the id's earlier registrations.
+ * @throws Refusal for the first broken rule.
+ */
+export function checkRegistration(request: RegistrationRequest): CheckedRegistration {
+  const { budget, separateBudget } = request
+  const declaration = completeDeclaration(request)
+  const granted: PrivacyLoss = {
+    epsilonNano: epsilonFromWire(budget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(budget.delta, 'budget.delta'),
+  }
+  const { accounting } = declaration
+  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
+    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
+  const columns = declareColumns(declaration)
+  declareQueryLimits(declaration)
+  requireUnreservedNames(declaration.columns)
+  return { declaration, separateBudget, budget, granted, columns }
+}
+
+/**
+ * Fills in the declarations that the kind of source determines or that have a default.
+ * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
+ */
+function completeDeclaration({
+  budget: _,
+  separateBudget: __,
+  ...request
+}: RegistrationRequest): DatasetDeclaration {
+  const { kind } = request.source
+  const { fixed } = sourceKind(kind)
+  if (fixed.synthetic && request.synthetic === false)
+    throw refuseField('invalid-request', 'synthetic', `must be true for a source of kind ${kind}`)
+  const columns = request.columns ?? fixed.columns
+  if (columns === undefined)
+    throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
+  const synthetic = request.synthetic ?? fixed.synthetic ?? false
+  const { timing, failureLimit, queryLimits } = defaultDeclarations({ synthetic })
+  return {
+    ...request,
+    columns: withSelectableLimits(columns),
+    synthetic,
+    timing: request.timing ?? timing,
+    failureLimit: request.failureLimit ?? failureLimit,
+    queryLimits: { ...queryLimits, ...request.queryLimits },
+  }
+}

@@ -1,0 +1,108 @@
+import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
+import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import type { PrivacyLoss } from '../privacy/loss.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import { createIngestions, type Ingestions } from './ingestions.ts'
+import { register } from './register.ts'
+import type { RegistrationRequest } from './registration.ts'
+import { recordSources } from './source-rules.ts'
+import { withdraw } from './withdraw.ts'
+
+/** Dependencies of registrations. */
+export interface RegistryDependencies {
+  readonly catalog: Catalog
+  readonly engine: DuckDbEngine
+  readonly ledger: Ledger
+  /** The folder below which source files are; an absolute path. */
+  readonly dataDirectory: string
+  /** Time limit for copying and ingesting a source. */
+  readonly ingestTimeoutMs: number
+}
+
+/** A custodian who changes a dataset. */
+export interface Custodian {
+  readonly principal: string
+  /** Aborted once the client has disconnected. Stops an ingestion. */
+  readonly givenUp?: AbortSignal | undefined
+}
+
+/** A registered dataset and its whole budget. */
+export interface Registered {
+  readonly entry: CatalogEntry
+  readonly granted: PrivacyLoss
+  /** False if the same registration was made before. */
+  readonly created: boolean
+}
+
+/** Registers and withdraws datasets. Sources are ingested at the same time, changes are published one at a time. */
+export interface Registry {
+  /**
+   * Registers a dataset: checks the declaration, ingests the source, opens the budget, publishes. The same registration
+   * again changes nothing.
+   * @throws Refusal for a broken rule, or if the ingestion was stopped; then nothing is left behind.
+   */
+  register(request: RegistrationRequest, custodian: Custodian): Promise<Registered>
+  /**
+   * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
+   * @throws Refusal `unknown-dataset`
+   */
+  withdraw(id: string, principal: string): Promise<void>
+  /**
+   * Records the sources of all registrations in the ledger. Earlier releases did not.
+   * @returns the ids whose source is synthetic here and was registered as real elsewhere
+   */
+  recordSources(): Promise<readonly string[]>
+  /** Reads what other processes on the same data folder have registered or withdrawn. */
+  refresh(): Promise<void>
+  /** Stops the ingestions under way. */
+  close(): Promise<void>
+}
+
+/** What each change of a dataset uses. */
+export interface RegistryContext extends RegistryDependencies {
+  readonly ingestions: Ingestions
+  /**
+   * Runs a short task with exclusive access to the catalog, after the changes of other replicas have been read, so that
+   * no version is assigned twice. Ingestions run outside of it, so that no other change waits for them.
+   * @param task must await `requireAlone` just before it publishes, as for `Ledger.exclusively`
+   */
+  alone<Result>(task: (requireAlone: () => Promise<void>) => Promise<Result>): Promise<Result>
+}
+
+/** The number of changes that wait for the one under way. */
+const MAX_WAITING = 100
+
+/** A registry over a catalog, an engine and a ledger. */
+export function createRegistry(dependencies: RegistryDependencies): Registry {
+  const { catalog, engine, ledger, ingestTimeoutMs } = dependencies
+  const limiter = createLimiter({ concurrency: 1, maxWaiting: MAX_WAITING })
+  const ingestions = createIngestions({ catalog, timeLimitMs: ingestTimeoutMs })
+  const oneAtATime = <Result>(task: () => Promise<Result>): Promise<Result> =>
+    limiter.run(task).catch((error: unknown) => {
+      if (!(error instanceof LimiterFull)) throw error
+      const detail = 'Too many registrations are waiting. Retry later.'
+      throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
+    })
+  const context: RegistryContext = {
+    ...dependencies,
+    ingestions,
+    alone: (task) =>
+      oneAtATime(() =>
+        ledger
+          .exclusively(async (requireAlone) => {
+            await catalog.refresh(engine)
+            return task(requireAlone)
+          })
+          .finally(ingestions.stopOvertaken),
+      ),
+  }
+  return {
+    register: (request, custodian) => register(context, request, custodian),
+    withdraw: (id, principal) => withdraw(context, id, principal),
+    recordSources: () => recordSources(dependencies),
+    refresh: () => oneAtATime(() => catalog.refresh(engine).finally(ingestions.stopOvertaken)),
+    close: ingestions.close,
+  }
+}

@@ -1,0 +1,75 @@
+import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import { isGenerated } from '../catalog/dataset.ts'
+import type { DatasetDeclaration } from '../catalog/declaration.ts'
+import type { Ledger, NewSource, SourceRefusal } from '../ledger/ledger.ts'
+import { Refusal } from '../privacy/refusal.ts'
+
+/** The source as the ledger records it. A source that the service generates has no people, and is not recorded. */
+export function recordedSource(
+  { source, synthetic }: Pick<DatasetDeclaration, 'source' | 'synthetic'>,
+  digest: string,
+  separateBudget: string | undefined,
+): NewSource | undefined {
+  if (isGenerated(source)) return undefined
+  return { digest, synthetic, ...(separateBudget === undefined ? {} : { separateBudget }) }
+}
+
+/**
+ * Refuses real data whose source is registered as synthetic: that dataset shows their true values to every analyst.
+ * @throws Refusal `source-registered`
+ */
+export function requireNotShown(
+  catalog: Catalog,
+  { synthetic }: Pick<DatasetDeclaration, 'synthetic'>,
+  digest: string,
+): void {
+  const isShown = ({ declaration, sourceDigest }: CatalogEntry) =>
+    declaration.synthetic && sourceDigest === digest
+  if (synthetic || !catalog.list().some(isShown)) return
+  throw new Refusal(
+    'source-registered',
+    'The same source is registered as synthetic under another id, where every analyst can see its true values. Withdraw ' +
+      'that dataset first.',
+    [{ field: 'source', rule: 'must not be the source of a synthetic dataset' }],
+  )
+}
+
+/** The refusal of a source that the ledger refused. */
+export function refuseSource({ because }: SourceRefusal): Refusal {
+  switch (because) {
+    case 'registered-as-real':
+      return new Refusal(
+        'source-registered',
+        'The source, or an earlier source of this id, is or was registered as real data. It can never become synthetic.',
+        [{ field: 'synthetic', rule: 'must be false for a source that was registered as real data' }],
+      )
+    case 'registered-elsewhere':
+      return new Refusal(
+        'source-registered',
+        'The source is or was registered under another id. Both budgets would protect the same people. Use that id, or ' +
+          'state why this one needs a budget of its own.',
+        [{ field: 'separateBudget', rule: 'must state the reason for a second budget over the same source' }],
+      )
+  }
+}
+
+/**
+ * Records the sources of all registrations in the ledger. Earlier releases did not.
+ * @returns the ids whose source is synthetic here and was registered as real elsewhere
+ */
+export async function recordSources({
+  catalog,
+  ledger,
+}: {
+  readonly catalog: Catalog
+  readonly ledger: Ledger
+}): Promise<readonly string[]> {
+  const separateBudget = 'registered by an earlier release'
+  // Real ones first, so that a synthetic one with the same digest is found whatever their order in the catalog.
+  const sources = catalog.fileSources().toSorted((a, b) => Number(a.synthetic) - Number(b.synthetic))
+  const outcomes = sources.map(async ({ dataset, digest, synthetic }) => {
+    const outcome = await ledger.registerSource(dataset, { digest, synthetic, separateBudget }, 'sotto')
+    return outcome?.kind === 'source-refused' ? [dataset] : []
+  })
+  return (await Promise.all(outcomes)).flat()
+}

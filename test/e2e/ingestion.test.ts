@@ -1,0 +1,90 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+  await writeFile(path.join(service.dataDirectory, 'small.csv'), 'Age\n1\n2\n3\n')
+})
+afterAll(() => service.close())
+
+const small = {
+  id: 'small',
+  title: 'Small',
+  source: { kind: 'file', path: 'small.csv', format: 'csv' },
+  columns: [{ name: 'Age', type: 'integer', lower: 0, upper: 120 }],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'add-remove',
+  budget: { epsilon: 1 },
+  synthetic: true,
+}
+/** A source that takes minutes: every test stops its ingestion. */
+const endless = {
+  ...small,
+  id: 'endless',
+  source: { kind: 'visits', people: 1_000_000, rows: 10_000_000, seed: 'endless' },
+  columns: undefined,
+  privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+}
+
+const datasets = () => path.join(service.dataDirectory, 'datasets')
+const ingestionsUnderWay = async () =>
+  (await readdir(datasets())).filter((name) => name.startsWith('.ingestion-')).length
+const register = (registration: object, signal?: AbortSignal) =>
+  fetch(`${service.url}/v1/datasets`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.keyOf('custodian')}`, 'content-type': 'application/json' },
+    body: JSON.stringify(registration),
+    ...(signal === undefined ? {} : { signal }),
+  })
+const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code
+const POLL = { timeout: 300_000 }
+
+/** Requires that nothing is left of the ingestion: no file, no budget, no dataset. */
+async function expectNothingLeft(): Promise<void> {
+  await expect.poll(ingestionsUnderWay, POLL).toBe(0)
+  expect(await readdir(datasets())).not.toContain('endless')
+  await service.as('custodian').get('/v1/datasets/endless').expect(404)
+  await service.as('custodian').get('/v1/datasets/endless/budget').expect(404)
+}
+
+test('other registrations and withdrawals do not wait for an ingestion, which stops when its client leaves', async () => {
+  const client = new AbortController()
+  const pending = register(endless, client.signal)
+  const left = expect(pending).rejects.toThrow()
+  await expect.poll(ingestionsUnderWay, POLL).toBe(1)
+  expect((await register(small)).status).toBe(201)
+  await service.as('custodian').delete('/v1/datasets/small').expect(204)
+  expect(await ingestionsUnderWay()).toBe(1)
+  client.abort()
+  await left
+  await expectNothingLeft()
+})
+
+test('an ingestion stops when its id is registered otherwise', async () => {
+  const pending = register(endless)
+  await expect.poll(ingestionsUnderWay, POLL).toBe(1)
+  expect((await register({ ...small, id: 'endless' })).status).toBe(201)
+  const response = await pending
+  expect(response.status).toBe(409)
+  expect(['dataset-exists', 'dataset-changed']).toContain(await codeOf(response))
+  await expect.poll(ingestionsUnderWay, POLL).toBe(0)
+  await service.as('custodian').delete('/v1/datasets/endless').expect(204)
+})
+
+test('an ingestion stops when the service stops, and after its time limit', async () => {
+  await service.restart({ SOTTO_INGEST_TIMEOUT_MS: '200' })
+  const late = await register({ ...endless, id: 'endless' })
+  expect(late.status).toBe(422)
+  expect(await codeOf(late)).toBe('ingestion-too-long')
+  await expect.poll(ingestionsUnderWay, POLL).toBe(0)
+  await service.restart()
+  const pending = register(endless)
+  await expect.poll(ingestionsUnderWay, POLL).toBe(1)
+  const [response] = await Promise.all([pending, service.restart()])
+  expect(response.status).toBe(503)
+  expect(await codeOf(response)).toBe('unavailable')
+  await expect.poll(ingestionsUnderWay, POLL).toBe(0)
+})

@@ -1,0 +1,114 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Workspace } from '../../src/catalog/workspace.ts'
+import {
+  createIngestions,
+  type IngestionTerms,
+  type RunningIngestion,
+} from '../../src/registration/ingestions.ts'
+
+const ONE_HOUR_MS = 3_600_000
+
+/** Ingestions whose workspaces are counted. */
+function counted({ timeLimitMs = ONE_HOUR_MS } = {}) {
+  const open = new Set<Workspace>()
+  const workspace = async (): Promise<Workspace> => {
+    const created: Workspace = {
+      ...{ rowsFile: 'rows', personKeyFile: 'key', sourceFile: 'source' },
+      remove: async () => {
+        open.delete(created)
+      },
+    }
+    open.add(created)
+    return created
+  }
+  return { open, ingestions: createIngestions({ catalog: { workspace }, timeLimitMs }) }
+}
+
+const FREE: IngestionTerms = { givenUp: undefined, isOvertaken: () => false }
+
+/** Ends with an error of its own once the ingestion is stopped, as an interrupted statement does. */
+const untilStopped = ({ signal }: RunningIngestion) =>
+  new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(new Error('interrupted'))
+    signal.addEventListener('abort', () => reject(new Error('interrupted')))
+  })
+
+test('two ingestions run at a time, twenty wait, and more are refused', async () => {
+  const { open, ingestions } = counted()
+  const ends: (() => void)[] = []
+  const task = () => new Promise<void>((resolve) => ends.push(resolve))
+  const accepted = Array.from({ length: 22 }, () => ingestions.run(FREE, task))
+  await expect(ingestions.run(FREE, task)).rejects.toMatchObject({
+    code: 'unavailable',
+    facts: { retryAfterSeconds: 60 },
+  })
+  for (let ended = 0; ended < accepted.length; ended += 1) {
+    await setImmediate()
+    expect(ends.length).toBe(Math.min(2, accepted.length - ended))
+    expect(open.size).toBe(ends.length)
+    ends.shift()?.()
+  }
+  await Promise.all(accepted)
+  expect(open.size).toBe(0)
+})
+
+test('an ingestion stops when the client leaves', async () => {
+  const { open, ingestions } = counted()
+  const client = new AbortController()
+  const running = ingestions.run({ ...FREE, givenUp: client.signal }, untilStopped)
+  await setImmediate()
+  expect(open.size).toBe(1)
+  client.abort()
+  await expect(running).rejects.toMatchObject({ code: 'unavailable' })
+  expect(open.size).toBe(0)
+})
+
+test('an ingestion of a client that left while it waited does not begin', async () => {
+  const { ingestions } = counted()
+  const client = new AbortController()
+  const before = [ingestions.run(FREE, untilStopped), ingestions.run(FREE, untilStopped)]
+  const begun: string[] = []
+  const waiting = ingestions.run({ ...FREE, givenUp: client.signal }, async () => begun.push('begun'))
+  client.abort()
+  await expect(waiting).rejects.toMatchObject({ code: 'unavailable' })
+  await Promise.all([ingestions.close(), ...before.map((each) => expect(each).rejects.toThrow())])
+  expect(begun).toEqual([])
+})
+
+test('an ingestion stops after its time limit', async () => {
+  const { open, ingestions } = counted({ timeLimitMs: 1 })
+  await expect(ingestions.run(FREE, untilStopped)).rejects.toMatchObject({ code: 'ingestion-too-long' })
+  expect(open.size).toBe(0)
+})
+
+test('an ingestion stops when its dataset has changed, and another one does not', async () => {
+  const { open, ingestions } = counted()
+  let changed = false
+  const signals: AbortSignal[] = []
+  const noting = (running: RunningIngestion) => {
+    signals.push(running.signal)
+    return untilStopped(running)
+  }
+  const stopped = ingestions.run({ ...FREE, isOvertaken: () => changed }, noting)
+  const other = ingestions.run(FREE, noting)
+  await setImmediate()
+  ingestions.stopOvertaken()
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false])
+  changed = true
+  ingestions.stopOvertaken()
+  expect(signals.map(({ reason }) => reason?.code)).toEqual(['dataset-changed', undefined])
+  await expect(stopped).rejects.toThrow()
+  expect(open.size).toBe(1)
+  await Promise.all([ingestions.close(), expect(other).rejects.toMatchObject({ code: 'unavailable' })])
+})
+
+test('at shutdown all ingestions stop, those that wait too, and none begins', async () => {
+  const { open, ingestions } = counted()
+  const running = Array.from({ length: 3 }, () => ingestions.run(FREE, untilStopped))
+  await setImmediate()
+  const refused = running.map((each) => expect(each).rejects.toMatchObject({ code: 'unavailable' }))
+  await Promise.all([ingestions.close(), ...refused])
+  expect(open.size).toBe(0)
+  await expect(ingestions.run(FREE, untilStopped)).rejects.toMatchObject({ code: 'unavailable' })
+})
