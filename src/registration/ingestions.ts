@@ -7,7 +7,7 @@ import { Refusal } from '../privacy/refusal.ts'
 export interface IngestionTerms {
   /** Aborted once the client has disconnected. */
   readonly givenUp: AbortSignal | undefined
-  /** True once the dataset has changed so that the result could not be published. */
+  /** True once the dataset has changed so that the result can no longer be published. */
   readonly isOvertaken: () => boolean
 }
 
@@ -16,8 +16,6 @@ export interface RunningIngestion {
   readonly workspace: Workspace
   /** Aborted, with a refusal as its reason, when the ingestion must stop for any reason. */
   readonly signal: AbortSignal
-  /** As `signal`, except that a change of the dataset does not abort it. */
-  readonly signalOfCopy: AbortSignal
 }
 
 /** Runs the ingestions of one process: a few at a time, each in a workspace of its own, within a time limit. */
@@ -64,19 +62,18 @@ export function createIngestions({ catalog, timeLimitMs }: IngestionOptions): In
     const overtaken = new AbortController()
     underWay.set(overtaken, isOvertaken)
     const leaving = signalOf(givenUp, disconnected)
-    const signalOfCopy = AbortSignal.any([leaving, limit.signal, closing.signal])
-    const signal = AbortSignal.any([signalOfCopy, overtaken.signal])
+    const signal = AbortSignal.any([leaving, limit.signal, closing.signal, overtaken.signal])
     try {
       signal.throwIfAborted()
       const workspace = await catalog.workspace(timeLimitMs)
       try {
-        return await task({ workspace, signal, signalOfCopy })
+        return await task({ workspace, signal })
       } finally {
         await workspace.remove()
       }
     } catch (error) {
       // An interrupted step fails with an error of its own.
-      signalOfCopy.throwIfAborted()
+      signal.throwIfAborted()
       throw error
     } finally {
       clearTimeout(timer)
@@ -144,7 +141,7 @@ function tooLong(timeLimitMs: number): Refusal {
 }
 
 /** Refusal of an ingestion whose dataset was changed by another request. */
-export function changedMeanwhile(): Refusal {
+function changedMeanwhile(): Refusal {
   return new Refusal(
     'dataset-changed',
     'The dataset was registered or withdrawn while its source was ingested. Nothing was published.',

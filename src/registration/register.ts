@@ -4,7 +4,7 @@ import { canonicalJson } from '../ledger/canonical.ts'
 import type { NewBudget } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
-import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
+import type { RunningIngestion } from './ingestions.ts'
 import { ingestInto, publish } from './publication.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
 import type { Custodian, Registered, RegistryContext } from './registry.ts'
@@ -24,7 +24,11 @@ export async function register(
   const registration = checkRegistration(request)
   const { id } = registration.declaration
   await alone(() => requireRegistrable(context, registration))
-  const terms = { givenUp: custodian.givenUp, isOvertaken: () => catalog.get(id) !== undefined }
+  const isOvertaken = () => {
+    const existing = catalog.get(id)
+    return existing !== undefined && !isSameRequest(existing, registration)
+  }
+  const terms = { givenUp: custodian.givenUp, isOvertaken }
   return ingestions.run(terms, (ingestion) =>
     ingestAndPublish(context, registration, ingestion, custodian.principal),
   )
@@ -43,7 +47,7 @@ async function requireRegistrable(
 async function ingestAndPublish(
   context: RegistryContext,
   registration: CheckedRegistration,
-  { workspace, signal, signalOfCopy }: RunningIngestion,
+  { workspace, signal }: RunningIngestion,
   principal: string,
 ): Promise<Registered> {
   const { catalog, dataDirectory, alone } = context
@@ -53,29 +57,24 @@ async function ingestAndPublish(
     dataDirectory,
     copy: workspace.sourceFile,
     principal,
-    signal: signalOfCopy,
+    signal,
   })
-  const isRegistered = () => catalog.get(id) !== undefined
+  const before = catalog.get(id)
+  if (before !== undefined) return registeredBefore(context, before, registration, source)
   const rows = { declaration, columns, format: source.format }
-  const ingestion = isRegistered()
-    ? undefined
-    : await ingestInto(workspace, rows, signal).catch((error: unknown) => {
-        // The same registration may have been made meanwhile.
-        if (isRegistered()) return undefined
-        throw error
-      })
+  const ingestion = await ingestInto(workspace, rows, signal)
   return alone(async (requireAlone) => {
+    // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
-    signalOfCopy.throwIfAborted()
-    if (ingestion === undefined) throw changedMeanwhile()
+    signal.throwIfAborted()
     requireNotShown(catalog, declaration, source.digest)
-    const before = await requireExistingBudget(context, registration)
+    const opened = await requireExistingBudget(context, registration)
     const { budget, granted } = registration
     const ingested = { declaration, budget, sourceDigest: source.digest, ingestion }
     const record = (version: string) => openBudget(context, registration, source, { version, principal })
     const entry = await publish(context, workspace, ingested, record, requireAlone)
-    return { entry, granted: before?.granted ?? granted, created: true }
+    return { entry, granted: opened?.granted ?? granted, created: true }
   })
 }
 
@@ -126,13 +125,13 @@ async function registeredBefore(
 }
 
 /** @throws Refusal `dataset-exists` unless the declaration and the budget are those of the existing entry. */
-function requireSameRequest(
-  { declaration, budget }: CatalogEntry,
-  asked: Pick<CheckedRegistration, 'declaration' | 'budget'>,
-): void {
+function requireSameRequest(existing: CatalogEntry, asked: CheckedRegistration): void {
+  if (!isSameRequest(existing, asked)) throw registeredOtherwise(existing.dataset.id)
+}
+
+function isSameRequest({ declaration, budget }: CatalogEntry, asked: CheckedRegistration): boolean {
   const before = canonicalJson({ ...comparable(declaration), budget })
-  if (before !== canonicalJson({ ...comparable(asked.declaration), budget: asked.budget }))
-    throw registeredOtherwise(declaration.id)
+  return before === canonicalJson({ ...comparable(asked.declaration), budget: asked.budget })
 }
 
 /** Returns a declaration without the id of an upload: the same file uploaded again is the same source. */
