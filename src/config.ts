@@ -5,6 +5,7 @@ import { ruleOf } from '../schemas/rule.ts'
 import { isProtectedUrl, type OidcSettings, SIGNATURE_ALGORITHMS } from './access/oidc.ts'
 import { type Quota, ROLES, type Role } from './access/principal.ts'
 import { isHttpUrl } from './custody/publish.ts'
+import type { SourceBounds } from './engines/duckdb/ingest-bounds.ts'
 import type { TlsFiles } from './http/tls.ts'
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
@@ -133,6 +134,17 @@ export const environmentSchema = z.object({
     .default(600)
     .describe('Requests per minute that an address may send without a valid key.'),
   SOTTO_MAX_CELLS: wholeNumber(1, 1_000_000).default(10_000).describe('Largest number of cells of a table.'),
+  SOTTO_INGEST_MAX_ROWS: wholeNumber(1, 10_000_000_000)
+    .default(100_000_000)
+    .describe('Largest number of rows of a source file.'),
+  SOTTO_INGEST_MAX_BYTES: z
+    .string()
+    .regex(/^[1-9]\d{0,8}(MB|GB)$/, 'must be a whole number greater than 0 followed by MB or GB')
+    .default('16GB')
+    .describe('Largest size of a source file, and of what it decompresses to.'),
+  SOTTO_INGEST_MAX_VALUE_BYTES: wholeNumber(1, 1_000_000)
+    .default(65_536)
+    .describe('Largest size of one value in a declared column of a source file, in bytes of UTF-8.'),
   SOTTO_MIN_FREE_DISK: z
     .string()
     .regex(/^\d{1,9}(MB|GB)$/, 'must be a whole number followed by MB or GB')
@@ -229,6 +241,8 @@ export interface Config {
   readonly quota: Quota
   readonly keylessPerMinute: number
   readonly maxCells: number
+  /** Bounds on source files. */
+  readonly sourceBounds: SourceBounds
   readonly minFreeDiskBytes: number
   readonly uploads: {
     readonly maxBytes: number
@@ -310,6 +324,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     },
     keylessPerMinute: values.SOTTO_KEYLESS_REQUESTS_PER_MINUTE,
     maxCells: values.SOTTO_MAX_CELLS,
+    sourceBounds: {
+      maxRows: values.SOTTO_INGEST_MAX_ROWS,
+      maxBytes: bytesOf(values.SOTTO_INGEST_MAX_BYTES),
+      maxValueBytes: values.SOTTO_INGEST_MAX_VALUE_BYTES,
+    },
     minFreeDiskBytes: bytesOf(values.SOTTO_MIN_FREE_DISK),
     uploads: {
       maxBytes: values.SOTTO_UPLOAD_MAX_BYTES,

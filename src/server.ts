@@ -196,6 +196,7 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
   const registry = createRegistry({
     ...{ catalog, engine, ledger, dataDirectory },
     ingestTimeoutMs: config.ingestTimeoutMs,
+    sourceBounds: config.sourceBounds,
   })
   for (const dataset of await registry.recordSources())
     logger.warn({ dataset }, 'the dataset is synthetic, but its source was registered as real data elsewhere')

@@ -4,7 +4,7 @@ import { type DatasetDeclaration, declareDataset } from '../catalog/declaration.
 import { keyedUnit } from '../catalog/person-key.ts'
 import type { Workspace } from '../catalog/workspace.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
-import { ingest } from '../engines/duckdb/ingest.ts'
+import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
@@ -30,7 +30,7 @@ export interface RowsToIngest {
 export async function ingestInto(
   { sourceFile, rowsFile, personKeyFile }: Workspace,
   { declaration, columns, format }: RowsToIngest,
-  signal: AbortSignal,
+  { signal, bounds }: Pick<Ingestion, 'signal' | 'bounds'>,
 ): Promise<NonNullable<CatalogEntry['ingestion']>> {
   const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
   const ingestion = await ingest({
@@ -40,6 +40,7 @@ export async function ingestInto(
     privacyUnit,
     targetPath: rowsFile,
     signal,
+    bounds,
   })
   if (declaration.neighbours === 'change-one' && ingestion.rowsStored === 0) {
     const detail = 'With change-one neighbours a dataset needs at least one row.'

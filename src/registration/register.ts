@@ -62,7 +62,7 @@ async function ingestAndPublish(
   const before = catalog.get(id)
   if (before !== undefined) return registeredBefore(context, before, registration, source)
   const rows = { declaration, columns, format: source.format }
-  const ingestion = await ingestInto(workspace, rows, signal)
+  const ingestion = await ingestInto(workspace, rows, { signal, bounds: context.sourceBounds })
   return alone(async (requireAlone) => {
     // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)

@@ -1,6 +1,7 @@
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
+import type { SourceBounds } from '../engines/duckdb/ingest-bounds.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -19,6 +20,8 @@ export interface RegistryDependencies {
   readonly dataDirectory: string
   /** Time limit for copying and ingesting a source. */
   readonly ingestTimeoutMs: number
+  /** Bounds on source files; the defaults of ingestion where absent. */
+  readonly sourceBounds?: Partial<SourceBounds>
 }
 
 /** A custodian who changes a dataset. */

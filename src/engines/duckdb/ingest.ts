@@ -17,6 +17,16 @@ import { canIdentify } from './encodings/identifier.ts'
 import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
 import {
+  DEFAULT_BOUNDS,
+  printValueSizes,
+  readValueSizes,
+  refuseMemory,
+  requireBytes,
+  requireValueSizes,
+  type SourceBounds,
+  type ValueSizes,
+} from './ingest-bounds.ts'
+import {
   type IngestionControl,
   type IngestionProgress,
   PROGRESS_SETTINGS,
@@ -35,6 +45,7 @@ export interface Ingestion extends IngestionControl {
   /** The DuckDB file to write; it exists completely or not at all. */
   readonly targetPath: string
   readonly limits?: Partial<Pick<InstanceLimits, 'threads' | 'memoryLimit' | 'maxTemporaryDirectorySize'>>
+  readonly bounds?: Partial<SourceBounds> | undefined
 }
 
 const SOURCE_FIELD = 'source'
@@ -80,6 +91,7 @@ export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof Refusal) throw error
+    if (isMemoryError(error)) throw refuseMemory()
     // Messages of DuckDB and the file system may quote data.
     throw new Error('the source could not be stored')
   } finally {
@@ -106,7 +118,9 @@ function checkColumns(columns: readonly Column[]): void {
 
 async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<IngestionCounts> {
   await readableOrRefused(async () => {
-    if (!(await stat(ingestion.sourcePath)).isFile()) throw unreadable()
+    const file = await stat(ingestion.sourcePath)
+    if (!file.isFile()) throw unreadable()
+    requireBytes(file.size, boundsOf(ingestion))
   })
   // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
   const linkPath = `${partialPath}.source`
@@ -136,11 +150,13 @@ async function ingestThrough(
   const run: Run = (statement, phase) =>
     runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
   onProgress?.({ phase: 'check', fraction: 0 })
+  const bounds = boundsOf(ingestion)
   const relation = await readableOrRefused(() =>
-    FILE_FORMATS[format].relation(connection, sourcePath, ingestion),
+    FILE_FORMATS[format].relation(connection, sourcePath, { ...ingestion, bounds }),
   )
   const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
   const found = locateColumns(columns, relation)
+  requireValueSizes(columns, await valueSizes(run, source, found, relation), bounds)
   const statements = printIngest(columns, positionedUnit(privacyUnit, columns), source, found, ROWS_TABLE)
   for (const statement of statements.prepare) await run(statement)
   onProgress?.({ phase: 'read', fraction: 0 })
@@ -148,7 +164,7 @@ async function ingestThrough(
   onProgress?.({ phase: 'store', fraction: 0 })
 
   const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = await countsOf(run, statements.inspect)
-  if (relation.expectedRows !== undefined && relation.expectedRows !== rowsRead) throw unreadable()
+  if (relation.expectedRows !== rowsRead) throw unreadable()
   refuseInvalidValues(columns, invalidValues)
   for (const { position, statement } of statements.repetitions) {
     const repeated = await run(statement)
@@ -177,6 +193,30 @@ async function ingestThrough(
 
 /** Runs a statement of an ingestion, under its control. */
 type Run = (statement: Statement, phase?: IngestionProgress['phase']) => Promise<DuckDBResultReader>
+
+function boundsOf({ bounds }: Ingestion): SourceBounds {
+  return { ...DEFAULT_BOUNDS, ...bounds }
+}
+
+/** Returns the sizes of the values of each declared column. */
+async function valueSizes(
+  run: Run,
+  source: Statement,
+  found: readonly RelationColumn[],
+  relation: FileRelation,
+): Promise<readonly ValueSizes[]> {
+  const { longestValues } = relation
+  if (longestValues !== undefined)
+    return found.map((column) => ({
+      longest: longestValues[relation.columns.indexOf(column)] ?? 0,
+      // The size of the file limits that of all values.
+      total: 0,
+    }))
+  const measured = found.map(({ name, type }, position) => ({ name: quoteIdentifier(name), type, position }))
+  const statement = printValueSizes(source, measured)
+  const counts = statement === undefined ? [] : await readableOrRefused(() => countsOf(run, statement))
+  return readValueSizes(measured, counts, relation.expectedRows)
+}
 
 const ROWS_STORED: Statement = {
   sql: `SELECT count(*)::VARCHAR FROM ${quoteIdentifier(ROWS_TABLE)}`,
@@ -283,13 +323,19 @@ function locateColumns(columns: readonly Column[], relation: FileRelation): read
   })
 }
 
-/** Turns every failure to read the source into the same refusal. */
+/** Turns every failure to read the source into the same refusal, unless it needs too much memory or is too large. */
 async function readableOrRefused<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
-  } catch {
+  } catch (error) {
+    if (error instanceof Refusal || isMemoryError(error)) throw error
     throw unreadable()
   }
+}
+
+/** True for DuckDB's error for a statement that needs more memory or temporary space than its limits. */
+function isMemoryError(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Out of Memory Error')
 }
 
 function unreadable(): Refusal {

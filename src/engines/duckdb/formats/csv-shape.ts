@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import type { IngestionControl } from '../ingest-progress.ts'
+import { DEFAULT_BOUNDS, requireRows } from '../ingest-bounds.ts'
+import type { Examination } from './format.ts'
 
 /** The shape of a CSV file: the names in its header and the number of records below it. */
 export interface CsvShape {
@@ -36,11 +37,11 @@ interface Scan {
  * file would be ambiguous.
  *
  * @returns `undefined` for a file that is no such CSV, or whose records differ from its header in length.
- * @throws the signal's reason once it has aborted.
+ * @throws Refusal for more records than the bounds allow, and the signal's reason once it has aborted.
  */
 export async function readCsvShape(
   path: string,
-  { signal, onProgress }: IngestionControl = {},
+  { signal, onProgress, bounds }: Examination = { bounds: DEFAULT_BOUNDS },
 ): Promise<CsvShape | undefined> {
   const scan: Scan = {
     state: 'field-start',
@@ -56,6 +57,7 @@ export async function readCsvShape(
   for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
     signal?.throwIfAborted()
     if (!readChunk(scan, chunk)) return undefined
+    requireRows(scan.records, bounds)
     bytes += chunk.length
     onProgress?.({ phase: 'check', fraction: bytes / size })
   }

@@ -3,8 +3,8 @@ import type { FileFormatReader } from './format.ts'
 
 /** CSV as RFC 4180 defines it. Every column is read as text; an empty field without quotes is NULL. */
 export const csvFormat: FileFormatReader = {
-  relation: async (_connection, file, control) => {
-    const shape = await readCsvShape(file, control)
+  relation: async (_connection, file, examination) => {
+    const shape = await readCsvShape(file, examination)
     if (shape === undefined) throw new Error('the file is not CSV')
     // The relation uses generated names, because names in the file may be equal or differ only in case.
     const columns = shape.header.map((_, index) => ({ name: `field${index}`, type: 'VARCHAR' }))

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { FileFormat } from '../../../catalog/dataset.ts'
+import type { SourceBounds } from '../ingest-bounds.ts'
 import type { IngestionControl } from '../ingest-progress.ts'
 import type { RelationColumn } from '../ingest-sql.ts'
 import { csvFormat } from './csv.ts'
@@ -12,8 +13,15 @@ export interface FileRelation {
   /** The file's names for its columns, in order, and the relation's columns for them. */
   readonly fileNames: readonly string[]
   readonly columns: readonly RelationColumn[]
-  /** The number of rows that the relation must have, if it was counted independently of DuckDB. */
-  readonly expectedRows?: number
+  /** The number of rows that the relation must have. */
+  readonly expectedRows: number
+  /** Size of the longest value of each of the file's columns, in bytes. Absent if DuckDB has to find it. */
+  readonly longestValues?: readonly number[]
+}
+
+/** Conditions under which a file is examined. */
+export interface Examination extends IngestionControl {
+  readonly bounds: SourceBounds
 }
 
 /** Reader of files of one format. Each format is one file, and one entry in {@link FILE_FORMATS}. */
@@ -21,10 +29,11 @@ export interface FileFormatReader {
   /**
    * Examines a file.
    * @param file a path that DuckDB may read
-   * @param control reports the progress of phase `check`
-   * @throws Error for a file that is not in this format, and the signal's reason once it has aborted.
+   * @param examination reports the progress of phase `check`
+   * @throws Error for a file that is not in this format, Refusal for one beyond the bounds, and the signal's reason once
+   * it has aborted.
    */
-  relation(connection: DuckDBConnection, file: string, control: IngestionControl): Promise<FileRelation>
+  relation(connection: DuckDBConnection, file: string, examination: Examination): Promise<FileRelation>
 }
 
 /** Every format that can be ingested. */

@@ -1,14 +1,38 @@
-import { runControlled } from '../ingest-progress.ts'
+import type { DuckDBConnection } from '@duckdb/node-api'
+import { requireRows } from '../ingest-bounds.ts'
+import { type IngestionControl, runControlled } from '../ingest-progress.ts'
 import type { FileFormatReader } from './format.ts'
 
 /** Parquet. Columns may have any type. */
 export const parquetFormat: FileFormatReader = {
-  relation: async (connection, file, control) => {
+  relation: async (connection, file, { bounds, ...control }) => {
+    // The footer states how many rows and values DuckDB will read, before any of them is read.
+    const [rows = 0, values = 0] = await countsOfFooter(connection, file, control)
+    requireRows(Math.max(rows, values), bounds)
     const sql = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
-    const described = await runControlled(connection, control, () =>
-      connection.runAndReadAll(`DESCRIBE SELECT * FROM ${sql}`, { path: file }),
-    )
-    const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
-    return { sql, fileNames: columns.map(({ name }) => name), columns }
+    const described = await select(connection, `DESCRIBE SELECT * FROM ${sql}`, file, control)
+    const columns = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
+    return { sql, fileNames: columns.map(({ name }) => name), columns, expectedRows: rows }
   },
+}
+
+/**
+ * Returns the number of rows of all row groups, and the largest number of values of a column, which is larger than that
+ * of rows for lists.
+ */
+async function countsOfFooter(
+  connection: DuckDBConnection,
+  file: string,
+  control: IngestionControl,
+): Promise<readonly number[]> {
+  const perColumn = `SELECT column_id, sum(row_group_num_rows) AS row_count, sum(num_values) AS value_count
+    FROM parquet_metadata($path) GROUP BY column_id`
+  const counts = `SELECT coalesce(max(row_count), 0)::VARCHAR, coalesce(max(value_count), 0)::VARCHAR FROM (${perColumn})`
+  const [row = []] = await select(connection, counts, file, control)
+  return row.map(Number)
+}
+
+async function select(connection: DuckDBConnection, sql: string, path: string, control: IngestionControl) {
+  const result = await runControlled(connection, control, () => connection.runAndReadAll(sql, { path }))
+  return result.getRows()
 }
