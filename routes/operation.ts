@@ -1,11 +1,14 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { WatchedConnections } from '../src/connections/watch.ts'
 
 export interface OperationOptions {
   /** Tests if the service can answer queries. */
   readonly ready: () => Promise<boolean>
   /** Extent of the ledger's verification so far. */
   readonly verification: () => z.output<typeof verification>
+  /** The databases whose tables can be registered. */
+  readonly connections: WatchedConnections
 }
 
 const status = z
@@ -19,8 +22,22 @@ const verification = z
       'earlier verification only, and completely in the background.',
   )
 
+const connectionCounts = z
+  .strictObject({
+    configured: z.int().min(0).max(10_000),
+    unreachable: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .describe(
+        'Number of databases that the last check could not reach. The service stays ready, because the other datasets can ' +
+          'be queried.',
+      ),
+  })
+  .describe('Databases of `SOTTO_CONNECTIONS`. `GET /v1/connections` has their names.')
+
 const readiness = z
-  .strictObject({ status: z.enum(['ready', 'not ready']), verification })
+  .strictObject({ status: z.enum(['ready', 'not ready']), verification, connections: connectionCounts })
   .meta({ id: 'Readiness', description: 'Readiness of the service.' })
 
 /** Liveness and readiness, for operators. */
@@ -48,14 +65,22 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
         operationId: 'getReadiness',
         summary: 'Check that queries can be answered',
         description:
-          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full.',
+          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full. A ' +
+          'database that cannot be reached is counted, and changes nothing else.',
         response: { 200: readiness, 503: readiness },
       },
     },
     async (_request, reply) => {
-      const verification = options.verification()
-      if (await options.ready()) return { status: 'ready' as const, verification }
-      return reply.code(503).send({ status: 'not ready' as const, verification })
+      const states = options.connections.list()
+      const facts = {
+        verification: options.verification(),
+        connections: {
+          configured: states.length,
+          unreachable: states.filter(({ reachable }) => !reachable).length,
+        },
+      }
+      if (await options.ready()) return { status: 'ready' as const, ...facts }
+      return reply.code(503).send({ status: 'not ready' as const, ...facts })
     },
   )
 }

@@ -15,6 +15,7 @@ import { administrationRoutes } from '../routes/administration.ts'
 import { analystsRoutes } from '../routes/analysts.ts'
 import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
+import { connectionsRoutes } from '../routes/connections.ts'
 import { datasetsRoutes, registrationTimeoutMs } from '../routes/datasets.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { keysRoutes } from '../routes/keys.ts'
@@ -35,6 +36,7 @@ import type { KeyActRecorder } from './access/key-acts.ts'
 import type { KeyStore } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { WatchedConnections } from './connections/watch.ts'
 import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
@@ -64,6 +66,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly uploadMaxBytes: number
   /** Extent of the ledger's verification so far. */
   readonly verification: () => Extent
+  /** The databases whose tables can be registered. */
+  readonly connections: WatchedConnections
   /** The free space on the volumes of the data folder and the ledger. */
   readonly disk: FreeSpace
   /** Runs computations of disclosure risk, and comparisons of mechanisms. */
@@ -112,9 +116,11 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     staticCSP: documentationPolicy(signIn === undefined ? [] : [new URL(signIn.issuer).origin]),
     ...(signIn === undefined ? {} : { initOAuth: signInOptions(signIn) }),
   })
-  await app.register(operationRoutes, { ready, verification: dependencies.verification })
+  const { verification, connections } = dependencies
+  await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
+  await app.register(connectionsRoutes, dependencies)
   await app.register(sourcesRoutes, dependencies)
   await app.register(suspensionRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)

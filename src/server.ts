@@ -15,6 +15,10 @@ import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
+import { ConnectionFileError } from './connections/connection-file.ts'
+import { type OpenTableEngine, openConnections } from './connections/open.ts'
+import { openTableEngine } from './connections/table-engines.ts'
+import type { ConnectionState } from './connections/watch.ts'
 import { type CustodyOptions, openCustody } from './custody/custody.ts'
 import { openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { watchFreeSpace } from './files/free-space.ts'
@@ -48,15 +52,24 @@ export interface Service {
   close(): Promise<void>
 }
 
+/** Parts that tests replace. */
+export interface ServiceParts {
+  readonly tableEngines?: OpenTableEngine
+}
+
 /**
  * Opens the stores, registers the demo if configured, builds the app and listens.
  * @throws Error if a store cannot be opened, for example a ledger that another process uses.
  */
-export async function startService(config: Config, logger: Logger): Promise<Service> {
+export async function startService(
+  config: Config,
+  logger: Logger,
+  { tableEngines = openTableEngine }: ServiceParts = {},
+): Promise<Service> {
   await openDataDirectory(config)
   const opened = new AsyncDisposableStack()
   try {
-    const parts = await openParts(config, logger, opened)
+    const parts = await openParts(config, logger, opened, tableEngines)
     const { catalog, registry } = parts
     if (config.demo) await registerDemo(registry, catalog, parts.ledger)
     if (config.audit) await registerAudited(config, parts)
@@ -101,10 +114,13 @@ async function openParts(
   config: Config,
   logger: Logger,
   opened: AsyncDisposableStack,
+  tableEngines: OpenTableEngine,
 ): Promise<AppDependencies> {
   const { dataDirectory, oidc } = config
   const tls = config.tls === undefined ? undefined : await openTls(config.tls)
   const metrics = createMetrics()
+  const { connections } = await openDatabases(config, logger, tableEngines)
+  opened.defer(() => connections.close())
   const stores = await openStores(config, metrics, logger, opened)
   const { ledger } = stores
   await createFirstKeys(dataDirectory)
@@ -129,6 +145,7 @@ async function openParts(
   return {
     ...stores,
     ...pools,
+    connections,
     authenticator,
     keys,
     keyActs,
@@ -157,6 +174,24 @@ async function openParts(
     ingestTimeoutMs: config.ingestTimeoutMs,
     handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
     drainMs: config.drainMs,
+  }
+}
+
+/** @throws ConfigError for a file of connections that cannot be used. */
+async function openDatabases(
+  { connectionsFile: file, queryTimeoutMs }: Config,
+  logger: Logger,
+  tableEngines: OpenTableEngine,
+) {
+  const onChange = ({ name: connection, reachable }: ConnectionState) =>
+    reachable
+      ? logger.info({ connection }, 'the database of the connection can be reached again')
+      : logger.warn({ connection }, 'the database of the connection cannot be reached')
+  try {
+    return await openConnections({ file, queryTimeoutMs, openTableEngine: tableEngines, onChange })
+  } catch (error) {
+    if (!(error instanceof ConnectionFileError)) throw error
+    throw new ConfigError(error.message.replace(/^/gm, 'SOTTO_CONNECTIONS: '))
   }
 }
 

@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Admission } from '../answers/admission.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { WatchedConnections } from '../connections/watch.ts'
 import type { FreeSpace } from '../files/free-space.ts'
 import type { Ledger, LedgerHead } from '../ledger/ledger.ts'
 import type { LedgerObserver } from '../ledger/observed.ts'
@@ -45,6 +46,7 @@ export interface WatchedState {
   readonly ledger: Pick<Ledger, 'head'>
   readonly admission: Pick<Admission, 'counts'>
   readonly disk: FreeSpace
+  readonly connections: Pick<WatchedConnections, 'list'>
 }
 
 /** Buckets for the durations of answers, in seconds. They are coarse, because exact durations depend on data. */
@@ -133,7 +135,7 @@ function observeInto(registry: Registry): LedgerObserver {
 /** Adds gauges of the state of the service; returns a function that reads it. */
 function watchState(
   registry: Registry,
-  { catalog, ledger, admission, disk }: WatchedState,
+  { catalog, ledger, admission, disk, connections }: WatchedState,
 ): () => Promise<void> {
   const gauge = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
@@ -149,9 +151,15 @@ function watchState(
     'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
     'state',
   )
+  const reachable = gauge(
+    'sotto_connection_reachable',
+    '1 if the last check could reach the database of a connection.',
+    'connection',
+  )
   const free = gauge('sotto_disk_free_bytes', 'Free space on the fullest volume that the service writes to.')
   return async () => {
     for (const [state, number] of Object.entries(admission.counts())) queue.set({ state }, number)
+    for (const state of connections.list()) reachable.set({ connection: state.name }, state.reachable ? 1 : 0)
     free.set(await disk.bytes())
     const heads = new Map<string, LedgerHead>()
     for (const { dataset } of catalog.list()) {

@@ -57,6 +57,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets',
     'get /v1/datasets/{dataset}',
     'delete /v1/datasets/{dataset}',
+    'get /v1/connections',
     'get /v1/sources',
     'post /v1/sources',
     'delete /v1/sources/{source}',

@@ -126,6 +126,7 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   getReadiness: false,
   getMetrics: false,
   listDatasets: true,
+  listConnections: false,
   registerDataset: true,
   listSources: false,
   uploadSource: false,

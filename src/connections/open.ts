@@ -1,0 +1,36 @@
+import type { Connection } from '../engines/tables/connection.ts'
+import type { TableEngine } from '../engines/tables/table-engine.ts'
+import { readConnections } from './connection-file.ts'
+import { type ConnectionState, type WatchedConnections, watchConnections } from './watch.ts'
+
+/** Opens an engine for a connection. It does not reach the database. */
+export type OpenTableEngine = (connection: Connection) => TableEngine
+
+/** Options of {@link openConnections}. */
+export interface ConnectionOptions {
+  /** The file of connections, an absolute path; absent if none is configured. */
+  readonly file: string | undefined
+  readonly queryTimeoutMs: number
+  readonly openTableEngine: OpenTableEngine
+  /** Called when a connection becomes reachable or unreachable. */
+  readonly onChange: (state: ConnectionState) => void
+}
+
+/** The configured connections, with an engine for each. */
+export interface OpenedConnections {
+  readonly tables: ReadonlyMap<string, TableEngine>
+  readonly connections: WatchedConnections
+}
+
+/**
+ * Reads the file of connections, opens an engine for each, and begins to watch them. A database that cannot be reached
+ * does not prevent it.
+ * @throws ConnectionFileError
+ */
+export async function openConnections(options: ConnectionOptions): Promise<OpenedConnections> {
+  const { file, queryTimeoutMs, openTableEngine, onChange } = options
+  const configured = file === undefined ? [] : [...(await readConnections(file, { queryTimeoutMs })).values()]
+  const opened = configured.map((connection) => ({ connection, engine: openTableEngine(connection) }))
+  const tables = new Map(opened.map(({ connection, engine }) => [connection.name, engine]))
+  return { tables, connections: await watchConnections(opened, { onChange }) }
+}
