@@ -9,6 +9,7 @@ import {
   printRowOrder,
   RANK_COLUMN,
 } from '../person-rows.ts'
+import type { DeclaredLimit } from '../source-rules.ts'
 import { encodeBoolean } from './encodings/boolean.ts'
 import { encodeCategory } from './encodings/category.ts'
 import type { Encoding, Parameter, SourceColumn, Statement } from './encodings/encoding.ts'
@@ -54,11 +55,7 @@ export interface IngestStatements {
 }
 
 /** A declared limit on the stored values of a column. */
-export interface StoredLimit {
-  /** Position of the column among the declared ones. */
-  readonly position: number
-  /** Field of the column's declaration. */
-  readonly field: 'rankable.maxValues' | 'selectable.maxValues' | 'selectable.maxLength'
+export interface StoredLimit extends DeclaredLimit {
   readonly statement: Statement
 }
 

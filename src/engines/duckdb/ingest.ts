@@ -12,9 +12,9 @@ import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../source-rules.ts'
 import type { Statement } from './encodings/encoding.ts'
 import { canIdentify } from './encodings/identifier.ts'
-import { rangeIsComputable } from './encodings/numeric.ts'
 import { FILE_FORMATS, type FileRelation } from './formats/format.ts'
 import {
   DEFAULT_BOUNDS,
@@ -32,7 +32,7 @@ import {
   PROGRESS_SETTINGS,
   runControlled,
 } from './ingest-progress.ts'
-import { type IngestedUnit, printIngest, type RelationColumn, type StoredLimit } from './ingest-sql.ts'
+import { type IngestedUnit, printIngest, type RelationColumn } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -96,23 +96,6 @@ export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
     throw new Error('the source could not be stored')
   } finally {
     if (partialFolder !== undefined) await rm(partialFolder, { recursive: true, force: true })
-  }
-}
-
-/**
- * Checks what the correctness of every later query rests on, also if the declaration was checked before.
- * @throws Refusal `invalid-request`
- */
-function checkColumns(columns: readonly Column[]): void {
-  for (const [index, column] of columns.entries()) {
-    const field = `columns.${index}`
-    if (column.invalidValue.kind === 'null' && !column.nullable) {
-      const rule = 'must not be "null" for a column that is not nullable'
-      throw refuseField('invalid-request', `${field}.onInvalidValue`, rule)
-    }
-    if ((column.type === 'integer' || column.type === 'number') && !rangeIsComputable(column)) {
-      throw refuseField('invalid-request', field, 'has bounds that are too large for exact computation')
-    }
   }
 }
 
@@ -240,37 +223,6 @@ async function countsOf(run: Run, statement: Statement): Promise<readonly number
     if (!Number.isSafeInteger(count)) throw new Error('a count is not an integer')
     return count
   })
-}
-
-/** @throws Refusal `source-does-not-fit` naming the first column with an invalid value that its rule refuses. */
-function refuseInvalidValues(columns: readonly Column[], invalidValues: readonly number[]): void {
-  for (const [position, { type, invalidValue }] of columns.entries()) {
-    if (invalidValue.kind !== 'refuse' || invalidValues[position] === 0) continue
-    const rule =
-      type === 'identifier'
-        ? 'the source has rows without this identifier; declare onInvalidValue "dropRow" to leave them out'
-        : 'the source has values that do not fit the declaration of this column'
-    throw refuseField('source-does-not-fit', `columns.${position}.name`, rule)
-  }
-}
-
-function repeatedIdentifier(position: number): Refusal {
-  return refuseField(
-    'source-does-not-fit',
-    `columns.${position}.name`,
-    'the source has several rows with the same identifier; if they belong to one person, declare the privacy unit ' +
-      '{"kind": "person"} with this column',
-  )
-}
-
-function beyondLimit({ position, field }: StoredLimit): Refusal {
-  const rule = {
-    'rankable.maxValues':
-      'the source has more distinct values than this limit; declare a higher one or a coarser step',
-    'selectable.maxValues': 'the source has more distinct values than this limit',
-    'selectable.maxLength': 'the source has a value with more characters than this limit',
-  }
-  return refuseField('source-does-not-fit', `columns.${position}.${field}`, rule[field])
 }
 
 /** Creates the table of people, if rows belong to people. Returns their number. */
