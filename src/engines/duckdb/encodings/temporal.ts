@@ -1,6 +1,6 @@
 import { BIGINT } from '@duckdb/node-api'
 import type { DateColumn, DateFormat, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
-import { localOffsets } from './clock.ts'
+import { localOffsets } from '../../clock.ts'
 import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
 
 const ONE_NANO = 1_000_000_000n

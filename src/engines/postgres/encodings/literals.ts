@@ -1,0 +1,21 @@
+/** A 64-bit integer that cannot be misread. */
+export function int8(value: bigint): string {
+  return `'${value}'::int8`
+}
+
+/** A 32-bit integer that cannot be misread. */
+export function int4(value: bigint): string {
+  return `'${value}'::int4`
+}
+
+/** A text that is compared byte by byte. */
+export function textLiteral(value: string): string {
+  if (value.includes('\0')) throw new RangeError('a text of PostgreSQL cannot contain U+0000')
+  // A literal with the prefix E reads backslashes alike under every setting.
+  return `(E'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'::text COLLATE "C")`
+}
+
+/** An integer within bounds. It is never NULL: `least` and `greatest` ignore NULL. */
+export function clamped(integer: string, lower: bigint, upper: bigint): string {
+  return `least(greatest(${integer}, ${int8(lower)}), ${int8(upper)})`
+}

@@ -1,0 +1,199 @@
+import type { NumericColumn } from '../../../catalog/dataset.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { clamped, int8 } from './literals.ts'
+import { type Source, type SourceType, unlessNull } from './types.ts'
+
+const NANO = 10n ** 9n
+
+/** Integers of this magnitude can be computed with in 64 bits. */
+const LARGEST_BIGINT = 2n ** 62n
+
+/** A column's grid: its step as a fraction in lowest terms, and its bounds as indexes. */
+interface Grid {
+  readonly numerator: bigint
+  readonly denominator: bigint
+  readonly lower: bigint
+  readonly upper: bigint
+  /** Largest magnitude of an index within the bounds and one step. */
+  readonly largest: bigint
+  /** True if values must be whole. */
+  readonly whole: boolean
+}
+
+function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: NumericColumn): Grid {
+  const divisor = greatestCommonDivisor(stepNano, NANO)
+  const magnitude = -lower > upper ? -lower : upper
+  return {
+    numerator: stepNano / divisor,
+    denominator: NANO / divisor,
+    lower,
+    upper,
+    largest: (magnitude < 0n ? -magnitude : magnitude) + 1n,
+    whole: type === 'integer',
+  }
+}
+
+/**
+ * Numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
+ * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
+ * whole in an `integer` column.
+ */
+export function encodeNumber(
+  column: NumericColumn,
+  source: Source,
+  type: SourceType,
+): EncodedValue | undefined {
+  const grid = gridOf(column)
+  switch (type.kind) {
+    case 'integer':
+      return { stored: unlessNull(source, printInteger(grid, source.sql, type.bits)), misfit: 'none' }
+    case 'numeric':
+      return encodeNumeric(grid, source, type)
+    case 'float':
+      return encodeFloat(grid, source.sql, type.bits)
+    default:
+      return undefined
+  }
+}
+
+/** Prints the index of an integer that is not NULL. */
+function printInteger(grid: Grid, sql: string, bits: 16 | 32 | 64): string {
+  const { numerator: p, denominator: q, lower, upper, largest } = grid
+  const integer = `(${sql})::int8`
+  if (p === 1n && q === 1n) {
+    const [least, most] = [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n]
+    return lower <= least && upper >= most ? integer : clamped(integer, lower, upper)
+  }
+  if (8n * largest * p + 8n * q > LARGEST_BIGINT) return printNumeric(grid, `(${sql})::numeric`)
+  // Within the bounds and one step, counted from below the smallest index, so that no dividend is negative.
+  const within = clamped(integer, floorDivide((lower - 1n) * p, q), floorDivide((upper + 1n) * p, q) + 1n)
+  const start = lower - 2n
+  const index =
+    p === 1n
+      ? `${within} * ${int8(q)}`
+      : `(${int8(2n * q)} * ${within} + ${int8(p - 2n * p * start)}) / ${int8(2n * p)} + ${int8(start)}`
+  return clamped(`(${index})`, lower, upper)
+}
+
+function encodeNumeric(
+  grid: Grid,
+  { sql }: Source,
+  { precision, scale }: Extract<SourceType, { kind: 'numeric' }>,
+): EncodedValue {
+  const notANumber = `${sql} = 'NaN'::numeric`
+  const isWhole = scale !== undefined && scale <= 0
+  if (grid.whole && !isWhole) {
+    const stored = `CASE WHEN ${sql} = trunc(${sql}) THEN ${printNumeric(grid, sql)} END`
+    return { stored, misfit: `${notANumber} OR ${sql} <> trunc(${sql})` }
+  }
+  const index =
+    precision === undefined || scale === undefined ? undefined : printFewDigits(grid, sql, precision, scale)
+  return index === undefined
+    ? { stored: printNumeric(grid, sql), misfit: notANumber }
+    : { stored: `CASE WHEN ${sql} <> 'NaN'::numeric THEN ${index} END`, misfit: notANumber }
+}
+
+/**
+ * Prints the index of a numeric with so few digits that its number of steps fits 64 bits before it is clamped;
+ * `undefined` for other types and steps.
+ */
+function printFewDigits(
+  { numerator, denominator, lower, upper }: Grid,
+  sql: string,
+  precision: number,
+  scale: number,
+): string | undefined {
+  const most = 10n ** BigInt(Math.max(precision - scale, 0)) * denominator
+  if (numerator !== 1n || most > LARGEST_BIGINT) return undefined
+  const steps = denominator === 1n ? sql : `${sql} * ${denominator}`
+  const isInteger = scale <= 0 || denominator % 10n ** BigInt(scale) === 0n
+  return clamped(`(${isInteger ? steps : `floor(${steps} + 0.5)`})::int8`, lower, upper)
+}
+
+/** Prints the index of any numeric; NULL for NULL and NaN. NaN is greater than every number. */
+function printNumeric({ numerator: p, denominator: q, lower, upper }: Grid, sql: string): string {
+  const start = lower - 1n
+  const steps = `div(${sql} * ${2n * q} + ${numericLiteral(p - 2n * p * start)}, ${2n * p})`
+  const index = clamped(`(${int8(start)} + ${steps}::int8)`, lower, upper)
+  const [least, most] = [decimal((lower - 1n) * p, q), decimal((upper + 1n) * p, q)]
+  return (
+    `CASE WHEN ${sql} <= ${most} THEN CASE WHEN ${sql} >= ${least} THEN ${index} ELSE ${int8(lower)} END` +
+    ` WHEN ${sql} <> 'NaN'::numeric THEN ${int8(upper)} END`
+  )
+}
+
+/** Integers up to this magnitude are their own shortest decimals. */
+const LARGEST_WHOLE = { 32: 2n ** 24n, 64: 2n ** 53n } as const
+
+function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
+  // PostgreSQL writes the shortest decimal, because the session sets extra_float_digits.
+  const text = `(${sql})::text::numeric`
+  const double = bits === 64 ? sql : `(${sql})::float8`
+  const notANumber = `${double} = 'NaN'::float8`
+  if (!grid.whole) return { stored: printNearest(grid, double, bits, text), misfit: notANumber }
+  const { numerator: p, lower, upper } = grid
+  const [least, most] = [(lower - 1n) * p, (upper + 1n) * p]
+  const exact = -least <= LARGEST_WHOLE[bits] && most <= LARGEST_WHOLE[bits]
+  const index = exact
+    ? `CASE WHEN ${double} > ${float8(most)} THEN CASE WHEN ${double} <> 'NaN'::float8 THEN ${int8(upper)} END` +
+      ` WHEN ${double} < ${float8(least)} THEN ${int8(lower)} ELSE ${printInteger(grid, double, 64)} END`
+    : printNumeric(grid, text)
+  return {
+    stored: `CASE WHEN floor(${double}) = ${double} THEN ${index} END`,
+    misfit: `${notANumber} OR floor(${double}) <> ${double}`,
+  }
+}
+
+/** The largest error of a number of steps that is computed with. */
+const LARGEST_ERROR = 2 ** -4
+
+/**
+ * Prints the index of a double. With h as half a step, the index is the floor of (x + h) / step. In doubles this is off
+ * by at most `error`: the decimal differs from its double by 2^-53 of it (2^-24 for `real`), and so does the result of
+ * each of the three operations; `error` allows for 8 of these. If no integer is that near, the floor is exact. Otherwise
+ * the decimal decides.
+ *
+ * Neither the sum nor the quotient can overflow or underflow, which would be an error: x is within the bounds and one
+ * step, and x + h is 0 or, as a difference of nearby doubles, not much smaller than an ulp of h.
+ */
+function printNearest(grid: Grid, sql: string, bits: 32 | 64, text: string): string {
+  const { numerator, denominator, lower, upper, largest } = grid
+  const error = Number(largest + 1n) * 2 ** (bits === 64 ? -50 : -21)
+  const slow = printNumeric(grid, text)
+  if (error > LARGEST_ERROR) return slow
+  const step = Number(numerator) / Number(denominator)
+  const [least, most] = [lower - 1n, upper + 1n].map(
+    (index) => (Number(index) * Number(numerator)) / Number(denominator),
+  )
+  const steps = `((${sql} + ${float8(step / 2)}) / ${float8(step)})`
+  const index = clamped(`floor(${steps})::int8`, lower, upper)
+  return (
+    `CASE WHEN ${sql} > ${float8(most ?? 0)} THEN CASE WHEN ${sql} <> 'NaN'::float8 THEN ${int8(upper)} END` +
+    ` WHEN ${sql} < ${float8(least ?? 0)} THEN ${int8(lower)}` +
+    ` WHEN abs(${steps} - round(${steps})) > ${float8(error)} THEN ${index} ELSE ${slow} END`
+  )
+}
+
+function float8(value: number | bigint): string {
+  return `'${value}'::float8`
+}
+
+function numericLiteral(value: bigint): string {
+  return `'${value}'::numeric`
+}
+
+/** A fraction of nanos as a decimal. */
+function decimal(numerator: bigint, denominator: bigint): string {
+  const nano = numerator * (NANO / denominator)
+  const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0')
+  return `'${nano < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}'::numeric`
+}
+
+function floorDivide(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor
+  return dividend % divisor < 0n ? quotient - 1n : quotient
+}
+
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestCommonDivisor(b, a % b)
+}

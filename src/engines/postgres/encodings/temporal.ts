@@ -1,0 +1,138 @@
+import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import { type LocalOffset, localOffsets } from '../../clock.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { clamped, int8 } from './literals.ts'
+import { type Source, type SourceType, unlessNull } from './types.ts'
+
+const ONE_NANO = 1_000_000_000n
+const SECONDS_PER_DAY = 86_400n
+
+/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
+const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
+
+/**
+ * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
+ * one that a timestamp states, or that of an instant in UTC.
+ */
+export function encodeDate(
+  column: DateColumn,
+  source: Source,
+  { kind }: SourceType,
+): EncodedValue | undefined {
+  const date = dateOf(source, kind)
+  if (date === undefined) return undefined
+  const { lowerIndex: lower, upperIndex: upper } = column
+  const step = column.stepNano / ONE_NANO
+  // The difference is clamped beforehand, because that of an infinite date is an error.
+  const within = `least(greatest(${date}, ${dateAt(lower * step)}), ${dateAt(upper * step)})`
+  const index =
+    step === 1n
+      ? `(${within} - DATE '1970-01-01')::int8`
+      : `(${int8(lower)} + (2 * (${within} - ${dateAt(lower * step)})::int8 + ${step}) / ${2n * step})`
+  return { stored: unlessNull(source, index), misfit: 'none' }
+}
+
+function dateOf({ sql }: Source, kind: SourceType['kind']): string | undefined {
+  if (kind === 'date') return sql
+  // The session's time zone is UTC.
+  return kind === 'timestamp' || kind === 'timestamptz' ? `(${sql})::date` : undefined
+}
+
+/**
+ * Instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
+ * Dates and timestamps without time zone are in the declared time zone.
+ */
+export function encodeTimestamp(
+  column: TimestampColumn,
+  source: Source,
+  { kind }: SourceType,
+): EncodedValue | undefined {
+  if (kind !== 'date' && kind !== 'timestamp' && kind !== 'timestamptz') return undefined
+  const step = column.stepNano / ONE_NANO
+  const { lowerIndex: lower, upperIndex: upper } = column
+  const margin = kind === 'timestamptz' ? 0n : LARGEST_OFFSET_SECONDS
+  const [first, last] = [lower * step - margin, upper * step + margin]
+  // floor(t / step + 1/2) is the quotient of a whole number of seconds, because the step is whole.
+  const half = step / 2n
+  const seconds = printSeconds(source.sql, kind, first, last, step % 2n === 1n)
+  const offset = printOffset(column, source.sql, kind)
+  const utc = offset === undefined ? seconds : `(${seconds} - (${offset}))`
+  // Counted from below the smallest index, so that no dividend is negative.
+  const start = lower - (2n * LARGEST_OFFSET_SECONDS) / step - 2n
+  const index =
+    step === 1n ? utc : `((${utc} + ${int8(half - start * step)}) / ${int8(step)} + ${int8(start)})`
+  return { stored: unlessNull(source, clamped(index, lower, upper)), misfit: 'none' }
+}
+
+type TemporalKind = 'date' | 'timestamp' | 'timestamptz'
+
+/** Up to this magnitude a double tells seconds apart that differ by a microsecond, also after 1/2 has been added. */
+const LARGEST_DOUBLE_SECONDS = 2n ** 32n
+
+/** Prints the whole seconds of a time between two instants, rounded to the nearest one or down. */
+function printSeconds(
+  sql: string,
+  kind: TemporalKind,
+  first: bigint,
+  last: bigint,
+  toNearest: boolean,
+): string {
+  if (kind === 'date') {
+    const [least, most] = [floorDivide(first, SECONDS_PER_DAY), floorDivide(last, SECONDS_PER_DAY) + 1n]
+    const date = `least(greatest(${sql}, ${dateAt(least)}), ${dateAt(most)})`
+    return `((${date} - DATE '1970-01-01')::int8 * ${SECONDS_PER_DAY})`
+  }
+  // Infinite times are clamped as well.
+  const time = `least(greatest(${sql}, ${timeAt(first, kind)}), ${timeAt(last, kind)})`
+  const isSmall = -first < LARGEST_DOUBLE_SECONDS && last < LARGEST_DOUBLE_SECONDS
+  const seconds = isSmall ? `date_part('epoch', ${time})` : `extract(epoch FROM ${time})`
+  return `floor(${seconds}${toNearest ? ' + 0.5' : ''})::int8`
+}
+
+/** Prints the offset of a local time from UTC in seconds; `undefined` if there is none. */
+function printOffset(column: TimestampColumn, sql: string, kind: TemporalKind): string | undefined {
+  if (kind === 'timestamptz') return undefined
+  const [first, last] = [column.lowerIndex, column.upperIndex].map(
+    (index) => (index * column.stepNano) / ONE_NANO,
+  )
+  const offsets = localOffsets(
+    column.timeZone,
+    (first ?? 0n) - LARGEST_OFFSET_SECONDS,
+    (last ?? 0n) + LARGEST_OFFSET_SECONDS,
+  )
+  return offsets.every(({ offsetSeconds }) => offsetSeconds === 0)
+    ? undefined
+    : printOffsetSearch(offsets, sql, kind)
+}
+
+function printOffsetSearch(
+  offsets: readonly LocalOffset[],
+  sql: string,
+  kind: Exclude<TemporalKind, 'timestamptz'>,
+): string {
+  const middle = offsets.length >> 1
+  const [only, from] = [offsets[0], offsets[middle]?.from]
+  if (middle === 0 || from === undefined) return int8(BigInt(only?.offsetSeconds ?? 0))
+  const change =
+    kind === 'date' ? dateAt(-floorDivide(-BigInt(from), SECONDS_PER_DAY)) : timeAt(BigInt(from), kind)
+  const before = printOffsetSearch(offsets.slice(0, middle), sql, kind)
+  const after = printOffsetSearch(offsets.slice(middle), sql, kind)
+  return `CASE WHEN ${sql} < ${change} THEN ${before} ELSE ${after} END`
+}
+
+/** A constant date. */
+function dateAt(days: bigint): string {
+  return `(DATE '1970-01-01' + '${days}'::int4)`
+}
+
+/** A constant time. PostgreSQL computes it once for each statement. */
+function timeAt(seconds: bigint, kind: 'timestamp' | 'timestamptz'): string {
+  return kind === 'timestamp'
+    ? `(TIMESTAMP '1970-01-01' + INTERVAL '${seconds} seconds')`
+    : `to_timestamp('${seconds}'::float8)`
+}
+
+function floorDivide(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor
+  return dividend % divisor < 0n ? quotient - 1n : quotient
+}

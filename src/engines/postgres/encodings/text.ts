@@ -1,0 +1,100 @@
+import type { CategoryColumn } from '../../../catalog/dataset.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { textLiteral } from './literals.ts'
+import type { Source, SourceType } from './types.ts'
+
+/** Kinds of types whose values are the same texts in every engine. */
+const TEXT_KINDS: readonly SourceType['kind'][] = ['text', 'enum', 'uuid', 'integer', 'boolean']
+
+/** The value as a text that is compared byte by byte. The conversion removes the padding of `char(n)`. */
+function textOf({ sql }: Source): string {
+  return `(${sql}::text COLLATE "C")`
+}
+
+/** Texts, as they are. */
+export function encodeText(source: Source, { kind }: SourceType): EncodedValue | undefined {
+  return TEXT_KINDS.includes(kind) ? { stored: textOf(source), misfit: 'none' } : undefined
+}
+
+const TRUE = ['true', 't', 'yes', 'y', '1']
+const FALSE = ['false', 'f', 'no', 'n', '0']
+const WHITE_SPACE = "E' \\t\\n\\r'"
+
+/** Booleans; 0 and 1; and the spellings that ingestion accepts. */
+export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValue | undefined {
+  const { sql } = source
+  if (kind === 'boolean') return { stored: sql, misfit: 'none' }
+  if (kind === 'integer')
+    return { stored: `CASE ${sql} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END`, misfit: `${sql} NOT IN (0, 1)` }
+  if (kind !== 'text' && kind !== 'enum') return undefined
+  const word = `lower(btrim(${textOf(source)}, ${WHITE_SPACE}))`
+  const list = (words: readonly string[]) => words.map(textLiteral).join(', ')
+  return {
+    stored: `CASE WHEN ${word} IN (${list(TRUE)}) THEN TRUE WHEN ${word} IN (${list(FALSE)}) THEN FALSE END`,
+    misfit: `${word} NOT IN (${list([...TRUE, ...FALSE])})`,
+  }
+}
+
+/** The index of exactly a declared category. */
+export function encodeCategory(
+  { categories }: CategoryColumn,
+  source: Source,
+  { kind }: SourceType,
+): EncodedValue | undefined {
+  if (!TEXT_KINDS.includes(kind)) return undefined
+  const sorted = categories
+    .map((text, index) => ({ text, index, bytes: Buffer.from(text) }))
+    .filter(({ text }) => !text.includes('\0'))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+  return { stored: printSearch(textOf(source), sorted) }
+}
+
+interface Indexed {
+  readonly text: string
+  readonly index: number
+}
+
+/** More categories are searched by halves. */
+const MOST_COMPARED = 6
+
+function printSearch(text: string, sorted: readonly Indexed[]): string {
+  if (sorted.length <= MOST_COMPARED) {
+    const cases = sorted.map((each) => `WHEN ${text} = ${textLiteral(each.text)} THEN ${each.index}`)
+    return cases.length === 0 ? 'NULL::int4' : `CASE ${cases.join(' ')} END`
+  }
+  const half = sorted.length >> 1
+  const [below, above] = [sorted.slice(0, half), sorted.slice(half)]
+  const [middle] = above
+  if (middle === undefined) throw new RangeError('a search has two halves')
+  return `CASE WHEN ${text} < ${textLiteral(middle.text)} THEN ${printSearch(text, below)} ELSE ${printSearch(text, above)} END`
+}
+
+/** Characters that ingestion takes for white space: those of Unicode's separators, and the control characters. */
+const SPACES =
+  "E'\\t\\n\\u000b\\f\\r \\u0085\\u00a0\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2007\\u2008\\u2009\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'"
+
+/** The identifier as its exact text; NULL for a text without a character other than white space. */
+export function encodeIdentifier(source: Source, type: SourceType): EncodedValue | undefined {
+  const text = textOf(source)
+  switch (type.kind) {
+    case 'integer':
+    case 'uuid':
+      return { stored: text, misfit: 'none' }
+    case 'numeric':
+      // NaN is no identifier.
+      return type.scale === 0
+        ? { stored: `CASE WHEN ${source.sql} <> 'NaN'::numeric THEN ${text} END` }
+        : undefined
+    case 'text': {
+      const isPresent = `(${text} >= '!' AND ${text} < E'\\x7f') OR btrim(${text}, ${SPACES}) <> ''`
+      return { stored: `CASE WHEN ${isPresent} THEN ${text} END` }
+    }
+    case 'boolean':
+    case 'enum':
+    case 'float':
+    case 'date':
+    case 'timestamp':
+    case 'timestamptz':
+      return undefined
+  }
+}

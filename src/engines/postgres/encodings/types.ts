@@ -1,0 +1,49 @@
+/** A type of PostgreSQL whose values can be stored. Domains, arrays, ranges and composite types are not among them. */
+export type SourceType =
+  | { readonly kind: 'integer'; readonly bits: 16 | 32 | 64 }
+  /** Without precision and scale, any number of digits, and infinities. NaN occurs in both. */
+  | { readonly kind: 'numeric'; readonly precision?: number; readonly scale?: number }
+  | { readonly kind: 'float'; readonly bits: 32 | 64 }
+  | { readonly kind: 'boolean' | 'text' | 'enum' | 'uuid' | 'date' | 'timestamp' | 'timestamptz' }
+
+/** Prefix of the name of an enumerated type. No name that PostgreSQL formats begins with it. */
+export const ENUM_PREFIX = 'enum '
+
+const TYPES: Readonly<Record<string, SourceType>> = {
+  smallint: { kind: 'integer', bits: 16 },
+  integer: { kind: 'integer', bits: 32 },
+  bigint: { kind: 'integer', bits: 64 },
+  numeric: { kind: 'numeric' },
+  real: { kind: 'float', bits: 32 },
+  'double precision': { kind: 'float', bits: 64 },
+  boolean: { kind: 'boolean' },
+  text: { kind: 'text' },
+  'character varying': { kind: 'text' },
+  character: { kind: 'text' },
+  bpchar: { kind: 'text' },
+  uuid: { kind: 'uuid' },
+  date: { kind: 'date' },
+  'timestamp without time zone': { kind: 'timestamp' },
+  'timestamp with time zone': { kind: 'timestamptz' },
+}
+
+/** Reads a type's name as `format_type` prints it under the search path `pg_catalog`. */
+export function sourceTypeOf(name: string): SourceType | undefined {
+  if (name.startsWith(ENUM_PREFIX)) return { kind: 'enum' }
+  const numeric = /^numeric\((\d+),(-?\d+)\)$/.exec(name)
+  if (numeric !== null) return { kind: 'numeric', precision: Number(numeric[1]), scale: Number(numeric[2]) }
+  const plain = name.replace(/^(character|character varying|timestamp)\(\d+\)/, '$1')
+  return Object.hasOwn(TYPES, plain) ? TYPES[plain] : undefined
+}
+
+/** A value of a table's column, as SQL. */
+export interface Source {
+  readonly sql: string
+  /** True if the database guarantees that it is never NULL. */
+  readonly notNull: boolean
+}
+
+/** An expression for values, and NULL for NULL. */
+export function unlessNull({ sql, notNull }: Source, expression: string): string {
+  return notNull ? expression : `CASE WHEN ${sql} IS NOT NULL THEN ${expression} END`
+}
