@@ -13,6 +13,7 @@ import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import { requireAnswered } from '../src/catalog/open-questions.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -81,6 +82,8 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     {
       handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
       onRequest: custodian.onRequest,
+      // Before the schema, which names the first broken rule of each part only.
+      preValidation: async (request) => requireAnswered(request.body),
       schema: {
         tags: ['Datasets'],
         operationId: 'registerDataset',

@@ -17,6 +17,7 @@ import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { connectionsRoutes } from '../routes/connections.ts'
 import { datasetsRoutes, registrationTimeoutMs } from '../routes/datasets.ts'
+import { draftsRoutes } from '../routes/drafts.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
 import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
@@ -48,6 +49,7 @@ import type { Metrics } from './http/metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './http/problem.ts'
 import { recordWhenClosed } from './http/request-log.ts'
 import { openAuditedPair } from './registration/audited-pair.ts'
+import type { Drafts } from './registration/drafts/drafts.ts'
 import type { Registry } from './registration/registry.ts'
 import type { Uploads } from './registration/uploads.ts'
 import type { ComputationPool } from './workers/pool.ts'
@@ -62,6 +64,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly catalog: Catalog
   readonly registry: Registry
   readonly uploads: Uploads
+  readonly drafts: Drafts
   /** Largest size of an upload. */
   readonly uploadMaxBytes: number
   /** Extent of the ledger's verification so far. */
@@ -122,6 +125,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(datasetsRoutes, dependencies)
   await app.register(connectionsRoutes, dependencies)
   await app.register(sourcesRoutes, dependencies)
+  await app.register(draftsRoutes, dependencies)
   await app.register(suspensionRoutes, dependencies)
   await app.register(budgetsRoutes, dependencies)
   await app.register(analystsRoutes, dependencies)

@@ -33,6 +33,7 @@ import { openLedger } from './ledger/open.ts'
 import { type HeadSigner, readHeadSigner } from './ledger/signature.ts'
 import { systemEntropy } from './mechanisms/samplers/entropy.ts'
 import { censusRegistration, registerDemo } from './registration/demo.ts'
+import { createDrafts } from './registration/drafts/drafts.ts'
 import { createRegistry } from './registration/registry.ts'
 import { followRegistrations } from './registration/replicas.ts'
 import { openUploads } from './registration/uploads.ts'
@@ -241,6 +242,7 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
     catalog,
     engine,
     registry,
+    drafts: createDrafts({ dataDirectory, temporaryDirectory }),
     ...(signer === undefined ? {} : { signer }),
     ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
   }

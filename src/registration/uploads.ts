@@ -5,7 +5,7 @@ import path from 'node:path'
 import type { FileFormat } from '../catalog/dataset.ts'
 import { publishFile, writeDigested, writePrivately } from '../files/durable-file.ts'
 import type { FreeSpace } from '../files/free-space.ts'
-import { Refusal } from '../privacy/refusal.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
 
 /** A file that a custodian uploaded. */
 export interface Upload {
@@ -110,19 +110,40 @@ export async function openUploads(options: UploadOptions): Promise<Uploads> {
 }
 
 /**
- * Opens the file of an upload.
- * @returns undefined if the principal has no such upload.
+ * Opens the file of an upload. The caller closes it.
+ * @throws Refusal `source-refused` if the principal has no such upload.
  */
-export async function openUpload(
+export async function openUpload(dataDirectory: string, principal: string, id: string): Promise<FileHandle> {
+  const isUsable = (await usableFacts(dataDirectory, principal, id)) !== undefined
+  const { rows } = filesOf(folderOf(dataDirectory, principal), id)
+  const handle = isUsable ? await open(rows, OPEN_FLAGS).catch(() => undefined) : undefined
+  if (handle === undefined) throw refuseUpload()
+  return handle
+}
+
+/**
+ * Returns the name that the client gave for an upload.
+ * @throws Refusal `source-refused` if the principal has no such upload.
+ */
+export async function uploadName(dataDirectory: string, principal: string, id: string): Promise<string> {
+  const stored = await usableFacts(dataDirectory, principal, id)
+  if (stored === undefined) throw refuseUpload()
+  return stored.name
+}
+
+async function usableFacts(
   dataDirectory: string,
   principal: string,
   id: string,
-): Promise<FileHandle | undefined> {
+): Promise<StoredFacts | undefined> {
   if (!isUploadId(id)) return undefined
-  const { rows, facts } = filesOf(folderOf(dataDirectory, principal), id)
-  const stored = await readFacts(facts)
-  if (stored === undefined || Date.parse(stored.expiresAt) <= Date.now()) return undefined
-  return open(rows, OPEN_FLAGS).catch(() => undefined)
+  const stored = await readFacts(filesOf(folderOf(dataDirectory, principal), id).facts)
+  return stored !== undefined && Date.parse(stored.expiresAt) > Date.now() ? stored : undefined
+}
+
+function refuseUpload(): Refusal {
+  const rule = 'must be the id of one of your uploads that has not expired'
+  return refuseField('source-refused', 'source.upload', rule)
 }
 
 /** Facts of an upload as they are stored. */
@@ -286,9 +307,7 @@ function uploadTooLarge(maxBytes: number): Refusal {
 }
 
 function emptyUpload(): Refusal {
-  return new Refusal('invalid-request', 'file: must not be empty', [
-    { field: 'file', rule: 'must not be empty' },
-  ])
+  return refuseField('invalid-request', 'file', 'must not be empty')
 }
 
 function isDiskFull(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -61,6 +61,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'get /v1/sources',
     'post /v1/sources',
     'delete /v1/sources/{source}',
+    'post /v1/drafts',
     'get /v1/datasets/{dataset}/suspension',
     'post /v1/datasets/{dataset}/resume',
     'get /v1/datasets/{dataset}/budget',
@@ -166,6 +167,8 @@ test("every operation's example works with the key of its role", async () => {
   const order = (method: string, template: string) =>
     method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
   const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
+  await mkdir(resolve(service.dataDirectory, 'survey'))
+  await writeFile(resolve(service.dataDirectory, 'survey/staff.csv'), 'age\n30\n')
   let uploaded = ''
   for (const { method, path: template, operation } of inOrder) {
     const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]

@@ -131,6 +131,7 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   listSources: false,
   uploadSource: false,
   deleteSource: false,
+  draftDeclaration: true,
   listKeys: true,
   createKey: true,
   rotateKey: true,
@@ -188,6 +189,12 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
     answerOf('auditor', 'post', '/v1/audit/releases', { dataset, query: QUERY, releases: 1 })
   expect(await draw('census')).toEqual(await draw('nowhere'))
   expect((await draw('census')).status).toBe(404)
+
+  // A file may be the source of a dataset of others, and a draft shows its columns.
+  for (const path of ['census.csv', 'nowhere.csv']) {
+    const source = { kind: 'file', path }
+    expect((await answerOf('custodian', 'post', '/v1/drafts', { source })).status).toBe(403)
+  }
 
   const registration = operations().find(({ operation }) => operation.operationId === 'registerDataset')
   const register = (id: string) =>

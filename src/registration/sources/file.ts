@@ -9,18 +9,35 @@ import type { SourceKind, SourceOfKind } from './source.ts'
 export const fileSource: SourceKind<'file'> = {
   fixed: {},
   copy: async (source, { dataDirectory, copy, signal }) => {
-    const located = await locateSource(dataDirectory, source)
-    const handle = await open(located, OPEN_FLAGS).catch(() => {
-      throw refuseSource('cannot be read')
-    })
+    const handle = await openSourceFile(dataDirectory, source)
     try {
-      await requireSameFile(handle, await locateSource(dataDirectory, source))
       const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
       return { format: source.format, digest }
     } finally {
       await handle.close()
     }
   },
+}
+
+/**
+ * Opens a source file below the data folder. The caller closes it.
+ * @throws Refusal `source-refused` for a path that may not be read.
+ */
+export async function openSourceFile(
+  dataDirectory: string,
+  source: SourceOfKind<'file'>,
+): Promise<FileHandle> {
+  const located = await locateSource(dataDirectory, source)
+  const handle = await open(located, OPEN_FLAGS).catch(() => {
+    throw refuseSource('cannot be read')
+  })
+  try {
+    await requireSameFile(handle, await locateSource(dataDirectory, source))
+    return handle
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
 }
 
 /** The characters of a folder or file name: they exclude separators, drive letters, URLs and patterns. */

@@ -1,5 +1,4 @@
 import { writeDigested } from '../../files/durable-file.ts'
-import { refuseField } from '../../privacy/refusal.ts'
 import { openUpload } from '../uploads.ts'
 import type { SourceKind } from './source.ts'
 
@@ -8,13 +7,6 @@ export const uploadSource: SourceKind<'upload'> = {
   fixed: {},
   copy: async ({ upload, format }, { dataDirectory, copy, principal, signal }) => {
     const handle = await openUpload(dataDirectory, principal, upload)
-    if (handle === undefined) {
-      throw refuseField(
-        'source-refused',
-        'source.upload',
-        'must be the id of one of your uploads that has not expired',
-      )
-    }
     try {
       const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
       return { format, digest }

@@ -1,0 +1,63 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { draft, draftRequest } from '../schemas/drafts.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
+import type { Principal } from '../src/access/principal.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import type { DraftedSource, Drafts } from '../src/registration/drafts/drafts.ts'
+import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
+
+export interface DraftsOptions {
+  readonly authenticator: Authenticator
+  readonly drafts: Drafts
+}
+
+/** Time limit for a draft, including the wait for a turn. */
+const DRAFT_ANSWER_TIMEOUT_MS = 75_000
+
+/** Proposed declarations of sources. */
+export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { authenticator, drafts }) => {
+  const { onRequest, security } = accessFor(authenticator, 'custodian')
+
+  app.post(
+    '/v1/drafts',
+    {
+      handlerTimeout: DRAFT_ANSWER_TIMEOUT_MS,
+      onRequest,
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'draftDeclaration',
+        summary: 'Draft a declaration',
+        description:
+          'Proposes a declaration of an upload, or of a file below the data folder: names and types of columns, the form ' +
+          'of the file, identifiers, dates, columns with few values. Bounds, steps and categories are left as questions, ' +
+          'because everything in a declaration is public. Reads only the first rows. A key that is limited to datasets ' +
+          'can draft declarations of its own uploads only.',
+        security,
+        body: draftRequest,
+        response: { 200: draft, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const principal = principalOf(request)
+      const { source, showDataHints } = request.body
+      requireOwnSource(principal, source)
+      return drafts.propose(source, principal.name, { showDataHints, signal: givenUpSignal(reply) })
+    },
+  )
+}
+
+/**
+ * Requires an upload of principals who may use only some datasets: other sources may belong to datasets that they must
+ * not see.
+ * @throws Refusal `forbidden`
+ */
+function requireOwnSource({ datasets }: Principal, { kind }: DraftedSource): void {
+  if (datasets === undefined || kind === 'upload') return
+  throw new Refusal(
+    'forbidden',
+    'The key is limited to datasets. It can draft declarations of its own uploads only.',
+    [{ field: 'source.kind', rule: 'must be upload' }],
+  )
+}

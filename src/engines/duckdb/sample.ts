@@ -1,0 +1,208 @@
+import { rm } from 'node:fs/promises'
+import { type DuckDBConnection, VARCHAR } from '@duckdb/node-api'
+import { quoteIdentifier } from '../dialect.ts'
+import { runControlled } from './ingest-progress.ts'
+import { openLockedInstance } from './instance.ts'
+
+/** The first rows of a file, described. Everything here depends on data that is not protected by noise. */
+export interface Sample {
+  /** The form of a CSV file. */
+  readonly csv?: SniffedCsv
+  readonly rows: number
+  readonly columns: readonly SampledColumn[]
+}
+
+/** The form of a CSV file as DuckDB's sniffer reports it. */
+export interface SniffedCsv {
+  readonly delimiter: string
+  /** Absent if no field is quoted. */
+  readonly quote?: string
+  readonly header: boolean
+  /** Lines above the table that do not belong to it. */
+  readonly skippedLines: number
+  /** DuckDB's format of dates, if there is a column of dates or times with one format other than ISO 8601. */
+  readonly dateFormat?: string
+}
+
+/** A column and facts about its values in the sample. */
+export interface SampledColumn {
+  readonly name: string
+  /** DuckDB's name of the type. */
+  readonly type: string
+  readonly nulls: number
+  readonly distinct: number
+  /** Number of characters of the longest value. */
+  readonly longest: number
+  /** True if all values are numbers with a decimal comma. */
+  readonly decimalComma: boolean
+  readonly least?: string
+  readonly largest?: string
+  /** All distinct values, if there are few. */
+  readonly values?: readonly string[]
+}
+
+/** A file to describe. */
+export interface SampledFile {
+  /** An absolute path. CSV must be UTF-8. */
+  readonly path: string
+  readonly format: 'csv' | 'parquet'
+  /** A folder that only this call uses. */
+  readonly temporaryDirectory: string
+  readonly signal: AbortSignal
+}
+
+/** The file is not in its format. */
+export class UnreadableSample extends Error {}
+
+/** Number of rows that are described. */
+const SAMPLE_ROWS = 20_000
+
+/** Number of distinct values up to which all are listed. */
+export const FEW_VALUES = 50
+
+const LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1GB' } as const
+
+/**
+ * Describes the first rows of a file in a locked instance that can reach no other file.
+ * @throws UnreadableSample if the file cannot be read; the signal's reason once it has aborted.
+ */
+export async function describeSample(file: SampledFile): Promise<Sample> {
+  const { temporaryDirectory, signal } = file
+  const limits = { ...LIMITS, temporaryDirectory }
+  const instance = await openLockedInstance(':memory:', 'READ_WRITE', limits, [file.path])
+  try {
+    const connection = await instance.connect()
+    try {
+      return await runControlled(connection, { signal }, () => describe(connection, file))
+    } finally {
+      connection.disconnectSync()
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    // DuckDB's messages may quote data.
+    throw error instanceof UnreadableSample ? error : new UnreadableSample('the file cannot be read')
+  } finally {
+    instance.closeSync()
+    await rm(temporaryDirectory, { recursive: true, force: true })
+  }
+}
+
+async function describe(connection: DuckDBConnection, file: SampledFile): Promise<Sample> {
+  const { columns, csv } =
+    file.format === 'csv' ? await readCsv(connection, file.path) : await readParquet(connection, file.path)
+  const [[rows] = []] = await rowsOf(connection, 'SELECT count(*)::VARCHAR FROM sample')
+  const described: SampledColumn[] = []
+  for (const [index, column] of columns.entries())
+    described.push({ ...column, ...(await factsOf(connection, `field${index}`)) })
+  return { rows: Number(rows), columns: described, ...(csv === undefined ? {} : { csv }) }
+}
+
+type NamedColumn = Pick<SampledColumn, 'name' | 'type'>
+
+/** Reads the first rows of a Parquet file into the table `sample`, as texts with generated names. */
+async function readParquet(connection: DuckDBConnection, path: string) {
+  const relation = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
+  const described = await rowsOf(connection, `DESCRIBE SELECT * FROM ${relation}`, { path })
+  const columns: NamedColumn[] = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
+  const texts = columns.map(
+    ({ name }, index) => `left(CAST(${quoteIdentifier(name)} AS VARCHAR), ${LONGEST_READ}) AS field${index}`,
+  )
+  const sql = `CREATE TABLE sample AS SELECT ${texts.join(', ')} FROM ${relation} LIMIT ${SAMPLE_ROWS}`
+  await rowsOf(connection, sql, { path })
+  return { columns, csv: undefined }
+}
+
+/** Number of characters that are read of each value. */
+const LONGEST_READ = 1_000
+
+/** Reads the first rows of a CSV file into the table `sample`, as texts with generated names. */
+async function readCsv(connection: DuckDBConnection, path: string) {
+  const sniffed = await sniff(connection, path)
+  const { columns, csv } = sniffed
+  const options = [
+    'auto_detect = false',
+    `columns = {${columns.map((_, index) => `'field${index}': 'VARCHAR'`).join(', ')}}`,
+    `header = ${csv.header}`,
+    `skip = ${csv.skippedLines}`,
+    'delim = $delimiter',
+    'quote = $quote',
+    'escape = $quote',
+    "comment = ''",
+    'ignore_errors = true',
+  ]
+  const sql = `CREATE TABLE sample AS SELECT * FROM read_csv($path, ${options.join(', ')}) LIMIT ${SAMPLE_ROWS}`
+  await rowsOf(connection, sql, { path, delimiter: csv.delimiter, quote: csv.quote ?? '' })
+  return sniffed
+}
+
+async function sniff(
+  connection: DuckDBConnection,
+  path: string,
+): Promise<{ readonly columns: readonly NamedColumn[]; readonly csv: SniffedCsv }> {
+  const found = await sniffWith(connection, path)
+  // The sniffer does not try spaces on its own.
+  const spaced =
+    found.columns.length === 1 ? await sniffWith(connection, path, ' ').catch(() => undefined) : undefined
+  return spaced !== undefined && spaced.columns.length > 1 ? spaced : found
+}
+
+async function sniffWith(connection: DuckDBConnection, path: string, delimiter?: string) {
+  const options = delimiter === undefined ? '' : ', delim = $delimiter'
+  const sql = `SELECT Delimiter, Quote, HasHeader, SkipRows, DateFormat, TimestampFormat,
+      [[unnested.name, unnested.type] FOR unnested IN Columns]::JSON::VARCHAR
+    FROM sniff_csv($path, comment = '', sample_size = ${SAMPLE_ROWS}${options})`
+  const parameters = { path, ...(delimiter === undefined ? {} : { delimiter }) }
+  const [row = []] = await rowsOf(connection, sql, parameters)
+  const [found, quote, header, skipped, date, timestamp, columns] = row.map((value) =>
+    value === null || value === '(empty)' ? undefined : String(value),
+  )
+  if (found === undefined || columns === undefined) throw new UnreadableSample('the file is not CSV')
+  const formats = [date, timestamp].filter((format) => format !== undefined)
+  const csv: SniffedCsv = {
+    delimiter: found,
+    ...(quote === undefined ? {} : { quote }),
+    header: header === 'true',
+    skippedLines: Number(skipped),
+    ...(formats[0] === undefined ? {} : { dateFormat: formats[0] }),
+  }
+  const named: readonly [string, string][] = JSON.parse(columns)
+  return { columns: named.map(([name, type]) => ({ name, type })), csv }
+}
+
+/** Returns facts about a column of the table `sample`, which holds texts. */
+async function factsOf(
+  connection: DuckDBConnection,
+  field: string,
+): Promise<Omit<SampledColumn, 'name' | 'type'>> {
+  const number = `try_cast(${field} AS DOUBLE)`
+  const isNumeric = `count(${number}) = count(${field})`
+  const sql = `SELECT count(*) FILTER (${field} IS NULL), count(DISTINCT ${field}), max(length(${field})),
+      coalesce(bool_and(regexp_matches(${field}, '^[+-]?\\d+(,\\d+)?$')) AND bool_or(contains(${field}, ',')), false),
+      CASE WHEN ${isNumeric} THEN arg_min(${field}, ${number}) ELSE min(${field}) END,
+      CASE WHEN ${isNumeric} THEN arg_max(${field}, ${number}) ELSE max(${field}) END
+    FROM sample`
+  const [row = []] = await rowsOf(connection, sql)
+  const [nulls, distinct, longest, decimalComma, least, largest] = row
+  const few = Number(distinct) <= FEW_VALUES
+  const values = few
+    ? await rowsOf(connection, `SELECT DISTINCT ${field} FROM sample WHERE ${field} IS NOT NULL ORDER BY 1`)
+    : []
+  return {
+    nulls: Number(nulls),
+    distinct: Number(distinct),
+    longest: Number(longest ?? 0),
+    decimalComma: decimalComma === true,
+    ...(least === null ? {} : { least: String(least) }),
+    ...(largest === null ? {} : { largest: String(largest) }),
+    ...(few ? { values: values.map(([value]) => String(value)) } : {}),
+  }
+}
+
+async function rowsOf(
+  connection: DuckDBConnection,
+  sql: string,
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<readonly (readonly unknown[])[]> {
+  const types = Object.fromEntries(Object.keys(parameters).map((name) => [name, VARCHAR]))
+  return (await connection.runAndReadAll(sql, { ...parameters }, types)).getRows()
+}

@@ -1,0 +1,236 @@
+import { isUtf8 } from 'node:buffer'
+import type { FileHandle } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createGunzip } from 'node:zlib'
+import type { DateFormat, FileFormat } from '../../catalog/dataset.ts'
+import {
+  describeSample,
+  type Sample,
+  type SampledColumn,
+  type SniffedCsv,
+  UnreadableSample,
+} from '../../engines/duckdb/sample.ts'
+import { writeDigested } from '../../files/durable-file.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import { openSourceFile } from '../sources/file.ts'
+import { openUpload, uploadName } from '../uploads.ts'
+import type { DescribedColumn, DescribedSource, DescribedType, Remark } from './described.ts'
+
+/** A file to draft a declaration for. */
+export type DraftedFile =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'upload'; readonly upload: string }
+
+/** Surroundings of a draft. */
+export interface DraftContext {
+  readonly dataDirectory: string
+  readonly principal: string
+  /** A folder that only this draft uses. */
+  readonly folder: string
+  readonly signal: AbortSignal
+}
+
+/** Number of bytes of a CSV file that are read, after decompression. */
+const SAMPLE_BYTES = 8 * 2 ** 20
+
+/**
+ * Describes a file by its first rows. Of a CSV file only the beginning is read. A Parquet file is copied, because its
+ * description is at its end.
+ * @throws Refusal `source-refused` or `source-unreadable`
+ */
+export async function describeFile(file: DraftedFile, context: DraftContext): Promise<DescribedSource> {
+  const { dataDirectory, principal, folder, signal } = context
+  const name = file.kind === 'file' ? file.path : await uploadName(dataDirectory, principal, file.upload)
+  const handle =
+    file.kind === 'file'
+      ? await openSourceFile(dataDirectory, { ...file, format: formatByName(file.path) })
+      : await openUpload(dataDirectory, principal, file.upload)
+  try {
+    const copy = path.join(folder, 'sample')
+    const format = await formatOf(handle)
+    const encoding = format === 'csv' ? await writeStart(handle, copy) : await copyWhole(handle, copy, signal)
+    const temporaryDirectory = path.join(folder, 'temporary')
+    const sample = await describeSample({ path: copy, format, temporaryDirectory, signal })
+    return { name, ...describeSampled(file, format, encoding, sample) }
+  } catch (error) {
+    if (error instanceof UnreadableSample || error instanceof InvalidText)
+      throw refuseField('source-unreadable', 'source', 'is not recognised as CSV or Parquet')
+    throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A file without text, or one that cannot be decompressed. */
+class InvalidText extends Error {}
+
+function formatByName(name: string): FileFormat {
+  return name.endsWith('.parquet') ? 'parquet' : 'csv'
+}
+
+async function formatOf(handle: FileHandle): Promise<FileFormat> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
+  return buffer.subarray(0, bytesRead).toString('latin1') === 'PAR1' ? 'parquet' : 'csv'
+}
+
+async function copyWhole(handle: FileHandle, copy: string, signal: AbortSignal): Promise<undefined> {
+  await writeDigested(handle.createReadStream({ autoClose: false, start: 0 }), copy, signal)
+}
+
+/** Encoding of a text file, as a declaration names it. */
+type Encoding = 'utf-8' | 'latin-1' | 'utf-16'
+
+/** Writes the first lines of a text file as UTF-8, and returns the encoding that they had. */
+async function writeStart(handle: FileHandle, copy: string): Promise<Encoding> {
+  const bytes = await readStart(handle)
+  if (bytes.length === 0) throw new InvalidText()
+  const encoding = encodingOf(bytes)
+  const label = encoding === 'utf-16' && bytes[0] === 0xfe ? 'utf-16be' : LABELS[encoding]
+  const text = new TextDecoder(label).decode(bytes)
+  const isCut = bytes.length >= SAMPLE_BYTES
+  await writeFile(copy, isCut ? text.slice(0, text.lastIndexOf('\n') + 1) : text, { mode: 0o600 })
+  return encoding
+}
+
+const LABELS: Readonly<Record<Encoding, string>> = {
+  'utf-8': 'utf-8',
+  'latin-1': 'latin1',
+  'utf-16': 'utf-16le',
+}
+
+/** Reads the beginning of a file, decompressed if it is compressed with gzip. */
+async function readStart(handle: FileHandle): Promise<Buffer> {
+  const raw = handle.createReadStream({ autoClose: false, start: 0, end: SAMPLE_BYTES - 1 })
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, 0)
+  const isCompressed = bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of isCompressed ? raw.pipe(createGunzip()) : raw) {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length >= SAMPLE_BYTES) break
+    }
+  } catch {
+    // The compressed bytes may have been cut; what was decompressed before is enough.
+    if (length === 0) throw new InvalidText()
+  } finally {
+    raw.destroy()
+  }
+  return Buffer.concat(chunks, Math.min(length, SAMPLE_BYTES))
+}
+
+/** Recognises UTF-16 by its byte order mark, and UTF-8 by its form; anything else is taken for Latin-1. */
+function encodingOf(bytes: Buffer): Encoding {
+  if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) return 'utf-16'
+  // The last character may be incomplete.
+  for (let cut = 0; cut < 4 && cut <= bytes.length; cut += 1)
+    if (isUtf8(bytes.subarray(0, bytes.length - cut))) return 'utf-8'
+  return 'latin-1'
+}
+
+function describeSampled(
+  file: DraftedFile,
+  format: FileFormat,
+  encoding: Encoding | undefined,
+  { csv, rows, columns }: Sample,
+): Omit<DescribedSource, 'name'> {
+  const decimalComma =
+    csv !== undefined && csv.delimiter !== ',' && columns.some((column) => column.decimalComma)
+  const dialect =
+    csv === undefined || encoding === undefined ? undefined : dialectOf(csv, encoding, decimalComma)
+  const source = { ...file, format, ...(dialect === undefined ? {} : { csv: dialect }) }
+  return {
+    source,
+    columns: columns.map((column) => describeColumn(column, { rows, decimalComma, csv })),
+    notes: notesOn(csv, columns),
+  }
+}
+
+function notesOn(csv: SniffedCsv | undefined, columns: readonly SampledColumn[]): readonly Remark[] {
+  if (csv === undefined) return []
+  return [
+    ...(csv.skippedLines === 0
+      ? []
+      : [
+          {
+            field: 'source',
+            text: `The first ${csv.skippedLines} lines are not part of the table. Remove them.`,
+          },
+        ]),
+    ...(csv.header
+      ? []
+      : [{ field: 'source.csv.header', text: 'No names were recognised in the first line.' }]),
+    ...(columns.length === 1
+      ? [{ field: 'source', text: 'Only one column was recognised. Check the delimiter.' }]
+      : []),
+  ]
+}
+
+/** Names of delimiters in a declaration, where they are not the character itself. */
+const DELIMITERS: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
+
+/** Returns the parts of the dialect that differ from the defaults; undefined if none does. */
+function dialectOf(csv: SniffedCsv, encoding: Encoding, decimalComma: boolean) {
+  const dialect = {
+    ...(csv.delimiter === ',' ? {} : { delimiter: DELIMITERS[csv.delimiter] ?? csv.delimiter }),
+    ...(csv.quote === undefined || csv.quote === '"' ? {} : { quote: csv.quote }),
+    ...(decimalComma ? { decimal: ',' } : {}),
+    ...(csv.header ? {} : { header: false }),
+    ...(encoding === 'utf-8' ? {} : { encoding }),
+  }
+  return Object.keys(dialect).length === 0 ? undefined : dialect
+}
+
+function describeColumn(
+  { name, type, nulls, distinct, longest, least, largest, values, ...column }: SampledColumn,
+  { rows, decimalComma, csv }: { rows: number; decimalComma: boolean; csv: SniffedCsv | undefined },
+): DescribedColumn {
+  const found: DescribedType =
+    decimalComma && column.decimalComma ? { kind: 'number' } : describeDuckDbType(type, csv?.dateFormat)
+  return {
+    name,
+    type: found,
+    sampled: {
+      ...{ rows, nulls, distinct, longest },
+      ...(least === undefined ? {} : { least }),
+      ...(largest === undefined ? {} : { largest }),
+      ...(values === undefined ? {} : { values }),
+    },
+  }
+}
+
+/**
+ * Returns the kind of values of a DuckDB type.
+ * @param format DuckDB's format of dates in the file, if it is text
+ */
+export function describeDuckDbType(type: string, format?: string): DescribedType {
+  const dateFormat = format === undefined ? undefined : dateFormatOf(format)
+  const dated = dateFormat === undefined ? {} : { dateFormat }
+  if (/^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/.test(type)) return { kind: 'integer' }
+  if (/^(FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))$/.test(type)) return { kind: 'number' }
+  if (type === 'BOOLEAN') return { kind: 'boolean' }
+  if (type === 'DATE') return { kind: 'date', ...dated }
+  if (/^TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?$/.test(type)) return { kind: 'timestamp', ...dated }
+  if (type === 'VARCHAR' || type.startsWith('ENUM(')) return { kind: 'text' }
+  if (type === 'UUID') return { kind: 'uuid' }
+  return { kind: 'other', name: type.slice(0, 40) }
+}
+
+/** Returns the declared name of a format of DuckDB, if it has one. A time of day may follow. */
+function dateFormatOf(format: string): DateFormat | undefined {
+  const day = format.split(/[ T]/)[0] ?? ''
+  return DATE_FORMATS[day.replaceAll('%-', '%')]
+}
+
+const DATE_FORMATS: Readonly<Record<string, DateFormat>> = {
+  '%Y-%m-%d': 'YYYY-MM-DD',
+  '%Y/%m/%d': 'YYYY/MM/DD',
+  '%Y%m%d': 'YYYYMMDD',
+  '%d.%m.%Y': 'DD.MM.YYYY',
+  '%d/%m/%Y': 'DD/MM/YYYY',
+  '%d-%m-%Y': 'DD-MM-YYYY',
+  '%m/%d/%Y': 'MM/DD/YYYY',
+  '%m-%d-%Y': 'MM-DD-YYYY',
+}
