@@ -2,9 +2,9 @@ import type { Column } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import type { TableColumn } from '../../tables/table-engine.ts'
 import { encodeNumber } from './numeric.ts'
+import { sourceTypeOf } from './source.ts'
 import { encodeDate, encodeTimestamp } from './temporal.ts'
 import { encodeBoolean, encodeCategory, encodeIdentifier, encodeText } from './text.ts'
-import { sourceTypeOf } from './types.ts'
 
 /**
  * Prints how a value of a table's column becomes a stored value, by the same rules as in ingestion. Every expression is

@@ -1,7 +1,7 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
-import { type Source, type SourceType, unlessNull } from './types.ts'
+import { type Source, type SourceType, unlessNull } from './source.ts'
 
 const NANO = 10n ** 9n
 

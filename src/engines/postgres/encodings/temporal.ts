@@ -2,7 +2,7 @@ import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
 import { type LocalOffset, localOffsets } from '../../clock.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
-import { type Source, type SourceType, unlessNull } from './types.ts'
+import { type Source, type SourceType, unlessNull } from './source.ts'
 
 const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n

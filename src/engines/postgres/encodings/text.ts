@@ -1,7 +1,7 @@
 import type { CategoryColumn } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { textLiteral } from './literals.ts'
-import type { Source, SourceType } from './types.ts'
+import type { Source, SourceType } from './source.ts'
 
 /** Kinds of types whose values are the same texts in every engine. */
 const TEXT_KINDS: readonly SourceType['kind'][] = ['text', 'enum', 'uuid', 'integer', 'boolean']
