@@ -6,8 +6,9 @@ import {
   datasetParameters,
   registeredDataset,
   registration,
+  registrationQuery,
+  triedRegistration,
 } from '../schemas/dataset.ts'
-import { candidates } from '../schemas/disclosure.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse } from '../src/access/principal.ts'
@@ -18,7 +19,7 @@ import { Refusal } from '../src/privacy/refusal.ts'
 import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
-import { permittedDataset, requireDataset } from './require-dataset.ts'
+import { permittedDataset, requireDataset, requireOwnSource } from './require-dataset.ts'
 
 export interface DatasetsOptions {
   readonly authenticator: Authenticator
@@ -92,10 +93,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
           'Ingests a CSV or Parquet file below the data folder, checks every value against its declaration, and opens ' +
           'the budget. Sending the same registration again changes nothing.',
         security: custodian.security,
-        querystring: z.strictObject({ candidates }),
+        querystring: registrationQuery,
         body: registration,
         response: {
-          200: registeredDataset.describe('The dataset was already registered with this declaration.'),
+          200: z
+            .union([registeredDataset, triedRegistration])
+            .describe('The dataset was already registered with this declaration, or `dryRun` is true.'),
           201: registeredDataset.describe('The dataset was registered.'),
           ...problemResponses,
         },
@@ -107,9 +110,17 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       if (!mayUse(principal, request.body.id)) throw registrationForbidden()
       if (principal.datasets !== undefined && request.body.separateBudget !== undefined)
         throw separateBudgetForbidden()
+      const { candidates, dryRun } = request.query
+      if (dryRun === 'true') {
+        requireOwnSource(principal, request.body.source)
+        const tried = await registry.tryRegistration(request.body, { principal: principal.name, givenUp })
+        const { dataset, ingestion, granted } = tried
+        const disclosureRisk = describeBudgetRisk({ dataset, granted, candidates })
+        return reply.code(200).send({ dryRun: true, id: dataset.id, ingestion, disclosureRisk })
+      }
       const registered = await registry.register(request.body, { principal: principal.name, givenUp })
       const { entry, granted, created } = registered
-      const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, ...request.query })
+      const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, candidates })
       const { ingestion } = entry
       const counts = ingestion === undefined ? {} : { ingestion }
       return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...counts, disclosureRisk })

@@ -2,11 +2,10 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { draft, draftRequest } from '../schemas/drafts.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import type { Principal } from '../src/access/principal.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
-import type { DraftedSource, Drafts } from '../src/registration/drafts/drafts.ts'
+import type { Drafts } from '../src/registration/drafts/drafts.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
+import { requireOwnSource } from './require-dataset.ts'
 
 export interface DraftsOptions {
   readonly authenticator: Authenticator
@@ -45,19 +44,5 @@ export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { 
       requireOwnSource(principal, source)
       return drafts.propose(source, principal.name, { showDataHints, signal: givenUpSignal(reply) })
     },
-  )
-}
-
-/**
- * Requires an upload of principals who may use only some datasets: other sources may belong to datasets that they must
- * not see.
- * @throws Refusal `forbidden`
- */
-function requireOwnSource({ datasets }: Principal, { kind }: DraftedSource): void {
-  if (datasets === undefined || kind === 'upload') return
-  throw new Refusal(
-    'forbidden',
-    'The key is limited to datasets. It can draft declarations of its own uploads only.',
-    [{ field: 'source.kind', rule: 'must be upload' }],
   )
 }

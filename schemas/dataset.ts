@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { budgetRequest } from './budget.ts'
-import { budgetRisk } from './disclosure.ts'
+import { budgetRisk, candidates } from './disclosure.ts'
 
 /** Id of a dataset, as used in paths. */
 export const datasetId = z
@@ -542,6 +542,32 @@ export const registeredDataset = dataset
     description:
       'Public facts of a dataset, what its ingestion counted, and the disclosure risk of its whole budget.',
   })
+
+/** Response to a registration with `dryRun`. */
+export const triedRegistration = z
+  .strictObject({
+    dryRun: z.literal(true),
+    id: datasetId,
+    ingestion: ingestionCounts,
+    disclosureRisk: budgetRisk,
+  })
+  .meta({
+    id: 'TriedRegistration',
+    description:
+      'What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published.',
+  })
+
+/** Query parameters of POST /v1/datasets. */
+export const registrationQuery = z.strictObject({
+  candidates,
+  dryRun: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe(
+      'True checks the declaration and every value of the source, and publishes and records nothing. Keys that are ' +
+        'limited to datasets can check their own uploads only.',
+    ),
+})
 
 /** GET /v1/datasets */
 export const datasetList = z

@@ -1,5 +1,5 @@
 import type { CatalogEntry } from '../catalog/catalog.ts'
-import type { DatasetDeclaration } from '../catalog/declaration.ts'
+import { type DatasetDeclaration, declareDataset } from '../catalog/declaration.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import type { NewBudget } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -7,8 +7,8 @@ import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import type { RunningIngestion } from './ingestions.ts'
 import { ingestInto, publish } from './publication.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
-import type { Custodian, Registered, RegistryContext } from './registry.ts'
-import { recordedSource, refuseSource, requireNotShown } from './source-rules.ts'
+import type { Custodian, Registered, RegistryContext, TriedRegistration } from './registry.ts'
+import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './source-rules.ts'
 import { copySource, type SourceCopy } from './sources/source.ts'
 
 /**
@@ -32,6 +32,30 @@ export async function register(
   return ingestions.run(terms, (ingestion) =>
     ingestAndPublish(context, registration, ingestion, custodian.principal),
   )
+}
+
+/**
+ * Checks a registration and its source as {@link register} does, and publishes and records nothing.
+ * @throws Refusal as {@link register} does.
+ */
+export async function tryRegistration(
+  context: RegistryContext,
+  request: RegistrationRequest,
+  { principal, givenUp }: Custodian,
+): Promise<TriedRegistration> {
+  const { catalog, ingestions, alone, dataDirectory, sourceBounds: bounds } = context
+  const registration = checkRegistration(request)
+  const { declaration, columns, granted } = registration
+  await alone(() => requireRegistrable(context, registration))
+  return ingestions.run({ givenUp, isOvertaken: () => false }, async ({ workspace, signal }) => {
+    const paths = { dataDirectory, copy: workspace.sourceFile, principal, signal }
+    const { digest, format } = await copySource(declaration.source, paths)
+    requireNotShown(catalog, declaration, digest)
+    requireUnregistered(catalog, registration, digest)
+    const ingestion = await ingestInto(workspace, { declaration, columns, format }, { signal, bounds })
+    const dataset = declareDataset(declaration, '1', ingestion.people ?? ingestion.rowsStored)
+    return { dataset, ingestion, granted }
+  })
 }
 
 /** @throws Refusal if the id is registered otherwise, or the registration does not continue its budget. */

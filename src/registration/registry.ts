@@ -6,7 +6,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { createIngestions, type Ingestions } from './ingestions.ts'
-import { register } from './register.ts'
+import { register, tryRegistration } from './register.ts'
 import type { RegistrationRequest } from './registration.ts'
 import { recordSources } from './source-rules.ts'
 import { withdraw } from './withdraw.ts'
@@ -39,6 +39,11 @@ export interface Registered {
   readonly created: boolean
 }
 
+/** A registration that was checked and not made. */
+export interface TriedRegistration extends Required<Pick<CatalogEntry, 'dataset' | 'ingestion'>> {
+  readonly granted: PrivacyLoss
+}
+
 /** Registers and withdraws datasets. Sources are ingested at the same time, changes are published one at a time. */
 export interface Registry {
   /**
@@ -47,6 +52,11 @@ export interface Registry {
    * @throws Refusal for a broken rule, or if the ingestion was stopped; then nothing is left behind.
    */
   register(request: RegistrationRequest, custodian: Custodian): Promise<Registered>
+  /**
+   * Checks a registration and its source, and publishes and records nothing.
+   * @throws Refusal as `register` does.
+   */
+  tryRegistration(request: RegistrationRequest, custodian: Custodian): Promise<TriedRegistration>
   /**
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
@@ -103,6 +113,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   }
   return {
     register: (request, custodian) => register(context, request, custodian),
+    tryRegistration: (request, custodian) => tryRegistration(context, request, custodian),
     withdraw: (id, principal) => withdraw(context, id, principal),
     recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => catalog.refresh(engine).finally(ingestions.stopOvertaken)),

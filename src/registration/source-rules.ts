@@ -34,6 +34,26 @@ export function requireNotShown(
   )
 }
 
+/**
+ * Refuses a source that the catalog knows under another id, as the ledger does when the budget is opened.
+ * @throws Refusal `source-registered`
+ */
+export function requireUnregistered(
+  catalog: Pick<Catalog, 'fileSources'>,
+  {
+    declaration: { id, source, synthetic },
+    separateBudget,
+  }: { readonly declaration: DatasetDeclaration; readonly separateBudget?: string | undefined },
+  digest: string,
+): void {
+  if (isGenerated(source)) return
+  const same = catalog.fileSources().filter((registered) => registered.digest === digest)
+  if (synthetic && same.some((registered) => !registered.synthetic))
+    throw refuseSource({ kind: 'source-refused', because: 'registered-as-real' })
+  if (!synthetic && separateBudget === undefined && same.some(({ dataset }) => dataset !== id))
+    throw refuseSource({ kind: 'source-refused', because: 'registered-elsewhere' })
+}
+
 /** The refusal of a source that the ledger refused. */
 export function refuseSource({ because }: SourceRefusal): Refusal {
   switch (because) {

@@ -1,0 +1,76 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import supertest from 'supertest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey } from '../api-key.ts'
+import { startTestService, type TestService } from './service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+  await writeFile(path.join(service.dataDirectory, 'ages.csv'), 'age,sex\n31,F\n32,M\nold,F\n')
+})
+afterAll(() => service.close())
+
+const registration = {
+  id: 'ages',
+  title: 'Ages',
+  source: { kind: 'file', path: 'ages.csv', format: 'csv' },
+  columns: [
+    { name: 'age', type: 'integer', lower: 0, upper: 120, nullable: true },
+    { name: 'sex', type: 'category', categories: ['F', 'M'] },
+  ],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'add-remove',
+  budget: { epsilon: 1 },
+}
+const tryOut = (changes: object = {}, agent = service.as('custodian')) =>
+  agent.post('/v1/datasets?dryRun=true').send({ ...registration, ...changes })
+const acts = async () => (await service.as('auditor').get('/v1/administration/events').expect(200)).body
+
+test('a dry run checks the source and publishes and records nothing', async () => {
+  const before = await acts()
+  const { body } = await tryOut().expect(200)
+  expect(body).toMatchObject({ dryRun: true, id: 'ages', ingestion: { rowsRead: 3, rowsStored: 3 } })
+  expect(body.ingestion.invalidValues).toMatchObject([
+    { column: 'age', values: 1 },
+    { column: 'sex', values: 0 },
+  ])
+  expect(body.disclosureRisk).toMatchObject({ candidates: 2 })
+  expect(await acts()).toEqual(before)
+  await service.as('custodian').get('/v1/datasets/ages').expect(404)
+  await service.as('custodian').get('/v1/datasets/ages/budget').expect(404)
+  const files = await readdir(path.join(service.dataDirectory, 'datasets'), { recursive: true })
+  expect(files.filter((name) => name.includes('ages'))).toEqual([])
+})
+
+test('a dry run is refused as the registration would be', async () => {
+  const [, sex] = registration.columns
+  const strict = [{ ...registration.columns[0], nullable: false }, sex]
+  const misfit = await tryOut({ columns: strict }).expect(422)
+  expect(misfit.body).toMatchObject({ code: 'source-does-not-fit', errors: [{ field: 'columns.0.name' }] })
+  await tryOut({ source: { ...registration.source, path: 'missing.csv' } }).expect(422)
+
+  await service.as('custodian').post('/v1/datasets').send(registration).expect(201)
+  await tryOut().expect(200)
+  expect((await tryOut({ title: 'Other' }).expect(409)).body.code).toBe('dataset-exists')
+  const elsewhere = await tryOut({ id: 'again' }).expect(409)
+  expect(elsewhere.body).toMatchObject({ code: 'source-registered', errors: [{ field: 'separateBudget' }] })
+  const shown = await tryOut({ id: 'again', synthetic: true }).expect(409)
+  expect(shown.body).toMatchObject({ code: 'source-registered', errors: [{ field: 'synthetic' }] })
+  await tryOut({ id: 'again', separateBudget: 'Another study.' }).expect(200)
+})
+
+test('attack: a limited custodian counts values of a file without a record', async () => {
+  const key = await createKey(service.dataDirectory, {
+    name: 'limited',
+    role: 'custodian',
+    datasets: ['theirs'],
+  })
+  const limited = () => supertest.agent(service.url).set('authorization', `Bearer ${key}`)
+  expect((await tryOut({ id: 'theirs' }, limited()).expect(403)).body.errors[0].field).toBe('source.kind')
+  await tryOut({ id: 'again' }, limited()).expect(403)
+  const sent = await limited().post('/v1/sources').attach('file', Buffer.from('age,sex\n1,F\n'), 'a.csv')
+  const source = { kind: 'upload', upload: sent.body.id, format: 'csv' }
+  await tryOut({ id: 'theirs', source }, limited()).expect(200)
+})
