@@ -1,0 +1,203 @@
+import type { Dataset } from '../../catalog/dataset.ts'
+import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
+import type { Dialect } from '../dialect.ts'
+import { EngineFailure } from '../engine.ts'
+import type { PrintedStatement } from '../printing/printer.ts'
+import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
+import { readAggregate } from '../sql-result.ts'
+import type { PostgresConnection } from '../tables/connection.ts'
+import { printInspection, readInspection } from '../tables/inspection.ts'
+import { printRead, printRelation } from '../tables/relation.ts'
+import type { StoredRows, TableDataset, TableEngine, TableName } from '../tables/table-engine.ts'
+import { collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
+import { postgresDialect } from './dialect.ts'
+import {
+  printColumns,
+  printHold,
+  printMayWrite,
+  type QualifiedName,
+  readColumns,
+  requireColumns,
+} from './table-facts.ts'
+import { openTransactions, type Session, type TransactionTerms } from './transactions.ts'
+
+/** A dataset that is open for queries. */
+interface OpenDataset {
+  readonly table: QualifiedTable
+  readonly dialect: Dialect
+  /** Cancels its queries. */
+  readonly closing: AbortController
+}
+
+type QualifiedTable = TableDataset & { readonly table: QualifiedName }
+
+const MAY_WRITE =
+  'its role may change this table: it is a superuser, owns the table, or has INSERT, UPDATE, DELETE or TRUNCATE; ' +
+  'use a role that may only SELECT, or set "allowWritableRole": true'
+
+/**
+ * Reads tables of one PostgreSQL database in place. Every statement runs in a read-only transaction with settings of its
+ * own, after the table's columns have been compared with those of the registration.
+ */
+export function openPostgresTables(connection: PostgresConnection): TableEngine {
+  const { statementTimeoutMs, registrationTimeoutMs } = connection.limits
+  const transactions = openTransactions(connection)
+  const datasets = new Map<string, OpenDataset>()
+
+  const qualified = ({ schema, name }: TableName): QualifiedName => ({
+    schema: schema ?? connection.schema,
+    name,
+  })
+  const qualifiedTable = (table: TableDataset): QualifiedTable => ({
+    ...table,
+    table: qualified(table.table),
+  })
+
+  /** Terms of statements that read a table: its definition is kept and compared first. */
+  const termsOf = (
+    { table, columns }: QualifiedTable,
+    terms: Pick<TransactionTerms, 'isolation' | 'timeoutMs' | 'signal'>,
+  ): TransactionTerms => ({
+    ...terms,
+    prepare: [printHold(table), printColumns(table)],
+    check: (rows) => requireColumns(columns, readColumns(rows)),
+  })
+
+  /** Queries an open dataset. Printing fails for a reason of the request alone. */
+  const query = async <Answer>(
+    { id, version }: Dataset,
+    work: (session: Session, open: OpenDataset) => Promise<Answer>,
+  ): Promise<Answer> => {
+    const open = datasets.get(keyOf({ id, version }))
+    if (open === undefined) throw new EngineFailure('EngineUnavailable')
+    const terms = {
+      isolation: 'statement',
+      timeoutMs: statementTimeoutMs,
+      signal: open.closing.signal,
+    } as const
+    return transactions.run(termsOf(open.table, terms), (session) => work(session, open))
+  }
+
+  /** Reads facts of the catalog in a transaction of its own. */
+  const ask = (sql: string) =>
+    transactions.run({ isolation: 'statement', timeoutMs: statementTimeoutMs, prepare: [] }, (session) =>
+      session.rows(statementOf(sql)),
+    )
+
+  return {
+    aggregate: (dataset, aggregate) =>
+      query(dataset, async (session, { dialect }) => {
+        const printed = printAggregate(aggregate, dataset, dialect)
+        return readAggregate(aggregate, printed.cells, await session.rows(printed))
+      }),
+    countIndexes: (dataset, counting) =>
+      query(dataset, async (session, { dialect }) => {
+        const collector = collectIndexCounts()
+        const printed = printIndexCounting(counting, dataset, dialect, MOST_VALUES + 1)
+        await session.each(printed, ([index, count]) => collector.add(numberOf(index), numberOf(count)))
+        return collector.finish()
+      }),
+    countIndexesInCells: (dataset, counting) =>
+      query(dataset, async (session, { dialect }) => {
+        const printed = printCellCounting(counting, dataset, dialect, MOST_VALUES + 1)
+        const collector = collectCellCounts(printed.cells)
+        await session.each(printed, ([cell, index, count]) =>
+          collector.add(numberOf(cell), numberOf(index), numberOf(count)),
+        )
+        return collector.finish()
+      }),
+    countTexts: (dataset, counting) =>
+      query(dataset, async (session, { dialect }) => {
+        const collector = collectTextCounts()
+        const printed = printTextCounting(counting, dataset, dialect, MOST_TEXTS + 1)
+        await session.each(printed, ([text = null, count]) => collector.add(text, numberOf(count)))
+        return collector.finish()
+      }),
+    healthy: () => reachable(),
+    reachable: () => reachable(),
+    describe: async (table) => {
+      const columns = readColumns(await ask(printColumns(qualified(table)))).filter(
+        ({ readable }) => readable,
+      )
+      return columns.length === 0
+        ? undefined
+        : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
+    },
+    refusal: async (table) => {
+      if (connection.allowWritableRole) return undefined
+      const [row] = await ask(printMayWrite(qualified(table)))
+      return row?.[0] === 't' ? MAY_WRITE : undefined
+    },
+    fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
+    inspect: (table, signal) => {
+      const named = qualifiedTable(table)
+      const statements = printInspection(postgresDialect, named)
+      const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
+      return transactions.run(termsOf(named, terms), async (session) => {
+        const only = async (sql: string) => (await session.rows(statementOf(sql)))[0] ?? []
+        const counts = await only(statements.counts)
+        const repeated = await only(statements.repeated)
+        const stored = await only(statements.stored)
+        const limits = await only(statements.limits)
+        return readInspection(named, { counts, repeated, stored, limits })
+      })
+    },
+    read: (table, signal) => readTable(qualifiedTable(table), signal),
+    open: (table) => {
+      const key = keyOf(table.dataset)
+      if (datasets.has(key)) return
+      const named = qualifiedTable(table)
+      const relation = printRelation(postgresDialect, named)
+      const dialect = { ...postgresDialect, relation: () => relation }
+      datasets.set(key, { table: named, dialect, closing: new AbortController() })
+    },
+    closeDataset: async (dataset) => {
+      const key = keyOf(dataset)
+      datasets.get(key)?.closing.abort(new EngineFailure())
+      datasets.delete(key)
+    },
+    close: async () => {
+      datasets.clear()
+      await transactions.close()
+    },
+  }
+
+  async function* readTable(
+    table: QualifiedTable,
+    signal: AbortSignal | undefined,
+  ): AsyncIterable<StoredRows> {
+    const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
+    const transaction = await transactions.open(termsOf(table, terms))
+    let isComplete = false
+    try {
+      yield* transaction.session.batches(statementOf(printRead(postgresDialect, table)))
+      isComplete = true
+    } catch (error) {
+      throw transaction.abandon(error)
+    } finally {
+      if (isComplete) transaction.finish()
+      else transaction.abandon(new EngineFailure())
+    }
+  }
+
+  async function reachable(): Promise<boolean> {
+    // Every busy connection either answers or runs out of time.
+    if (transactions.busy()) return true
+    return ask('SELECT 1').then(
+      () => true,
+      () => false,
+    )
+  }
+}
+
+function statementOf(sql: string): PrintedStatement {
+  return { sql, parameters: [] }
+}
+
+function keyOf({ id, version }: Pick<Dataset, 'id' | 'version'>): string {
+  return JSON.stringify([id, version])
+}
+
+function numberOf(text: string | null | undefined): number | null {
+  return text === null || text === undefined ? null : Number(text)
+}

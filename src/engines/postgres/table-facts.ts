@@ -1,0 +1,84 @@
+import { EngineFailure } from '../engine.ts'
+import { printTableName } from '../tables/relation.ts'
+import type { TableColumn, TableName } from '../tables/table-engine.ts'
+import { ENUM_PREFIX } from './encodings/source.ts'
+import type { Row } from './transactions.ts'
+
+/** A table whose schema is known. */
+export type QualifiedName = Required<TableName>
+
+/**
+ * Prints a statement that keeps the definition of a table until the end of the transaction. It waits for changes that
+ * are under way.
+ */
+export function printHold(table: QualifiedName): string {
+  return `SELECT 1 FROM ${printTableName(table)} LIMIT 0`
+}
+
+/**
+ * Prints a statement that describes the columns of a table, view, materialized view, partitioned table or foreign table.
+ *
+ * NOT NULL holds for tables only; PostgreSQL does not enforce it for foreign tables, even if they are partitions, nor for
+ * rows that are older than a constraint that was not validated.
+ */
+export function printColumns(table: QualifiedName): string {
+  return `SELECT a.attname,
+    CASE WHEN t.typtype = 'e' THEN '${ENUM_PREFIX}' ELSE '' END || format_type(a.atttypid, a.atttypmod),
+    a.attnotnull AND ${ENFORCED},
+    has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+  WHERE ${isTable(table)} AND a.attnum > 0 AND NOT a.attisdropped
+  ORDER BY a.attnum`
+}
+
+const ENFORCED = `CASE c.relkind
+      WHEN 'r' THEN NOT c.relhassubclass
+      WHEN 'p' THEN NOT EXISTS (
+        SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class f ON f.oid = p.relid WHERE f.relkind = 'f')
+      ELSE FALSE
+    END AND NOT EXISTS (
+      SELECT FROM pg_constraint n
+      WHERE n.conrelid = c.oid AND n.contype = 'n' AND NOT n.convalidated AND a.attnum = ANY (n.conkey))`
+
+/** Prints a statement that returns whether the role may change a table; no row if there is none. */
+export function printMayWrite(table: QualifiedName): string {
+  return `SELECT r.rolsuper OR pg_has_role(c.relowner, 'MEMBER')
+    OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE')
+    OR has_any_column_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'UPDATE')
+  FROM pg_class c, pg_roles r
+  WHERE ${isTable(table)} AND r.rolname = session_user`
+}
+
+function isTable({ schema, name }: QualifiedName): string {
+  return `c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${nameLiteral(schema)})
+    AND c.relname = ${nameLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
+}
+
+function nameLiteral(text: string): string {
+  if (text.includes('\0')) throw new RangeError('a name of PostgreSQL cannot contain U+0000')
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
+
+/** A column, and whether the role may read it. */
+export interface ReadableColumn extends TableColumn {
+  readonly readable: boolean
+}
+
+/** Reads the result of {@link printColumns}. */
+export function readColumns(rows: readonly Row[]): readonly ReadableColumn[] {
+  return rows.map(([name, type, notNull, readable]) => {
+    if (typeof name !== 'string' || typeof type !== 'string')
+      throw new RangeError('a column has no name or type')
+    return { name, type, notNull: notNull === 't', readable: readable === 't' }
+  })
+}
+
+/** @throws EngineFailure `TableChanged` unless a table still has the columns of its registration. */
+export function requireColumns(expected: readonly TableColumn[], found: readonly TableColumn[]): void {
+  const columns = new Map(found.map((column) => [column.name, column]))
+  for (const { name, type, notNull } of expected) {
+    const column = columns.get(name)
+    if (column === undefined || column.type !== type || column.notNull !== notNull)
+      throw new EngineFailure('TableChanged')
+  }
+}
