@@ -12,6 +12,7 @@ const POSTGRES = 'test/postgres-for-run.ts'
 export const REPLACES_MODULES = [
   'test/e2e/release-time.test.ts',
   'test/engines/duckdb/engine.test.ts',
+  'test/engines/duckdb/shared-scans.test.ts',
   'test/engines/duckdb/values.test.ts',
   'test/risk/limits.test.ts',
 ]

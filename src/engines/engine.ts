@@ -10,6 +10,12 @@ export interface Engine {
    */
   aggregate(dataset: Dataset, aggregate: Aggregate): Promise<readonly (readonly bigint[])[]>
   /**
+   * Returns the name of the scan that computes an aggregate, if others can share it. Aggregates with one name that are
+   * asked for in one turn of the event loop are computed by one statement. The name depends on public facts and the
+   * aggregate alone. Absent for an engine that shares no scans.
+   */
+  scanOf?(dataset: Dataset, aggregate: Aggregate): string | undefined
+  /**
    * Counts the rows or people with each value (grid index) of a numeric column, or the people with each value per
    * person, in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.

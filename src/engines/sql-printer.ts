@@ -19,11 +19,11 @@ import {
   printBoundedRows,
   type Unbounded,
 } from './printing/bounding.ts'
-import { type PrintedKey, printGroupKey } from './printing/group-keys.ts'
+import type { PrintedKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
-import { printPredicate } from './printing/predicates.ts'
 import { ANY_TYPE, GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
+import { printCells, printWhere } from './printing/table.ts'
 
 /**
  * Aggregate as a statement, whose result `readAggregate` reads. Each row of the result holds, all as text: the number
@@ -37,9 +37,6 @@ export interface PrintedAggregate extends PrintedStatement {
   /** The number of cells; cells without rows are not in the result. */
   readonly cells: number
 }
-
-/** The largest number of cells: cell numbers are computed in 32 bits at worst. */
-const LARGEST_CELL_COUNT = 2 ** 31 - 1
 
 /**
  * Prints an aggregate. Names come from the dataset's columns, values from the aggregate.
@@ -66,22 +63,12 @@ function printTableRows(
 ): { readonly rows: PrintedRows; readonly cells: number } {
   const { dataset } = printer
   const { presenceOnly, presentColumn } = facts
-  const keys = groupBy.map((key) => printGroupKey(printer, key))
-  const cells = keys.reduce((product, key) => product * key.cells, 1)
-  if (cells > LARGEST_CELL_COUNT) throw new RangeError('the aggregate has too many cells')
-  const [first, ...others] = keys
+  const { conditions, cell, cells, keys } = printCells(printer, groupBy, where)
   const present =
     presentColumn === undefined ? [] : [`${printColumn(printer, presentColumn, ANY_TYPE)} IS NOT NULL`]
   const rows = printBoundedRows(printer, bounding, {
-    conditions: [
-      ...keys.flatMap(({ membership }) => membership ?? []),
-      ...printWhere(printer, where),
-      ...present,
-    ],
-    cell:
-      first === undefined
-        ? undefined
-        : others.reduce((number, key) => `(${number} * ${key.cells} + ${key.cell})`, first.cell),
+    conditions: [...conditions, ...present],
+    cell,
     cellsPerPerson: cellsPerPerson(groupBy, keys, dataset),
     wholePeople:
       isWhole(where, dataset) &&
@@ -209,10 +196,6 @@ function printCountedPeople(
 function printPersonValues(printer: Printer, perPerson: PersonValue, { from }: PrintedRows): string {
   const value = printPersonExpression(printer, perPerson)
   return `(SELECT ${value} AS sotto_value FROM ${from} GROUP BY ${PERSON}) AS sotto_people WHERE sotto_value IS NOT NULL`
-}
-
-function printWhere(printer: Printer, where: Predicate | undefined): readonly string[] {
-  return where === undefined ? [] : [printPredicate(printer, where)]
 }
 
 function isWhole(where: Predicate | undefined, dataset: Dataset): boolean {

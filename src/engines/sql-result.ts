@@ -1,4 +1,5 @@
 import type { Aggregate, Statistic } from '../planner/aggregate.ts'
+import type { PrintedSharedScan, SharedAggregate } from './printing/shared-scan.ts'
 
 /** The number of result columns of each statistic. */
 const RESULT_COLUMNS = {
@@ -24,13 +25,32 @@ export function readAggregate(
   cells: number,
   rows: readonly (readonly unknown[])[],
 ): readonly (readonly bigint[])[] {
+  const grouped = aggregate.groupBy.length > 0
+  return combineCells(
+    aggregate,
+    cells,
+    rows.map((row) => {
+      const values = row.map(readInteger)
+      return grouped ? { cell: Number(values[0]), values: values.slice(1) } : { cell: 0, values }
+    }),
+  )
+}
+
+/** The result columns of all statistics in one cell. */
+interface CellColumns {
+  readonly cell: number
+  readonly values: readonly bigint[]
+}
+
+function combineCells(
+  aggregate: Aggregate,
+  cells: number,
+  columns: Iterable<CellColumns>,
+): readonly (readonly bigint[])[] {
   const statistics = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
-  for (const row of rows) {
-    const values = row.map(readInteger)
-    const grouped = aggregate.groupBy.length > 0
-    const cell = grouped ? Number(values[0]) : 0
+  for (const { cell, values } of columns) {
     if (!(cell >= 0 && cell < cells)) throw new RangeError('the result has a cell outside the aggregate')
-    let position = grouped ? 1 : 0
+    let position = 0
     for (const [index, statistic] of aggregate.statistics.entries()) {
       const value = combine(statistic, values, position)
       const target = statistics[index]
@@ -42,6 +62,55 @@ export function readAggregate(
     if (position !== values.length) throw new RangeError('the result has too many columns')
   }
   return statistics
+}
+
+/**
+ * Computes the integers of each aggregate of a shared scan, in their order.
+ *
+ * @param rows the rows of the result, in any order, as `printSharedScan` describes them
+ * @throws RangeError for any other rows.
+ */
+export function readSharedScan(
+  aggregates: readonly Aggregate[],
+  { measures, aggregates: shared }: PrintedSharedScan,
+  rows: readonly (readonly unknown[])[],
+): readonly (readonly (readonly bigint[])[])[] {
+  const groups = rows.map((row) => ({ row, integers: row.slice(0, measures).map(readInteger) }))
+  return aggregates.map((aggregate, index) => {
+    const positions = shared[index]
+    if (positions === undefined) throw new RangeError('an aggregate is missing in the result')
+    return combineCells(aggregate, positions.cells, addUpGroups(positions, groups))
+  })
+}
+
+/** A row of the result of a shared scan, and its measures. */
+interface Group {
+  readonly row: readonly unknown[]
+  readonly integers: readonly bigint[]
+}
+
+/** Adds up the groups of each cell. */
+function addUpGroups({ cell, columns }: SharedAggregate, groups: readonly Group[]): readonly CellColumns[] {
+  const sums = new Map<number, bigint[]>()
+  for (const { row, integers } of groups) {
+    const number = cell === undefined ? 0 : row[cell]
+    if (number === null) continue
+    if (typeof number !== 'number') throw new RangeError('a result is not the number of a cell')
+    const values = sums.get(number) ?? columns.map(() => 0n)
+    sums.set(number, values)
+    for (const [place, { measure, condition }] of columns.entries()) {
+      const integer = integers[measure]
+      if (integer === undefined) throw new RangeError('a column is missing in the result')
+      if (condition === undefined || requireBoolean(row[condition]))
+        values[place] = (values[place] ?? 0n) + integer
+    }
+  }
+  return Array.from(sums, ([number, values]) => ({ cell: number, values }))
+}
+
+function requireBoolean(value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw new RangeError('a result is not a condition')
 }
 
 const INTEGER_TEXT = /^-?\d{1,38}$/

@@ -23,11 +23,11 @@ export type ResultReader<Answer> = (
 /** An instance over one file, and its fixed number of connections. */
 export interface ConnectionPool {
   /**
-   * Runs a statement as soon as a connection is free. The time limit begins then.
+   * Runs a statement as soon as a connection is free. The time limit begins then; by default it is that of the pool.
    * @throws EngineFailure for any failure, and once the time limit has passed; `EngineUnavailable` if the statement was
    * not run, because the pool is closed or no connection could be opened.
    */
-  run<Answer>(statement: PrintedStatement, read: ResultReader<Answer>): Promise<Answer>
+  run<Answer>(statement: PrintedStatement, read: ResultReader<Answer>, timeoutMs?: number): Promise<Answer>
   /** True while statements can be run. */
   healthy(): Promise<boolean>
   /** Accepts no more statements, waits for those it has accepted, and closes the file. */
@@ -80,11 +80,11 @@ export async function openConnectionPool(
   }
 
   return {
-    run: async (statement, read) => {
+    run: async (statement, read, timeoutMs = queryTimeoutMs) => {
       if (isClosed) unavailable()
       const place = await limiter.enter()
       let begun = false
-      return withTimeLimit(queryTimeoutMs, (signal) =>
+      return withTimeLimit(timeoutMs, (signal) =>
         lease((connection) => {
           begun = true
           return interruptOn(signal, connection, () =>

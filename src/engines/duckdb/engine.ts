@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import type { Dataset } from '../../catalog/dataset.ts'
 import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
-import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
-import { readAggregate } from '../sql-result.ts'
-import { readRows } from './connection.ts'
+import { printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
 import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
 import { duckDbDialect } from './dialect.ts'
+import { createSharedScans, type SharedScans, scanOf } from './shared-scans.ts'
 import { readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
 
 /** A dataset's id and version, which name one ingested file. */
@@ -46,74 +45,76 @@ export interface DuckDbEngine extends Engine {
 
 /** An engine over files that `ingest` wrote. None of them is open at first. */
 export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
-  const pools = new Map<string, Promise<ConnectionPool>>()
+  const opened = new Map<string, Promise<OpenDataset>>()
   let openedCount = 0
 
   const open = async (dataset: DatasetVersion): Promise<void> => {
     const key = keyOf(dataset)
-    let pool = pools.get(key)
-    if (pool === undefined) {
+    let opening = opened.get(key)
+    if (opening === undefined) {
       // Instances cannot share a temporary folder.
-      pool = openPool(options.files(dataset), `instance-${openedCount++}`, options)
-      pools.set(key, pool)
+      opening = openDataset(options.files(dataset), `instance-${openedCount++}`, options)
+      opened.set(key, opening)
     }
     try {
-      await pool
+      await opening
     } catch {
-      if (pools.get(key) === pool) pools.delete(key)
+      if (opened.get(key) === opening) opened.delete(key)
       throw new EngineFailure()
     }
   }
 
   const close = async (key: string): Promise<void> => {
-    const pool = pools.get(key)
-    pools.delete(key)
-    await (await pool?.catch(() => undefined))?.close()
+    const opening = opened.get(key)
+    opened.delete(key)
+    const open = await opening?.catch(() => undefined)
+    open?.scans.flush()
+    await open?.pool.close()
   }
 
-  /** Runs work on a dataset's pool; any failure becomes one that says nothing about data. */
+  /** Runs work on an open dataset; any failure becomes one that says nothing about data. */
   const use = async <Answer>(
     dataset: DatasetVersion,
-    work: (pool: ConnectionPool) => Promise<Answer>,
+    work: (open: OpenDataset) => Promise<Answer>,
   ): Promise<Answer> => {
-    const pool = await pools.get(keyOf(dataset))?.catch(() => undefined)
-    if (pool === undefined) throw new EngineFailure('EngineUnavailable')
+    const open = await opened.get(keyOf(dataset))?.catch(() => undefined)
+    if (open === undefined) throw new EngineFailure('EngineUnavailable')
     try {
-      return await work(pool)
+      return await work(open)
     } catch (error) {
       throw error instanceof EngineFailure ? error : new EngineFailure()
     }
   }
 
   return {
-    aggregate: (dataset, aggregate) =>
-      use(dataset, async (pool) => {
-        const printed = printAggregate(aggregate, dataset, duckDbDialect)
-        return readAggregate(aggregate, printed.cells, await pool.run(printed, readRows))
-      }),
+    aggregate: (dataset, aggregate) => use(dataset, ({ scans }) => scans.aggregate(dataset, aggregate)),
+    scanOf,
     countIndexes: (dataset, counting) =>
-      use(dataset, (pool) =>
+      use(dataset, ({ pool }) =>
         pool.run(printIndexCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1), readIndexCounts),
       ),
     countIndexesInCells: (dataset, counting) =>
-      use(dataset, (pool) => {
+      use(dataset, ({ pool }) => {
         const printed = printCellCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1)
         return pool.run(printed, (result, signal) => readCellCounts(result, printed.cells, signal))
       }),
     countTexts: (dataset, counting) =>
-      use(dataset, (pool) =>
+      use(dataset, ({ pool }) =>
         pool.run(printTextCounting(counting, dataset, duckDbDialect, MOST_TEXTS + 1), readTextCounts),
       ),
     healthy: async () => {
       const states = await Promise.all(
-        Array.from(pools.values(), async (pool) => (await pool.catch(() => undefined))?.healthy() ?? false),
+        Array.from(opened.values(), async (opening) => {
+          const open = await opening.catch(() => undefined)
+          return open?.pool.healthy() ?? false
+        }),
       )
       return states.every(Boolean)
     },
     open,
     closeDataset: (dataset) => close(keyOf(dataset)),
     close: async () => {
-      await Promise.all(Array.from(pools.keys(), close))
+      await Promise.all(Array.from(opened.keys(), close))
     },
   }
 }
@@ -122,9 +123,15 @@ function keyOf({ id, version }: DatasetVersion): string {
   return JSON.stringify([id, version])
 }
 
-async function openPool(file: string, folder: string, options: DuckDbEngineOptions): Promise<ConnectionPool> {
+/** A dataset that can be queried. */
+interface OpenDataset {
+  readonly pool: ConnectionPool
+  readonly scans: SharedScans
+}
+
+async function openDataset(file: string, folder: string, options: DuckDbEngineOptions): Promise<OpenDataset> {
   await mkdir(options.temporaryDirectory, { recursive: true })
-  return openConnectionPool(file, {
+  const pool = await openConnectionPool(file, {
     connections: options.connectionsPerDataset,
     queryTimeoutMs: options.queryTimeoutMs,
     threads: options.threads,
@@ -132,4 +139,5 @@ async function openPool(file: string, folder: string, options: DuckDbEngineOptio
     temporaryDirectory: join(options.temporaryDirectory, folder),
     maxTemporaryDirectorySize: options.maxTemporaryDirectorySize ?? '20GB',
   })
+  return { pool, scans: createSharedScans(pool, options.queryTimeoutMs) }
 }

@@ -80,6 +80,17 @@ export function printFirstValues(printer: Printer, from: string, value: string, 
   return printFirstGroups(printer, from, value, { groups: requireLimit(groups), rowsPerGroup: 1 })
 }
 
+/**
+ * True if a bounding leaves out no rows, whatever the condition.
+ * @param oneCell true if all rows are in one cell
+ * @throws RangeError for a bounding that does not fit the dataset's privacy unit.
+ */
+export function keepsAllRows(bounding: Bounding, dataset: Dataset, oneCell: boolean): boolean {
+  const cellsPerPerson = oneCell ? 1 : Number.POSITIVE_INFINITY
+  const limits = limitsOf(bounding, dataset, { cellsPerPerson, presenceOnly: false })
+  return limits.rows === undefined && limits.groups === undefined && limits.rowsPerGroup === undefined
+}
+
 /** Largest number of rows of one person. */
 export function maxRowsOf({ privacyUnit }: Dataset): number {
   return privacyUnit.kind === 'row' ? 1 : privacyUnit.maxRows
@@ -133,7 +144,11 @@ export function isConstantKey(key: GroupKey, dataset: Dataset): boolean {
     : isConstantColumn(key.column, dataset)
 }
 
-function limitsOf(bounding: Bounding, dataset: Dataset, { cellsPerPerson, presenceOnly }: Unbounded): Limits {
+function limitsOf(
+  bounding: Bounding,
+  dataset: Dataset,
+  { cellsPerPerson, presenceOnly }: Pick<Unbounded, 'cellsPerPerson' | 'presenceOnly'>,
+): Limits {
   const maxRows = maxRowsOf(dataset)
   if ((bounding.kind === 'one-row-each') !== (dataset.privacyUnit.kind === 'row'))
     throw new RangeError('the bounding does not fit the privacy unit')

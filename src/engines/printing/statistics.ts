@@ -15,7 +15,7 @@ export interface AdditiveColumn {
 }
 
 /** Rows that are counted. */
-interface Counted {
+export interface Counted {
   readonly column?: string
   readonly where?: Predicate
 }
