@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { budgetRequest } from './budget.ts'
+import { connectionName, tableName } from './connections.ts'
 import { budgetRisk, candidates } from './disclosure.ts'
 
 /** Id of a dataset, as used in paths. */
@@ -279,6 +280,21 @@ const uploadSource = z
   })
   .meta({ id: 'UploadSource', description: 'A file that the custodian uploaded with POST /v1/sources.' })
 
+const tableSource = z
+  .strictObject({
+    kind: z.literal('table'),
+    connection: connectionName.describe('Name of a connection; `GET /v1/connections` lists them.'),
+    table: tableName.describe('A table or view, as `schema.table` or `table`.'),
+    mode: z
+      .enum(['live', 'snapshot'])
+      .default('live')
+      .describe(
+        '`live`: every query reads the table in its database; only with `add-remove` neighbours. `snapshot`: the rows are ' +
+          'copied once, at registration.',
+      ),
+  })
+  .meta({ id: 'TableSource', description: 'A table or view of a database that the operator has connected.' })
+
 /** A made-up population, as a registration and the command line describe it. */
 export const populationSource = z
   .strictObject({
@@ -391,7 +407,13 @@ const queryLimits = z
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
-  source: z.discriminatedUnion('kind', [fileSource, uploadSource, populationSource, visitsSource]),
+  source: z.discriminatedUnion('kind', [
+    fileSource,
+    uploadSource,
+    tableSource,
+    populationSource,
+    visitsSource,
+  ]),
   privacyUnit,
   neighbours: z
     .enum(['add-remove', 'change-one'])

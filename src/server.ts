@@ -13,6 +13,8 @@ import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
+import type { Dataset } from './catalog/dataset.ts'
+import { readKeyedUnit } from './catalog/person-key.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { ConnectionFileError } from './connections/connection-file.ts'
@@ -21,6 +23,7 @@ import { openTableEngine } from './connections/table-engines.ts'
 import type { ConnectionState } from './connections/watch.ts'
 import { type CustodyOptions, openCustody } from './custody/custody.ts'
 import { openDuckDbEngine } from './engines/duckdb/engine.ts'
+import { createDatasetEngine } from './engines/routing.ts'
 import { watchFreeSpace } from './files/free-space.ts'
 import { createTemporaryFolder } from './files/temporary-folder.ts'
 import { createWritableFolder } from './files/writable-folder.ts'
@@ -36,6 +39,7 @@ import { censusRegistration, registerDemo } from './registration/demo.ts'
 import { createDrafts } from './registration/drafts/drafts.ts'
 import { createRegistry } from './registration/registry.ts'
 import { followRegistrations } from './registration/replicas.ts'
+import type { Connections } from './registration/sources/table.ts'
 import { openUploads } from './registration/uploads.ts'
 import { openComputationPools } from './workers/pools.ts'
 
@@ -120,9 +124,9 @@ async function openParts(
   const { dataDirectory, oidc } = config
   const tls = config.tls === undefined ? undefined : await openTls(config.tls)
   const metrics = createMetrics()
-  const { connections } = await openDatabases(config, logger, tableEngines)
+  const { opened: databases, connections } = await openDatabases(config, logger, tableEngines)
   opened.defer(() => connections.close())
-  const stores = await openStores(config, metrics, logger, opened)
+  const stores = await openStores(config, { metrics, logger, databases }, opened)
   const { ledger } = stores
   await createFirstKeys(dataDirectory)
   const { authenticator, keys, keyActs, close } = await openIdentity({
@@ -196,8 +200,19 @@ async function openDatabases(
   }
 }
 
+/** Parts that the stores use. */
+interface StoreParts {
+  readonly metrics: Metrics
+  readonly logger: Logger
+  readonly databases: Connections
+}
+
 /** Opens the ledger, the catalog, and the ingested rows of every registered dataset. */
-async function openStores(config: Config, metrics: Metrics, logger: Logger, opened: AsyncDisposableStack) {
+async function openStores(
+  config: Config,
+  { metrics, logger, databases }: StoreParts,
+  opened: AsyncDisposableStack,
+) {
   const { dataDirectory, replicated: shared } = config
   const signer =
     config.ledgerSigningKey === undefined ? undefined : await readHeadSigner(config.ledgerSigningKey)
@@ -215,7 +230,7 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
   opened.defer(close)
   const temporaryDirectory = await createTemporaryFolder(dataDirectory, shared)
   opened.defer(() => rm(temporaryDirectory, { recursive: true, force: true }))
-  const engine = openDuckDbEngine({
+  const duckDb = openDuckDbEngine({
     files: catalog.rowsFile,
     connectionsPerDataset: config.queryConnections,
     threads: config.queryThreads,
@@ -223,14 +238,21 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
     queryTimeoutMs: config.queryTimeoutMs,
     temporaryDirectory,
   })
+  const engine = createDatasetEngine({
+    duckDb,
+    tables: new Map(Array.from(databases, ([name, database]) => [name, database.engine])),
+    keyedUnit: (dataset) => readKeyedUnit(dataset.privacyUnit, catalog.personKeyFile(dataset)),
+  })
   opened.defer(() => engine.close())
-  for (const { dataset } of catalog.list()) {
-    await engine.open(dataset).catch((cause: unknown) => {
-      throw new Error(`the ingested rows of the dataset ${dataset.id} cannot be opened`, { cause })
+  for (const entry of catalog.list()) {
+    const { dataset } = entry
+    warnOfMissingConnection(dataset, databases, logger)
+    await engine.open(entry).catch((cause: unknown) => {
+      throw new Error(`the rows of the dataset ${dataset.id} cannot be opened`, { cause })
     })
   }
   const registry = createRegistry({
-    ...{ catalog, engine, ledger, dataDirectory },
+    ...{ catalog, engine, ledger, dataDirectory, connections: databases },
     ingestTimeoutMs: config.ingestTimeoutMs,
     sourceBounds: config.sourceBounds,
   })
@@ -246,6 +268,17 @@ async function openStores(config: Config, metrics: Metrics, logger: Logger, open
     ...(signer === undefined ? {} : { signer }),
     ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
   }
+}
+
+/** Logs that a dataset cannot be queried. It does not stop the start, because the other datasets can be. */
+function warnOfMissingConnection({ id, source }: Dataset, databases: Connections, logger: Logger): void {
+  if (source.kind !== 'table' || databases.has(source.connection)) return
+  const consequence =
+    source.mode === 'live' ? 'the dataset cannot be queried' : 'the dataset cannot get a new version'
+  logger.error(
+    { dataset: id, connection: source.connection },
+    `SOTTO_CONNECTIONS has no such connection: ${consequence}`,
+  )
 }
 
 /** Registers the datasets that audits draw from, unless they are registered. */

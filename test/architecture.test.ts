@@ -35,6 +35,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/registration': [
     'src/catalog',
     'src/concurrency',
+    'src/connections type',
     'src/engines',
     'src/files',
     'src/ledger',

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { publishFile, synchronise } from '../files/durable-file.ts'
-import { type Dataset, isGenerated } from './dataset.ts'
+import { type Dataset, isGenerated, isLive, type TableColumn } from './dataset.ts'
 import type { DatasetDeclaration } from './declaration.ts'
 import { ENTRY_FILE, entryStamp, isMissing, type RemovedEntry, readEntry, writeEntry } from './entry-file.ts'
 import { createWorkspace, isWorkspace, type Workspace } from './workspace.ts'
@@ -16,6 +16,11 @@ export interface CatalogEntry {
   readonly registeredAt: string
   /** SHA-256 of the source, hexadecimal. Private, because it would confirm a guess of the whole file. */
   readonly sourceDigest: string
+  /**
+   * The columns that the table of a live dataset had at registration, for the declared columns and in their order. Absent
+   * for other sources.
+   */
+  readonly tableColumns?: readonly TableColumn[]
   /** Exact numbers about the source, for the custodian only. Absent if an earlier release ingested it. */
   readonly ingestion?: IngestionCounts
 }
@@ -94,9 +99,9 @@ export interface RegisteredSource {
   readonly synthetic: boolean
 }
 
-/** Opens and closes the ingested rows of one version of a dataset. */
+/** Opens and closes one version of a dataset for queries. */
 export interface RowsOpener {
-  open(dataset: Dataset): Promise<void>
+  open(entry: CatalogEntry): Promise<void>
   closeDataset(dataset: Dataset): Promise<void>
 }
 
@@ -136,8 +141,8 @@ export async function openCatalog(
     const found = await readEntry(folderOf(id))
     if (found === undefined) return
     const before = entries.get(id)?.dataset
-    const after = 'state' in found ? undefined : found.dataset
-    if (before?.version !== after?.version) {
+    const after = 'state' in found ? undefined : found
+    if (before?.version !== after?.dataset.version) {
       if (after !== undefined) await rows.open(after)
       take(id, found)
       if (before !== undefined) await rows.closeDataset(before)
@@ -173,7 +178,7 @@ export async function openCatalog(
       await mkdir(folder, { recursive: true, mode: 0o700 })
       if (dataset.privacyUnit.kind === 'person')
         await publishFile(personKeyFile, path.join(folder, personKeyFileName(dataset)))
-      await publishFile(rowsFile, path.join(folder, rowsFileName(dataset)))
+      if (!isLive(dataset)) await publishFile(rowsFile, path.join(folder, rowsFileName(dataset)))
     },
     async discard(dataset) {
       const folder = folderOf(dataset.id)

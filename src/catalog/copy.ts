@@ -2,6 +2,7 @@ import { copyFile, mkdir, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { synchronise } from '../files/durable-file.ts'
 import { personKeyFileName, rowsFileName } from './catalog.ts'
+import { isLive } from './dataset.ts'
 import { ENTRY_FILE, entryStamp, isMissing, readEntry } from './entry-file.ts'
 import { isWorkspace } from './workspace.ts'
 
@@ -42,7 +43,7 @@ async function copyFiles(from: string, to: string): Promise<void> {
   if (entry === undefined) return
   await mkdir(to, { recursive: true, mode: 0o700 })
   const isRegistered = !('state' in entry)
-  const names = isRegistered ? [rowsFileName(entry.dataset)] : []
+  const names = isRegistered && !isLive(entry.dataset) ? [rowsFileName(entry.dataset)] : []
   if (isRegistered && entry.dataset.privacyUnit.kind === 'person')
     names.push(personKeyFileName(entry.dataset))
   for (const name of [...names, ENTRY_FILE]) {

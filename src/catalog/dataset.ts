@@ -128,10 +128,46 @@ export type Source =
   | { readonly kind: 'file'; readonly path: string; readonly format: FileFormat }
   /** A file that a custodian uploaded, by its id. */
   | { readonly kind: 'upload'; readonly upload: string; readonly format: FileFormat }
+  | TableSource
   /** Made-up people; the same size and seed always give the same people. */
   | { readonly kind: 'population'; readonly rows: number; readonly seed: string }
   /** Visits of made-up patients, with several rows each; the same numbers and seed always give the same visits. */
   | { readonly kind: 'visits'; readonly people: number; readonly rows: number; readonly seed: string }
+
+/**
+ * A table or view of a database that the operator has named. In `live` mode every query reads the table itself; in
+ * `snapshot` mode its rows were copied once.
+ */
+export interface TableSource {
+  readonly kind: 'table'
+  /** Name of the operator's connection. */
+  readonly connection: string
+  /** `schema.table`, or `table` in the schema of the connection. */
+  readonly table: string
+  readonly mode: 'live' | 'snapshot'
+}
+
+/** A column of a table in a database, as the database describes it. */
+export interface TableColumn {
+  readonly name: string
+  /** The database's complete name of the type, such as `numeric(10,2)`. */
+  readonly type: string
+  /** True if the database guarantees that the column is never NULL. */
+  readonly notNull: boolean
+}
+
+/** A dataset whose queries read a table of a database. */
+export type LiveDataset = Dataset & { readonly source: TableSource }
+
+/** Returns true for a dataset whose queries read a table of a database. It has no ingested rows. */
+export function isLive(dataset: Dataset): dataset is LiveDataset {
+  return isLiveSource(dataset.source)
+}
+
+/** Returns true for a table that queries read in place. */
+export function isLiveSource(source: Source): source is TableSource {
+  return source.kind === 'table' && source.mode === 'live'
+}
 
 /** A source that the service generates. It describes no real people. */
 export type GeneratedSource = Extract<Source, { readonly kind: 'population' | 'visits' }>

@@ -29,6 +29,7 @@ type StoredEntry =
       readonly registeredAt: string
       readonly sourceDigest: string
       readonly ingestion?: CatalogEntry['ingestion']
+      readonly tableColumns?: CatalogEntry['tableColumns']
     }
   | RemovedEntry
 
@@ -96,6 +97,7 @@ function storedForm({
   registeredAt,
   sourceDigest,
   ingestion,
+  tableColumns,
 }: CatalogEntry): StoredEntry {
   const facts = { declaration, budget, version, registeredAt, sourceDigest }
   return {
@@ -104,6 +106,7 @@ function storedForm({
     ...(rows === undefined ? {} : { rows }),
     ...(people === undefined ? {} : { people }),
     ...(ingestion === undefined ? {} : { ingestion }),
+    ...(tableColumns === undefined ? {} : { tableColumns }),
   }
 }
 
@@ -114,7 +117,7 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     throw new Error(`${file} is damaged: it has no known state or no valid version`)
   }
   if (stored.state === 'removed') return stored
-  const { budget, version, rows, people, registeredAt, sourceDigest, ingestion } = stored
+  const { budget, version, rows, people, registeredAt, sourceDigest, ingestion, tableColumns } = stored
   const { source } = stored.declaration
   const declaration: DatasetDeclaration = {
     accounting: 'basic',
@@ -125,8 +128,11 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }
   const dataset = declareDataset(declaration, version, rows ?? people)
-  const entry = { declaration, budget, dataset, registeredAt, sourceDigest }
-  return ingestion === undefined ? entry : { ...entry, ingestion }
+  return {
+    ...{ declaration, budget, dataset, registeredAt, sourceDigest },
+    ...(ingestion === undefined ? {} : { ingestion }),
+    ...(tableColumns === undefined ? {} : { tableColumns }),
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { writePrivately } from '../files/durable-file.ts'
 import type { PrivacyUnit } from '../privacy/neighbours.ts'
 
@@ -24,4 +25,15 @@ export type KeyedPrivacyUnit =
 /** The privacy unit as ingestion needs it: for people with a new key, which is stored first. */
 export async function keyedUnit(unit: PrivacyUnit, file: string): Promise<KeyedPrivacyUnit> {
   return unit.kind === 'row' ? unit : { ...unit, key: await createPersonKey(file) }
+}
+
+/**
+ * Reads the privacy unit with the key that {@link keyedUnit} has stored.
+ * @throws Error for a file that cannot be read or contains no key.
+ */
+export async function readKeyedUnit(unit: PrivacyUnit, file: string): Promise<KeyedPrivacyUnit> {
+  if (unit.kind === 'row') return unit
+  const key = (await readFile(file, 'utf8')).trim()
+  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error('the file contains no key')
+  return { ...unit, key }
 }

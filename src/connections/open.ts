@@ -16,9 +16,15 @@ export interface ConnectionOptions {
   readonly onChange: (state: ConnectionState) => void
 }
 
-/** The configured connections, with an engine for each. */
+/** A configured connection and its engine. */
+export interface OpenedConnection {
+  readonly connection: Pick<Connection, 'name' | 'engine' | 'schema'>
+  readonly engine: TableEngine
+}
+
+/** The configured connections by their names, and their states. */
 export interface OpenedConnections {
-  readonly tables: ReadonlyMap<string, TableEngine>
+  readonly opened: ReadonlyMap<string, OpenedConnection>
   readonly connections: WatchedConnections
 }
 
@@ -31,6 +37,8 @@ export async function openConnections(options: ConnectionOptions): Promise<Opene
   const { file, queryTimeoutMs, openTableEngine, onChange } = options
   const configured = file === undefined ? [] : [...(await readConnections(file, { queryTimeoutMs })).values()]
   const opened = configured.map((connection) => ({ connection, engine: openTableEngine(connection) }))
-  const tables = new Map(opened.map(({ connection, engine }) => [connection.name, engine]))
-  return { tables, connections: await watchConnections(opened, { onChange }) }
+  return {
+    opened: new Map(opened.map((each) => [each.connection.name, each])),
+    connections: await watchConnections(opened, { onChange }),
+  }
 }

@@ -3,15 +3,15 @@ import type { Column, FileFormat } from '../catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import type { Workspace } from '../catalog/workspace.ts'
-import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
+import type { DatasetEngine } from '../engines/routing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
 /** Dependencies of publication. */
 export interface PublicationDependencies {
   readonly catalog: Catalog
-  readonly engine: DuckDbEngine
+  readonly engine: DatasetEngine
   readonly ledger: Ledger
 }
 
@@ -83,7 +83,7 @@ export async function publish(
   let mayBePublished = false
   try {
     await catalog.adopt(workspace, dataset)
-    await engine.open(dataset)
+    await engine.open(entry)
     await record(version)
     await requireAlone()
     mayBePublished = true

@@ -5,11 +5,12 @@ import type { NewBudget } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import type { RunningIngestion } from './ingestions.ts'
-import { ingestInto, publish } from './publication.ts'
+import { type PreparedSource, prepareSource } from './prepare.ts'
+import { publish } from './publication.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from './registry.ts'
 import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './source-rules.ts'
-import { copySource, type SourceCopy } from './sources/source.ts'
+import { resolveTable } from './sources/table.ts'
 
 /**
  * Registers a dataset in three steps: checks under exclusive access, ingestion without it, then again under exclusive
@@ -21,7 +22,7 @@ export async function register(
   custodian: Custodian,
 ): Promise<Registered> {
   const { catalog, ingestions, alone } = context
-  const registration = checkRegistration(request)
+  const registration = checkRegistration(withCompleteTable(context, request))
   const { id } = registration.declaration
   await alone(() => requireRegistrable(context, registration))
   const isOvertaken = () => {
@@ -43,19 +44,27 @@ export async function tryRegistration(
   request: RegistrationRequest,
   { principal, givenUp }: Custodian,
 ): Promise<TriedRegistration> {
-  const { catalog, ingestions, alone, dataDirectory, sourceBounds: bounds } = context
-  const registration = checkRegistration(request)
-  const { declaration, columns, granted } = registration
+  const { catalog, ingestions, alone } = context
+  const registration = checkRegistration(withCompleteTable(context, request))
+  const { declaration, granted } = registration
   await alone(() => requireRegistrable(context, registration))
-  return ingestions.run({ givenUp, isOvertaken: () => false }, async ({ workspace, signal }) => {
-    const paths = { dataDirectory, copy: workspace.sourceFile, principal, signal }
-    const { digest, format } = await copySource(declaration.source, paths)
-    requireNotShown(catalog, declaration, digest)
-    requireUnregistered(catalog, registration, digest)
-    const ingestion = await ingestInto(workspace, { declaration, columns, format }, { signal, bounds })
+  return ingestions.run({ givenUp, isOvertaken: () => false }, async (running) => {
+    const source = await prepareSource(context, registration, running, principal)
+    requireNotShown(catalog, declaration, source.digest)
+    requireUnregistered(catalog, registration, source.digest)
+    const { ingestion } = await source.ingest()
     const dataset = declareDataset(declaration, '1', ingestion.people ?? ingestion.rowsStored)
     return { dataset, ingestion, granted }
   })
+}
+
+/** @throws Refusal `source-refused` for a table of a connection that is not configured. */
+function withCompleteTable(
+  { connections }: Pick<RegistryContext, 'connections'>,
+  request: RegistrationRequest,
+): RegistrationRequest {
+  const { source } = request
+  return source.kind === 'table' ? { ...request, source: resolveTable(connections, source) } : request
 }
 
 /** @throws Refusal if the id is registered otherwise, or the registration does not continue its budget. */
@@ -71,33 +80,27 @@ async function requireRegistrable(
 async function ingestAndPublish(
   context: RegistryContext,
   registration: CheckedRegistration,
-  { workspace, signal }: RunningIngestion,
+  ingestion: RunningIngestion,
   principal: string,
 ): Promise<Registered> {
-  const { catalog, dataDirectory, alone } = context
-  const { declaration, columns } = registration
+  const { catalog, alone } = context
+  const { declaration } = registration
   const { id } = declaration
-  const source = await copySource(declaration.source, {
-    dataDirectory,
-    copy: workspace.sourceFile,
-    principal,
-    signal,
-  })
+  const source = await prepareSource(context, registration, ingestion, principal)
   const before = catalog.get(id)
   if (before !== undefined) return registeredBefore(context, before, registration, source)
-  const rows = { declaration, columns, format: source.format }
-  const ingestion = await ingestInto(workspace, rows, { signal, bounds: context.sourceBounds })
+  const prepared = await source.ingest()
   return alone(async (requireAlone) => {
     // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
-    signal.throwIfAborted()
+    ingestion.signal.throwIfAborted()
     requireNotShown(catalog, declaration, source.digest)
     const opened = await requireExistingBudget(context, registration)
     const { budget, granted } = registration
-    const ingested = { declaration, budget, sourceDigest: source.digest, ingestion }
+    const ingested = { declaration, budget, sourceDigest: source.digest, ...prepared }
     const record = (version: string) => openBudget(context, registration, source, { version, principal })
-    const entry = await publish(context, workspace, ingested, record, requireAlone)
+    const entry = await publish(context, ingestion.workspace, ingested, record, requireAlone)
     return { entry, granted: opened?.granted ?? granted, created: true }
   })
 }
@@ -106,7 +109,7 @@ async function ingestAndPublish(
 async function openBudget(
   { ledger }: Pick<RegistryContext, 'ledger'>,
   registration: CheckedRegistration,
-  source: SourceCopy,
+  source: PreparedSource,
   { version, principal }: { readonly version: string; readonly principal: string },
 ): Promise<void> {
   const { declaration, granted } = registration
@@ -140,7 +143,7 @@ async function registeredBefore(
   { ledger }: Pick<RegistryContext, 'ledger'>,
   existing: CatalogEntry,
   registration: CheckedRegistration,
-  { digest }: SourceCopy,
+  { digest }: PreparedSource,
 ): Promise<Registered> {
   requireSameRequest(existing, registration)
   if (existing.sourceDigest !== digest) throw registeredOtherwise(existing.dataset.id)

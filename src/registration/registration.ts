@@ -1,5 +1,5 @@
 import type { CatalogEntry } from '../catalog/catalog.ts'
-import type { Column } from '../catalog/dataset.ts'
+import { type Column, isLiveSource } from '../catalog/dataset.ts'
 import {
   type DatasetDeclaration,
   declareColumns,
@@ -11,7 +11,7 @@ import {
 import { amountBoughtBy, coversAmount, noAmount } from '../privacy/accounting.ts'
 import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, type PrivacyLoss } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
-import { sourceKind } from './sources/source.ts'
+import { fixedDeclarations } from './sources/source.ts'
 
 /**
  * A registration as a custodian sends it. Declarations that its kind of source determines or that have a default are
@@ -66,12 +66,14 @@ function completeDeclaration({
   ...request
 }: RegistrationRequest): DatasetDeclaration {
   const { kind } = request.source
-  const { fixed } = sourceKind(kind)
+  const fixed = fixedDeclarations(request.source)
   if (fixed.synthetic && request.synthetic === false)
     throw refuseField('invalid-request', 'synthetic', `must be true for a source of kind ${kind}`)
   const columns = request.columns ?? fixed.columns
   if (columns === undefined)
     throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
+  if (isLiveSource(request.source) && request.neighbours !== 'add-remove')
+    throw refuseField('invalid-request', 'neighbours', 'must be add-remove for a live table')
   const synthetic = request.synthetic ?? fixed.synthetic ?? false
   const { timing, failureLimit, queryLimits } = defaultDeclarations({ synthetic })
   return {

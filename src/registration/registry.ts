@@ -1,7 +1,7 @@
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
-import type { DuckDbEngine } from '../engines/duckdb/engine.ts'
 import type { SourceBounds } from '../engines/duckdb/ingest-bounds.ts'
+import type { DatasetEngine } from '../engines/routing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -9,12 +9,15 @@ import { createIngestions, type Ingestions } from './ingestions.ts'
 import { register, tryRegistration } from './register.ts'
 import type { RegistrationRequest } from './registration.ts'
 import { recordSources } from './source-rules.ts'
+import type { Connections } from './sources/table.ts'
 import { withdraw } from './withdraw.ts'
 
 /** Dependencies of registrations. */
 export interface RegistryDependencies {
   readonly catalog: Catalog
-  readonly engine: DuckDbEngine
+  readonly engine: DatasetEngine
+  /** The databases whose tables may be registered. */
+  readonly connections: Connections
   readonly ledger: Ledger
   /** The folder below which source files are; an absolute path. */
   readonly dataDirectory: string

@@ -137,7 +137,7 @@ test('datasets that another process adds, replaces or removes are followed, once
   const calls: string[] = []
   let fails = true
   const rows: RowsOpener = {
-    open: async ({ id, version }) => {
+    open: async ({ dataset: { id, version } }) => {
       if (fails) throw new Error('not yet')
       calls.push(`open ${id} ${version} ${ours.get(id)?.dataset.version}`)
     },

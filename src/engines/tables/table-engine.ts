@@ -1,4 +1,4 @@
-import type { Dataset } from '../../catalog/dataset.ts'
+import type { Dataset, TableColumn } from '../../catalog/dataset.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import type { Engine } from '../engine.ts'
 
@@ -8,13 +8,12 @@ export interface TableName {
   readonly name: string
 }
 
-/** A column of a table, as its database describes it. */
-export interface TableColumn {
-  readonly name: string
-  /** The database's complete name of the type, such as `numeric(10,2)`. */
-  readonly type: string
-  /** True if the database guarantees that the column is never NULL. */
-  readonly notNull: boolean
+export type { TableColumn }
+
+/** Reads a name as `schema.table` or `table`. The parts of a declared name contain no dots. */
+export function parseTableName(text: string): TableName {
+  const [first = '', second] = text.split('.')
+  return second === undefined ? { name: first } : { schema: first, name: second }
 }
 
 /** A dataset whose rows are read from a table of a database. */

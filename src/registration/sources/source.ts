@@ -1,4 +1,4 @@
-import type { FileFormat, Source } from '../../catalog/dataset.ts'
+import type { FileFormat, Source, TableSource } from '../../catalog/dataset.ts'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
 import { fileSource } from './file.ts'
 import { populationSource } from './population.ts'
@@ -6,7 +6,7 @@ import { uploadSource } from './upload.ts'
 import { visitsSource } from './visits.ts'
 
 /** A source of one kind, such as a file. */
-export type SourceOfKind<Kind extends Source['kind']> = Extract<Source, { readonly kind: Kind }>
+export type SourceOfKind<Kind extends CopiedSource['kind']> = Extract<CopiedSource, { readonly kind: Kind }>
 
 /** A copy of a source that only the service writes. */
 export interface SourceCopy {
@@ -28,7 +28,7 @@ export interface CopyPaths {
 }
 
 /** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */
-export interface SourceKind<Kind extends Source['kind']> {
+export interface SourceKind<Kind extends CopiedSource['kind']> {
   /** Declarations that hold for every source of this kind. A registration may omit them. */
   readonly fixed: {
     readonly columns?: readonly ColumnDeclaration[]
@@ -42,15 +42,23 @@ export interface SourceKind<Kind extends Source['kind']> {
   copy(source: SourceOfKind<Kind>, paths: CopyPaths): Promise<SourceCopy>
 }
 
-const SOURCE_KINDS: { readonly [Kind in Source['kind']]: SourceKind<Kind> } = {
+/** A source that is copied to a file and then ingested. */
+export type CopiedSource = Exclude<Source, TableSource>
+
+const SOURCE_KINDS: { readonly [Kind in CopiedSource['kind']]: SourceKind<Kind> } = {
   file: fileSource,
   upload: uploadSource,
   population: populationSource,
   visits: visitsSource,
 }
 
+/** Declarations that hold for every source of a kind. */
+export function fixedDeclarations({ kind }: Source): SourceKind<CopiedSource['kind']>['fixed'] {
+  return kind === 'table' ? {} : sourceKind(kind).fixed
+}
+
 /** Reader of sources of a kind. */
-export function sourceKind<Kind extends Source['kind']>(kind: Kind): SourceKind<Kind> {
+export function sourceKind<Kind extends CopiedSource['kind']>(kind: Kind): SourceKind<Kind> {
   return SOURCE_KINDS[kind]
 }
 
@@ -58,9 +66,10 @@ export function sourceKind<Kind extends Source['kind']>(kind: Kind): SourceKind<
  * Copies a source of any kind.
  * @throws Refusal `source-refused` for a source that may not be read.
  */
-export function copySource<Kind extends Source['kind']>(
+export function copySource<Kind extends CopiedSource['kind']>(
   source: SourceOfKind<Kind>,
   paths: CopyPaths,
 ): Promise<SourceCopy> {
-  return sourceKind<Kind>(source.kind as Kind).copy(source, paths)
+  const { kind } = source as CopiedSource
+  return sourceKind<Kind>(kind as Kind).copy(source, paths)
 }

@@ -1,0 +1,65 @@
+import type { CatalogEntry } from '../catalog/catalog.ts'
+import { type Dataset, isLive, type LiveDataset } from '../catalog/dataset.ts'
+import type { KeyedPrivacyUnit } from '../catalog/person-key.ts'
+import type { DuckDbEngine } from './duckdb/engine.ts'
+import { type Engine, EngineFailure } from './engine.ts'
+import { parseTableName, type TableEngine } from './tables/table-engine.ts'
+
+/** Facts that open a dataset for queries. */
+export type OpenableDataset = Pick<CatalogEntry, 'dataset' | 'tableColumns'>
+
+/** An engine over all datasets of the service, each of which can be opened and closed while it runs. */
+export interface DatasetEngine extends Engine {
+  /**
+   * Opens a dataset for queries; does nothing if it is open already. A database is not reached. Queries of a live table
+   * whose connection is not configured fail as `EngineUnavailable`.
+   * @throws EngineFailure if its ingested rows cannot be opened.
+   * @throws Error if the key of its people cannot be read.
+   */
+  open(entry: OpenableDataset): Promise<void>
+  /** Accepts no more queries of a dataset, and ends or cancels those that run. */
+  closeDataset(dataset: Dataset): Promise<void>
+}
+
+/** Parts of a {@link DatasetEngine}. */
+export interface RoutingOptions {
+  readonly duckDb: DuckDbEngine
+  /** Engines of the configured connections, by their names. */
+  readonly tables: ReadonlyMap<string, TableEngine>
+  /** Reads the privacy unit of a dataset with the key that was created at its registration. */
+  readonly keyedUnit: (dataset: Dataset) => Promise<KeyedPrivacyUnit>
+}
+
+/** Creates an engine that sends each dataset to DuckDB, or to the engine of its connection if it is a live table. */
+export function createDatasetEngine({ duckDb, tables, keyedUnit }: RoutingOptions): DatasetEngine {
+  const tableEngine = ({ source }: LiveDataset): TableEngine | undefined => tables.get(source.connection)
+  const engineOf = (dataset: Dataset): Engine => {
+    if (!isLive(dataset)) return duckDb
+    const engine = tableEngine(dataset)
+    if (engine === undefined) throw new EngineFailure('EngineUnavailable')
+    return engine
+  }
+  return {
+    aggregate: async (dataset, aggregate) => engineOf(dataset).aggregate(dataset, aggregate),
+    countIndexes: async (dataset, counting) => engineOf(dataset).countIndexes(dataset, counting),
+    countIndexesInCells: async (dataset, counting) =>
+      engineOf(dataset).countIndexesInCells(dataset, counting),
+    countTexts: async (dataset, counting) => engineOf(dataset).countTexts(dataset, counting),
+    // A database that cannot be reached concerns its own datasets only; see `connections/watch.ts`.
+    healthy: () => duckDb.healthy(),
+    async open({ dataset, tableColumns }) {
+      if (!isLive(dataset)) return duckDb.open(dataset)
+      if (tableColumns === undefined) throw new Error('the columns of the table are not recorded')
+      const unit = await keyedUnit(dataset)
+      const table = parseTableName(dataset.source.table)
+      tableEngine(dataset)?.open({ dataset, table, columns: tableColumns, unit })
+    },
+    async closeDataset(dataset) {
+      if (isLive(dataset)) await tableEngine(dataset)?.closeDataset(dataset)
+      else await duckDb.closeDataset(dataset)
+    },
+    close: async () => {
+      await Promise.all([duckDb, ...tables.values()].map((engine) => engine.close()))
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import type { Column } from '../catalog/dataset.ts'
+import type { DatasetDeclaration } from '../catalog/declaration.ts'
+import { keyedUnit } from '../catalog/person-key.ts'
+import type { RunningIngestion } from './ingestions.ts'
+import { type IngestedVersion, ingestInto } from './publication.ts'
+import type { RegistryDependencies } from './registry.ts'
+import { copySource } from './sources/source.ts'
+import { attachTable, tableDigest } from './sources/table.ts'
+
+/** A source that was copied or located, before its rows are read. */
+export interface PreparedSource {
+  /** SHA-256, hexadecimal, by which the ledger recognises the source: of a file's bytes, or of a table's name. */
+  readonly digest: string
+  /**
+   * Ingests the rows, or checks those of a live table.
+   * @throws Refusal for a source that does not fit; the reason of the signal once it is aborted.
+   */
+  ingest(): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'>>
+}
+
+/** A checked declaration. */
+export interface DeclaredRows {
+  readonly declaration: DatasetDeclaration
+  readonly columns: readonly Column[]
+}
+
+/**
+ * Copies a source to the workspace of an ingestion, or locates the table.
+ * @param principal the custodian, who may use only uploads of their own
+ * @throws Refusal `source-refused` for a source that may not be read; the reason of the signal once it is aborted.
+ */
+export async function prepareSource(
+  {
+    connections,
+    dataDirectory,
+    sourceBounds: bounds,
+  }: Pick<RegistryDependencies, 'connections' | 'dataDirectory' | 'sourceBounds'>,
+  { declaration, columns }: DeclaredRows,
+  { workspace, signal }: RunningIngestion,
+  principal: string,
+): Promise<PreparedSource> {
+  const { source } = declaration
+  if (source.kind === 'table')
+    return {
+      digest: tableDigest(source),
+      ingest: async () => {
+        const unit = await keyedUnit(declaration.privacyUnit, workspace.personKeyFile)
+        return attachTable(connections, source, { declaration, columns, unit }, signal)
+      },
+    }
+  const copy = workspace.sourceFile
+  const { format, digest } = await copySource(source, { dataDirectory, copy, principal, signal })
+  return {
+    digest,
+    ingest: async () => ({
+      ingestion: await ingestInto(workspace, { declaration, columns, format }, { signal, bounds }),
+    }),
+  }
+}

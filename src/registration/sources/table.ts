@@ -1,0 +1,182 @@
+import type { CatalogEntry } from '../../catalog/catalog.ts'
+import type { Column, TableColumn, TableSource } from '../../catalog/dataset.ts'
+import { type DatasetDeclaration, declareDataset } from '../../catalog/declaration.ts'
+import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
+import type { OpenedConnection } from '../../connections/open.ts'
+import { EngineFailure } from '../../engines/engine.ts'
+import {
+  beyondLimit,
+  checkColumns,
+  refuseInvalidValues,
+  repeatedIdentifier,
+} from '../../engines/source-rules.ts'
+import {
+  parseTableName,
+  type TableDataset,
+  type TableEngine,
+  type TableInspection,
+} from '../../engines/tables/table-engine.ts'
+import { canonicalJson, sha256 } from '../../ledger/canonical.ts'
+import { Refusal, refuseField } from '../../privacy/refusal.ts'
+
+/** The connections that the operator has configured, by their names. */
+export type Connections = ReadonlyMap<string, OpenedConnection>
+
+/** Largest number of characters of an identifier. PostgreSQL would cut off the rest. */
+const LONGEST_IDENTIFIER = { postgres: 63, trino: 128 } as const
+
+/**
+ * Returns the source with the complete name of its table, so that a table has one name, and keeps it if the schema of the
+ * connection changes.
+ * @throws Refusal `source-refused` for a connection that is not configured, or a name that is too long.
+ */
+export function resolveTable(connections: Connections, source: TableSource): TableSource {
+  const { connection } = connectionOf(connections, source)
+  const { schema = connection.schema, name } = parseTableName(source.table)
+  const longest = LONGEST_IDENTIFIER[connection.engine]
+  if ([schema, name].some((part) => [...part].length > longest))
+    throw refuseField('source-refused', 'source.table', `must have names of at most ${longest} characters`)
+  return { ...source, table: `${schema}.${name}` }
+}
+
+/** The digest by which the ledger recognises a table that is registered under another id. */
+export function tableDigest({ connection, table }: TableSource): string {
+  return sha256(canonicalJson({ connection, table }))
+}
+
+/** A table to attach: a declaration whose source has a complete name, its columns, and its keyed privacy unit. */
+export interface AttachedTable {
+  readonly declaration: DatasetDeclaration
+  readonly columns: readonly Column[]
+  readonly unit: KeyedPrivacyUnit
+}
+
+/**
+ * Checks a live table in its database as ingestion checks a file.
+ * @returns exact numbers for the custodian, and the columns that the table has
+ * @throws Refusal as for a file, and `unavailable` if the database cannot be reached; the reason of the signal once it is
+ * aborted.
+ */
+export async function attachTable(
+  connections: Connections,
+  source: TableSource,
+  attached: AttachedTable,
+  signal: AbortSignal,
+): Promise<Required<Pick<CatalogEntry, 'ingestion' | 'tableColumns'>>> {
+  const { columns } = attached
+  const table = await locateTable(connections, source, attached)
+  const { engine } = connectionOf(connections, source)
+  const inspection = await readable(() => engine.inspect(table, signal), signal)
+  refuseInspection(columns, inspection)
+  return { ingestion: countsOf(columns, inspection), tableColumns: table.columns }
+}
+
+/**
+ * Finds the declared columns in a table.
+ * @throws Refusal `source-refused` for a table that cannot be used, `source-does-not-fit` for a column that is missing or
+ * has another type, `unavailable` if the database cannot be reached.
+ */
+export async function locateTable(
+  connections: Connections,
+  source: TableSource,
+  { declaration, columns, unit }: AttachedTable,
+): Promise<TableDataset> {
+  checkColumns(columns)
+  const { engine } = connectionOf(connections, source)
+  const table = parseTableName(source.table)
+  const found = await readable(() => engine.describe(table))
+  if (found === undefined)
+    throw refuseField('source-refused', 'source.table', 'names no table or view that the connection may read')
+  const rule = await readable(async () => engine.refusal?.(table))
+  if (rule !== undefined) throw refuseField('source-refused', 'source.connection', rule)
+  const located = locateColumns(engine, columns, found)
+  // The version does not matter before the publication.
+  return { dataset: declareDataset(declaration, '0', 0), table, columns: located, unit }
+}
+
+function connectionOf(connections: Connections, { connection }: TableSource): OpenedConnection {
+  const found = connections.get(connection)
+  if (found === undefined)
+    throw refuseField('source-refused', 'source.connection', 'must be the name of a configured connection')
+  return found
+}
+
+function locateColumns(
+  engine: TableEngine,
+  columns: readonly Column[],
+  found: readonly TableColumn[],
+): readonly TableColumn[] {
+  return columns.map((column, position) => {
+    const field = `columns.${position}`
+    const located = columnNamed(found, column.name)
+    if (located === undefined)
+      throw refuseField('source-does-not-fit', `${field}.name`, 'the source has no column of this name')
+    if (!engine.fits(column, located))
+      throw refuseField(
+        'source-does-not-fit',
+        `${field}.type`,
+        `values of the type ${located.type} cannot be converted to this type`,
+      )
+    return located
+  })
+}
+
+/** Finds a column by its exact name, otherwise by its name in upper or lower case if only one column has it. */
+function columnNamed(found: readonly TableColumn[], name: string): TableColumn | undefined {
+  const exact = found.find((column) => column.name === name)
+  if (exact !== undefined) return exact
+  const [folded, ...others] = found.filter((column) => column.name.toLowerCase() === name.toLowerCase())
+  return others.length === 0 ? folded : undefined
+}
+
+/** @throws Refusal `source-does-not-fit` for the first rule that the values break, in the order of ingestion. */
+function refuseInspection(columns: readonly Column[], inspection: TableInspection): void {
+  refuseInvalidValues(columns, inspection.invalidValues)
+  const repeated = inspection.repeated.indexOf(true)
+  if (repeated !== -1) throw repeatedIdentifier(repeated)
+  for (const [position, column] of columns.entries()) {
+    const distinct = inspection.distinctValues[position] ?? 0
+    const longest = inspection.longestTexts[position] ?? 0
+    if ('rankable' in column && column.rankable !== undefined && distinct > column.rankable.maxValues)
+      throw beyondLimit({ position, field: 'rankable.maxValues' })
+    if (column.type !== 'string' || column.selectable === undefined) continue
+    if (distinct > column.selectable.maxValues) throw beyondLimit({ position, field: 'selectable.maxValues' })
+    if (longest > column.selectable.maxLength) throw beyondLimit({ position, field: 'selectable.maxLength' })
+  }
+}
+
+function countsOf(
+  columns: readonly Column[],
+  { rowsRead, rowsWithoutIdentifier, rowsStored, people, invalidValues }: TableInspection,
+): Required<CatalogEntry>['ingestion'] {
+  return {
+    ...{ rowsRead, rowsWithoutIdentifier, rowsStored },
+    rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
+    ...(people === undefined ? {} : { people }),
+    invalidValues: columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 })),
+  }
+}
+
+/** Converts failures of a database to refusals. Its own messages may quote data. */
+export async function readable<Result>(task: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  try {
+    return await task()
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!(error instanceof EngineFailure)) throw error
+    switch (error.name) {
+      case 'EngineUnavailable':
+        throw new Refusal('unavailable', 'The database of the connection cannot be reached.', [], {
+          retryAfterSeconds: 10,
+        })
+      case 'EngineTimeout':
+        throw refuseField(
+          'source-unreadable',
+          'source.table',
+          "must be read within the connection's time limit for registrations",
+        )
+      default:
+        throw refuseField('source-unreadable', 'source.table', 'cannot be read through the connection')
+    }
+  }
+}
