@@ -14,6 +14,7 @@ import {
 } from '../src/answers/audit.ts'
 import { auditedDatasets } from '../src/answers/audited-datasets.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import type { AuditedPair } from '../src/registration/audited-pair.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -23,6 +24,7 @@ import { requireDataset } from './require-dataset.ts'
 export interface AuditOptions extends AuditDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  readonly versionUses: VersionUses
   /** Checks an auditor's own pair and opens it in a temporary folder. */
   readonly openPair: (pair: AuditedPair, folder: string) => Promise<OpenedPair>
 }
@@ -35,7 +37,7 @@ const AUDIT_BODY_LIMIT_BYTES = 1024 * 1024
 
 /** Releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, openPair } = dependencies
+  const { authenticator, catalog, versionUses, openPair } = dependencies
   const auditor = accessFor(authenticator, 'auditor')
   /** True while releases are drawn. One request at a time, because each uses the whole machine. */
   let drawing = false
@@ -94,7 +96,10 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       if (drawing) throw new Refusal('unavailable', 'Another audit is running. Retry when it has finished.')
       drawing = true
       try {
-        if (audited !== undefined) return { results: await auditReleases(dependencies, audited, draw) }
+        if (audited !== undefined) {
+          const results = versionUses.during(audited, () => auditReleases(dependencies, audited, draw))
+          return { results: await results }
+        }
         if (pair === undefined) throw new Error('the schema requires a dataset or a pair')
         const open = (folder: string) => openPair(pair, folder)
         const [results = [], neighbourResults = []] = await auditPair(dependencies, open, draw)

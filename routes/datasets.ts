@@ -4,14 +4,17 @@ import {
   dataset,
   datasetList,
   datasetParameters,
+  newVersion,
+  publishedVersion,
   registeredDataset,
   registration,
   registrationQuery,
   triedRegistration,
+  versionList,
 } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { mayUse } from '../src/access/principal.ts'
+import { mayUse, type Principal } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
 import { requireAnswered } from '../src/catalog/open-questions.ts'
@@ -108,8 +111,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       const givenUp = givenUpSignal(reply)
       const principal = principalOf(request)
       if (!mayUse(principal, request.body.id)) throw registrationForbidden()
-      if (principal.datasets !== undefined && request.body.separateBudget !== undefined)
-        throw separateBudgetForbidden()
+      requireAllowedToSeparate(principal, request.body)
       const { candidates, dryRun } = request.query
       if (dryRun === 'true') {
         requireOwnSource(principal, request.body.source)
@@ -121,9 +123,68 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       const registered = await registry.register(request.body, { principal: principal.name, givenUp })
       const { entry, granted, created } = registered
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, candidates })
-      const { ingestion } = entry
-      const counts = ingestion === undefined ? {} : { ingestion }
-      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...counts, disclosureRisk })
+      return reply
+        .code(created ? 201 : 200)
+        .send({ ...publicFacts(entry), ...countsOf(entry), disclosureRisk })
+    },
+  )
+
+  app.get(
+    '/v1/datasets/:dataset/versions',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'listVersions',
+        summary: 'List the versions of a dataset',
+        description:
+          'The versions since the registration. The number of rows is listed only where it is public.',
+        security: everyone.security,
+        params: datasetParameters,
+        response: { 200: versionList, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const { versions } = requireDataset(catalog, principalOf(request), request.params.dataset)
+      return { versions: versions.toReversed() }
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/versions',
+    {
+      handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'publishVersion',
+        summary: 'Publish a new version of a dataset',
+        description:
+          'Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version ' +
+          'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
+        security: custodian.security,
+        params: z.strictObject({
+          dataset: datasetParameters.shape.dataset.meta({
+            description: 'The dataset.',
+            example: 'census-small',
+          }),
+        }),
+        body: newVersion,
+        response: {
+          200: publishedVersion.describe('The present version has these rows and this declaration.'),
+          201: publishedVersion.describe('The version was published.'),
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const givenUp = givenUpSignal(reply)
+      const principal = principalOf(request)
+      const id = permittedDataset(principal, request.params.dataset)
+      requireAllowedToSeparate(principal, request.body)
+      const by = { principal: principal.name, givenUp }
+      const { entry, created } = await registry.publishVersion(id, request.body, by)
+      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...countsOf(entry) })
     },
   )
 
@@ -164,13 +225,25 @@ function registrationForbidden(): Refusal {
   )
 }
 
-/** Creates the refusal for a limited custodian, who must not open a second budget over the data of other datasets. */
-function separateBudgetForbidden(): Refusal {
-  return new Refusal(
+/**
+ * Refuses a reason for a separate budget from a limited custodian, who must not open a second budget over the data of other
+ * datasets.
+ * @throws Refusal `forbidden`
+ */
+function requireAllowedToSeparate(
+  { datasets }: Principal,
+  { separateBudget }: { readonly separateBudget?: string | undefined },
+): void {
+  if (datasets === undefined || separateBudget === undefined) return
+  throw new Refusal(
     'forbidden',
     'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
     [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
   )
+}
+
+function countsOf({ ingestion }: CatalogEntry) {
+  return ingestion === undefined ? {} : { ingestion }
 }
 
 function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {

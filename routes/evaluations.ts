@@ -14,6 +14,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { type Admission, readingInTurns } from '../src/answers/admission.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import type { VersionUses } from '../src/catalog/version-uses.ts'
 import {
   type EvaluationDependencies,
   readBatchEvaluationInput,
@@ -28,6 +29,7 @@ import { requireDataset } from './require-dataset.ts'
 export interface EvaluationsOptions extends EvaluationDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  readonly versionUses: VersionUses
   readonly evaluationPool: ComputationPool
   readonly admission: Admission
 }
@@ -52,7 +54,7 @@ const STREAMING =
  */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { authenticator, catalog, engine, limits, admission, evaluationPool },
+  { authenticator, catalog, versionUses, engine, limits, admission, evaluationPool },
 ) => {
   const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   await app.register(fastifyAccepts)
@@ -79,7 +81,9 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
-      const input = await readEvaluationInput({ engine: reading, limits }, { dataset, ...request.body })
+      const input = await versionUses.during(dataset, () =>
+        readEvaluationInput({ engine: reading, limits }, { dataset, ...request.body }),
+      )
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('evaluation', input, { ...waited, ...terms }),
       )
@@ -109,7 +113,9 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const waited = waitedFor(request, reply)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
-      const input = await readBatchEvaluationInput({ engine: reading, limits }, { dataset, ...request.body })
+      const input = await versionUses.during(dataset, () =>
+        readBatchEvaluationInput({ engine: reading, limits }, { dataset, ...request.body }),
+      )
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),
       )

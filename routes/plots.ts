@@ -10,6 +10,7 @@ import { epsilonRequest } from '../schemas/risk.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { type Admission, readingInTurns } from '../src/answers/admission.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { type EvaluationDependencies, readEvaluationInput } from '../src/evaluation/input.ts'
 import { parseJsonBody } from '../src/http/json-body.ts'
 import type { Theme } from '../src/plots/plot.ts'
@@ -24,6 +25,7 @@ import { requireDataset } from './require-dataset.ts'
 export interface PlotsOptions extends EvaluationDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  readonly versionUses: VersionUses
   readonly plotPool: ComputationPool
   readonly admission: Admission
 }
@@ -60,7 +62,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { authenticator, catalog, engine, limits, admission, plotPool },
+  { authenticator, catalog, versionUses, engine, limits, admission, plotPool },
 ) => {
   const evaluators = accessFor(authenticator, 'analyst', 'custodian')
   const draw = (
@@ -180,9 +182,8 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { query, theme } = request.query
       const reading = readingInTurns(engine, admission, asked)
-      const trial = await readEvaluationInput(
-        { engine: reading, limits },
-        { dataset, query, runs: 1, shown: 1 },
+      const trial = await versionUses.during(dataset, () =>
+        readEvaluationInput({ engine: reading, limits }, { dataset, query, runs: 1, shown: 1 }),
       )
       return sendPicture(reply, await draw(theme, { picture: 'noisy-table', trial }, asked))
     },

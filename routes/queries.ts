@@ -16,6 +16,7 @@ import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
 import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
@@ -24,6 +25,7 @@ import { requireBalances, requireDataset } from './require-dataset.ts'
 export interface QueriesOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  readonly versionUses: VersionUses
   /** Time limit for a request, without the delay of its release. */
   readonly handlerTimeoutMs: number
 }
@@ -55,7 +57,7 @@ const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, ledger, limits, handlerTimeoutMs } = dependencies
+  const { authenticator, catalog, versionUses, ledger, limits, handlerTimeoutMs } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
@@ -83,7 +85,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      return sendAnswer(reply, await answer(dependencies, { ...caller, dataset, query: request.body }))
+      const question = { ...caller, dataset, query: request.body }
+      return sendAnswer(reply, await versionUses.during(dataset, () => answer(dependencies, question)))
     },
   )
 
@@ -110,8 +113,8 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      const { queries } = request.body
-      return sendAnswer(reply, await answerBatch(dependencies, { ...caller, dataset, queries }))
+      const asked = { ...caller, dataset, queries: request.body.queries }
+      return sendAnswer(reply, await versionUses.during(dataset, () => answerBatch(dependencies, asked)))
     },
   )
 

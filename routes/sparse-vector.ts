@@ -18,6 +18,7 @@ import type { AnswerDependencies } from '../src/answers/answer.ts'
 import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
+import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { requireBalances, requireDataset, requirePermittedSession } from './require-dataset.ts'
@@ -25,6 +26,7 @@ import { requireBalances, requireDataset, requirePermittedSession } from './requ
 export interface SparseVectorOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
+  readonly versionUses: VersionUses
   /** Time limit for a request, without the delay of its release. */
   readonly handlerTimeoutMs: number
 }

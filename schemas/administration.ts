@@ -9,6 +9,7 @@ const act = z
       'key-deleted',
       'sign-in-refused',
       'dataset-registered',
+      'version-published',
       'dataset-withdrawn',
       'budget-granted',
       'allotment-set',

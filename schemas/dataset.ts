@@ -404,16 +404,18 @@ const queryLimits = z
       'the query states, or that the requested accuracy needs. An absent limit permits everything.',
   })
 
+const source = z.discriminatedUnion('kind', [
+  fileSource,
+  uploadSource,
+  tableSource,
+  populationSource,
+  visitsSource,
+])
+
 const declaration = {
   id: datasetId,
   title: z.string().min(1).max(200),
-  source: z.discriminatedUnion('kind', [
-    fileSource,
-    uploadSource,
-    tableSource,
-    populationSource,
-    visitsSource,
-  ]),
+  source,
   privacyUnit,
   neighbours: z
     .enum(['add-remove', 'change-one'])
@@ -437,6 +439,16 @@ const declaration = {
         'charged to their own allotment and not to the dataset again.',
     ),
 }
+
+const separateBudget = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .describe(
+    'Reason for a second budget over the same source. A source of real data that is or was registered under another ' +
+      'id is refused without it, because the budgets of both ids protect the same people. The ledger records the ' +
+      'reason. Needs the key of a custodian for all datasets.',
+  )
 
 /**
  * The registration that Swagger UI offers: a smaller population than the demo's, under the other kind of neighbours.
@@ -477,16 +489,7 @@ export const registration = z
           'limit for made-up data.',
       ),
     budget: budgetRequest,
-    separateBudget: z
-      .string()
-      .min(1)
-      .max(1_000)
-      .optional()
-      .describe(
-        'Reason for a second budget over the same source. A source of real data that is or was registered under another ' +
-          'id is refused without it, because the budgets of both ids protect the same people. The ledger records the ' +
-          'reason. Needs the key of a custodian for all datasets.',
-      ),
+    separateBudget: separateBudget.optional(),
   })
   .meta({
     id: 'Registration',
@@ -503,7 +506,11 @@ export const dataset = z
     timing,
     failureLimit,
     queryLimits,
-    version: z.string().describe('Number of the registration of this id.'),
+    version: z
+      .string()
+      .describe(
+        'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
+      ),
     rows: z
       .int()
       .min(0)
@@ -590,6 +597,51 @@ export const registrationQuery = z.strictObject({
         'limited to datasets can check their own uploads only.',
     ),
 })
+
+/** POST /v1/datasets/{dataset}/versions */
+export const newVersion = z
+  .strictObject({
+    source: source
+      .optional()
+      .describe('Source of the rows. Default: the source of the present version, which is read again.'),
+    columns: columns
+      .optional()
+      .describe(
+        'All columns. They may widen those of the present version: further columns, further categories after the known ones, ' +
+          'wider bounds, higher limits. Default: the columns of the present version.',
+      ),
+    separateBudget: separateBudget.optional(),
+  })
+  .meta({
+    id: 'NewVersion',
+    description: 'New rows of a dataset, under its privacy unit, neighbours and budget.',
+    examples: [{ source: { kind: 'population', rows: 1_200, seed: 'census-small, a year later' } }],
+  })
+
+/** Response to a new version. */
+export const publishedVersion = dataset
+  .extend({ ingestion: ingestionCounts.optional().describe('What ingestion counted.') })
+  .meta({
+    id: 'PublishedVersion',
+    description: 'Public facts of a dataset, and what the ingestion of its version counted.',
+  })
+
+/** GET /v1/datasets/{dataset}/versions */
+export const versionList = z
+  .strictObject({
+    versions: z
+      .array(
+        z.strictObject({
+          version: z.string(),
+          publishedAt: z.iso.datetime().describe('Time in UTC.'),
+          rows: dataset.shape.rows,
+          people: dataset.shape.people,
+        }),
+      )
+      .readonly()
+      .describe('The newest first.'),
+  })
+  .meta({ id: 'VersionList', description: 'All versions of the present registration of a dataset.' })
 
 /** GET /v1/datasets */
 export const datasetList = z

@@ -161,6 +161,12 @@ export const sessionPreview = z
 const questionAnswer = {
   session: z.string(),
   question: z.int().min(1).max(Number.MAX_SAFE_INTEGER).describe('Number of the question, starting at 1.'),
+  datasetVersion: z
+    .string()
+    .optional()
+    .describe(
+      'Version of the dataset that the answer was computed from. Absent in answers of earlier releases.',
+    ),
   above: z.boolean().describe('True if the noisy count is at least the noisy threshold.'),
   gap: z
     .number()

@@ -37,6 +37,7 @@ import type { KeyActRecorder } from './access/key-acts.ts'
 import type { KeyStore } from './access/keys.ts'
 import type { AnswerDependencies } from './answers/answer.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import type { VersionUses } from './catalog/version-uses.ts'
 import type { WatchedConnections } from './connections/watch.ts'
 import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
@@ -63,6 +64,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly signIn?: SignIn
   readonly catalog: Catalog
   readonly registry: Registry
+  /** Counts the requests under way on each version of a dataset. */
+  readonly versionUses: VersionUses
   readonly uploads: Uploads
   readonly drafts: Drafts
   /** Largest size of an upload. */
@@ -141,9 +144,10 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   const { auditDirectory } = dependencies
   if (auditDirectory !== undefined) {
     // The ledger is left out: audits cannot reach it.
-    const { authenticator, catalog, engine, noiseSource, limits, leaseMs, clock, admission } = dependencies
+    const { authenticator, catalog, versionUses, engine, noiseSource, limits, leaseMs, clock, admission } =
+      dependencies
     const answering = { engine, noiseSource, limits, leaseMs, clock, admission }
-    const audited = { authenticator, catalog, ...answering, openPair: openAuditedPair }
+    const audited = { authenticator, catalog, versionUses, ...answering, openPair: openAuditedPair }
     await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
   }
   app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))

@@ -15,6 +15,7 @@ import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import type { Dataset } from './catalog/dataset.ts'
 import { readKeyedUnit } from './catalog/person-key.ts'
+import { createVersionUses } from './catalog/version-uses.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { ConnectionFileError } from './connections/connection-file.ts'
@@ -251,8 +252,10 @@ async function openStores(
       throw new Error(`the rows of the dataset ${dataset.id} cannot be opened`, { cause })
     })
   }
+  const versionUses = createVersionUses()
   const registry = createRegistry({
-    ...{ catalog, engine, ledger, dataDirectory, connections: databases },
+    ...{ catalog, engine, ledger, dataDirectory, connections: databases, versionUses },
+    onError: (err) => logger.error({ err }, 'an earlier version of a dataset cannot be closed or removed'),
     ingestTimeoutMs: config.ingestTimeoutMs,
     sourceBounds: config.sourceBounds,
   })
@@ -265,6 +268,7 @@ async function openStores(
     engine,
     registry,
     drafts: createDrafts({ dataDirectory, temporaryDirectory }),
+    versionUses,
     ...(signer === undefined ? {} : { signer }),
     ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),
   }

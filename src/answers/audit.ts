@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { type Dataset, requireSynthetic } from '../catalog/dataset.ts'
+import { createVersionUses } from '../catalog/version-uses.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { plan } from '../planner/plan.ts'
 import type { SessionRequest } from '../planner/session.ts'
@@ -199,7 +200,11 @@ function releaseDrawer(
       }
     case 'session': {
       const { questions, ...terms } = request.session
-      const sessions = createSparseVectorSessions({ ...dependencies, registered: () => dataset })
+      const sessions = createSparseVectorSessions({
+        ...dependencies,
+        versionUses: createVersionUses(),
+        registered: () => dataset,
+      })
       return (release) =>
         inField('session', async () => {
           const opened = await sessions.open({ ...caller, ...keyOf(release), request: terms })

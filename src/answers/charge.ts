@@ -1,4 +1,4 @@
-import type { Dataset } from '../catalog/dataset.ts'
+import { type Dataset, earlierVersions } from '../catalog/dataset.ts'
 import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
 import type {
   AnalystSpending,
@@ -72,25 +72,31 @@ export async function charge(
   const { ledger, admission, leaseMs } = dependencies
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
-  const { canonical, requestHash, key, id } = identityOf(purchase)
+  const { id } = identityOf(purchase)
   const waiter = { ...purchase, periodMs: periodOf(dataset.timing) }
   const isAnswered = admission.mustWait(waiter) && (await ledger.release(id)) !== undefined
   const turn = isAnswered ? NO_TURN : await admission.enter(waiter)
   try {
-    const outcome = await ledger.charge({
-      dataset: dataset.id,
-      datasetVersion: dataset.version,
-      principal,
-      idempotencyKey: key,
-      keyChosen: idempotencyKey !== undefined,
-      requestHash,
-      request: canonical,
-      price,
-      sharing: sharing && dataset.sharing,
-      leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
-      ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
-    })
-    return { outcome: requireCharged(outcome, purchase), turn }
+    const chargeAs = ({ canonical, requestHash, key }: ReturnType<typeof identityOf>) =>
+      ledger.charge({
+        dataset: dataset.id,
+        datasetVersion: dataset.version,
+        principal,
+        idempotencyKey: key,
+        keyChosen: idempotencyKey !== undefined,
+        requestHash,
+        request: canonical,
+        price,
+        sharing: sharing && dataset.sharing,
+        leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
+        ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
+      })
+    const outcome = await chargeAs(identityOf(purchase))
+    const earlier = outcome.kind === 'key-reused' ? await earlierIdentity(ledger, purchase) : undefined
+    return {
+      outcome: requireCharged(earlier === undefined ? outcome : await chargeAs(earlier), purchase),
+      turn,
+    }
   } catch (error) {
     turn.leave()
     throw error
@@ -119,12 +125,33 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
   }
 }
 
-/** Returns the identity of a request: its canonical text and hash, its idempotency key, and the id of its charge. */
-function identityOf({ principal, dataset, request, idempotencyKey }: Purchase) {
-  const canonical = canonicalJson({ dataset: dataset.id, version: dataset.version, ...request })
+/**
+ * Returns the identity of a request: its canonical text and hash, its idempotency key, and the id of its charge. A request
+ * about another version is another request.
+ */
+function identityOf(
+  { principal, dataset, request, idempotencyKey }: Purchase,
+  version: string = dataset.version,
+) {
+  const canonical = canonicalJson({ dataset: dataset.id, version, ...request })
   const requestHash = sha256(canonical)
   const key = idempotencyKey ?? keyOfRequest(requestHash)
   return { canonical, requestHash, key, id: chargeId(principal, key) }
+}
+
+/**
+ * Finds the identity under which a request with a chosen key was first sent, about an earlier version of the dataset. The
+ * key keeps its outcome: the repeat gets the stored answer or denial, or the answer that was paid for.
+ * @returns undefined if the key was used for another request
+ */
+async function earlierIdentity(
+  ledger: Ledger,
+  purchase: Purchase,
+): Promise<ReturnType<typeof identityOf> | undefined> {
+  const [record] = await ledger.chargeRecords([identityOf(purchase).id])
+  return earlierVersions(purchase.dataset)
+    .map((version) => identityOf(purchase, version))
+    .find(({ requestHash }) => requestHash === record?.requestHash)
 }
 
 /**

@@ -1,7 +1,14 @@
-import type { Dataset } from '../catalog/dataset.ts'
+import { type Dataset, earlierVersions } from '../catalog/dataset.ts'
+import type { VersionUses } from '../catalog/version-uses.ts'
 import type { Engine } from '../engines/engine.ts'
 import { canonicalJson, sha256 } from '../ledger/canonical.ts'
-import type { Charge, Ledger, SessionQuestionOutcome, StoredSession } from '../ledger/ledger.ts'
+import type {
+  Charge,
+  Ledger,
+  SessionAnswer,
+  SessionQuestionOutcome,
+  StoredSession,
+} from '../ledger/ledger.ts'
 import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
 import type { Predicate } from '../planner/aggregate.ts'
 import { planPredicate } from '../planner/predicate.ts'
@@ -43,6 +50,7 @@ import { periodOf, releaseInTime, shownTime } from './release-time.ts'
 export interface SessionDependencies extends AnswerDependencies {
   /** The dataset registered under an id, if any. */
   readonly registered: (id: string) => Dataset | undefined
+  readonly versionUses: VersionUses
 }
 
 /** Request of one principal to open a session. */
@@ -166,7 +174,7 @@ async function ask(
   asking: Asking,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
-  const { ledger, engine, noiseSource, admission } = dependencies
+  const { ledger, versionUses } = dependencies
   const request = canonicalJson({ session: session.id, where: asking.where })
   const requestHash = sha256(request)
   const identity = {
@@ -179,25 +187,47 @@ async function ask(
     ledger.sessionQuestion({ ...identity, ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }) })
   const outcome = await lookUp()
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
-  const { question, positives, positivesFound, head, terms, thresholdNoise } = requireOpen(
-    outcome,
-    session.dataset,
-  )
-  if (question > MOST_QUESTIONS) {
+  const open = requireOpen(outcome, session.dataset)
+  if (open.question > MOST_QUESTIONS) {
     const detail = `A session answers ${MOST_QUESTIONS} questions at most. Earlier questions are replayed. Open another session to ask more.`
     throw new Refusal('session-used-up', detail)
   }
+  const dataset = requireSessionDataset(dependencies, session)
+  const next = { dataset, identity, request, open, lookUp }
+  return versionUses.during(dataset, () => answerNext(dependencies, session, asking, next, recordInstant))
+}
+
+/** The next question of a session, and the version of the dataset that it reads. */
+interface NextQuestion {
+  readonly dataset: Dataset
+  readonly identity: Pick<SessionAnswer, 'session' | 'idempotencyKey' | 'requestHash'>
+  readonly request: string
+  readonly open: OpenQuestion
+  readonly lookUp: () => Promise<SessionQuestionOutcome>
+}
+
+type OpenQuestion = Extract<SessionQuestionOutcome, { readonly kind: 'open' }>
+
+/** Answers the next question of a session on the version on which it was planned, even if that is replaced meanwhile. */
+async function answerNext(
+  dependencies: SessionDependencies,
+  session: StoredSession,
+  asking: Asking,
+  { dataset, identity, request, open, lookUp }: NextQuestion,
+  recordInstant: () => Promise<void>,
+): Promise<Answer> {
+  const { ledger, engine, noiseSource, admission } = dependencies
+  const { question, positives, positivesFound, head, terms, thresholdNoise } = open
   const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
-  const dataset = requireSameDataset(dependencies, session)
   const predicate = planPredicate(asking.where, dataset, 'where')
   if (asking.givenUp?.aborted) throw disconnected()
   const waiter = { ...asking, periodMs: periodOf(dataset.timing) }
   const turn = await enterInTime(admission, waiter, async () => {
-    requireSameDataset(dependencies, session)
+    requireSessionDataset(dependencies, session)
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
   })
 
-  const described = { session: session.id, question }
+  const described = { session: session.id, question, datasetVersion: dataset.version }
   const fail = async (error: unknown, counts: boolean): Promise<never> => {
     const errorClass = errorClassOf(error)
     await recordInstant().then(turn.leave)
@@ -284,7 +314,7 @@ async function requireSession(ledger: Ledger, principal: string, id: string): Pr
 function requireOpen(
   outcome: Exclude<SessionQuestionOutcome, { readonly kind: 'answered' }>,
   dataset: string,
-): Extract<SessionQuestionOutcome, { readonly kind: 'open' }> {
+): OpenQuestion {
   switch (outcome.kind) {
     case 'open':
       return outcome
@@ -304,10 +334,25 @@ function requireOpen(
   }
 }
 
-/** @throws Refusal if the dataset is not the one that the session was opened on, for which its noise was calibrated. */
-function requireSameDataset({ registered }: SessionDependencies, session: StoredSession): Dataset {
+/**
+ * Returns the present version of a session's dataset: the one that the session was opened on, or a later one of the same
+ * registration. Its noise was calibrated for the privacy unit and the neighbours, which all of these share.
+ * @throws Refusal if the dataset was withdrawn or registered again
+ */
+function requireSessionDataset({ registered }: SessionDependencies, session: StoredSession): Dataset {
   const dataset = registered(session.dataset)
-  if (dataset?.version === session.datasetVersion) return dataset
+  const { datasetVersion } = session
+  if (dataset !== undefined && [dataset.version, ...earlierVersions(dataset)].includes(datasetVersion))
+    return dataset
+  if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion))
+    throw new Refusal(
+      'unavailable',
+      'This replica does not know the version of the session yet. Retry.',
+      [],
+      {
+        retryAfterSeconds: 1,
+      },
+    )
   throw new Refusal(
     'session-dataset-changed',
     `The dataset ${session.dataset} was withdrawn or registered again after the session was opened. Earlier ` +

@@ -14,6 +14,8 @@ export interface CatalogEntry {
   readonly dataset: Dataset
   /** ISO 8601, UTC. */
   readonly registeredAt: string
+  /** All versions of this registration, the present one last. */
+  readonly versions: readonly PublishedVersion[]
   /** SHA-256 of the source, hexadecimal. Private, because it would confirm a guess of the whole file. */
   readonly sourceDigest: string
   /**
@@ -23,6 +25,16 @@ export interface CatalogEntry {
   readonly tableColumns?: readonly TableColumn[]
   /** Exact numbers about the source, for the custodian only. Absent if an earlier release ingested it. */
   readonly ingestion?: IngestionCounts
+}
+
+/** Public facts of a version. */
+export interface PublishedVersion {
+  readonly version: string
+  /** ISO 8601, UTC. */
+  readonly publishedAt: string
+  /** As in {@link Dataset}: public only under `change-one`. */
+  readonly rows?: number
+  readonly people?: number
 }
 
 /** Exact numbers about the ingestion of a source. They are not protected by noise, so only custodians may see them. */
@@ -51,7 +63,10 @@ export interface Catalog {
   list(): readonly CatalogEntry[]
   /** Returns the ids of all registrations, removed or not. */
   ids(): readonly string[]
-  /** Publishes an entry. It replaces an entry of the same id. */
+  /**
+   * Publishes an entry. It replaces an entry of the same id, without a moment between them. The rows of the version that it
+   * replaces are kept until they are discarded; those of all others are removed.
+   */
   add(entry: CatalogEntry): Promise<void>
   /**
    * Removes an entry and its ingested rows. The ledger keeps its budget, and no later registration gets its version.
@@ -142,11 +157,10 @@ export async function openCatalog(
     if (found === undefined) return
     const before = entries.get(id)?.dataset
     const after = 'state' in found ? undefined : found
-    if (before?.version !== after?.dataset.version) {
-      if (after !== undefined) await rows.open(after)
-      take(id, found)
-      if (before !== undefined) await rows.closeDataset(before)
-    }
+    const isNewVersion = before?.version !== after?.dataset.version
+    if (isNewVersion && after !== undefined) await rows.open(after)
+    take(id, found)
+    if (isNewVersion && before !== undefined) await rows.closeDataset(before)
     lastStamps.set(id, stamp)
   }
 
@@ -189,10 +203,13 @@ export async function openCatalog(
     },
     async add(entry) {
       const { id } = entry.dataset
+      const before = entries.get(id)
       await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
       await writeEntry(folderOf(id), entry)
       await synchronise(directory)
       take(id, entry)
+      // The entry is published. What remains is removed with the next version, at the withdrawal or the next start.
+      await cleanUp(folderOf(id), entry, before).catch(() => undefined)
     },
     async remove(id) {
       const entry = entries.get(id)
@@ -233,10 +250,17 @@ async function removeWorkspaces(directory: string): Promise<void> {
 }
 
 /** Removes the files of interrupted registrations and removals, because rows without an entry must not be kept. */
-async function cleanUp(folder: string, entry: CatalogEntry | RemovedEntry | undefined): Promise<void> {
+async function cleanUp(
+  folder: string,
+  entry: CatalogEntry | RemovedEntry | undefined,
+  before?: CatalogEntry,
+): Promise<void> {
   if (entry === undefined) return rm(folder, { recursive: true })
   const kept = [ENTRY_FILE]
-  if (!('state' in entry)) kept.push(rowsFileName(entry.dataset), personKeyFileName(entry.dataset))
+  for (const each of [entry, before]) {
+    if (each !== undefined && !('state' in each))
+      kept.push(rowsFileName(each.dataset), personKeyFileName(each.dataset))
+  }
   for (const name of await readdir(folder)) {
     if (!kept.includes(name)) await rm(path.join(folder, name), { recursive: true })
   }

@@ -195,8 +195,13 @@ export interface QueryLimits {
 export interface Dataset {
   readonly id: string
   readonly title: string
-  /** Number of the registration of this id. It distinguishes equal questions about different files. */
+  /** Number of this version of the id's rows. It distinguishes equal questions about different rows. */
   readonly version: string
+  /**
+   * Number of the first version of this registration, if it is another one. All versions from there to the present one had
+   * the same privacy unit, neighbours and budget.
+   */
+  readonly firstVersion?: string
   readonly source: Source
   readonly columns: readonly Column[]
   readonly privacyUnit: PrivacyUnit
@@ -215,6 +220,12 @@ export interface Dataset {
   /** Number of failures after a charge at which the dataset is suspended for analysts. */
   readonly failureLimit: number
   readonly queryLimits: QueryLimits
+}
+
+/** Returns the numbers of the earlier versions of a dataset's present registration, the latest first. */
+export function earlierVersions({ version, firstVersion = version }: Dataset): readonly string[] {
+  const count = Number(version) - Number(firstVersion)
+  return Array.from({ length: count }, (_, index) => String(Number(version) - 1 - index))
 }
 
 /** Returns the dataset's column with exactly this name, if it has one that queries can use. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
 import type { Neighbours } from '../privacy/neighbours.ts'
 import type { CatalogEntry } from './catalog.ts'
-import type { Source } from './dataset.ts'
+import type { Dataset, Source } from './dataset.ts'
 import {
   type ColumnDeclaration,
   type DatasetDeclaration,
@@ -27,6 +27,8 @@ type StoredEntry =
       readonly rows?: number
       readonly people?: number
       readonly registeredAt: string
+      /** Absent in entries of earlier releases: the present version is the only one. */
+      readonly versions?: CatalogEntry['versions']
       readonly sourceDigest: string
       readonly ingestion?: CatalogEntry['ingestion']
       readonly tableColumns?: CatalogEntry['tableColumns']
@@ -95,11 +97,12 @@ function storedForm({
   budget,
   dataset: { version, rows, people },
   registeredAt,
+  versions,
   sourceDigest,
   ingestion,
   tableColumns,
 }: CatalogEntry): StoredEntry {
-  const facts = { declaration, budget, version, registeredAt, sourceDigest }
+  const facts = { declaration, budget, version, registeredAt, versions, sourceDigest }
   return {
     state: 'registered',
     ...facts,
@@ -127,12 +130,28 @@ function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
     columns: stored.declaration.columns.map(withCheckedLimits),
     source: 'kind' in source ? source : { kind: 'file', ...source },
   }
-  const dataset = declareDataset(declaration, version, rows ?? people)
+  const units = { ...(rows === undefined ? {} : { rows }), ...(people === undefined ? {} : { people }) }
+  const { versions = [{ version, publishedAt: registeredAt, ...units }] } = stored
+  const dataset = datasetOf(declaration, version, rows ?? people, versions[0]?.version)
   return {
-    ...{ declaration, budget, dataset, registeredAt, sourceDigest },
+    ...{ declaration, budget, dataset, registeredAt, versions, sourceDigest },
     ...(ingestion === undefined ? {} : { ingestion }),
     ...(tableColumns === undefined ? {} : { tableColumns }),
   }
+}
+
+/**
+ * Converts a declaration to a version of a dataset, as {@link declareDataset} does.
+ * @param firstVersion number of the first version of the registration
+ */
+export function datasetOf(
+  declaration: DatasetDeclaration,
+  version: string,
+  units: number | undefined,
+  firstVersion: string | undefined,
+): Dataset {
+  const dataset = declareDataset(declaration, version, units)
+  return firstVersion === undefined || firstVersion === version ? dataset : { ...dataset, firstVersion }
 }
 
 /**

@@ -17,6 +17,7 @@ export const ACT_KINDS = [
   'key-deleted',
   'sign-in-refused',
   'dataset-registered',
+  'version-published',
   'dataset-withdrawn',
   'budget-granted',
   'allotment-set',

@@ -141,7 +141,7 @@ function tooLong(timeLimitMs: number): Refusal {
 }
 
 /** Refusal of an ingestion whose dataset was changed by another request. */
-function changedMeanwhile(): Refusal {
+export function changedMeanwhile(): Refusal {
   return new Refusal(
     'dataset-changed',
     'The dataset was registered or withdrawn while its source was ingested. Nothing was published.',

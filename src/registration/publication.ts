@@ -1,6 +1,7 @@
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
 import type { Column, FileFormat } from '../catalog/dataset.ts'
-import { type DatasetDeclaration, declareDataset } from '../catalog/declaration.ts'
+import type { DatasetDeclaration } from '../catalog/declaration.ts'
+import { datasetOf } from '../catalog/entry-file.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import type { Workspace } from '../catalog/workspace.ts'
 import { type Ingestion, ingest } from '../engines/duckdb/ingest.ts'
@@ -61,8 +62,11 @@ export async function nextVersion(
 }
 
 /** Facts of a version that was ingested, before it has its number. */
-export type IngestedVersion = Omit<CatalogEntry, 'dataset' | 'registeredAt' | 'ingestion'> &
-  Required<Pick<CatalogEntry, 'ingestion'>>
+export type IngestedVersion = Omit<CatalogEntry, 'dataset' | 'registeredAt' | 'versions' | 'ingestion'> &
+  Required<Pick<CatalogEntry, 'ingestion'>> & {
+    /** The entry that the version replaces, if the dataset is registered. */
+    readonly replaces?: CatalogEntry
+  }
 
 /**
  * Publishes an ingested version, or leaves nothing of it. Only the holder of exclusive access may call it.
@@ -76,10 +80,9 @@ export async function publish(
   record: (version: string) => Promise<void>,
   requireAlone: () => Promise<void>,
 ): Promise<CatalogEntry> {
-  const { declaration, ingestion } = ingested
-  const version = await nextVersion({ catalog, ledger }, declaration.id)
-  const dataset = declareDataset(declaration, version, ingestion.people ?? ingestion.rowsStored)
-  const entry: CatalogEntry = { ...ingested, dataset, registeredAt: new Date().toISOString() }
+  const version = await nextVersion({ catalog, ledger }, ingested.declaration.id)
+  const entry = entryOf(ingested, version)
+  const { dataset } = entry
   let mayBePublished = false
   try {
     await catalog.adopt(workspace, dataset)
@@ -95,4 +98,20 @@ export async function publish(
     if (!mayBePublished) await catalog.discard(dataset)
     throw error
   }
+}
+
+function entryOf({ replaces, ...ingested }: IngestedVersion, version: string): CatalogEntry {
+  const { declaration, ingestion } = ingested
+  const before = replaces?.versions ?? []
+  const units = ingestion.people ?? ingestion.rowsStored
+  const dataset = datasetOf(declaration, version, units, before[0]?.version)
+  const { rows, people } = dataset
+  const publishedAt = new Date().toISOString()
+  const published = {
+    ...{ version, publishedAt },
+    ...(rows === undefined ? {} : { rows }),
+    ...(people === undefined ? {} : { people }),
+  }
+  const registeredAt = replaces?.registeredAt ?? publishedAt
+  return { ...ingested, dataset, registeredAt, versions: [...before, published] }
 }

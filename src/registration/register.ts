@@ -162,7 +162,7 @@ function isSameRequest({ declaration, budget }: CatalogEntry, asked: CheckedRegi
 }
 
 /** Returns a declaration without the id of an upload: the same file uploaded again is the same source. */
-function comparable(declaration: DatasetDeclaration): DatasetDeclaration {
+export function comparable(declaration: DatasetDeclaration): DatasetDeclaration {
   const { source } = declaration
   return source.kind === 'upload' ? { ...declaration, source: { ...source, upload: '' } } : declaration
 }

@@ -1,4 +1,5 @@
-import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
+import type { Catalog, CatalogEntry, RowsOpener } from '../catalog/catalog.ts'
+import type { VersionUses } from '../catalog/version-uses.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { SourceBounds } from '../engines/duckdb/ingest-bounds.ts'
 import type { DatasetEngine } from '../engines/routing.ts'
@@ -6,8 +7,10 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { createIngestions, type Ingestions } from './ingestions.ts'
+import { publishVersion, type VersionRequest } from './new-version.ts'
 import { register, tryRegistration } from './register.ts'
 import type { RegistrationRequest } from './registration.ts'
+import { createRetirement, type Retirement } from './retirement.ts'
 import { recordSources } from './source-rules.ts'
 import type { Connections } from './sources/table.ts'
 import { withdraw } from './withdraw.ts'
@@ -21,6 +24,10 @@ export interface RegistryDependencies {
   readonly ledger: Ledger
   /** The folder below which source files are; an absolute path. */
   readonly dataDirectory: string
+  /** Counts the requests under way on each version. */
+  readonly versionUses: VersionUses
+  /** Receives failures of work in the background. */
+  readonly onError: (error: unknown) => void
   /** Time limit for copying and ingesting a source. */
   readonly ingestTimeoutMs: number
   /** Bounds on source files; the defaults of ingestion where absent. */
@@ -47,6 +54,13 @@ export interface TriedRegistration extends Required<Pick<CatalogEntry, 'dataset'
   readonly granted: PrivacyLoss
 }
 
+/** A version of a dataset that was published. */
+export interface NewVersion {
+  readonly entry: CatalogEntry
+  /** False if the present version has the same rows and declaration. */
+  readonly created: boolean
+}
+
 /** Registers and withdraws datasets. Sources are ingested at the same time, changes are published one at a time. */
 export interface Registry {
   /**
@@ -60,6 +74,12 @@ export interface Registry {
    * @throws Refusal as `register` does.
    */
   tryRegistration(request: RegistrationRequest, custodian: Custodian): Promise<TriedRegistration>
+  /**
+   * Publishes new rows of a dataset under its declaration, which they may widen, and its budget. The same rows again change
+   * nothing.
+   * @throws Refusal for a broken rule, or if the ingestion was stopped; then nothing is left behind.
+   */
+  publishVersion(id: string, request: VersionRequest, custodian: Custodian): Promise<NewVersion>
   /**
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
@@ -79,6 +99,7 @@ export interface Registry {
 /** What each change of a dataset uses. */
 export interface RegistryContext extends RegistryDependencies {
   readonly ingestions: Ingestions
+  readonly retirement: Retirement
   /**
    * Runs a short task with exclusive access to the catalog, after the changes of other replicas have been read, so that
    * no version is assigned twice. Ingestions run outside of it, so that no other change waits for them.
@@ -101,14 +122,20 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
       const detail = 'Too many registrations are waiting. Retry later.'
       throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
     })
+  const retirement = createRetirement(dependencies)
+  const rows: RowsOpener = {
+    open: (entry) => engine.open(entry),
+    closeDataset: retirement.closeReplaced,
+  }
   const context: RegistryContext = {
     ...dependencies,
     ingestions,
+    retirement,
     alone: (task) =>
       oneAtATime(() =>
         ledger
           .exclusively(async (requireAlone) => {
-            await catalog.refresh(engine)
+            await catalog.refresh(rows)
             return task(requireAlone)
           })
           .finally(ingestions.stopOvertaken),
@@ -117,9 +144,10 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
   return {
     register: (request, custodian) => register(context, request, custodian),
     tryRegistration: (request, custodian) => tryRegistration(context, request, custodian),
+    publishVersion: (id, request, custodian) => publishVersion(context, id, request, custodian),
     withdraw: (id, principal) => withdraw(context, id, principal),
     recordSources: () => recordSources(dependencies),
-    refresh: () => oneAtATime(() => catalog.refresh(engine).finally(ingestions.stopOvertaken)),
+    refresh: () => oneAtATime(() => catalog.refresh(rows).finally(ingestions.stopOvertaken)),
     close: ingestions.close,
   }
 }

@@ -3,7 +3,7 @@ import type { RegistryContext } from './registry.ts'
 
 /** Withdraws a dataset, then waits for the queries that were accepted before. */
 export async function withdraw(
-  { catalog, engine, ledger, alone }: RegistryContext,
+  { catalog, ledger, retirement, alone }: RegistryContext,
   id: string,
   principal: string,
 ): Promise<void> {
@@ -16,5 +16,5 @@ export async function withdraw(
     await catalog.remove(id)
     return entry.dataset
   })
-  await engine.closeDataset(dataset)
+  await retirement.close(dataset)
 }

@@ -18,6 +18,7 @@ import {
 } from '../../src/answers/release-time.ts'
 import { createSparseVectorSessions } from '../../src/answers/session.ts'
 import type { Dataset, Timing } from '../../src/catalog/dataset.ts'
+import { createVersionUses } from '../../src/catalog/version-uses.ts'
 import { EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger, LedgerEntry } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
@@ -121,12 +122,18 @@ const REQUESTS: Readonly<Record<string, (conditions: Conditions) => Promise<Obse
     const { dependencies } = observedDependencies({ ...conditions, engineMs: 0, fails: false })
     const session = { threshold: 50, positives: 2, epsilon: 1 }
     const opening = { ...callerOf('off'), request: session }
-    const opened = await createSparseVectorSessions({ ...dependencies, registered: () => undefined }).open(
-      opening,
-    )
+    const opened = await createSparseVectorSessions({
+      ...dependencies,
+      versionUses: createVersionUses(),
+      registered: () => undefined,
+    }).open(opening)
     const { id } = JSON.parse(opened.body)
     return observe(conditions, (deps, { dataset, ...caller }) =>
-      createSparseVectorSessions({ ...deps, registered: () => dataset }).ask({
+      createSparseVectorSessions({
+        ...deps,
+        versionUses: createVersionUses(),
+        registered: () => dataset,
+      }).ask({
         ...caller,
         session: id,
         where: { column: 'Age', op: '>=', value: 18 },
@@ -197,7 +204,11 @@ describe.each(Object.entries(REQUESTS))('%s that takes longer because of one row
 describe('outcomes that read no data are released at a release instant', () => {
   test('the opening of a session', async () => {
     const observed = await observe({ timing: SLOTS, engineMs: 0 }, (deps, caller) =>
-      createSparseVectorSessions({ ...deps, registered: () => caller.dataset }).open({
+      createSparseVectorSessions({
+        ...deps,
+        versionUses: createVersionUses(),
+        registered: () => caller.dataset,
+      }).open({
         ...caller,
         request: { threshold: 50, positives: 2, epsilon: 1 },
       }),
@@ -294,7 +305,11 @@ test('the lease of an attempt includes the delay of its release', async () => {
 test('the answer of a session shows a time of the granularity of its slots', async () => {
   const { dependencies } = observedDependencies({ timing: SLOTS, engineMs: 5 })
   const caller = callerOf({ slotMs: 10_000 })
-  const sessions = createSparseVectorSessions({ ...dependencies, registered: () => caller.dataset })
+  const sessions = createSparseVectorSessions({
+    ...dependencies,
+    versionUses: createVersionUses(),
+    registered: () => caller.dataset,
+  })
   const request = { threshold: 50, positives: 2, epsilon: 1 }
   const opened = await sessions.open({ ...caller, request })
   const where = { column: 'Age', op: '>=', value: 18 } as const

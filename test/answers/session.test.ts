@@ -21,6 +21,7 @@ import {
   showSession,
 } from '../../src/answers/session.ts'
 import type { Dataset } from '../../src/catalog/dataset.ts'
+import { createVersionUses } from '../../src/catalog/version-uses.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
@@ -91,6 +92,7 @@ function dependencies(
     clock: systemClock,
     admission: createAdmission({ places: 4, turns: 16, maxWaiting: 100, maxWaitMs: 60_000 }),
     registered,
+    versionUses: createVersionUses(),
   }
 }
 

@@ -9,6 +9,7 @@ import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/
 import { mayDependOnData } from '../../src/answers/attempt.ts'
 import { createSparseVectorSessions } from '../../src/answers/session.ts'
 import type { Dataset } from '../../src/catalog/dataset.ts'
+import { createVersionUses } from '../../src/catalog/version-uses.ts'
 import { EngineFailure } from '../../src/engines/engine.ts'
 import { type Ledger, LedgerFault } from '../../src/ledger/ledger.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
@@ -99,7 +100,7 @@ test('repeats under the same charge count, too', async () => {
 
 test('failures of batches and of questions of sessions count', async () => {
   const sessionsOf = (deps: AnswerDependencies) =>
-    createSparseVectorSessions({ ...deps, registered: () => dataset })
+    createSparseVectorSessions({ ...deps, versionUses: createVersionUses(), registered: () => dataset })
   const request = { threshold: 50, positives: 2, epsilon: 1 }
   const opened = await sessionsOf(works()).open({ principal: 'analyst', dataset, request })
   const session = String(JSON.parse(opened.body).id)
@@ -132,7 +133,12 @@ test('failures of batches and of questions of sessions count', async () => {
 
 test('a question that waited for its turn while the dataset was suspended reads no data', async () => {
   const admission = createAdmission({ places: 1, turns: 1, maxWaiting: 10, maxWaitMs: 60_000 })
-  const sessions = createSparseVectorSessions({ ...works(), admission, registered: () => dataset })
+  const sessions = createSparseVectorSessions({
+    ...works(),
+    admission,
+    versionUses: createVersionUses(),
+    registered: () => dataset,
+  })
   const request = { threshold: 50, positives: 2, epsilon: 1 }
   const opened = await sessions.open({ principal: 'analyst', dataset, request })
   const session = String(JSON.parse(opened.body).id)

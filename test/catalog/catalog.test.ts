@@ -26,11 +26,14 @@ function entryOf(id: string, neighbours: DatasetDeclaration['neighbours'], versi
     failureLimit: 3,
     queryLimits: { minEpsilon: 0.001 },
   }
+  const dataset = declareDataset(declaration, version, 17)
+  const units = dataset.rows === undefined ? {} : { rows: dataset.rows }
   return {
     declaration,
     budget: { epsilon: 1, delta: 0 },
-    dataset: declareDataset(declaration, version, 17),
+    dataset,
     registeredAt: '2026-01-02T03:04:05.000Z',
+    versions: [{ version, publishedAt: '2026-01-02T03:04:05.000Z', ...units }],
     sourceDigest: 'ab'.repeat(32),
   }
 }

@@ -57,6 +57,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets',
     'get /v1/datasets/{dataset}',
     'delete /v1/datasets/{dataset}',
+    'get /v1/datasets/{dataset}/versions',
+    'post /v1/datasets/{dataset}/versions',
     'get /v1/connections',
     'get /v1/sources',
     'post /v1/sources',

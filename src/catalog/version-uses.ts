@@ -1,0 +1,49 @@
+import type { Dataset } from './dataset.ts'
+
+/** Counts the requests that use each version of a dataset, so that its rows are kept until the last one has ended. */
+export interface VersionUses {
+  /**
+   * Runs a task that reads a version which is in the catalog now. The version counts as used before this returns, so that
+   * the caller must not wait between reading the catalog and calling this.
+   */
+  during<Result>(dataset: DatasetVersion, task: () => Promise<Result>): Promise<Result>
+  /** Resolves once no task uses a version. */
+  unused(dataset: DatasetVersion): Promise<void>
+}
+
+type DatasetVersion = Pick<Dataset, 'id' | 'version'>
+
+/** The tasks of one version, and who waits for their end. */
+interface Use {
+  tasks: number
+  readonly ended: PromiseWithResolvers<void>
+}
+
+/** Uses of versions by one process; none at first. */
+export function createVersionUses(): VersionUses {
+  const uses = new Map<string, Use>()
+  return {
+    async during(dataset, task) {
+      const key = keyOf(dataset)
+      const use = uses.get(key) ?? { tasks: 0, ended: Promise.withResolvers<void>() }
+      uses.set(key, use)
+      use.tasks += 1
+      try {
+        return await task()
+      } finally {
+        use.tasks -= 1
+        if (use.tasks === 0) {
+          uses.delete(key)
+          use.ended.resolve()
+        }
+      }
+    },
+    async unused(dataset) {
+      await uses.get(keyOf(dataset))?.ended.promise
+    },
+  }
+}
+
+function keyOf({ id, version }: DatasetVersion): string {
+  return JSON.stringify([id, version])
+}

@@ -1,0 +1,157 @@
+import type { CatalogEntry } from '../catalog/catalog.ts'
+import { isLiveSource, type Source } from '../catalog/dataset.ts'
+import type { ColumnDeclaration, DatasetDeclaration } from '../catalog/declaration.ts'
+import { requireWidening } from '../catalog/widening.ts'
+import { canonicalJson } from '../ledger/canonical.ts'
+import { unknownDataset } from '../privacy/refusal.ts'
+import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
+import { type PreparedSource, prepareSource } from './prepare.ts'
+import { publish } from './publication.ts'
+import { comparable } from './register.ts'
+import { type CheckedRegistration, checkRegistration } from './registration.ts'
+import type { Custodian, NewVersion, RegistryContext } from './registry.ts'
+import { recordedSource, refuseSource, requireNotShown } from './source-rules.ts'
+import { resolveTable } from './sources/table.ts'
+
+/** A new version of a dataset's rows as a custodian sends it. Everything else stays as it was declared. */
+export interface VersionRequest {
+  /** Default: the source of the present version, which is read again. */
+  readonly source?: Source | undefined
+  /** Default: the columns of the present version. */
+  readonly columns?: readonly ColumnDeclaration[] | undefined
+  /** Reason for the budget of this id if the source is registered under another id as well. */
+  readonly separateBudget?: string | undefined
+}
+
+/**
+ * Publishes new rows of a dataset: ingests them beside the present version, then replaces it. Requests that were planned
+ * on the present version finish on it.
+ */
+export async function publishVersion(
+  context: RegistryContext,
+  id: string,
+  request: VersionRequest,
+  custodian: Custodian,
+): Promise<NewVersion> {
+  const { catalog, ingestions, alone } = context
+  // With exclusive access, so that the latest version is known.
+  const base = await alone(async () => requireRegistered(context, id))
+  const checked = checkVersion(context, base, request)
+  const isOvertaken = () => !isSameRegistration(base, catalog.get(id))
+  return ingestions.run({ givenUp: custodian.givenUp, isOvertaken }, (ingestion) =>
+    ingestAndReplace(context, { base, checked, request }, ingestion, custodian.principal),
+  )
+}
+
+function requireRegistered({ catalog }: Pick<RegistryContext, 'catalog'>, id: string): CatalogEntry {
+  const entry = catalog.get(id)
+  if (entry === undefined) throw unknownDataset(id)
+  return entry
+}
+
+/** True if an entry belongs to the registration of another one, of which it may be a later version. */
+function isSameRegistration(base: CatalogEntry, entry: CatalogEntry | undefined): entry is CatalogEntry {
+  return entry?.versions[0]?.version === base.versions[0]?.version
+}
+
+/**
+ * Completes the declaration of a new version.
+ * @throws Refusal if it is not valid in itself, or does not widen the present one.
+ */
+function checkVersion(
+  { connections }: Pick<RegistryContext, 'connections'>,
+  { declaration, budget }: CatalogEntry,
+  { source: asked, columns }: VersionRequest,
+): CheckedRegistration {
+  const source = asked?.kind === 'table' ? resolveTable(connections, asked) : asked
+  const checked = checkRegistration({
+    ...declaration,
+    ...(source === undefined ? {} : { source }),
+    ...(columns === undefined ? {} : { columns }),
+    budget,
+  })
+  requireWidening(declaration.columns, checked.declaration.columns)
+  return checked
+}
+
+interface VersionToIngest {
+  readonly base: CatalogEntry
+  readonly checked: CheckedRegistration
+  readonly request: VersionRequest
+}
+
+async function ingestAndReplace(
+  context: RegistryContext,
+  { base, checked, request }: VersionToIngest,
+  running: RunningIngestion,
+  principal: string,
+): Promise<NewVersion> {
+  const { catalog, retirement, alone } = context
+  const { declaration } = checked
+  const { id } = declaration
+  const source = await prepareSource(context, checked, running, principal)
+  const before = catalog.get(id)
+  if (isSameRegistration(base, before) && isUnchanged(before, declaration, source))
+    return { entry: before, created: false }
+  const prepared = await source.ingest()
+  return alone(async (requireAlone) => {
+    const replaces = requireRegistered(context, id)
+    if (!isSameRegistration(base, replaces)) throw changedMeanwhile()
+    running.signal.throwIfAborted()
+    if (isUnchanged(replaces, declaration, source, prepared)) return { entry: replaces, created: false }
+    // Another version, or other descriptions, may have been published meanwhile.
+    const now = checkVersion(context, replaces, request).declaration
+    if (!isReadAlike(now, declaration)) throw changedMeanwhile()
+    requireNotShown(catalog, declaration, source.digest)
+    const facts = { declaration: now, budget: replaces.budget, sourceDigest: source.digest }
+    const ingested = { ...facts, ...prepared, replaces }
+    const record = (version: string) => recordVersion(context, now, source, { version, principal, request })
+    const entry = await publish(context, running.workspace, ingested, record, requireAlone)
+    retirement.retire(replaces.dataset, true)
+    return { entry, created: true }
+  })
+}
+
+/**
+ * True if the rows of an entry came from the same source under the same declaration. A live table is the same source only
+ * if its columns are the same, which is known once it was checked.
+ */
+function isUnchanged(
+  { declaration, sourceDigest, tableColumns }: CatalogEntry,
+  asked: DatasetDeclaration,
+  { digest }: PreparedSource,
+  prepared?: Pick<CatalogEntry, 'tableColumns'>,
+): boolean {
+  if (sourceDigest !== digest) return false
+  if (canonicalJson(comparable(declaration)) !== canonicalJson(comparable(asked))) return false
+  if (!isLiveSource(asked.source)) return true
+  return prepared !== undefined && canonicalJson(tableColumns) === canonicalJson(prepared.tableColumns)
+}
+
+/** True if two declarations of one dataset convert a source to the same rows. */
+function isReadAlike(one: DatasetDeclaration, other: DatasetDeclaration): boolean {
+  const readAs = ({ source, columns, privacyUnit }: DatasetDeclaration) =>
+    canonicalJson({ source, columns, privacyUnit })
+  return readAs(one) === readAs(other)
+}
+
+/** Records the source of a version and the act, before the version takes effect. */
+async function recordVersion(
+  { ledger }: Pick<RegistryContext, 'ledger'>,
+  declaration: DatasetDeclaration,
+  { digest }: PreparedSource,
+  {
+    version,
+    principal,
+    request,
+  }: { readonly version: string; readonly principal: string; readonly request: VersionRequest },
+): Promise<void> {
+  const { id, synthetic } = declaration
+  const source = recordedSource(declaration, digest, request.separateBudget)
+  if (source !== undefined) {
+    const refusal = await ledger.registerSource(id, source, principal)
+    if (refusal?.kind === 'source-refused') throw refuseSource(refusal)
+    if (refusal?.kind === 'no-budget') throw unknownDataset(id)
+  }
+  await ledger.recordAct({ kind: 'version-published', principal, subject: id, facts: { version, synthetic } })
+}
