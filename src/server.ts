@@ -166,6 +166,7 @@ async function openParts(
     limits: { maxCells: config.maxCells },
     admission: createAdmission({
       places: config.queryConnections,
+      seats: SEATS_PER_SCAN,
       turns: TURNS_PER_PLACE * config.queryConnections,
       maxWaiting: config.queueLength,
       maxWaitMs: config.queueWaitMs,
@@ -342,6 +343,9 @@ function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): reado
 
 /** Number of requests that may be charged or computed, per place at the engine. */
 const TURNS_PER_PLACE = 4
+
+/** Number of requests that share one scan. */
+const SEATS_PER_SCAN = 32
 
 /** @throws ConfigError if the data folder cannot be created or written to. */
 async function openDataDirectory({ dataDirectory }: Config): Promise<void> {

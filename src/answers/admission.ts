@@ -5,6 +5,7 @@ import {
   LimiterTimeout,
   type Place,
 } from '../concurrency/limiter.ts'
+import { createSharedPlaces, type Seat, type SharedPlaces } from '../concurrency/shared-places.ts'
 import type { Engine } from '../engines/engine.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
@@ -15,6 +16,11 @@ export interface Waiter {
   readonly periodMs?: number | undefined
   /** Aborted once the client has disconnected. Ends the wait. */
   readonly givenUp?: AbortSignal | undefined
+  /**
+   * Name of the scan that computes the request, if others can share it ({@link Engine.scanOf}). Requests with the same name
+   * that wait at the same time share a place.
+   */
+  readonly scan?: string | undefined
 }
 
 /** The turn of one request. */
@@ -54,12 +60,15 @@ export interface Admission {
 
 /** The limits of each queue. */
 export interface AdmissionLimits {
-  /** The number of requests that may be computed at the same time. */
+  /** The number of requests, or of scans that several requests share, that may be computed at the same time. */
   readonly places: number
+  /** The largest number of requests that share a scan. Default: 1. */
+  readonly seats?: number
   /**
    * The number of requests that may have a turn: those that are being charged, wait for a place, are computed, or wait for
    * their record instant. More than there are places, so that the engine works while others are charged, and the ledger
-   * commits charges in groups.
+   * commits charges in groups. Requests that can share a scan have turns of their own, at least as many as there are seats
+   * at all places.
    */
   readonly turns: number
   /** The number of requests that wait for a turn. */
@@ -72,28 +81,27 @@ export interface AdmissionLimits {
 
 /** Creates an empty queue. */
 export function createAdmission(limits: AdmissionLimits): Admission {
-  const { places, turns, maxWaiting, maxWaitMs, onEntered = () => undefined } = limits
+  const { onEntered = () => undefined } = limits
   const queues = new Map<number | undefined, Queue>()
   const queueOf = ({ periodMs }: Waiter): Queue => {
-    const queue = queues.get(periodMs) ?? {
-      entrance: createLimiter({ concurrency: turns, maxWaiting, maxWaitMs }),
-      engine: createLimiter({ concurrency: places }),
-    }
+    const queue = queues.get(periodMs) ?? createQueue(limits)
     queues.set(periodMs, queue)
     return queue
   }
   const underWay = new Set<string>()
   return {
     async enter(waiter) {
-      const { principal, givenUp } = waiter
-      const { entrance, engine } = queueOf(waiter)
+      const { principal, givenUp, scan } = waiter
+      const { engine, scans, ...queue } = queueOf(waiter)
       const start = performance.now()
       try {
-        const entered = await entrance.enter({ turn: principal, signal: givenUp })
+        const entered = await entranceOf(queue, waiter).enter({ turn: principal, signal: givenUp })
         const waitedMs = performance.now() - start
         const takePlace = async () => {
           const chargedAt = performance.now()
-          const place = await engine.enter({ turn: principal })
+          const place = await (scan === undefined
+            ? engine.enter({ turn: principal })
+            : scans.enter(scan, principal))
           onEntered(waitedMs + performance.now() - chargedAt)
           return place
         }
@@ -105,7 +113,7 @@ export function createAdmission(limits: AdmissionLimits): Admission {
         throw error
       }
     },
-    mustWait: (waiter) => queueOf(waiter).entrance.mustWait(waiter.principal),
+    mustWait: (waiter) => entranceOf(queueOf(waiter), waiter).mustWait(waiter.principal),
     begin(request) {
       if (underWay.has(request)) return false
       underWay.add(request)
@@ -114,9 +122,9 @@ export function createAdmission(limits: AdmissionLimits): Admission {
     end: (request) => void underWay.delete(request),
     counts: () =>
       [...queues.values()].reduce(
-        ({ running, waiting }, { entrance, engine }) => ({
-          running: running + engine.running(),
-          waiting: waiting + entrance.waiting() + engine.waiting(),
+        ({ running, waiting }, { entrance, sharedEntrance, engine, scans }) => ({
+          running: running + engine.running() + scans.guests(),
+          waiting: waiting + entrance.waiting() + sharedEntrance.waiting() + engine.waiting(),
         }),
         { running: 0, waiting: 0 },
       ),
@@ -127,13 +135,35 @@ export function createAdmission(limits: AdmissionLimits): Admission {
 interface Queue {
   /** Orders the debits. */
   readonly entrance: Limiter
+  /** Orders the debits of requests that can share a scan. */
+  readonly sharedEntrance: Limiter
   /** Orders the computations. */
   readonly engine: Limiter
+  /** The places of `engine` for requests that can share a scan. */
+  readonly scans: SharedPlaces
+}
+
+function createQueue({ places, seats = 1, turns, maxWaiting, maxWaitMs }: AdmissionLimits): Queue {
+  const engine = createLimiter({ concurrency: places })
+  return {
+    entrance: createLimiter({ concurrency: turns, maxWaiting, maxWaitMs }),
+    sharedEntrance: createLimiter({ concurrency: Math.max(turns, places * seats), maxWaiting, maxWaitMs }),
+    engine,
+    scans: createSharedPlaces(engine, seats),
+  }
+}
+
+/** Requests that can share a scan wait for less, so that many more of them may be charged at a time. */
+function entranceOf(
+  { entrance, sharedEntrance }: Pick<Queue, 'entrance' | 'sharedEntrance'>,
+  { scan }: Waiter,
+): Limiter {
+  return scan === undefined ? entrance : sharedEntrance
 }
 
 /** Creates the turn of a request that has entered. */
-function turnOf(entered: Place, takePlace: () => Promise<Place>): Turn {
-  let place: Place | undefined
+function turnOf(entered: Place, takePlace: () => Promise<Seat>): Turn {
+  let place: Seat | undefined
   return {
     async begin() {
       place ??= await takePlace()

@@ -25,7 +25,7 @@ import {
   type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { release, yieldIfLarge } from './release.ts'
+import { release, scanOf, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -85,7 +85,8 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
   const request = { query: questionOf(query) }
-  return answerUnderCharge(dependencies, question, request, price, () => releaseOf(planned, dependencies))
+  const inScan = { ...question, scan: scanOf(planned, dependencies.engine) }
+  return answerUnderCharge(dependencies, inScan, request, price, () => releaseOf(planned, dependencies))
 }
 
 /**
@@ -114,7 +115,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
 /** @param canonicalRequest the part of the request that identifies it; a repeat has the same */
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
-  { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, arrivedAtMs }: AnswerRequest,
+  { principal, dataset, givenUp, scan, idempotencyKey, maxStoredBytes, arrivedAtMs }: AnswerRequest,
   canonicalRequest: Readonly<Record<string, unknown>>,
   price: Amount,
   compute: Compute,
@@ -127,6 +128,7 @@ async function answerUnderCharge(
     price,
     sharing: true,
     givenUp,
+    scan,
     idempotencyKey,
     maxStoredBytes,
   }

@@ -103,6 +103,19 @@ export async function yieldIfLarge(plan: Plan): Promise<void> {
   if (mostValues(plan) >= MANY_VALUES) await setImmediate()
 }
 
+/** Returns the name of the scan that reads all the data of a plan, if others can share it. */
+export function scanOf(plan: Plan, engine: Engine): string | undefined {
+  switch (plan.kind) {
+    case 'additive':
+    case 'noisy-max':
+      return engine.scanOf?.(plan.dataset, plan.aggregate)
+    case 'groups':
+    case 'quantile':
+    case 'key-selection':
+      return undefined
+  }
+}
+
 /**
  * Reads the data that a plan needs.
  *

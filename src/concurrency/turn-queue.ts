@@ -9,37 +9,37 @@ export interface Waiter {
 }
 
 /** Tasks that wait. Turns alternate (round robin); the tasks of one turn are in order of arrival. */
-export interface TurnQueue {
+export interface TurnQueue<Task extends Waiter = Waiter> {
   /** The number of tasks that wait. */
   size(): number
   /**
    * Adds a task behind the others of its turn. A returning task comes before the others of its turn, which moves behind the
    * other turns.
    */
-  add(waiter: Waiter): void
+  add(waiter: Task): void
   /** Removes a task; does nothing if it does not wait. */
-  remove(waiter: Waiter): void
+  remove(waiter: Task): void
   /**
    * Removes and returns the first task of the next turn that may take a place. The turn moves behind the others.
    * @returns `undefined` if no task may take a place
    */
-  takeNext(mayTake: (turn: string | undefined) => boolean): Waiter | undefined
+  takeNext(mayTake: (turn: string | undefined) => boolean): Task | undefined
   /**
    * Removes and returns the latest task of the turn with the most tasks, to admit one more task of a turn.
    * @returns `undefined` if no other turn has at least two tasks more
    */
-  displaceFor(turn: string | undefined): Waiter | undefined
+  displaceFor(turn: string | undefined): Task | undefined
   /** True if a task of another turn waits. */
   hasOtherThan(turn: string | undefined): boolean
 }
 
 /** Creates an empty queue. */
-export function createTurnQueue(): TurnQueue {
+export function createTurnQueue<Task extends Waiter = Waiter>(): TurnQueue<Task> {
   /** The tasks by turn, in the order in which the turns come. */
-  const tasks = new Map<string | undefined, Waiter[]>()
+  const tasks = new Map<string | undefined, Task[]>()
   let size = 0
 
-  const remove = (waiter: Waiter): void => {
+  const remove = (waiter: Task): void => {
     const ofTurn = tasks.get(waiter.turn)
     const place = ofTurn?.indexOf(waiter) ?? -1
     if (ofTurn === undefined || place < 0) return
@@ -73,7 +73,7 @@ export function createTurnQueue(): TurnQueue {
       return undefined
     },
     displaceFor(turn) {
-      let longest: Waiter[] = []
+      let longest: Task[] = []
       for (const ofTurn of tasks.values()) if (ofTurn.length > longest.length) longest = ofTurn
       const last = longest.findLast(({ returning }) => !returning)
       if (last === undefined || longest.length <= (tasks.get(turn)?.length ?? 0) + 1) return undefined

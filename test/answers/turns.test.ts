@@ -86,16 +86,25 @@ function controlledEngine() {
 function setUp(
   {
     places,
+    seats = 1,
     turns = places,
     maxWaiting = 1_000,
     maxWaitMs = 600_000,
-  }: { places: number; turns?: number; maxWaiting?: number; maxWaitMs?: number },
+    scanOf = () => undefined,
+  }: {
+    places: number
+    seats?: number
+    turns?: number
+    maxWaiting?: number
+    maxWaitMs?: number
+    scanOf?: NonNullable<Engine['scanOf']>
+  },
   over: Partial<Ledger> = {},
 ) {
   const controlled = controlledEngine()
-  const admission = createAdmission({ places, turns, maxWaiting, maxWaitMs })
+  const admission = createAdmission({ places, seats, turns, maxWaiting, maxWaitMs })
   const dependencies: AnswerDependencies = {
-    engine: controlled.engine,
+    engine: { ...controlled.engine, scanOf },
     ledger: { ...ledger, ...over },
     noiseSource: systemEntropy(),
     limits: { maxCells: 100 },
@@ -314,6 +323,65 @@ test('reads that are not charged take turns with answers', async () => {
   }
   await Promise.all([...reads, quiet])
   expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
+})
+
+const oneScan = () => 'scan'
+
+test('queries that wait for one scan are computed together, each under its own charge', async () => {
+  const { dependencies, reading, endRead, admission } = setUp({ places: 1, seats: 32, scanOf: oneScan })
+  const before = (await spent()) ?? 0
+  const first = answer(dependencies, ask('ada', 0))
+  await until(() => reading() === 1)
+  const others = ['ada', 'ben', 'cy'].map((principal) => answer(dependencies, ask(principal, 1)))
+  await until(() => admission.counts().waiting === 3)
+  endRead()
+  await until(() => reading() === 3)
+  expect(admission.counts()).toEqual({ running: 3, waiting: 0 })
+  for (let ended = 0; ended < 3; ended += 1) endRead()
+  const answers = await Promise.all([first, ...others])
+  expect(new Set(answers.map(({ body }) => JSON.parse(body).id)).size).toBe(4)
+  expect(((await spent()) ?? 0) - before).toBe(4)
+})
+
+test('a flood of queries for one scan: another analyst is in the next scan', async () => {
+  const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({
+    places: 1,
+    seats: 4,
+    turns: 16,
+    scanOf: oneScan,
+  })
+  const flood = Array.from({ length: 64 }, (_, number) => answer(dependencies, ask('flooding', number)))
+  await until(() => reading() > 0 && admission.counts().running + admission.counts().waiting === 64)
+  const begun = reading()
+  const quiet = answer(dependencies, QUIET)
+  await until(() => admission.counts().running + admission.counts().waiting === 65)
+  let settled = 0
+  for (const each of [...flood, quiet]) each.then(() => (settled += 1))
+  while (settled < 65) {
+    for (let left = reading(); left > 0; left -= 1) endRead()
+    await setImmediate()
+  }
+  expect(begunBeforeQuiet()).toBeLessThan(begun + 4)
+})
+
+test('a failure of one query of a scan fails no other', async () => {
+  const { dependencies, engine, admission } = setUp({ places: 1, seats: 4, turns: 8, scanOf: oneScan })
+  const failing: Engine = {
+    ...engine,
+    scanOf: oneScan,
+    aggregate: async (_dataset, { where }) => {
+      await setImmediate()
+      if (where?.kind === 'index-between' && where.lower === QUIET_AGE) throw new Error('no data')
+      return [[100n]]
+    },
+  }
+  const outcomes = await Promise.allSettled(
+    [ask('ada', 0), QUIET, ask('ben', 0), ask('cy', 0)].map((question) =>
+      answer({ ...dependencies, engine: failing }, question),
+    ),
+  )
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+  expect(admission.counts()).toEqual({ running: 0, waiting: 0 })
 })
 
 /** A dataset whose outcomes leave at the end of slots. */
