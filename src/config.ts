@@ -258,13 +258,18 @@ export interface Config {
 /** Configuration error that stops the start. Each line of its message names a variable and the rule it breaks. */
 export class ConfigError extends Error {}
 
+/** Variables of commands that call a service. The service itself does not read them. */
+const CLIENT_VARIABLES: readonly string[] = ['SOTTO_URL', 'SOTTO_KEY']
+
 /**
  * Reads the configuration from an environment.
  * @throws ConfigError naming every variable that breaks a rule, including unknown `SOTTO_` variables.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const ours = Object.fromEntries(
-    Object.entries(environment).filter(([name, value]) => name.startsWith('SOTTO_') && value !== undefined),
+    Object.entries(environment).filter(
+      ([name, value]) => name.startsWith('SOTTO_') && !CLIENT_VARIABLES.includes(name) && value !== undefined,
+    ),
   )
   const parsed = environmentSchema.strict().safeParse(ours, { error: ruleOf })
   if (!parsed.success) {

@@ -1,33 +1,31 @@
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { type Config, readConfig } from '../config.ts'
 import { BackupError, type StoredData, UnsoundLedger, writeBackup } from '../custody/backup.ts'
-import { type Command, Misuse, SUCCESS, UNSOUND } from './command.ts'
-
-const HELP = `usage: npx sotto backup <folder>
-
-Writes a backup of the ledger, the catalog with the ingested rows, the digests of API keys and the known heads to
-<folder>, which must be new or empty. The service may be running. Verifies the copy of the ledger.
-
-Source files and the signing key are not part of it. If the ledger is in PostgreSQL, run pg_dump after this command.
-
-SOTTO_DATA_DIR and SOTTO_LEDGER_URL name the data folder and the ledger.
-`
+import { type CommandDefinition, exitingWith, Misuse, REFUSED, SUCCESS } from './command.ts'
 
 /** `npx sotto backup` */
-export const backup: Command = {
-  help: HELP,
-  run: async (args) => {
-    const { positionals } = parseArgs({ args: [...args], options: {}, allowPositionals: true })
-    const [folder, ...more] = positionals
-    if (folder === undefined || more.length > 0) throw new Misuse(HELP)
-    const target = path.resolve(folder)
-    return reportingBackup(async () => {
-      const events = await writeBackup(storedData(readConfig(process.env)), target)
-      const ledger = events === undefined ? 'without the PostgreSQL database' : `${events} events verified`
-      console.log(`${target}: backup complete, ${ledger}`)
-    })
-  },
+export const backup: CommandDefinition = (command) => {
+  command
+    .description(
+      `Writes a backup of the ledger, the catalog with the ingested rows, the digests of API keys and the known heads to
+<folder>. The service may be running. Verifies the copy of the ledger.
+
+Source files, uploads and the signing key are not part of it. If the ledger is in PostgreSQL, run pg_dump after this
+command.`,
+    )
+    .argument('<folder>', 'a new or empty folder')
+    .addHelpText('after', '\nSOTTO_DATA_DIR and SOTTO_LEDGER_URL name the data folder and the ledger.')
+    .action(
+      exitingWith((folder: string) => {
+        const target = path.resolve(folder)
+        return reportingBackup(async () => {
+          const events = await writeBackup(storedData(readConfig(process.env)), target)
+          const ledger =
+            events === undefined ? 'without the PostgreSQL database' : `${events} events verified`
+          console.log(`${target}: backup complete, ${ledger}`)
+        })
+      }),
+    )
 }
 
 /** The data folder and the ledger of a configuration. */
@@ -44,6 +42,6 @@ export async function reportingBackup(run: () => Promise<void>): Promise<number>
     if (error instanceof BackupError) throw new Misuse(error.message)
     if (!(error instanceof UnsoundLedger)) throw error
     console.error(error.message)
-    return UNSOUND
+    return REFUSED
   }
 }

@@ -1,25 +1,20 @@
 import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { Command } from 'commander'
 import { publishFile } from '../files/durable-file.ts'
 
-/** One command of the command line. */
-export interface Command {
-  /** The help text: a usage line, then what the command does and its options. */
-  readonly help: string
-  /**
-   * Runs the command.
-   * @param args the arguments after the command's name
-   * @returns the exit code.
-   * @throws Misuse for arguments that the command cannot use.
-   */
-  run(args: readonly string[]): Promise<number>
-}
+/** Defines one command: its description, arguments, options and action. */
+export type CommandDefinition = (command: Command) => void
 
 /** Exit codes. */
 export const SUCCESS = 0
-export const UNSOUND = 1
+/** The service refused the request, or a check failed. */
+export const REFUSED = 1
+/** The command could not be carried out, usually because its arguments are wrong. */
 export const UNUSABLE = 2
+/** The service could not be reached. */
+export const UNREACHABLE = 3
 
 /** A command that cannot be carried out. The message states the reason. */
 export class Misuse extends Error {}
@@ -47,4 +42,18 @@ export async function writeOutput(
 /** True for an error of the operating system with this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
+}
+
+/** Collects the values of an option that may be repeated. */
+export function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value]
+}
+
+/** Wraps the action of a command: its result becomes the exit code of the process. */
+export function exitingWith<Arguments extends readonly unknown[]>(
+  action: (...args: Arguments) => Promise<number>,
+): (...args: Arguments) => Promise<void> {
+  return async (...args) => {
+    process.exitCode = await action(...args)
+  }
 }

@@ -1,63 +1,92 @@
-import { parseArgs } from 'node:util'
+import type { Command } from 'commander'
 import { COMMAND_LINE, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../access/key-changes.ts'
 import { type ApiKey, openKeyStore } from '../access/keys.ts'
 import { ROLES, type Role } from '../access/principal.ts'
 import { readConfig } from '../config.ts'
-import { type Command, Misuse, SUCCESS } from './command.ts'
+import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
 
-const HELP = `usage: npx sotto key <${ROLES.join(' | ')}> <name> [--datasets <id>,<id>] [--expires-at <time>] [--same-principal]
-       npx sotto key list
-       npx sotto key rotate <id> [--overlap-seconds <number>]
-       npx sotto key delete <id>
-
-Manages API keys, also while the service runs, which applies changes at once. A new or rotated key is printed once. Only
-its digest is stored.
-
-  --datasets         limits the key to these datasets
-  --expires-at       time from which the key is not valid, in ISO 8601, such as 2030-01-31T12:00:00Z
-  --same-principal   adds a key for a principal that has or had one: both have the same releases and allotments
-  --overlap-seconds  time for which the previous key stays valid (default: ${DEFAULT_OVERLAP_SECONDS})
-
-SOTTO_DATA_DIR names the data folder.
-`
-
-const OPTIONS = {
-  datasets: { type: 'string' },
-  'expires-at': { type: 'string' },
-  'same-principal': { type: 'boolean' },
-  'overlap-seconds': { type: 'string' },
-} as const
+interface CreationOptions {
+  readonly datasets?: string
+  readonly expiresAt?: string
+  readonly samePrincipal?: boolean
+}
 
 /** `npx sotto key` */
-export const key: Command = {
-  help: HELP,
-  run: async (args) => {
-    const { positionals, values } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
-    const [action, subject, ...rest] = positionals
-    const keys = openKeyStore(readConfig(process.env).dataDirectory)
-    const given = Object.keys(values)
-    const only = (...allowed: readonly string[]) => given.every((option) => allowed.includes(option))
-    if (rest.length > 0) throw new Misuse(HELP)
-    if (action === 'list' && subject === undefined && only()) {
-      for (const each of keys.list(COMMAND_LINE)) console.log(describe(each))
-    } else if (action === 'rotate' && subject !== undefined && only('overlap-seconds')) {
-      const seconds = overlapFrom(values['overlap-seconds'])
-      console.log((await keys.rotate(subject, seconds, COMMAND_LINE)).text)
-    } else if (action === 'delete' && subject !== undefined && only()) {
-      await keys.delete(subject, COMMAND_LINE)
-    } else if (isRole(action) && subject !== undefined && !given.includes('overlap-seconds')) {
-      const expiresAt = timeFrom(values['expires-at'])
-      const request = {
-        name: subject,
-        role: action,
-        ...(values.datasets === undefined ? {} : { datasets: datasetsFrom(values.datasets) }),
-        ...(expiresAt === undefined ? {} : { expiresAt }),
-        ...(values['same-principal'] ? { samePrincipal: true } : {}),
-      }
-      console.log((await keys.create(request, COMMAND_LINE)).text)
-    } else throw new Misuse(HELP)
-    return SUCCESS
-  },
+export const key: CommandDefinition = (command) => {
+  command
+    .description(
+      `Manages API keys on the host of the service, also while it runs. Changes apply at once. A new or rotated key is printed
+once. Only its digest is stored.`,
+    )
+    .addHelpText('after', '\nSOTTO_DATA_DIR names the data folder.')
+  for (const role of ROLES) defineCreation(command, role)
+  command
+    .command('list')
+    .description('Lists the keys.')
+    .action(
+      exitingWith(async () => {
+        for (const each of openKeys().list(COMMAND_LINE)) console.log(describe(each))
+        return SUCCESS
+      }),
+    )
+  command
+    .command('rotate')
+    .description('Replaces a key.')
+    .argument('<id>', 'the id of the key, such as ada.1')
+    .option(
+      '--overlap-seconds <number>',
+      `time for which the previous key stays valid (default: ${DEFAULT_OVERLAP_SECONDS})`,
+    )
+    .action(
+      exitingWith(async (id: string, { overlapSeconds }: { readonly overlapSeconds?: string }) => {
+        console.log((await openKeys().rotate(id, overlapFrom(overlapSeconds), COMMAND_LINE)).text)
+        return SUCCESS
+      }),
+    )
+  command
+    .command('delete')
+    .description('Deletes a key.')
+    .argument('<id>', 'the id of the key, such as ada.1')
+    .action(
+      exitingWith(async (id: string) => {
+        await openKeys().delete(id, COMMAND_LINE)
+        return SUCCESS
+      }),
+    )
+}
+
+function openKeys() {
+  return openKeyStore(readConfig(process.env).dataDirectory)
+}
+
+function defineCreation(command: Command, role: Role): void {
+  command
+    .command(role)
+    .description(`Creates a key of an ${role}.`.replace('an custodian', 'a custodian'))
+    .argument('<name>', 'the principal that the key identifies')
+    .option('--datasets <ids>', 'limits the key to these datasets, separated by commas')
+    .option(
+      '--expires-at <time>',
+      'time from which the key is not valid, in ISO 8601, such as 2030-01-31T12:00:00Z',
+    )
+    .option(
+      '--same-principal',
+      'adds a key for a principal that has or had one: both have the same releases and allotments',
+    )
+    .action(
+      exitingWith(async (name: string, options: CreationOptions) => {
+        const expiresAt = timeFrom(options.expiresAt)
+        const request = {
+          name,
+          role,
+          ...(options.datasets === undefined ? {} : { datasets: datasetsFrom(options.datasets) }),
+          ...(expiresAt === undefined ? {} : { expiresAt }),
+          ...(options.samePrincipal ? { samePrincipal: true } : {}),
+        }
+        console.log((await openKeys().create(request, COMMAND_LINE)).text)
+        return SUCCESS
+      }),
+    )
 }
 
 function describe({ id, role, datasets, expiresAt }: ApiKey): string {
@@ -87,8 +116,4 @@ function datasetsFrom(text: string): readonly string[] {
   if (!datasets.every((dataset) => /^[a-z][a-z0-9-]{0,62}$/.test(dataset)))
     throw new Misuse('--datasets: must be ids of datasets, separated by commas')
   return datasets
-}
-
-function isRole(text: string | undefined): text is Role {
-  return ROLES.some((role) => role === text)
 }

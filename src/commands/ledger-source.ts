@@ -16,7 +16,7 @@ import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { Misuse } from './command.ts'
 
 /** The help on which ledger a command reads. */
-export const LEDGER_HELP = 'SOTTO_DATA_DIR and SOTTO_LEDGER_URL name the ledger.'
+export const LEDGER_HELP = '\nSOTTO_DATA_DIR and SOTTO_LEDGER_URL name the ledger.'
 
 /** The ledger or export that a command reads. */
 export interface LedgerSource {

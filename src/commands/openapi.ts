@@ -1,35 +1,33 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { readConfig } from '../config.ts'
 import { startService } from '../server.ts'
-import { type Command, SUCCESS } from './command.ts'
+import { type CommandDefinition, exitingWith, SUCCESS } from './command.ts'
 
 /** `npx sotto openapi` */
-export const openapi: Command = {
-  help: `usage: npx sotto openapi
+export const openapi: CommandDefinition = (command) => {
+  command
+    .description('Writes openapi.yaml, as a running service serves it, to the current folder.')
+    .action(exitingWith(writeDocument))
+}
 
-Writes openapi.yaml, as a running service serves it, to the current folder.
-`,
-  run: async (args) => {
-    parseArgs({ args: [...args], options: {} })
-    const directory = await mkdtemp(path.join(tmpdir(), 'sotto-openapi-'))
-    const config = readConfig({
-      SOTTO_DATA_DIR: directory,
-      SOTTO_PORT: '0',
-      SOTTO_DEMO: 'false',
-      SOTTO_DRAIN_MS: '0',
-    })
-    const service = await startService(config, pino({ level: 'warn' }))
-    try {
-      const response = await fetch(`${service.url}/openapi.yaml`)
-      await writeFile('openapi.yaml', await response.text())
-    } finally {
-      await service.close()
-      await rm(directory, { recursive: true })
-    }
-    return SUCCESS
-  },
+async function writeDocument(): Promise<number> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'sotto-openapi-'))
+  const config = readConfig({
+    SOTTO_DATA_DIR: directory,
+    SOTTO_PORT: '0',
+    SOTTO_DEMO: 'false',
+    SOTTO_DRAIN_MS: '0',
+  })
+  const service = await startService(config, pino({ level: 'warn' }))
+  try {
+    const response = await fetch(`${service.url}/openapi.yaml`)
+    await writeFile('openapi.yaml', await response.text())
+  } finally {
+    await service.close()
+    await rm(directory, { recursive: true })
+  }
+  return SUCCESS
 }

@@ -1,54 +1,128 @@
 #!/usr/bin/env node
-/** The command line, `npx sotto <command>`: finds the command and runs it. */
+/** The command line, `npx sotto <command>`: lists the commands, loads one and runs it. */
+import { Command, CommanderError } from 'commander'
 import { LedgerFault } from '../ledger/ledger.ts'
-import { type Command, Misuse, SUCCESS, UNSOUND, UNUSABLE } from './command.ts'
+import { type CommandDefinition, REFUSED, SUCCESS, UNREACHABLE, UNUSABLE } from './command.ts'
+import { RequestRefused, ServiceUnreachable } from './service.ts'
 
-const USAGE = `usage: npx sotto <command> [options]
+/** A command in the list of all commands. */
+interface ListedCommand {
+  readonly group: string
+  readonly summary: string
+  /** Loads the definition, when the command is called, so that no command needs the libraries of the others. */
+  readonly load: () => Promise<CommandDefinition>
+}
 
-  ledger verify               check the hashes and balances of a ledger or an export
-  ledger export               write a dataset's events as JSON Lines
-  ledger sign                 verify, then sign the head of each dataset
-  ledger create-signing-key   write a new Ed25519 key pair
-  backup                      copy the ledger, the catalog and the keys to a folder
-  restore                     write a backup into an empty data folder
-  population                  write made-up people as CSV
-  key                         create, list, rotate and delete API keys
-  openapi                     write openapi.yaml
+const SERVICE = 'Commands that call a service:'
+const HOST = 'Commands on the host of a service:'
+const OTHER = 'Other commands:'
 
-"npx sotto <command> --help" describes a command.
-Exit code: 0 success, 1 the ledger is not sound, 2 the command could not be carried out.
-`
-
-/** Every command by its name. Each is loaded when it is called, so that none needs the libraries of the others. */
-const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
+const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
   Object.entries({
-    'ledger verify': async () => (await import('./verify.ts')).verify,
-    'ledger export': async () => (await import('./export.ts')).exportEvents,
-    'ledger sign': async () => (await import('./sign.ts')).sign,
-    'ledger create-signing-key': async () => (await import('./create-signing-key.ts')).createSigningKeyPair,
-    backup: async () => (await import('./backup.ts')).backup,
-    restore: async () => (await import('./restore.ts')).restore,
-    population: async () => (await import('./population.ts')).population,
-    key: async () => (await import('./key.ts')).key,
-    openapi: async () => (await import('./openapi.ts')).openapi,
+    draft: {
+      group: SERVICE,
+      summary: 'propose a declaration of a file',
+      load: async () => (await import('./draft.ts')).draft,
+    },
+    register: {
+      group: SERVICE,
+      summary: 'register a dataset from its declaration',
+      load: async () => (await import('./register.ts')).register,
+    },
+    datasets: {
+      group: SERVICE,
+      summary: 'list the datasets',
+      load: async () => (await import('./datasets.ts')).datasets,
+    },
+    budget: {
+      group: SERVICE,
+      summary: 'show the budget of a dataset',
+      load: async () => (await import('./budget.ts')).budget,
+    },
+    grant: {
+      group: SERVICE,
+      summary: 'raise the budget of a dataset',
+      load: async () => (await import('./grant.ts')).grant,
+    },
+    withdraw: {
+      group: SERVICE,
+      summary: 'withdraw a dataset',
+      load: async () => (await import('./withdraw.ts')).withdraw,
+    },
+    key: {
+      group: HOST,
+      summary: 'create, list, rotate and delete API keys',
+      load: async () => (await import('./key.ts')).key,
+    },
+    'ledger verify': {
+      group: HOST,
+      summary: 'check the hashes and balances of a ledger or an export',
+      load: async () => (await import('./verify.ts')).verify,
+    },
+    'ledger export': {
+      group: HOST,
+      summary: "write a dataset's events as JSON Lines",
+      load: async () => (await import('./export.ts')).exportEvents,
+    },
+    'ledger sign': {
+      group: HOST,
+      summary: 'verify, then sign the head of each dataset',
+      load: async () => (await import('./sign.ts')).sign,
+    },
+    'ledger create-signing-key': {
+      group: HOST,
+      summary: 'write a new Ed25519 key pair',
+      load: async () => (await import('./create-signing-key.ts')).createSigningKeyPair,
+    },
+    backup: {
+      group: HOST,
+      summary: 'copy the ledger, the catalog and the keys to a folder',
+      load: async () => (await import('./backup.ts')).backup,
+    },
+    restore: {
+      group: HOST,
+      summary: 'write a backup into an empty data folder',
+      load: async () => (await import('./restore.ts')).restore,
+    },
+    population: {
+      group: OTHER,
+      summary: 'write made-up people as CSV',
+      load: async () => (await import('./population.ts')).population,
+    },
+    openapi: {
+      group: OTHER,
+      summary: 'write openapi.yaml',
+      load: async () => (await import('./openapi.ts')).openapi,
+    },
   }),
 )
 
-async function run(args: readonly string[]): Promise<number> {
-  const [first = ''] = args
-  const words = first === 'ledger' ? 2 : 1
-  const load = COMMANDS.get(args.slice(0, words).join(' '))
-  const rest = args.slice(words)
-  const isHelp = args.some((arg) => arg === '--help' || arg === '-h') || first === 'help'
-  if (load === undefined) {
-    if (!isHelp) throw new Misuse(USAGE)
-    process.stdout.write(USAGE)
-    return SUCCESS
+const EXIT_CODES = `
+Exit code: 0 done, 1 the service refused the request or a check failed, 2 the command could not be carried out (wrong
+arguments, for example), 3 the service could not be reached.`
+
+/** Lists all commands and defines the one that the arguments name. */
+async function createProgram(args: readonly string[]): Promise<Command> {
+  const named = args[0] === 'help' ? args.slice(1) : args
+  const program = new Command('npx sotto')
+    .description('Queries with differential privacy: the command line of Sotto.')
+    .addHelpText('after', EXIT_CODES)
+    .addHelpCommand(new Command('help').argument('[command]').summary('describe a command').helpGroup(OTHER))
+    .exitOverride()
+  const ledger = new Command('ledger').description('Verifies, exports and signs ledgers.').exitOverride()
+  ledger.summary('verify, export and sign ledgers').helpGroup(HOST)
+  for (const [name, { group, summary, load }] of COMMANDS) {
+    const words = name.split(' ')
+    const isOfLedger = words.length > 1
+    const command = (isOfLedger ? ledger : program).command(words.at(-1) ?? name).summary(summary)
+    if (!isOfLedger) command.helpGroup(group)
+    if (!words.every((word, index) => named[index] === word)) continue
+    const define = await load()
+    define(command)
+    // The help is wrapped at the width of the terminal.
+    command.description(command.description().replace(/([^\n])\n(?!\n)/g, '$1 '))
   }
-  const command = await load()
-  if (!isHelp) return command.run(rest)
-  process.stdout.write(command.help)
-  return SUCCESS
+  return program.addCommand(ledger)
 }
 
 function explain(error: unknown): string {
@@ -60,10 +134,20 @@ GET /v1/datasets/{dataset}/ledger/verification verifies.`
   return error instanceof Error ? error.message : String(error)
 }
 
-try {
-  process.exitCode = await run(process.argv.slice(2))
-} catch (error) {
+/** Returns the exit code of a failed command, after its message was printed. */
+function codeOf(error: unknown): number {
+  // Commander has printed its message.
+  if (error instanceof CommanderError) return error.exitCode === SUCCESS ? SUCCESS : UNUSABLE
   console.error(explain(error).trimEnd())
+  if (error instanceof RequestRefused) return REFUSED
+  if (error instanceof ServiceUnreachable) return UNREACHABLE
   // A damaged store is not sound; any other failure says nothing about the ledger.
-  process.exitCode = error instanceof LedgerFault && error.kind === 'unusable' ? UNSOUND : UNUSABLE
+  return error instanceof LedgerFault && error.kind === 'unusable' ? REFUSED : UNUSABLE
+}
+
+try {
+  const args = process.argv.slice(2)
+  await (await createProgram(args)).parseAsync(args, { from: 'user' })
+} catch (error) {
+  process.exitCode = codeOf(error)
 }

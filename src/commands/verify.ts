@@ -1,55 +1,51 @@
-import { parseArgs } from 'node:util'
 import { isSound } from '../ledger/exported.ts'
 import { isSignatureOf } from '../ledger/signature.ts'
-import { type Command, Misuse, SUCCESS, UNSOUND } from './command.ts'
-import { followEvents, LEDGER_HELP, printFindings } from './ledger-source.ts'
+import { type CommandDefinition, collect, exitingWith, Misuse, REFUSED, SUCCESS } from './command.ts'
+import { followEvents, LEDGER_HELP, type LedgerSource, printFindings } from './ledger-source.ts'
 import { type EventNote, readHeads, readReceipt, readText } from './noted-events.ts'
 
+interface VerifyOptions extends LedgerSource {
+  readonly head: readonly string[]
+  readonly receipt: readonly string[]
+  readonly publicKey?: string
+}
+
 /** `npx sotto ledger verify` */
-export const verify: Command = {
-  help: `usage: npx sotto ledger verify [options]
-
-Recomputes the hashes and balances of a ledger or an export, and looks for published heads and the receipts of answers
-in it. Prints one line for each dataset, head and receipt.
-
-  --export <file>       verify this export instead of the live ledger; "-" reads standard input
-  --dataset <id>        verify this dataset only
-  --head <file>         look for the published heads in this file; may be repeated
-  --receipt <file>      look for this answer or receipt; may be repeated
-  --public-key <file>   check the signatures of heads and receipts with this key
-
-${LEDGER_HELP}
-Exit code: 0 sound, 1 a check failed, 2 nothing could be verified.
-`,
-  run: async (args) => {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        export: { type: 'string' },
-        dataset: { type: 'string' },
-        head: { type: 'string', multiple: true, default: [] },
-        receipt: { type: 'string', multiple: true, default: [] },
-        'public-key': { type: 'string' },
-      },
-    })
-    const notes = [
-      ...values.head.flatMap((file) => readHeads(file)),
-      ...values.receipt.map((file) => readReceipt(file, values.dataset)),
-    ]
-    const publicKeyFile = values['public-key']
-    if (publicKeyFile !== undefined && notes.length === 0)
-      throw new Misuse('--public-key: needs a --head or a --receipt whose signature it checks')
-    const publicKey = publicKeyFile === undefined ? undefined : readText(publicKeyFile)
-    const signatureFaults = notes.map((note) => signatureFault(note, publicKey))
-    const found = await followEvents(
-      values,
-      notes.map(({ noted }) => noted),
+export const verify: CommandDefinition = (command) => {
+  command
+    .description(
+      `Recomputes the hashes and balances of a ledger or an export, and looks for published heads and the receipts of answers
+in it. Prints one line for each dataset, head and receipt.`,
     )
-    printFindings(found)
-    const faults = notes.map((_, index) => found.noted[index]?.reason ?? signatureFaults[index])
-    for (const [index, note] of notes.entries()) printNote(note, faults[index], publicKey !== undefined)
-    return isSound(found) && faults.every((fault) => fault === undefined) ? SUCCESS : UNSOUND
-  },
+    .option('--export <file>', 'verify this export instead of the live ledger; "-" reads standard input')
+    .option('--dataset <id>', 'verify this dataset only')
+    .option('--head <file>', 'look for the published heads in this file; may be repeated', collect, [])
+    .option('--receipt <file>', 'look for this answer or receipt; may be repeated', collect, [])
+    .option('--public-key <file>', 'check the signatures of heads and receipts with this key')
+    .addHelpText(
+      'after',
+      `${LEDGER_HELP}\nExit code: 0 sound, 1 a check failed, 2 nothing could be verified.`,
+    )
+    .action(exitingWith(verifyEvents))
+}
+
+async function verifyEvents(options: VerifyOptions): Promise<number> {
+  const notes = [
+    ...options.head.flatMap((file) => readHeads(file)),
+    ...options.receipt.map((file) => readReceipt(file, options.dataset)),
+  ]
+  if (options.publicKey !== undefined && notes.length === 0)
+    throw new Misuse('--public-key: needs a --head or a --receipt whose signature it checks')
+  const publicKey = options.publicKey === undefined ? undefined : readText(options.publicKey)
+  const signatureFaults = notes.map((note) => signatureFault(note, publicKey))
+  const found = await followEvents(
+    options,
+    notes.map(({ noted }) => noted),
+  )
+  printFindings(found)
+  const faults = notes.map((_, index) => found.noted[index]?.reason ?? signatureFaults[index])
+  for (const [index, note] of notes.entries()) printNote(note, faults[index], publicKey !== undefined)
+  return isSound(found) && faults.every((fault) => fault === undefined) ? SUCCESS : REFUSED
 }
 
 function printNote({ file, noted }: EventNote, fault: string | undefined, isSigned: boolean): void {

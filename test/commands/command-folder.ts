@@ -24,13 +24,24 @@ interface Ended {
 }
 
 /** Runs a program in the folder to its end. */
-export function run(
+export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  return runIn(folder, program, args, options)
+}
+
+interface RunOptions {
+  readonly input?: string
+  readonly environment?: Record<string, string>
+}
+
+/** Runs a program in any folder to its end. */
+export function runIn(
+  directory: string,
   program: string,
   args: readonly string[],
-  { input = '', environment = {} }: { input?: string; environment?: Record<string, string> } = {},
+  { input = '', environment = {} }: RunOptions = {},
 ): Promise<Ended> {
   const child = spawn(program, args, {
-    cwd: folder,
+    cwd: directory,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment },
   })
   let [output, errors] = ['', '']
@@ -48,7 +59,6 @@ export function run(
   })
 }
 
-type RunOptions = Parameters<typeof run>[2]
 export const sotto = (args: readonly string[], options?: RunOptions) =>
   run(process.execPath, [command, ...args], options)
 export const ledger = (line: string, options?: RunOptions) => sotto(['ledger', ...line.split(' ')], options)

@@ -62,12 +62,12 @@ describe('verify', () => {
 })
 
 test.each([
-  ['ledger', 'usage: npx sotto <command>'],
-  ['', 'usage: npx sotto <command>'],
-  ['ledger verfy', 'usage: npx sotto <command>'],
-  ['constructor', 'usage: npx sotto <command>'],
-  ['ledger verify --exprot x', "Unknown option '--exprot'"],
-  ['ledger verify census.jsonl', 'census.jsonl'],
+  ['ledger', 'Usage: npx sotto ledger [options] [command]'],
+  ['', 'Usage: npx sotto [options] [command]'],
+  ['ledger verfy', "unknown command 'verfy'\n(Did you mean verify?)"],
+  ['constructor', "unknown command 'constructor'"],
+  ['ledger verify --exprot x', "unknown option '--exprot'\n(Did you mean --export?)"],
+  ['ledger verify census.jsonl', 'too many arguments'],
   ['ledger verify --export missing.jsonl', 'missing.jsonl'],
   ['ledger verify --export census.jsonl --head missing.json', 'missing.json'],
   ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: names no dataset'],
@@ -76,7 +76,7 @@ test.each([
   ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],
   ['ledger verify', 'no ledger found at'],
   ['ledger sign --export census.jsonl', 'SOTTO_LEDGER_SIGNING_KEY: must name the key'],
-  ['ledger create-signing-key', 'usage: npx sotto ledger create-signing-key'],
+  ['ledger create-signing-key', "missing required argument 'file'"],
   ['ledger create-signing-key signing.key', 'nothing was written'],
   ['population', '--rows: '],
   ['population --rows 0 --seed s', '--rows: must be at least 1'],
@@ -84,9 +84,9 @@ test.each([
   ['population --rows 1e-3 --seed s', '--rows: '],
   ['population --rows many --seed s', '--rows: '],
   ['population --rows 10', '--seed: '],
-  ['population --rows 10 --seed s --columns 3', "Unknown option '--columns'"],
-  ['key owner ada', 'usage: npx sotto key <analyst | custodian | auditor> <name>'],
-  ['key analyst', 'usage: npx sotto key'],
+  ['population --rows 10 --seed s --columns 3', "unknown option '--columns'"],
+  ['key owner ada', "unknown command 'owner'"],
+  ['key analyst', "missing required argument 'name'"],
   ['key analyst Ada', 'name: must be 1 to 63 lower-case letters'],
 ])(
   'a command that cannot be carried out ends with exit code 2 and states the reason: %s',
@@ -100,16 +100,19 @@ test.each([
 )
 
 test.each([
-  ['--help', 'usage: npx sotto <command>'],
-  ['help', 'usage: npx sotto <command>'],
-  ['ledger --help', 'usage: npx sotto <command>'],
-  ['ledger verify --help', 'usage: npx sotto ledger verify [options]'],
-  ['ledger export -h', 'usage: npx sotto ledger export [options]'],
-  ['ledger sign --help', 'usage: npx sotto ledger sign [options]'],
-  ['ledger create-signing-key --help', 'usage: npx sotto ledger create-signing-key <file>'],
-  ['population --help', 'usage: npx sotto population --rows <number>'],
-  ['key --help', 'usage: npx sotto key <'],
-  ['openapi --help', 'usage: npx sotto openapi'],
+  ['--help', 'Usage: npx sotto [options] [command]'],
+  ['help', 'Commands that call a service:'],
+  ['ledger --help', 'Usage: npx sotto ledger [options] [command]'],
+  ['ledger verify --help', 'Usage: npx sotto ledger verify [options]'],
+  ['help population', 'Usage: npx sotto population [options]'],
+  ['ledger export -h', '--output <file>'],
+  ['ledger sign --help', 'Usage: npx sotto ledger sign [options]'],
+  ['ledger create-signing-key --help', 'Usage: npx sotto ledger create-signing-key [options] <file>'],
+  ['population --help', '--rows <number>'],
+  ['key --help', 'analyst [options] <name>'],
+  ['key analyst --help', '--same-principal'],
+  ['register --help', '--dry-run'],
+  ['openapi --help', 'Usage: npx sotto openapi [options]'],
 ])('help is printed with exit code 0: %s', async (line, usage) => {
   const { code, output, errors } = await sotto(line.split(' '))
   expect(output).toContain(usage)

@@ -1,0 +1,36 @@
+import { type CommandDefinition, exitingWith, SUCCESS } from './command.ts'
+import { fieldsOf } from './declaration-file.ts'
+import { printJson, printTable, shown } from './printing.ts'
+import { addServiceOptions, connect, type Json, type ServiceOptions } from './service.ts'
+
+/** `npx sotto budget` */
+export const budget: CommandDefinition = (command) => {
+  command
+    .description('Shows what is granted for a dataset, what was spent and what remains.')
+    .argument('<dataset>', 'the id of the dataset')
+  addServiceOptions(command).action(
+    exitingWith(async (dataset: string, options: ServiceOptions) => {
+      const report = await connect(options).send('GET', `/v1/datasets/${encodeURIComponent(dataset)}/budget`)
+      if (options.json) printJson(report)
+      else printBudget(dataset, report)
+      return SUCCESS
+    }),
+  )
+}
+
+/** Prints a budget: a line for each amount, a column for each of its units. */
+export function printBudget(dataset: string, report: Json): void {
+  const { accounting, granted, cap, spent, remaining, amountsTo } = report
+  console.log(`${shown(dataset)}: ${shown(accounting)} accounting\n`)
+  const amounts = Object.entries({ granted, cap, spent, remaining, 'spent amounts to': amountsTo }).flatMap(
+    ([name, amount]) => {
+      const fields = fieldsOf(amount)
+      return fields === undefined ? [] : [{ name, fields }]
+    },
+  )
+  const units = [...new Set(amounts.flatMap(({ fields }) => Object.keys(fields)))]
+  printTable(
+    ['', ...units],
+    amounts.map(({ name, fields }) => [name, ...units.map((unit) => shown(fields[unit]))]),
+  )
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseDocument } from 'yaml'
+import { Misuse } from './command.ts'
+import type { Json } from './service.ts'
+
+/** A declaration in a file. */
+export interface DeclarationFile {
+  readonly declaration: Json
+  /** Path of a local file that is the source and has to be uploaded; absent for any other source. */
+  readonly localSource?: string
+}
+
+/**
+ * Reads a declaration in YAML or JSON. Its source may be an upload that names a file on this machine, relative to the
+ * declaration: `{"kind": "upload", "upload": "visits.csv"}`.
+ * @throws Misuse for a file that cannot be read.
+ */
+export function readDeclaration(file: string): DeclarationFile {
+  const document = parseDocument(readFileSync(file, 'utf8'))
+  const [error] = document.errors
+  if (error !== undefined) throw new Misuse(`${file}: ${error.message}`)
+  const declaration = fieldsOf(document.toJS())
+  if (declaration === undefined) throw new Misuse(`${file}: must hold the fields of a declaration`)
+  const { kind, upload } = fieldsOf(declaration.source) ?? {}
+  if (kind !== 'upload' || typeof upload !== 'string' || isUploadId(upload)) return { declaration }
+  return { declaration, localSource: path.resolve(path.dirname(file), upload) }
+}
+
+/** Returns a declaration with the id of an upload as its source. */
+export function withUploadedSource(declaration: Json, upload: string): Json {
+  return { ...declaration, source: { ...fieldsOf(declaration.source), upload } }
+}
+
+/** True for the id of an upload, which the service gave. */
+function isUploadId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text)
+}
+
+/** Returns the fields of an object; undefined for any other value. */
+export function fieldsOf(value: unknown): Json | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+}

@@ -1,0 +1,65 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
+import { withUploadedSource } from './declaration-file.ts'
+import { type Draft, draftYaml } from './draft-yaml.ts'
+import { printJson } from './printing.ts'
+import { showingTime } from './progress.ts'
+import { addServiceOptions, connect, type Json, type ServiceClient, type ServiceOptions } from './service.ts'
+import { withUpload } from './upload-file.ts'
+
+interface DraftCommandOptions extends ServiceOptions {
+  readonly inDataFolder?: string
+  readonly showDataHints?: boolean
+  readonly output?: string
+}
+
+/** `npx sotto draft` */
+export const draft: CommandDefinition = (command) => {
+  command
+    .description(
+      `Proposes a declaration of a CSV or Parquet file, in YAML with comments. Fields with the value TODO are questions that
+you answer from knowledge of how the data come about. "npx sotto register" then registers the dataset.`,
+    )
+    .argument('[file]', 'a file on this machine; it is uploaded for the draft and then deleted there')
+    .option('--in-data-folder <path>', 'draft a file below the data folder of the service instead')
+    .option(
+      '--show-data-hints',
+      'add values of the data as comments. They are not protected: do not publish or declare them',
+    )
+    .option('--output <file>', 'write to this file instead of standard output')
+  addServiceOptions(command).action(exitingWith(draftDeclaration))
+}
+
+async function draftDeclaration(file: string | undefined, options: DraftCommandOptions): Promise<number> {
+  const { inDataFolder, output, showDataHints = false } = options
+  if ((file === undefined) === (inDataFolder === undefined))
+    throw new Misuse('name either a file on this machine, or one with --in-data-folder')
+  const client = connect(options)
+  const propose = (source: Json) => proposeDeclaration(client, source, showDataHints)
+  const proposed =
+    file === undefined
+      ? await propose({ kind: 'file', path: inDataFolder })
+      : await withUpload(client, file, (upload) => propose({ kind: 'upload', upload }))
+  const folder = output === undefined ? process.cwd() : path.dirname(path.resolve(output))
+  // The upload is gone when the declaration is registered, so it names the file.
+  const named =
+    file === undefined
+      ? proposed
+      : { ...proposed, declaration: withUploadedSource(proposed.declaration, path.relative(folder, file)) }
+  if (options.json) printJson(named)
+  else if (output === undefined) process.stdout.write(draftYaml(named))
+  else writeFileSync(output, draftYaml(named), { flag: 'wx' })
+  return SUCCESS
+}
+
+async function proposeDeclaration(
+  client: ServiceClient,
+  source: Json,
+  showDataHints: boolean,
+): Promise<Draft> {
+  const answer = await showingTime('Reading the first rows', () =>
+    client.send('POST', '/v1/drafts', { source, showDataHints }),
+  )
+  return answer as unknown as Draft
+}

@@ -1,0 +1,23 @@
+/** Prints JSON in lines that people can read. */
+export function printJson(value: unknown): void {
+  console.log(JSON.stringify(value, null, 2))
+}
+
+/** Prints rows as columns of equal width. */
+export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  const widths = header.map((name, column) =>
+    Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
+  )
+  for (const row of [header, ...rows])
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+/** Returns a text that a terminal shows as it is: control characters of a remote text could change what it shows. */
+export function shown(value: unknown): string {
+  return String(value ?? '').replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?')
+}

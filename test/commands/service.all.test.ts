@@ -1,0 +1,198 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { startTestService, type TestService } from '../e2e/service.ts'
+import { command, runIn } from './command-folder.ts'
+
+let service: TestService
+let folder = ''
+beforeAll(async () => {
+  service = await startTestService({ SOTTO_UPLOAD_MAX_BYTES: '1000000' })
+  folder = await mkdtemp(path.join(tmpdir(), 'sotto-client-'))
+})
+afterAll(async () => {
+  await service.close()
+  await rm(folder, { recursive: true })
+})
+
+const inFolder = (name: string) => path.join(folder, name)
+
+/** Runs a command against the service, as a custodian. */
+async function sotto(args: readonly string[], changes: Record<string, string> = {}) {
+  const environment = { SOTTO_URL: service.url, SOTTO_KEY: service.keyOf('custodian'), ...changes }
+  const ended = await runIn(folder, process.execPath, [command, ...args], { environment })
+  for (const key of [service.keyOf('custodian'), service.keyOf('analyst')])
+    expect(ended.output + ended.errors).not.toContain(key)
+  return ended
+}
+
+const VISITS = [
+  'patient_id,region,age',
+  ...Array.from({ length: 40 }, (_, i) => `p${i % 9},r${i % 2},${20 + i}`),
+]
+
+const DECLARATION = `
+# The declaration of the tests.
+id: visits
+title: Visits
+source: {kind: upload, upload: visits.csv, format: csv}
+columns:
+  - {name: patient_id, type: identifier}
+  - {name: region, type: category, categories: [r0, r1]}
+  - {name: age, type: integer, lower: 0, upper: 120}
+privacyUnit: {kind: person, column: patient_id, maxRows: 3}
+neighbours: add-remove
+budget: {epsilon: 2}
+`
+
+test('from a file to its registration: draft, answers, dry run, register', async () => {
+  await writeFile(inFolder('visits.csv'), VISITS.join('\n'))
+  const drafted = await sotto(['draft', 'visits.csv'])
+  expect(drafted).toMatchObject({ code: 0, errors: '' })
+  expect(drafted.output).toMatch(/^# Everything in a declaration is public/)
+  expect(drafted.output).toContain('lower: TODO # Smallest plausible value of age.')
+  expect(drafted.output).not.toContain('DATA, do not publish')
+  const declaration = parse(drafted.output)
+  expect(declaration.source).toEqual({ kind: 'upload', upload: 'visits.csv', format: 'csv' })
+  expect((await service.as('custodian').get('/v1/sources')).body.sources).toEqual([])
+
+  await mkdir(inFolder('declarations'))
+  const written = ['draft', 'visits.csv', '--show-data-hints', '--output', 'declarations/visits.yaml']
+  expect(await sotto(written)).toMatchObject({ code: 0, output: '', errors: '' })
+  const hinted = await readFile(inFolder('declarations/visits.yaml'), 'utf8')
+  expect(hinted).toContain('# DATA, do not publish: smallest in the first rows: 20')
+  expect(parse(hinted)).toEqual({
+    ...declaration,
+    source: { ...declaration.source, upload: '../visits.csv' },
+  })
+  expect((await sotto(written)).errors).toContain('EEXIST')
+
+  const open = await sotto(['register', 'declarations/visits.yaml'])
+  expect(open).toMatchObject({ code: 1, output: '' })
+  expect(open.errors).toMatch(/^invalid-request: .*\n {2}columns\.1\.categories: is an open question/)
+
+  await writeFile(inFolder('visits.yaml'), DECLARATION)
+  const tried = await sotto(['register', 'visits.yaml', '--dry-run'])
+  expect(tried).toMatchObject({ code: 0, errors: '' })
+  expect(tried.output).toMatch(/^visits: everything fits; nothing was published\n/)
+  expect(tried.output).toMatch(/^40 +rows read$/m)
+  expect(tried.output).toMatch(/^9 +people$/m)
+  await service.as('custodian').get('/v1/datasets/visits').expect(404)
+
+  const registered = await sotto(['register', 'visits.yaml'])
+  expect(registered.output).toMatch(/^visits: registered as version 1\n/)
+  await service.as('analyst').get('/v1/datasets/visits').expect(200)
+  expect((await service.as('custodian').get('/v1/sources')).body.sources).toEqual([])
+  expect(await sotto(['register', 'visits.yaml'])).toMatchObject({ code: 0, output: registered.output })
+})
+
+test('datasets, budget, grant and withdraw, as tables and as JSON', async () => {
+  const declaration = {
+    id: 'people',
+    title: 'Made-up people',
+    source: { kind: 'population', rows: 100, seed: 's' },
+    privacyUnit: { kind: 'row' },
+    neighbours: 'change-one',
+    budget: { epsilon: 1, delta: 1e-6 },
+  }
+  await writeFile(inFolder('people.json'), JSON.stringify(declaration))
+  expect((await sotto(['register', 'people.json'])).code).toBe(0)
+  const listed = await sotto(['datasets'])
+  expect(listed.output).toMatch(/^id +version +registered +privacy unit/)
+  expect(listed.output).toMatch(/^people +1 +\d{4}-\d\d-\d\d +row +change-one +5 +made up +Made-up people$/m)
+  const { body } = await service.as('custodian').get('/v1/datasets')
+  expect(JSON.parse((await sotto(['datasets', '--json'])).output)).toEqual(body)
+
+  expect((await sotto(['budget', 'people'])).output).toMatch(/^remaining +1 +0\.000001$/m)
+  const granted = await sotto(['grant', 'people', '--epsilon', '0.25', '--reason', 'A second study.'])
+  expect(granted.output).toMatch(/^cap +1\.25 +0\.000001$/m)
+  const report = await service.as('custodian').get('/v1/datasets/people/budget')
+  expect(JSON.parse((await sotto(['budget', 'people', '--json'])).output)).toEqual(report.body)
+
+  expect(await sotto(['withdraw', 'people'])).toMatchObject({
+    code: 0,
+    output: 'people: withdrawn; its budget remains\n',
+  })
+  await service.as('custodian').get('/v1/datasets/people').expect(404)
+})
+
+test('a refusal prints the code, the fields and the rules, with exit code 1', async () => {
+  expect(await sotto(['budget', 'never'])).toMatchObject({
+    code: 1,
+    output: '',
+    errors: expect.stringMatching(/^unknown-dataset: There is no dataset never/),
+  })
+  const wrong = DECLARATION.replace('upper: 120', 'upper: -1').replace('id: visits', 'id: Visits')
+  await writeFile(inFolder('wrong.yaml'), wrong)
+  await writeFile(inFolder('visits.csv'), VISITS.join('\n'))
+  const refused = await sotto(['register', 'wrong.yaml'])
+  expect(refused).toMatchObject({ code: 1, output: '' })
+  expect(refused.errors).toContain('\n  id: must be 1 to 63 lower-case letters')
+  expect((await sotto(['datasets'], { SOTTO_KEY: 'no-such-key' })).errors).toMatch(/^unauthenticated: /)
+  const analyst = { SOTTO_KEY: service.keyOf('analyst') }
+  expect((await sotto(['withdraw', 'visits'], analyst)).errors).toMatch(/^forbidden: /)
+  // Far more than the service reads before it answers.
+  await writeFile(inFolder('large.csv'), Buffer.alloc(50_000_000, 'x'))
+  expect((await sotto(['draft', 'large.csv'])).errors).toMatch(/^upload-too-large: /)
+})
+
+test('wrong usage ends with exit code 2', async () => {
+  await writeFile(inFolder('broken.yaml'), 'id: [')
+  await writeFile(inFolder('list.yaml'), '- id')
+  await writeFile(inFolder('absent.yaml'), DECLARATION.replace('visits.csv', 'absent.csv'))
+  for (const [args, message, changes] of [
+    [['register'], "missing required argument 'declaration'", {}],
+    [['register', 'missing.yaml'], 'missing.yaml', {}],
+    [['register', 'broken.yaml'], 'broken.yaml: ', {}],
+    [['register', 'list.yaml'], 'list.yaml: must hold the fields of a declaration', {}],
+    [['register', 'absent.yaml'], 'absent.csv: is not a file on this machine', {}],
+    [['draft'], 'name either a file on this machine', {}],
+    [['grant', 'visits', '--epsilon', 'much', '--reason', 'x'], '--epsilon: must be a decimal number', {}],
+    [['grant', 'visits', '--epsilon', '1'], "required option '--reason <text>' not specified", {}],
+    [['datasets'], 'SOTTO_KEY: must be the API key', { SOTTO_KEY: '' }],
+    [['datasets'], 'SOTTO_KEY: must hold one API key', { SOTTO_KEY: 'two keys' }],
+    [['datasets', '--url', 'ftp://x'], '--url: must be an http(s) URL', {}],
+  ] as const) {
+    const ended = await sotto(args, changes)
+    expect(ended, args.join(' ')).toMatchObject({
+      code: 2,
+      output: '',
+      errors: expect.stringContaining(message),
+    })
+    expect(ended.errors).not.toMatch(/\n\s+at /)
+  }
+})
+
+test('a service that cannot be reached, or is something else, ends with exit code 3', async () => {
+  const other = createServer((_request, response) => response.writeHead(200).end('<html>'))
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = other.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  expect(await sotto(['datasets', '--url', url])).toMatchObject({
+    code: 3,
+    errors: `${url} does not answer as Sotto does (HTTP status 200)\n`,
+  })
+  await new Promise((resolve) => other.close(resolve))
+  expect(await sotto(['datasets', '--url', url])).toMatchObject({
+    code: 3,
+    errors: `the service at ${url} could not be reached (ECONNREFUSED)\n`,
+  })
+})
+
+test('the key may be in a file; a service in the same environment ignores the variables of the client', async () => {
+  await writeFile(inFolder('custodian.key'), `${service.keyOf('custodian')}\n`)
+  expect((await sotto(['datasets', '--key-file', 'custodian.key'], { SOTTO_KEY: '' })).code).toBe(0)
+  expect((await sotto(['key', 'list'], { SOTTO_DATA_DIR: service.dataDirectory })).code).toBe(0)
+})
+
+test('the name of an upload is the name of the file', async () => {
+  const name = 'Größe "2023".csv'
+  await writeFile(inFolder(name), VISITS.join('\n'))
+  const { output } = await sotto(['draft', name, '--json'])
+  const { declaration } = JSON.parse(output)
+  expect(declaration).toMatchObject({ title: 'Größe  2023', source: { upload: name } })
+})
