@@ -259,12 +259,78 @@ const column = z.discriminatedUnion('type', [
   identifierColumn,
 ])
 
+const csvDialect = z
+  .strictObject({
+    delimiter: z
+      .enum([',', ';', '|', 'tab', 'space'])
+      .optional()
+      .describe(
+        'Character between fields: `,` by default, and `tab` for the path of a `.tsv` file. `space` is one or more ' +
+          'spaces; those at the ends of a line do not count.',
+      ),
+    quote: z
+      .enum(['"', "'", 'none'])
+      .optional()
+      .describe(
+        'Character around a field that contains delimiters, line breaks or quotes, which are doubled. `"` by default. ' +
+          'With `none`, quotes are part of the values.',
+      ),
+    decimal: z
+      .enum(['.', ','])
+      .optional()
+      .describe(
+        'Decimal separator of the columns of type `integer` and `number`, `.` by default. Separators of thousands are ' +
+          'invalid values.',
+      ),
+    header: z
+      .boolean()
+      .optional()
+      .describe(
+        'True, the default, if the first record has the names of the columns. Otherwise they are `column1`, `column2` ' +
+          'and so on.',
+      ),
+    encoding: z
+      .enum(['utf-8', 'latin-1', 'utf-16'])
+      .optional()
+      .describe(
+        '`utf-8` by default. `latin-1` is Windows-1252. `utf-16` is little-endian unless a byte order mark states ' +
+          'otherwise.',
+      ),
+  })
+  .meta({
+    id: 'CsvDialect',
+    description: 'How a CSV file differs from RFC 4180 in UTF-8.',
+    example: { delimiter: ';', decimal: ',', encoding: 'latin-1' },
+  })
+
+/** Fields of a source that is a file. A file in CSV may be compressed by gzip. */
+const fileLayout = {
+  format: z.enum(['csv', 'parquet']),
+  csv: csvDialect.optional().describe('Only for the format `csv`.'),
+}
+
+/** A dialect belongs to CSV. */
+function requireCsv(
+  { format, csv }: { readonly format: string; readonly csv?: unknown },
+  context: z.RefinementCtx,
+) {
+  if (format !== 'csv' && csv !== undefined)
+    context.addIssue({ code: 'custom', path: ['csv'], message: 'is only for the format csv' })
+}
+
 const fileSource = z
   .strictObject({
     kind: z.literal('file'),
-    path: z.string().min(1).max(500).describe('Path relative to the data folder.'),
-    format: z.enum(['csv', 'parquet']),
+    path: z
+      .string()
+      .min(1)
+      .max(500)
+      .describe(
+        'Path relative to the data folder: `.parquet`, or `.csv`, `.tsv` or `.txt`, each with or without `.gz`.',
+      ),
+    ...fileLayout,
   })
+  .superRefine(requireCsv)
   .meta({ id: 'FileSource', description: 'A file below the data folder.' })
 
 /** Id of an upload. */
@@ -276,8 +342,9 @@ const uploadSource = z
   .strictObject({
     kind: z.literal('upload'),
     upload: uploadId.describe('Id of the upload, as POST /v1/sources returned it.'),
-    format: z.enum(['csv', 'parquet']),
+    ...fileLayout,
   })
+  .superRefine(requireCsv)
   .meta({ id: 'UploadSource', description: 'A file that the custodian uploaded with POST /v1/sources.' })
 
 const tableSource = z

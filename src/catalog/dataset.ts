@@ -122,12 +122,49 @@ export type Column = QueryableColumn | IdentifierColumn
 /** Format of a file that can be ingested. */
 export type FileFormat = 'csv' | 'parquet'
 
+/** Dialect of a CSV file: RFC 4180 with declared differences. */
+export interface CsvDialect {
+  /** `space`: one or more spaces; those at the ends of a line do not count. */
+  readonly delimiter: ',' | ';' | '|' | 'tab' | 'space'
+  readonly quote: '"' | "'" | 'none'
+  /** Decimal separator of numbers. */
+  readonly decimal: '.' | ','
+  /** True if the first record has the names of the columns; otherwise they are `column1`, `column2` and so on. */
+  readonly header: boolean
+  /** `latin-1` is Windows-1252. `utf-16` is little-endian unless a byte order mark states otherwise. */
+  readonly encoding: 'utf-8' | 'latin-1' | 'utf-16'
+}
+
+/** Declared part of a dialect. */
+export type CsvDeclaration = { readonly [Field in keyof CsvDialect]?: CsvDialect[Field] | undefined }
+
+/**
+ * Returns the dialect of a CSV file: what is declared, and RFC 4180 in UTF-8 for the rest.
+ * @param name name of the file, if it is known: `.tsv` files have tabs as delimiters unless declared otherwise
+ */
+export function csvDialect(declared: CsvDeclaration = {}, name = ''): CsvDialect {
+  return {
+    delimiter: declared.delimiter ?? (/\.tsv(\.gz)?$/.test(name) ? 'tab' : ','),
+    quote: declared.quote ?? '"',
+    decimal: declared.decimal ?? '.',
+    header: declared.header ?? true,
+    encoding: declared.encoding ?? 'utf-8',
+  }
+}
+
+/** Format of a source that is a file, with the declared part of its dialect. */
+export interface FileLayout {
+  readonly format: FileFormat
+  /** Absent for Parquet. */
+  readonly csv?: CsvDeclaration | undefined
+}
+
 /** Source of a dataset's rows. */
 export type Source =
   /** A file; the path is relative to the data folder. */
-  | { readonly kind: 'file'; readonly path: string; readonly format: FileFormat }
+  | ({ readonly kind: 'file'; readonly path: string } & FileLayout)
   /** A file that a custodian uploaded, by its id. */
-  | { readonly kind: 'upload'; readonly upload: string; readonly format: FileFormat }
+  | ({ readonly kind: 'upload'; readonly upload: string } & FileLayout)
   | TableSource
   /** Made-up people; the same size and seed always give the same people. */
   | { readonly kind: 'population'; readonly rows: number; readonly seed: string }

@@ -49,11 +49,11 @@ export async function prepareSource(
       },
     }
   const copy = workspace.sourceFile
-  const { format, digest } = await copySource(source, { dataDirectory, copy, principal, signal })
+  const layout = await copySource(source, { dataDirectory, copy, principal, signal })
   return {
-    digest,
+    digest: layout.digest,
     ingest: async () => ({
-      ingestion: await ingestInto(workspace, { declaration, columns, format }, { signal, bounds }),
+      ingestion: await ingestInto(workspace, { declaration, columns, layout }, { signal, bounds }),
     }),
   }
 }

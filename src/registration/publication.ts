@@ -1,5 +1,5 @@
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
-import type { Column, FileFormat } from '../catalog/dataset.ts'
+import type { Column, FileLayout } from '../catalog/dataset.ts'
 import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import { datasetOf } from '../catalog/entry-file.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
@@ -20,7 +20,7 @@ export interface PublicationDependencies {
 export interface RowsToIngest {
   readonly declaration: Pick<DatasetDeclaration, 'privacyUnit' | 'neighbours'>
   readonly columns: readonly Column[]
-  readonly format: FileFormat
+  readonly layout: FileLayout
 }
 
 /**
@@ -30,13 +30,14 @@ export interface RowsToIngest {
  */
 export async function ingestInto(
   { sourceFile, rowsFile, personKeyFile }: Workspace,
-  { declaration, columns, format }: RowsToIngest,
+  { declaration, columns, layout: { format, csv } }: RowsToIngest,
   { signal, bounds }: Pick<Ingestion, 'signal' | 'bounds'>,
 ): Promise<NonNullable<CatalogEntry['ingestion']>> {
   const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
   const ingestion = await ingest({
     sourcePath: sourceFile,
     format,
+    csv,
     columns,
     privacyUnit,
     targetPath: rowsFile,

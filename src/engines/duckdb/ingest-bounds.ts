@@ -19,6 +19,9 @@ export const DEFAULT_BOUNDS: SourceBounds = {
   maxValueBytes: 65_536,
 }
 
+/** Largest size of a CSV record, in bytes of UTF-8. DuckDB reads lines of at most 2,000,000 bytes. */
+const LARGEST_RECORD_BYTES = 1_999_000
+
 /** Sizes of a column's values as text, in bytes of UTF-8. */
 export interface ValueSizes {
   readonly longest: number
@@ -41,6 +44,12 @@ export function requireRows(rows: number, { maxRows }: SourceBounds): void {
 export function requireBytes(bytes: number, { maxBytes }: SourceBounds): void {
   if (bytes > maxBytes)
     throw refuseSource(`must have at most ${maxBytes} bytes, decompressed (SOTTO_INGEST_MAX_BYTES)`)
+}
+
+/** @throws Refusal `source-does-not-fit` for a CSV record that is too long. An unterminated quote makes one. */
+export function requireRecordBytes(bytes: number): void {
+  if (bytes > LARGEST_RECORD_BYTES)
+    throw refuseSource(`must not have a record of more than ${LARGEST_RECORD_BYTES} bytes`)
 }
 
 /** @throws Refusal `source-does-not-fit` for an ingestion that needs more than its memory or its temporary space. */

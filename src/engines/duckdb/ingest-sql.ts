@@ -64,6 +64,8 @@ export interface RelationColumn {
   readonly name: string
   /** DuckDB's name of its type. */
   readonly type: string
+  /** Decimal separator of numbers in texts; a dot if absent. */
+  readonly decimal?: '.' | ','
 }
 
 /** DuckDB's functions for the order of a person's rows. */
@@ -94,8 +96,8 @@ export function printIngest(
   table: string,
 ): IngestStatements {
   const encoded = columns.map((column, position): EncodedColumn => {
-    const { type } = at(sourceColumns, position)
-    const encoding = encode(column, { position, name: `source${position}`, type })
+    const { name: _, ...facts } = at(sourceColumns, position)
+    const encoding = encode(column, { position, name: `source${position}`, ...facts })
     return { column, encoding, kept: `kept${position}`, invalid: `invalid${position}` }
   })
   return {

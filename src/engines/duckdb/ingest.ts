@@ -7,7 +7,7 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 import type { IngestionCounts } from '../../catalog/catalog.ts'
-import type { Column, FileFormat } from '../../catalog/dataset.ts'
+import { type Column, type CsvDeclaration, csvDialect, type FileFormat } from '../../catalog/dataset.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
@@ -40,6 +40,8 @@ export interface Ingestion extends IngestionControl {
   /** An absolute path to a file that the caller has checked. */
   readonly sourcePath: string
   readonly format: FileFormat
+  /** Dialect of a CSV file, as far as it differs from RFC 4180 in UTF-8. It may be compressed by gzip. */
+  readonly csv?: CsvDeclaration | undefined
   readonly columns: readonly Column[]
   readonly privacyUnit: KeyedPrivacyUnit
   /** The DuckDB file to write; it exists completely or not at all. */
@@ -107,6 +109,7 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
   })
   // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
   const linkPath = `${partialPath}.source`
+  const decodedPath = `${partialPath}.text`
   await symlink(ingestion.sourcePath, linkPath)
   const limits = { ...LIMITS, ...ingestion.limits, temporaryDirectory: `${partialPath}.temporary` }
   let connection: DuckDBConnection | undefined
@@ -114,10 +117,16 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
     connection = await opened.connect()
     for (const setting of PROGRESS_SETTINGS) await connection.run(setting)
   }
-  const instance = await openLockedInstance(partialPath, 'READ_WRITE', limits, [linkPath], connect)
+  const instance = await openLockedInstance(
+    partialPath,
+    'READ_WRITE',
+    limits,
+    [linkPath, decodedPath],
+    connect,
+  )
   try {
     if (connection === undefined) throw new Error('the instance has no connection')
-    return await ingestThrough(connection, linkPath, ingestion)
+    return await ingestThrough(connection, linkPath, decodedPath, ingestion)
   } finally {
     connection?.disconnectSync()
     instance.closeSync()
@@ -127,6 +136,7 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
 async function ingestThrough(
   connection: DuckDBConnection,
   sourcePath: string,
+  decodedFile: string,
   ingestion: Ingestion,
 ): Promise<IngestionCounts> {
   const { format, columns, privacyUnit, onProgress } = ingestion
@@ -134,10 +144,12 @@ async function ingestThrough(
     runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
   onProgress?.({ phase: 'check', fraction: 0 })
   const bounds = boundsOf(ingestion)
+  const csv = csvDialect(ingestion.csv)
+  const examination = { ...ingestion, csv, bounds, decodedFile }
   const relation = await readableOrRefused(() =>
-    FILE_FORMATS[format].relation(connection, sourcePath, { ...ingestion, bounds }),
+    FILE_FORMATS[format].relation(connection, sourcePath, examination),
   )
-  const source = { sql: relation.sql, parameters: { path: { value: sourcePath, type: VARCHAR } } }
+  const source = { sql: relation.sql, parameters: { path: { value: relation.file, type: VARCHAR } } }
   const found = locateColumns(columns, relation)
   requireValueSizes(columns, await valueSizes(run, source, found, relation), bounds)
   const statements = printIngest(columns, positionedUnit(privacyUnit, columns), source, found, ROWS_TABLE)

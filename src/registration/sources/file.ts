@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import path from 'node:path'
+import { csvDialect, type FileFormat } from '../../catalog/dataset.ts'
 import { writeDigested } from '../../files/durable-file.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import type { SourceKind, SourceOfKind } from './source.ts'
@@ -12,7 +13,8 @@ export const fileSource: SourceKind<'file'> = {
     const handle = await openSourceFile(dataDirectory, source)
     try {
       const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
-      return { format: source.format, digest }
+      const { format, csv, path: name } = source
+      return { format, csv: format === 'csv' ? csvDialect(csv, name) : undefined, digest }
     } finally {
       await handle.close()
     }
@@ -42,6 +44,12 @@ export async function openSourceFile(
 
 /** The characters of a folder or file name: they exclude separators, drive letters, URLs and patterns. */
 const SEGMENT = /^[A-Za-z0-9_][A-Za-z0-9_. -]*$/
+
+/** Extensions of the files of a format. */
+const EXTENSIONS = {
+  csv: { pattern: /\.(csv|tsv|txt)(\.gz)?$/, names: '.csv, .tsv or .txt, or one of these followed by .gz' },
+  parquet: { pattern: /\.parquet$/, names: '.parquet' },
+} as const satisfies Record<FileFormat, unknown>
 
 /** Follows no link at the end of the path, and does not block on a named pipe. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -78,7 +86,8 @@ async function locateSource(dataDirectory: string, source: SourceOfKind<'file'>)
     throw refuseSource('may hold only letters, digits, spaces, "_", "-", "." and "/" between folder names')
   }
   // The extension keeps the service's own files (keys, ledger, ingested data) out of reach.
-  if (!source.path.endsWith(`.${source.format}`)) throw refuseSource(`must end in .${source.format}`)
+  const { pattern, names } = EXTENSIONS[source.format]
+  if (!pattern.test(source.path)) throw refuseSource(`must end in ${names}`)
 
   let located = dataDirectory
   for (const [depth, segment] of segments.entries()) {

@@ -1,4 +1,4 @@
-import type { FileFormat, Source, TableSource } from '../../catalog/dataset.ts'
+import type { FileLayout, Source, TableSource } from '../../catalog/dataset.ts'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
 import { fileSource } from './file.ts'
 import { populationSource } from './population.ts'
@@ -9,8 +9,7 @@ import { visitsSource } from './visits.ts'
 export type SourceOfKind<Kind extends CopiedSource['kind']> = Extract<CopiedSource, { readonly kind: Kind }>
 
 /** A copy of a source that only the service writes. */
-export interface SourceCopy {
-  readonly format: FileFormat
+export interface SourceCopy extends FileLayout {
   /** The SHA-256 of the bytes, hexadecimal. It could confirm a guess of the whole file, so it stays private. */
   readonly digest: string
 }

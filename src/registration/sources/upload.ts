@@ -5,11 +5,11 @@ import type { SourceKind } from './source.ts'
 /** A file that the registering custodian uploaded. */
 export const uploadSource: SourceKind<'upload'> = {
   fixed: {},
-  copy: async ({ upload, format }, { dataDirectory, copy, principal, signal }) => {
+  copy: async ({ upload, format, csv }, { dataDirectory, copy, principal, signal }) => {
     const handle = await openUpload(dataDirectory, principal, upload)
     try {
       const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
-      return { format, digest }
+      return { format, csv, digest }
     } finally {
       await handle.close()
     }

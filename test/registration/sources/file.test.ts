@@ -73,3 +73,24 @@ test.each([
 test('the extension must be that of the format', async () => {
   await expect(copyOf('year 2025/people-1.csv', 'parquet')).rejects.toThrow('.parquet')
 })
+
+test.each([
+  ['rows.csv.gz', {}, { delimiter: ',' }],
+  ['rows.tsv', { decimal: ',' }, { delimiter: 'tab', decimal: ',' }],
+  ['rows.tsv.gz', { delimiter: '|' }, { delimiter: '|' }],
+  ['rows.txt', { delimiter: 'space', header: false }, { delimiter: 'space', header: false }],
+] as const)('%s is CSV in a dialect', async (name, csv, dialect) => {
+  await writeFile(path.join(directory, name), 'a\n1\n')
+  const source = { kind: 'file', path: name, format: 'csv', csv } as const
+  const paths = { dataDirectory: directory, copy: path.join(directory, 'copy'), principal: 'custodian' }
+  expect(await fileSource.copy(source, paths)).toMatchObject({ format: 'csv', csv: dialect })
+  await expect(copyOf(name, 'parquet')).rejects.toThrow('must end in .parquet')
+})
+
+test.each(['people.gz', 'people.csv.gz.key', 'peoplecsv', 'people.parquet.gz'])(
+  '%s is not CSV',
+  async (name) => {
+    await writeFile(path.join(directory, name), 'a\n1\n')
+    await expect(copyOf(name)).rejects.toThrow('must end in .csv, .tsv or .txt')
+  },
+)

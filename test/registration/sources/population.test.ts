@@ -138,7 +138,7 @@ describe('a population', () => {
     const copied = await copySource(population, paths)
     await writeFile(join(folder.path, 'people.csv'), Array.from(populationCsv(population)).join(''))
     const file = { kind: 'file', path: 'people.csv', format: 'csv' } as const
-    expect(await copySource(file, paths)).toEqual(copied)
+    expect(await copySource(file, paths)).toMatchObject(copied)
 
     const columns = declareColumns({ ...censusRegistration, source: population })
     const targetPath = join(folder.path, 'people.duckdb')

@@ -8,6 +8,8 @@ export interface SourceColumn {
   readonly name: string
   /** DuckDB's name of their type, such as `BIGINT`; always `VARCHAR` in CSV. */
   readonly type: string
+  /** Decimal separator of numbers in texts; a dot if absent. */
+  readonly decimal?: '.' | ','
 }
 
 /**
@@ -54,6 +56,13 @@ export function textOf({ name, type }: SourceColumn): string {
   return first === undefined
     ? text
     : `CASE WHEN ${name} >= ${first} OR NOT isfinite(${name}) THEN ${text} END`
+}
+
+/** The source's value as the text of a number with a decimal dot; NULL for a text with a dot that is no decimal separator. */
+export function numberTextOf(source: SourceColumn): string {
+  const text = textOf(source)
+  if (source.decimal !== ',' || source.type !== 'VARCHAR') return text
+  return `CASE WHEN NOT contains(${text}, '.') THEN replace(${text}, ',', '.') END`
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { type Layer, type SourceColumn, textOf } from './encoding.ts'
+import { type Layer, numberTextOf, type SourceColumn } from './encoding.ts'
 
 /** Integers up to this magnitude are exact in doubles. */
 const LARGEST_EXACT_INTEGER = 2n ** 53n
@@ -82,7 +82,7 @@ function layersOfPlainIntegers(column: NumericColumn, source: SourceColumn): rea
   const layers = layersOfIntegers(column, { ...source, name }, 'BIGINT')
   if (layers.length === 0) return []
   const parsed = `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]{1,18}') THEN TRY_CAST(${text} AS BIGINT) END`
-  return [{ [text]: textOf(source) }, { [name]: parsed }, ...layers]
+  return [{ [text]: numberTextOf(source) }, { [name]: parsed }, ...layers]
 }
 
 /**
@@ -123,7 +123,7 @@ function doubleLayers(column: NumericColumn, source: SourceColumn): readonly Lay
     // The value is the shortest decimal that reads back as the double. A half step of 15 digits is shorter than others.
     return [{ [`parsed${i}`]: source.name }, { [`double${i}`]: usable(valid), [`tie${i}`]: 'true' }]
   }
-  const text = textOf(source)
+  const text = numberTextOf(source)
   const short = `length(text${i}0) <= ${DISTINCT_DIGITS}`
   const literal =
     column.type === 'integer'

@@ -1,6 +1,6 @@
 import { BIGINT } from '@duckdb/node-api'
 import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
+import { type Encoding, type Layer, numberTextOf, type SourceColumn, trimmed } from './encoding.ts'
 import { fastLayers } from './numeric-fast.ts'
 
 /** The fractional digits of a tick, to which literals are cut: enough to distinguish both sides of every half step. */
@@ -27,7 +27,7 @@ export function rangeIsComputable(column: NumericColumn): boolean {
  */
 export function encodeNumber(column: NumericColumn, source: SourceColumn): Encoding {
   const fast = fastLayers(column, source)
-  const text = trimmed(textOf(source))
+  const text = trimmed(numberTextOf(source))
   if (fast.length === 0) return encodeDigits(column, source.position, text)
   const done = `fast${source.position}`
   const slow = encodeDigits(column, source.position, `CASE WHEN ${done} IS NULL THEN ${text} END`)

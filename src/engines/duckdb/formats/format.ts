@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { FileFormat } from '../../../catalog/dataset.ts'
+import type { CsvDialect, FileFormat } from '../../../catalog/dataset.ts'
 import type { SourceBounds } from '../ingest-bounds.ts'
 import type { IngestionControl } from '../ingest-progress.ts'
 import type { RelationColumn } from '../ingest-sql.ts'
@@ -8,8 +8,10 @@ import { parquetFormat } from './parquet.ts'
 
 /** A file as a relation to select from. */
 export interface FileRelation {
-  /** The relation; `$path` stands for the file. */
+  /** The relation; `$path` stands for the file below. */
   readonly sql: string
+  /** The file that DuckDB reads: the source, or its decoded text. */
+  readonly file: string
   /** The file's names for its columns, in order, and the relation's columns for them. */
   readonly fileNames: readonly string[]
   readonly columns: readonly RelationColumn[]
@@ -22,6 +24,10 @@ export interface FileRelation {
 /** Conditions under which a file is examined. */
 export interface Examination extends IngestionControl {
   readonly bounds: SourceBounds
+  /** Dialect of a CSV file. */
+  readonly csv: CsvDialect
+  /** A path that DuckDB may read, for the decoded text of a file. */
+  readonly decodedFile: string
 }
 
 /** Reader of files of one format. Each format is one file, and one entry in {@link FILE_FORMATS}. */
