@@ -328,7 +328,8 @@ function startReaper(folder: string) {
   }
 }
 
-async function freePort(): Promise<number> {
+/** Finds a port that nothing listens on. */
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count)
     const server = createServer()

@@ -23,6 +23,9 @@ export interface InspectionStatements {
   readonly limits: string
 }
 
+/** The number 0 as an aggregate, so that a statement has one row even if it counts nothing. */
+const ZERO = '(0 * count(*))'
+
 /** Prints the statements whose results {@link readInspection} reads. */
 export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
@@ -35,13 +38,13 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
   const repeated = encoded.map(({ column, kept: value }) =>
     table.unit.kind === 'row' && column.type === 'identifier'
       ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
-      : '0',
+      : ZERO,
   )
   const relation = printRelation(dialect, table)
   const people = table.unit.kind === 'row' ? 'count(*)' : `count(DISTINCT ${PERSON_COLUMN})`
   const limits = encoded.flatMap(({ column, kept: value }) => [
-    hasLimit(column) ? `count(DISTINCT ${value})` : '0',
-    column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : '0',
+    hasLimit(column) ? `count(DISTINCT ${value})` : ZERO,
+    column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
   ])
   return {
     counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table)}`,

@@ -1,0 +1,220 @@
+import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TrinoConnection } from '../tables/connection.ts'
+
+/*
+ * Trino's client protocol over HTTP: a statement is posted, and the answer names the address of the next page, until a
+ * page names none. https://trino.io/docs/current/develop/client-protocol.html
+ */
+
+/** Rows of a result, as JSON represents them. */
+export type TrinoRows = readonly (readonly unknown[])[]
+
+/** Runs statements on one catalog of a Trino cluster. */
+export interface TrinoClient {
+  /**
+   * Runs a statement and returns its pages that have rows. If the reader stops early or the signal is aborted, the
+   * statement is cancelled.
+   * @throws TrinoFailure; the signal's reason once it is aborted.
+   */
+  run(sql: string, options: StatementOptions): AsyncGenerator<TrinoRows, void, void>
+  /** Closes the connections that are kept open. */
+  close(): void
+}
+
+/** Options of a statement. */
+export interface StatementOptions {
+  readonly signal: AbortSignal
+  /** Time limit that the cluster itself enforces. */
+  readonly timeoutMs: number
+  /** Called once the cluster has accepted the statement. */
+  readonly onAccepted?: () => void
+}
+
+/** A statement that failed. The message is constant, because Trino's own message may quote data. */
+export class TrinoFailure extends Error {
+  constructor() {
+    super('the statement failed')
+    this.name = 'TrinoFailure'
+  }
+}
+
+/** Limits of the protocol, which tests change. */
+export interface ClientLimits {
+  /** Largest size of one answer. */
+  readonly maxPageBytes: number
+  /** Time in which a request is repeated that the cluster cannot answer at present. */
+  readonly retryMs: number
+}
+
+/** A page of Trino has 16 MB unless its session asks for more; one row can be larger. */
+const LIMITS: ClientLimits = { maxPageBytes: 128 * 2 ** 20, retryMs: 10_000 }
+
+/** The longest statement that Trino accepts by default, in characters. */
+export const LONGEST_STATEMENT = 1_000_000
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+const CANCEL_MS = 5_000
+
+/** Answers to requests that may be repeated. */
+const TRY_AGAIN: readonly number[] = [429, 502, 503, 504]
+
+/** Opens a client. It does not reach the cluster. */
+export function openTrinoClient(connection: TrinoConnection, limits: ClientLimits = LIMITS): TrinoClient {
+  const send = createSender(connection, limits)
+
+  /** Sends a request until it is answered. A request that a server did not answer may be repeated if it is `idempotent`. */
+  async function exchange(request: Exchange, signal: AbortSignal, idempotent: boolean): Promise<Page> {
+    const firstMs = performance.now()
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      signal.throwIfAborted()
+      const answer = await send(request, signal).catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (!idempotent || error instanceof TrinoFailure) throw new TrinoFailure()
+        return undefined
+      })
+      if (answer?.status === 200) return pageOf(answer.body)
+      const again = answer === undefined || TRY_AGAIN.includes(answer.status)
+      const waitMs = Math.max(pauseMs, answer?.retryAfterMs ?? 0)
+      if (!again || performance.now() + waitMs > firstMs + limits.retryMs) throw new TrinoFailure()
+      await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
+
+  async function cancel(nextUri: string): Promise<void> {
+    await send({ method: 'DELETE', url: nextUri }, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
+  }
+
+  async function* run(sql: string, options: StatementOptions): AsyncGenerator<TrinoRows, void, void> {
+    const { signal, timeoutMs, onAccepted } = options
+    if (sql.length > LONGEST_STATEMENT) throw new TrinoFailure()
+    const post: Exchange = { method: 'POST', url: '/v1/statement', body: sql, timeoutMs }
+    let next: string | undefined
+    try {
+      let page = await exchange(post, signal, false)
+      onAccepted?.()
+      for (;;) {
+        next = page.nextUri
+        if (page.failed) throw new TrinoFailure()
+        if (page.data.length > 0) yield page.data
+        if (next === undefined) return
+        page = await exchange({ method: 'GET', url: next }, signal, true)
+      }
+    } finally {
+      // The statement has not ended. Its cancellation is not awaited.
+      if (next !== undefined) void cancel(next)
+    }
+  }
+
+  return { run, close: send.close }
+}
+
+interface Exchange {
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  /** An address, relative to the coordinator's. */
+  readonly url: string
+  readonly body?: string
+  readonly timeoutMs?: number
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly retryAfterMs: number | undefined
+}
+
+interface Page {
+  readonly data: TrinoRows
+  readonly nextUri: string | undefined
+  readonly failed: boolean
+}
+
+/** Sends requests to one coordinator only, whatever address an answer names, and follows no redirects. */
+function createSender(connection: TrinoConnection, { maxPageBytes }: ClientLimits) {
+  const { host, port, tls } = connection
+  const protocol = tls === undefined ? 'http:' : 'https:'
+  const origin = new URL(`${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`)
+  const agent =
+    tls === undefined ? new HttpAgent({ keepAlive: true }) : new HttpsAgent({ keepAlive: true, ...tls })
+  const start: typeof requestHttp = tls === undefined ? requestHttp : requestHttps
+
+  async function send(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const url = URL.parse(exchange.url, origin.href)
+    // Credentials are sent to the configured coordinator only.
+    if (url === null || url.origin !== origin.origin || url.username !== '') throw new TrinoFailure()
+    const headers = { ...headersOf(connection, exchange), ...(await authorization(connection)) }
+    const options: RequestOptions = { method: exchange.method, agent, headers, signal }
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const request = start(url.href, options, (response) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > maxPageBytes) response.destroy(new TrinoFailure())
+        else chunks.push(chunk)
+      })
+      response.on('error', reject)
+      response.on('end', () => {
+        const seconds = Number(response.headers['retry-after'])
+        resolve({
+          status: response.statusCode ?? 0,
+          body: Buffer.concat(chunks).toString(),
+          retryAfterMs: Number.isFinite(seconds) ? seconds * 1_000 : undefined,
+        })
+      })
+    })
+    request.on('error', reject)
+    // As bytes, because Node would otherwise send the headers in the encoding of a text.
+    request.end(exchange.body === undefined ? undefined : Buffer.from(exchange.body))
+    return promise
+  }
+  return Object.assign(send, { close: () => agent.destroy() })
+}
+
+/** Headers are in ISO 8859-1; a name beyond it makes the request fail. Tables are named with their schema. */
+function headersOf(connection: TrinoConnection, { body, timeoutMs }: Exchange): Record<string, string> {
+  const common = { 'x-trino-user': connection.user, accept: 'application/json' }
+  if (body === undefined) return common
+  return {
+    ...common,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-trino-source': 'sotto',
+    'x-trino-catalog': connection.catalog,
+    'x-trino-time-zone': 'UTC',
+    ...(timeoutMs === undefined
+      ? {}
+      : { 'x-trino-session': `query_max_run_time=${encodeURIComponent(`${Math.max(timeoutMs, 1)}ms`)}` }),
+  }
+}
+
+async function authorization({ user, password, token }: TrinoConnection): Promise<Record<string, string>> {
+  if (token !== undefined) return { authorization: `Bearer ${await token()}` }
+  if (password === undefined) return {}
+  const credentials = Buffer.from(`${user}:${await password()}`).toString('base64')
+  return { authorization: `Basic ${credentials}` }
+}
+
+/** @throws TrinoFailure for a document that is not a page. */
+function pageOf(text: string): Page {
+  const { data = [], nextUri, error } = documentOf(text)
+  const isPage =
+    Array.isArray(data) && data.every(Array.isArray) && (nextUri === undefined || typeof nextUri === 'string')
+  if (!isPage) throw new TrinoFailure()
+  return { data, nextUri, failed: error !== undefined && error !== null }
+}
+
+function documentOf(text: string): {
+  readonly data?: unknown
+  readonly nextUri?: unknown
+  readonly error?: unknown
+} {
+  try {
+    const document: unknown = JSON.parse(text)
+    if (typeof document === 'object' && document !== null) return document
+  } catch {
+    // The text may contain data.
+  }
+  throw new TrinoFailure()
+}

@@ -1,0 +1,52 @@
+import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
+import type { TableDialect } from '../tables/relation.ts'
+import { encodeValue } from './encodings/encode.ts'
+import { bigint, integer, text } from './encodings/literals.ts'
+import { printWideQuotient } from './encodings/numeric.ts'
+
+/** The largest product that is computed in 64 bits; larger ones are decimals. */
+const LARGEST_64_BIT_PRODUCT = 2n ** 62n
+
+/**
+ * Trino's SQL over a table that is read in place. Statements have no parameters: integers are printed, and texts as the
+ * hexadecimal digits of their bytes.
+ *
+ * Sums are DECIMAL(38, 0), whose overflow would be an error. An index is within 2^53, so that a sum of fewer than 2^63
+ * indexes is below 10^35. A sum of squares or products of indexes within 2^45 overflows 38 digits only with more than
+ * 8 * 10^10 rows, all of them at the outermost bound.
+ */
+export const trinoDialect: TableDialect = {
+  ...standardSql,
+  value: printValue,
+  countIf: (condition) => `count_if(${condition})`,
+  sum: (integers) => `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
+  product: (left, right, largestMagnitude) =>
+    largestMagnitude > LARGEST_64_BIT_PRODUCT
+      ? `(CAST(${left} AS DECIMAL(38, 0)) * CAST(${right} AS DECIMAL(38, 0)))`
+      : `(CAST(${left} AS BIGINT) * CAST(${right} AS BIGINT))`,
+  wideQuotient: printWideQuotient,
+  // One constant. A position below the list is that of a row outside of it, and must not be an error.
+  element: (integers, position) =>
+    `element_at(CAST(JSON '[${integers.join(',')}]' AS ARRAY(INTEGER)), greatest(${position}, 0) + 1)`,
+  isNotTrue: (condition) => `(NOT coalesce(${condition}, FALSE))`,
+  countedInteger: (counted) => `CAST(${counted} AS DOUBLE)`,
+  md5Order: (digested) => [`md5(to_utf8(${digested}))`],
+  encode: encodeValue,
+  literal: (value, column) => {
+    if (typeof value === 'number') return integer(BigInt(value))
+    if (typeof value !== 'string') return printValue(value, 'bigint')
+    if (column.type !== 'string') throw new RangeError('a replacement does not fit its column')
+    return text(value)
+  },
+}
+
+function printValue(value: SqlValue, type: SqlValueType): string {
+  switch (typeof value) {
+    case 'boolean':
+      return value ? 'TRUE' : 'FALSE'
+    case 'bigint':
+      return type === 'integer' ? integer(value) : bigint(value)
+    case 'string':
+      return text(value)
+  }
+}

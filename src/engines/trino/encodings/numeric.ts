@@ -1,0 +1,241 @@
+import type { NumericColumn } from '../../../catalog/dataset.ts'
+import { rangeIsComputable } from '../../duckdb/encodings/numeric.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { bigint, clamped, double, floorDivide, wide } from './literals.ts'
+import type { SourceType } from './source.ts'
+
+const NANO = 10n ** 9n
+
+/** Integers of this magnitude can be computed with in 64 bits. */
+const LARGEST_BIGINT = 2n ** 62n
+
+/** The fractional digits to which numbers are cut: enough to distinguish both sides of every half step. */
+const TICK_FRACTION_DIGITS = 10
+const TICKS_PER_NANO = 10n
+
+/** A column's grid: its step as a fraction in lowest terms, and its bounds as indexes. */
+interface Grid {
+  readonly numerator: bigint
+  readonly denominator: bigint
+  readonly lower: bigint
+  readonly upper: bigint
+  /** Step in units of 1e-10. */
+  readonly ticks: bigint
+  /** Largest magnitude of an index within the bounds and two steps. */
+  readonly largest: bigint
+  /** True if values must be whole. */
+  readonly whole: boolean
+}
+
+function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: NumericColumn): Grid {
+  const [numerator, denominator] = lowestTerms(stepNano, NANO)
+  const largest =
+    [lower, upper].map((index) => (index < 0n ? -index : index)).reduce((a, b) => (a > b ? a : b)) + 2n
+  return {
+    numerator,
+    denominator,
+    lower,
+    upper,
+    ticks: stepNano * TICKS_PER_NANO,
+    largest,
+    whole: type === 'integer',
+  }
+}
+
+/**
+ * Numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
+ * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
+ * whole in an `integer` column.
+ */
+export function encodeNumber(column: NumericColumn, sql: string, type: SourceType): EncodedValue | undefined {
+  if (!rangeIsComputable(column)) return undefined
+  const grid = gridOf(column)
+  switch (type.kind) {
+    case 'integer':
+      return { stored: printInteger(grid, sql), misfit: 'none' }
+    case 'decimal': {
+      const index = printDecimal(grid, sql, type)
+      return grid.whole && type.scale > 0
+        ? { stored: `CASE WHEN ${sql} = truncate(${sql}) THEN ${index} END` }
+        : { stored: index, misfit: 'none' }
+    }
+    case 'float':
+      return { stored: printFloat(grid, sql, type.bits) }
+    default:
+      return undefined
+  }
+}
+
+/** Prints the index of an integer. */
+function printInteger(grid: Grid, sql: string): string {
+  return (
+    printBigint(grid, `CAST(${sql} AS BIGINT)`, grid.numerator, grid.denominator) ??
+    printWide(grid, `CAST(${sql} AS DECIMAL(38, 0))`, { precision: 19, scale: 0 })
+  )
+}
+
+/**
+ * Prints the index of a 64-bit integer in units of which a step has p / q: floor(x q / p + 1/2), counted from below the
+ * smallest index so that no dividend is negative and the quotient is the floor. `undefined` if 64 bits may not suffice.
+ */
+function printBigint({ lower, upper, largest }: Grid, sql: string, p: bigint, q: bigint): string | undefined {
+  const within = (value: string) => clamped(value, bigint(lower), bigint(upper))
+  if (p === 1n && q === 1n) return within(sql)
+  if (8n * largest * p + 8n * q > LARGEST_BIGINT) return undefined
+  const [least, most] = [floorDivide((lower - 1n) * p, q), floorDivide((upper + 1n) * p, q) + 1n]
+  const near = clamped(sql, bigint(least), bigint(most))
+  if (p === 1n) return within(`(${near} * ${bigint(q)})`)
+  const start = lower - 2n
+  return within(
+    `((${bigint(2n * q)} * ${near} + ${bigint(p - 2n * p * start)}) / ${bigint(2n * p)} + ${bigint(start)})`,
+  )
+}
+
+type Digits = Pick<Extract<SourceType, { kind: 'decimal' }>, 'precision' | 'scale'>
+
+/** Decimals of this precision fit 64 bits, without their point. */
+const BIGINT_DIGITS = 18
+
+function printDecimal(grid: Grid, sql: string, digits: Digits): string {
+  const { precision, scale } = digits
+  if (precision <= BIGINT_DIGITS) {
+    const [p, q] = lowestTerms(grid.numerator * 10n ** BigInt(scale), grid.denominator)
+    const units = scale === 0 ? sql : `${sql} * DECIMAL '${10n ** BigInt(scale)}'`
+    const index = printBigint(grid, `CAST(${units} AS BIGINT)`, p, q)
+    if (index !== undefined) return index
+  }
+  return printWide(grid, sql, digits)
+}
+
+/**
+ * Prints the index of any decimal. Its whole part and its fraction are computed separately, because a product with a
+ * power of ten has too many digits for a DECIMAL.
+ */
+function printWide(grid: Grid, sql: string, digits: Digits): string {
+  const { precision, scale } = digits
+  const { numerator: p, denominator: q, lower, upper } = grid
+  const largestUnits = 10n ** BigInt(precision) - 1n
+  // In units of the last digit.
+  const [least, most] = [lower - 1n, upper + 1n].map((index) => index * p * 10n ** BigInt(scale))
+  const held = (units: bigint) =>
+    units > largestUnits ? largestUnits : units < -largestUnits ? -largestUnits : units
+  const near = clamped(
+    sql,
+    decimal(held(floorDivide(least ?? 0n, q)), digits),
+    decimal(held(floorDivide(most ?? 0n, q) + 1n), digits),
+  )
+  const whole = `CAST(truncate(${near}) AS DECIMAL(38, 0)) * ${wide(10n ** BigInt(TICK_FRACTION_DIGITS))}`
+  if (scale === 0) return printTicks(grid, whole)
+  const fraction = `(${near} - truncate(${near}))`
+  const cut = scale <= TICK_FRACTION_DIGITS ? fraction : `truncate(${fraction}, ${TICK_FRACTION_DIGITS})`
+  const ticks = `CAST(CAST(${cut} AS DECIMAL(11, 10)) * DECIMAL '10000000000' AS BIGINT)`
+  // Cutting digits off rounds towards zero; for negative numbers the floor is one less.
+  const floor =
+    scale <= TICK_FRACTION_DIGITS ? ticks : `(${ticks} - CASE WHEN ${cut} > ${fraction} THEN 1 ELSE 0 END)`
+  return printTicks(grid, `(${whole} + ${floor})`)
+}
+
+/** A decimal, given without its point. */
+function decimal(units: bigint, { precision, scale }: Digits): string {
+  const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
+  const point = digits.length - scale
+  const number = `${units < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`
+  return `CAST('${scale === 0 ? units : number}' AS DECIMAL(${precision}, ${scale}))`
+}
+
+/** Prints the index of a number of ticks near the bounds, in the type of sums. */
+function printTicks({ ticks, lower, upper }: Grid, sql: string): string {
+  const start = lower - 2n
+  const dividend = `(2 * ${sql} + ${wide(ticks - 2n * ticks * start)})`
+  const index = `CAST(${printWideQuotient(dividend, wide(2n * ticks))} + ${wide(start)} AS BIGINT)`
+  return clamped(index, bigint(lower), bigint(upper))
+}
+
+/**
+ * The integer part of a quotient that is not negative, in the type of sums. The quotient of DECIMALs is rounded, so the
+ * remainder is subtracted first.
+ */
+export function printWideQuotient(dividend: string, divisor: string): string {
+  return `((${dividend} - ${dividend} % ${divisor}) / ${divisor})`
+}
+
+function printFloat(grid: Grid, sql: string, bits: 32 | 64): string {
+  const value = bits === 64 ? sql : `CAST(${sql} AS DOUBLE)`
+  const shortest = `json_format(CAST(${sql} AS JSON))`
+  // A REAL is not the double of its shortest decimal.
+  const nearest =
+    bits === 64 ? sql : `CASE WHEN is_finite(${value}) THEN TRY_CAST(${shortest} AS DOUBLE) ELSE ${value} END`
+  const fits = grid.whole ? `${value} = floor(${value})` : `NOT is_nan(${value})`
+  const index = doublesAreExact(grid) ? printDouble(grid, nearest) : printShortest(grid, value, shortest)
+  return `CASE WHEN ${fits} THEN ${index} END`
+}
+
+/** Integers up to this magnitude are exact in doubles. */
+const LARGEST_EXACT_INTEGER = 2n ** 53n
+
+/** A decimal of at most this many significant digits is the only such decimal that its nearest double stands for. */
+const DISTINCT_DIGITS = 15
+
+/**
+ * True if a double decides for every value on which side of a half step it lies.
+ *
+ * With n = floor(x / step) in doubles, the index is n or n + 1: it is n + 1 if the value d is at least the half step
+ * h = (n + 1/2) step. Let x and H be the doubles nearest to d and h. Rounding is monotone, so that x > H implies d > h,
+ * and x < H implies d < h. For x = H, d equals h: both are the shortest decimal of the double, because a decimal of at
+ * most 15 digits is.
+ */
+function doublesAreExact({ numerator, denominator, largest }: Grid): boolean {
+  const doubledHalfStep = (2n * largest + 1n) * numerator
+  // Then the division that computes H has exact operands, and n is off by less than a quarter.
+  const halfStepsAreNearest = doubledHalfStep < LARGEST_EXACT_INTEGER && largest < 2n ** 49n
+  let scale = 1n
+  while ((numerator * scale) % (2n * denominator) !== 0n) scale *= 10n
+  return (
+    halfStepsAreNearest && (doubledHalfStep * scale) / (2n * denominator) < 10n ** BigInt(DISTINCT_DIGITS)
+  )
+}
+
+/** Prints the index of a double that is not NaN. */
+function printDouble({ numerator, denominator, lower, upper }: Grid, sql: string): string {
+  const edge = (index: bigint) => double(Number(index * numerator) / Number(denominator))
+  const near = clamped(sql, edge(lower - 1n), edge(upper + 1n))
+  const steps = `floor(${near} / ${double(Number(numerator) / Number(denominator))})`
+  const half = `((2 * ${steps} + 1) * ${double(Number(numerator))} / ${double(Number(2n * denominator))})`
+  const index = `CAST(${steps} AS BIGINT) + CASE WHEN ${near} >= ${half} THEN 1 ELSE 0 END`
+  return clamped(`(${index})`, bigint(lower), bigint(upper))
+}
+
+/** Prints the index of a double that is not NaN, from the digits of its shortest decimal. */
+function printShortest(grid: Grid, value: string, shortest: string): string {
+  const { numerator, denominator, lower, upper } = grid
+  const edge = (index: bigint) => double(Number(index * numerator) / Number(denominator))
+  // The number has the form -d.dddE-e, or -ddd.ddd.
+  const digits = "replace(replace(split_part(decimal, 'E', 1), '.', ''), '-', '')"
+  const fractionDigits = "length(split_part(split_part(decimal, 'E', 1), '.', 2))"
+  const exponent = "coalesce(TRY_CAST(split_part(decimal, 'E', 2) AS BIGINT), 0)"
+  const kept = `greatest(length(${digits}) + ${exponent} - ${fractionDigits} + ${TICK_FRACTION_DIGITS}, 0)`
+  const magnitude = `TRY_CAST('0' || rpad(digits, kept, '0') AS DECIMAL(38, 0))`
+  // Cutting digits off rounds towards zero; for negative numbers the floor is one less.
+  const isCut = `replace(substr(digits, kept + 1), '0', '') <> ''`
+  const floor = `CASE WHEN starts_with(decimal, '-') THEN -(${magnitude}) - CASE WHEN ${isCut} THEN 1 ELSE 0 END ELSE ${magnitude} END`
+  const ticks = named('digits', digits, named('kept', kept, floor))
+  const index = printTicks(grid, 'ticks')
+  return (
+    `CASE WHEN ${value} >= ${edge(upper + 2n)} THEN ${bigint(upper)} WHEN ${value} <= ${edge(lower - 2n)} THEN ${bigint(lower)}` +
+    ` ELSE ${named('decimal', shortest, named('ticks', ticks, index))} END`
+  )
+}
+
+/** Gives an expression a name in another one, so that it is computed once. */
+function named(name: string, value: string, expression: string): string {
+  return `element_at(transform(ARRAY[${value}], ${name} -> ${expression}), 1)`
+}
+
+function lowestTerms(numerator: bigint, denominator: bigint): readonly [bigint, bigint] {
+  const divisor = greatestCommonDivisor(numerator, denominator)
+  return [numerator / divisor, denominator / divisor]
+}
+
+function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestCommonDivisor(b, a % b)
+}

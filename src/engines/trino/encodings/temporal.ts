@@ -1,0 +1,111 @@
+import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import { type LocalOffset, localOffsets } from '../../clock.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { bigint, clamped, floorDivide } from './literals.ts'
+import type { SourceType } from './source.ts'
+
+const ONE_NANO = 1_000_000_000n
+const SECONDS_PER_DAY = 86_400n
+const MS_PER_SECOND = 1_000n
+const MS_PER_DAY = SECONDS_PER_DAY * MS_PER_SECOND
+
+/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
+const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
+
+/**
+ * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
+ * one that a timestamp states, or that of an instant in UTC.
+ */
+export function encodeDate(column: DateColumn, sql: string, { kind }: SourceType): EncodedValue | undefined {
+  const date = dateOf(sql, kind)
+  if (date === undefined) return undefined
+  const index = printIndex(column, daysOf(date), column.stepNano / ONE_NANO)
+  return { stored: index, misfit: 'none' }
+}
+
+function dateOf(sql: string, kind: SourceType['kind']): string | undefined {
+  switch (kind) {
+    case 'date':
+      return sql
+    case 'timestamp':
+      return `CAST(${sql} AS DATE)`
+    case 'timestamptz':
+      return `CAST(${sql} AT TIME ZONE 'UTC' AS DATE)`
+    default:
+      return undefined
+  }
+}
+
+function daysOf(date: string): string {
+  return `date_diff('day', DATE '1970-01-01', ${date})`
+}
+
+/**
+ * Instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
+ * Dates and timestamps without time zone are in the declared time zone. Digits beyond milliseconds are cut off, which
+ * rounding to a step of whole seconds does not notice.
+ */
+export function encodeTimestamp(
+  column: TimestampColumn,
+  sql: string,
+  { kind }: SourceType,
+): EncodedValue | undefined {
+  const ms = millisecondsOf(column, sql, kind)
+  if (ms === undefined) return undefined
+  return { stored: printIndex(column, ms, (column.stepNano / ONE_NANO) * MS_PER_SECOND), misfit: 'none' }
+}
+
+function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['kind']): string | undefined {
+  switch (kind) {
+    case 'date':
+      return `(${daysOf(sql)} * ${bigint(MS_PER_DAY)} - ${printOffset(column, sql, kind)})`
+    case 'timestamp': {
+      // The difference in milliseconds rounds both times down.
+      const local = `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', ${sql})`
+      return `(${local} - ${printOffset(column, sql, kind)})`
+    }
+    case 'timestamptz':
+      return `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00 UTC', ${sql})`
+    default:
+      return undefined
+  }
+}
+
+/** Prints the offset of a local time from UTC in milliseconds. */
+function printOffset(
+  { timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn,
+  sql: string,
+  kind: 'date' | 'timestamp',
+): string {
+  const [first = 0n, last = 0n] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
+  const offsets = localOffsets(timeZone, first - LARGEST_OFFSET_SECONDS, last + LARGEST_OFFSET_SECONDS)
+  return printOffsetSearch(offsets, sql, kind)
+}
+
+function printOffsetSearch(offsets: readonly LocalOffset[], sql: string, kind: 'date' | 'timestamp'): string {
+  const middle = offsets.length >> 1
+  const [only, from] = [offsets[0], offsets[middle]?.from]
+  if (middle === 0 || from === undefined) return bigint(BigInt(only?.offsetSeconds ?? 0) * MS_PER_SECOND)
+  const before = printOffsetSearch(offsets.slice(0, middle), sql, kind)
+  const after = printOffsetSearch(offsets.slice(middle), sql, kind)
+  return `CASE WHEN ${sql} < ${printTime(BigInt(from), kind)} THEN ${before} ELSE ${after} END`
+}
+
+/** A constant time, or the first day that does not begin before it. */
+function printTime(seconds: bigint, kind: 'date' | 'timestamp'): string {
+  const iso = (ms: bigint) => new Date(Number(ms)).toISOString()
+  if (kind === 'timestamp')
+    return `TIMESTAMP '${iso(seconds * MS_PER_SECOND)
+      .slice(0, 19)
+      .replace('T', ' ')}'`
+  return `DATE '${iso(-floorDivide(-seconds, SECONDS_PER_DAY) * MS_PER_DAY).slice(0, 10)}'`
+}
+
+/** The index of a 64-bit integer in units of which a step has this many. */
+function printIndex({ lowerIndex, upperIndex }: TemporalColumn, sql: string, step: bigint): string {
+  const [lower, upper] = [lowerIndex * step, upperIndex * step]
+  const within = clamped(sql, bigint(lower), bigint(upper))
+  if (step === 1n) return within
+  // Counted from the lower bound, no number is negative, so that the quotient is the floor.
+  return `((2 * (${within} - ${bigint(lower)}) + ${bigint(step)}) / ${bigint(2n * step)} + ${bigint(lowerIndex)})`
+}

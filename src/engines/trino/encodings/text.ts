@@ -1,0 +1,91 @@
+import type { CategoryColumn } from '../../../catalog/dataset.ts'
+import type { EncodedValue } from '../../tables/relation.ts'
+import { text as textLiteral } from './literals.ts'
+import type { SourceType } from './source.ts'
+
+/** The value as a text; `undefined` for types whose values are not the same texts in every engine. */
+function textOf(sql: string, { kind }: SourceType): string | undefined {
+  switch (kind) {
+    case 'text':
+    case 'uuid':
+    case 'integer':
+    case 'boolean':
+      return `CAST(${sql} AS VARCHAR)`
+    case 'char':
+      // The conversion pads the text.
+      return `trim(TRAILING ' ' FROM CAST(${sql} AS VARCHAR))`
+    default:
+      return undefined
+  }
+}
+
+/** Texts, as they are. */
+export function encodeText(sql: string, type: SourceType): EncodedValue | undefined {
+  const text = textOf(sql, type)
+  return text === undefined ? undefined : { stored: text, misfit: 'none' }
+}
+
+const TRUE = ['true', 't', 'yes', 'y', '1']
+const FALSE = ['false', 'f', 'no', 'n', '0']
+const WHITE_SPACE = textLiteral(' \t\n\r')
+
+/** Booleans; 0 and 1; and the spellings that ingestion accepts. */
+export function encodeBoolean(sql: string, type: SourceType): EncodedValue | undefined {
+  if (type.kind === 'boolean') return { stored: sql, misfit: 'none' }
+  if (type.kind === 'integer') return { stored: `CASE ${sql} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END` }
+  const text = type.kind === 'uuid' ? undefined : textOf(sql, type)
+  if (text === undefined) return undefined
+  const word = `lower(trim(BOTH ${WHITE_SPACE} FROM ${text}))`
+  const list = (words: readonly string[]) => words.map((each) => `'${each}'`).join(', ')
+  return {
+    stored: `CASE WHEN ${word} IN (${list(TRUE)}) THEN TRUE WHEN ${word} IN (${list(FALSE)}) THEN FALSE END`,
+  }
+}
+
+/** More categories are looked up in a map. */
+const MOST_COMPARED = 16
+
+/** The index of exactly a declared category. */
+export function encodeCategory(
+  { categories }: CategoryColumn,
+  sql: string,
+  type: SourceType,
+): EncodedValue | undefined {
+  const text = textOf(sql, type)
+  if (text === undefined) return undefined
+  if (categories.length <= MOST_COMPARED) {
+    const cases = categories.map((category, index) => `WHEN ${textLiteral(category)} THEN ${index}`)
+    return { stored: `CASE ${text} ${cases.join(' ')} END` }
+  }
+  // One constant, which is faster to plan than one for each category.
+  const indexes = JSON.stringify(Object.fromEntries(categories.map((category, index) => [category, index])))
+  return { stored: `element_at(CAST(json_parse(${textLiteral(indexes)}) AS MAP(VARCHAR, INTEGER)), ${text})` }
+}
+
+/** Characters that ingestion takes for white space: those of Unicode's separators, and the control characters. */
+const SPACES = textLiteral(
+  '\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
+)
+
+/** The identifier as its exact text; NULL for a text without a character other than white space. */
+export function encodeIdentifier(sql: string, type: SourceType): EncodedValue | undefined {
+  switch (type.kind) {
+    case 'integer':
+    case 'uuid':
+      return { stored: `CAST(${sql} AS VARCHAR)`, misfit: 'none' }
+    case 'decimal':
+      return type.scale === 0 ? { stored: `CAST(${sql} AS VARCHAR)`, misfit: 'none' } : undefined
+    case 'text':
+    case 'char': {
+      const text = textOf(sql, type)
+      const isPresent = `(${text} >= '!' AND ${text} < ${textLiteral('\x7f')}) OR trim(BOTH ${SPACES} FROM ${text}) <> ''`
+      return { stored: `CASE WHEN ${isPresent} THEN ${text} END` }
+    }
+    case 'boolean':
+    case 'float':
+    case 'date':
+    case 'timestamp':
+    case 'timestamptz':
+      return undefined
+  }
+}

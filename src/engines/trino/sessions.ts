@@ -1,0 +1,84 @@
+import { createLimiter } from '../../concurrency/limiter.ts'
+import { EngineFailure } from '../engine.ts'
+import type { TrinoClient, TrinoRows } from './client.ts'
+
+/** Runs a statement and returns its pages that have rows. */
+export type RunStatement = (sql: string) => AsyncIterable<TrinoRows>
+
+/** Terms on which statements run. */
+export interface SessionTerms {
+  /** Time limit; it begins once the session has a place. */
+  readonly timeoutMs: number
+  /** Cancels the statements. */
+  readonly signal: AbortSignal
+}
+
+/** A place among the statements that may run at the same time, and a time limit. */
+export interface Session {
+  readonly run: RunStatement
+  /** Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement. */
+  failureOf(error: unknown): EngineFailure
+  /** Gives the place back. */
+  end(): void
+}
+
+/** The sessions of one connection. */
+export interface Sessions {
+  /**
+   * Begins a session, once there is a place.
+   * @throws EngineFailure `EngineUnavailable` if the signal is aborted before.
+   */
+  begin(terms: SessionTerms): Promise<Session>
+  /**
+   * Runs statements in a session.
+   * @throws EngineFailure for any failure.
+   */
+  use<Answer>(terms: SessionTerms, work: (run: RunStatement) => Promise<Answer>): Promise<Answer>
+  /** Resolves once no session has a place and none waits. */
+  idle(): Promise<void>
+}
+
+/** Creates the sessions of a client. */
+export function createSessions(client: TrinoClient, concurrency: number): Sessions {
+  const limiter = createLimiter({ concurrency })
+
+  async function begin({ timeoutMs, signal }: SessionTerms): Promise<Session> {
+    const place = await limiter.enter({ signal }).catch(() => {
+      throw new EngineFailure('EngineUnavailable')
+    })
+    let accepted = false
+    const onAccepted = () => {
+      accepted = true
+    }
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(), timeoutMs)
+    const either = AbortSignal.any([limit.signal, signal])
+    return {
+      run: (sql) => client.run(sql, { signal: either, timeoutMs, onAccepted }),
+      failureOf: (error) => {
+        if (error instanceof EngineFailure) return error
+        if (!accepted) return new EngineFailure('EngineUnavailable')
+        return new EngineFailure(limit.signal.aborted ? 'EngineTimeout' : 'EngineFailure')
+      },
+      end: () => {
+        clearTimeout(timer)
+        place.leave()
+      },
+    }
+  }
+
+  return {
+    begin,
+    use: async (terms, work) => {
+      const session = await begin(terms)
+      try {
+        return await work(session.run)
+      } catch (error) {
+        throw session.failureOf(error)
+      } finally {
+        session.end()
+      }
+    },
+    idle: () => limiter.idle(),
+  }
+}

@@ -1,0 +1,103 @@
+import {
+  type InspectionResults,
+  type InspectionStatements,
+  printInspection,
+  readInspection,
+} from '../tables/inspection.ts'
+import type {
+  StoredRows,
+  TableColumn,
+  TableDataset,
+  TableInspection,
+  TableName,
+} from '../tables/table-engine.ts'
+import type { TrinoRows } from './client.ts'
+import { trinoDialect } from './dialect.ts'
+import { text } from './encodings/literals.ts'
+import type { RunStatement } from './sessions.ts'
+
+/**
+ * Describes the columns of a table; none if there is no such table. Trino compares names in lower case.
+ * @throws RangeError for a result that cannot be read.
+ */
+export async function describeTable(
+  run: RunStatement,
+  { schema, name }: Required<TableName>,
+): Promise<readonly TableColumn[]> {
+  const named = (part: string) => text(part.toLowerCase())
+  const rows = await rowsOf(
+    run(
+      'SELECT column_name, data_type, is_nullable FROM information_schema.columns ' +
+        `WHERE table_schema = ${named(schema)} AND table_name = ${named(name)} ORDER BY ordinal_position`,
+    ),
+    MOST_COLUMNS,
+  )
+  return rows.map(([column, type, isNullable]) => {
+    if (typeof column !== 'string' || typeof type !== 'string')
+      throw new RangeError('a column has no name or type')
+    return { name: column, type, notNull: isNullable === 'NO' }
+  })
+}
+
+/** Largest number of columns of a table. */
+const MOST_COLUMNS = 100_000
+
+/**
+ * Inspects a table in one statement, in which all parts see the same snapshot where the connector has snapshots.
+ * @throws RangeError for a result that cannot be read.
+ */
+export async function inspectTable(run: RunStatement, table: TableDataset): Promise<TableInspection> {
+  const statements = printInspection(trinoDialect, table)
+  const parts = PARTS.map((part) => `(${statements[part]}) AS sotto_${part}`)
+  const [row = []] = await rowsOf(run(`SELECT * FROM ${parts.join(' CROSS JOIN ')}`), 1)
+  return readInspection(table, splitResults(row, table.columns.length))
+}
+
+const PARTS = [
+  'counts',
+  'repeated',
+  'stored',
+  'limits',
+] as const satisfies readonly (keyof InspectionStatements)[]
+
+function splitResults(row: readonly unknown[], columns: number): InspectionResults {
+  const widths = { counts: 2 + columns, repeated: columns, stored: 2, limits: 2 * columns }
+  let start = 0
+  const [counts, repeated, stored, limits] = PARTS.map((part) => {
+    const from = start
+    start += widths[part]
+    return row.slice(from, start)
+  })
+  if (
+    counts === undefined ||
+    repeated === undefined ||
+    stored === undefined ||
+    limits === undefined ||
+    start !== row.length
+  )
+    throw new RangeError('the result has another number of columns')
+  return { counts, repeated, stored, limits }
+}
+
+/**
+ * Reads all rows of a statement.
+ * @throws RangeError if there are more rows.
+ */
+export async function rowsOf(pages: AsyncIterable<TrinoRows>, mostRows: number): Promise<TrinoRows> {
+  const rows: (readonly unknown[])[] = []
+  for await (const page of pages) {
+    if (rows.length + page.length > mostRows) throw new RangeError('the result has too many rows')
+    for (const row of page) rows.push(row)
+  }
+  return rows
+}
+
+/** @throws RangeError for values that are not texts. */
+export function storedRowsOf(page: TrinoRows): StoredRows {
+  return page.map((row) =>
+    row.map((value) => {
+      if (value === null || typeof value === 'string') return value
+      throw new RangeError('a value is not a text')
+    }),
+  )
+}
