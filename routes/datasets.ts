@@ -4,6 +4,7 @@ import {
   dataset,
   datasetList,
   datasetParameters,
+  descriptionChange,
   newVersion,
   publishedVersion,
   registeredDataset,
@@ -36,6 +37,11 @@ export interface DatasetsOptions {
 export function registrationTimeoutMs(ingestTimeoutMs: number): number {
   return 2 * ingestTimeoutMs + 60_000
 }
+
+/** Path parameters of the routes that change a dataset, with an example that is not the demo. */
+const changedDatasetParameters = z.strictObject({
+  dataset: datasetParameters.shape.dataset.meta({ description: 'The dataset.', example: 'census-small' }),
+})
 
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
@@ -129,6 +135,30 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     },
   )
 
+  app.patch(
+    '/v1/datasets/:dataset',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'describeDataset',
+        summary: 'Change the title and the descriptions of a dataset',
+        description:
+          'Changes texts on which no answer depends: the title, the description, and the descriptions and units of columns. ' +
+          'Everything else that was declared stays.',
+        security: custodian.security,
+        params: changedDatasetParameters,
+        body: descriptionChange,
+        response: { 200: dataset, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const id = permittedDataset(principal, request.params.dataset)
+      return publicFacts(await registry.describe(id, request.body, principal.name))
+    },
+  )
+
   app.get(
     '/v1/datasets/:dataset/versions',
     {
@@ -163,12 +193,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
           'Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version ' +
           'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
         security: custodian.security,
-        params: z.strictObject({
-          dataset: datasetParameters.shape.dataset.meta({
-            description: 'The dataset.',
-            example: 'census-small',
-          }),
-        }),
+        params: changedDatasetParameters,
         body: newVersion,
         response: {
           200: publishedVersion.describe('The present version has these rows and this declaration.'),
@@ -200,12 +225,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
           'Removes the ingested rows. The budget and its ledger remain: a dataset registered again under this id ' +
           'continues with the same budget.',
         security: custodian.security,
-        params: z.strictObject({
-          dataset: datasetParameters.shape.dataset.meta({
-            description: 'The dataset.',
-            example: 'census-small',
-          }),
-        }),
+        params: changedDatasetParameters,
         response: { 204: z.null().describe('The dataset was withdrawn.'), ...problemResponses },
       },
     },

@@ -97,7 +97,7 @@ function tokenScheme(issuer: string | undefined) {
 function offerTokens(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
   const openapi = document as OpenAPIV3_1.Document
   for (const item of Object.values(openapi.paths ?? {}))
-    for (const method of ['get', 'post', 'put', 'delete'] as const) {
+    for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
       const operation = item?.[method]
       const takesKey = operation?.security?.some((scheme) =>
         Object.keys(scheme).some((name) => ROLE_SCHEMES.has(name)),

@@ -10,6 +10,7 @@ const act = z
       'sign-in-refused',
       'dataset-registered',
       'version-published',
+      'dataset-described',
       'dataset-withdrawn',
       'budget-granted',
       'allotment-set',

@@ -45,8 +45,18 @@ export const columnName = z
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)
 
+const title = z.string().min(1).max(200)
+const datasetDescription = z
+  .string()
+  .min(1)
+  .max(4_000)
+  .describe('What the rows are, where they come from, what to beware of.')
+const columnDescription = z.string().min(1).max(1_000).describe('What the values mean.')
+const unit = z.string().min(1).max(50).describe('Unit of the values, such as `EUR`. It is only shown.')
+
 const columnFacts = {
   name: columnName,
+  description: columnDescription.optional(),
   constantPerPerson: z
     .boolean()
     .optional()
@@ -92,6 +102,7 @@ const integerColumn = z
   .strictObject({
     ...columnFacts,
     type: z.literal('integer'),
+    unit: unit.optional(),
     ...bounds,
     step: z
       .number()
@@ -104,6 +115,7 @@ const numberColumn = z
   .strictObject({
     ...columnFacts,
     type: z.literal('number'),
+    unit: unit.optional(),
     ...bounds,
     step: z
       .number()
@@ -233,6 +245,7 @@ const identifierColumn = z
   .strictObject({
     type: z.literal('identifier'),
     name: columnName,
+    description: columnDescription.optional(),
     nullable: z.boolean().default(false).describe('True if it may be missing in some rows.'),
     onInvalidValue: z
       .enum(['dropRow', 'refuse'])
@@ -481,7 +494,8 @@ const source = z.discriminatedUnion('kind', [
 
 const declaration = {
   id: datasetId,
-  title: z.string().min(1).max(200),
+  title,
+  description: datasetDescription.optional(),
   source,
   privacyUnit,
   neighbours: z
@@ -664,6 +678,30 @@ export const registrationQuery = z.strictObject({
         'limited to datasets can check their own uploads only.',
     ),
 })
+
+/** PATCH /v1/datasets/{dataset} */
+export const descriptionChange = z
+  .strictObject({
+    title: title.optional(),
+    description: datasetDescription.nullable().optional(),
+    columns: z
+      .array(
+        z.strictObject({
+          name: columnName,
+          description: columnDescription.nullable().optional(),
+          unit: unit.nullable().optional(),
+        }),
+      )
+      .max(200)
+      .readonly()
+      .optional()
+      .describe('Columns whose texts change.'),
+  })
+  .meta({
+    id: 'DescriptionChange',
+    description: 'Texts that describe a dataset. An absent text stays as it is; `null` removes it.',
+    examples: [{ title: 'Synthetic census', columns: [{ name: 'Earnings', unit: 'EUR' }] }],
+  })
 
 /** POST /v1/datasets/{dataset}/versions */
 export const newVersion = z

@@ -31,6 +31,7 @@ export type InvalidValueDeclaration = 'null' | 'refuse' | { readonly replaceWith
 
 interface ColumnDeclarationFacts {
   readonly name: string
+  readonly description?: string | undefined
   readonly nullable: boolean
   /** Default: `null` for a nullable column, `refuse` otherwise. */
   readonly onInvalidValue?: InvalidValueDeclaration | undefined
@@ -43,6 +44,8 @@ interface GridColumnDeclaration extends ColumnDeclarationFacts {
 }
 
 interface NumericColumnDeclaration extends GridColumnDeclaration {
+  /** Name of the unit of the values, such as `EUR`. It is only shown. */
+  readonly unit?: string | undefined
   readonly lower: number
   readonly upper: number
   readonly step: number
@@ -73,6 +76,7 @@ export type ColumnDeclaration =
   | {
       readonly type: 'identifier'
       readonly name: string
+      readonly description?: string | undefined
       readonly nullable: boolean
       /** Rule for rows without an identifier. Default: `refuse`. */
       readonly onInvalidValue?: 'dropRow' | 'refuse' | undefined
@@ -85,6 +89,7 @@ type QueryableDeclaration = Exclude<ColumnDeclaration, IdentifierDeclaration>
 export interface DatasetDeclaration {
   readonly id: string
   readonly title: string
+  readonly description?: string | undefined
   readonly source: Source
   readonly columns: readonly ColumnDeclaration[]
   readonly privacyUnit: PrivacyUnit

@@ -18,6 +18,7 @@ export const ACT_KINDS = [
   'sign-in-refused',
   'dataset-registered',
   'version-published',
+  'dataset-described',
   'dataset-withdrawn',
   'budget-granted',
   'allotment-set',

@@ -1,6 +1,7 @@
 import type { CatalogEntry } from '../catalog/catalog.ts'
 import { isLiveSource, type Source } from '../catalog/dataset.ts'
 import type { ColumnDeclaration, DatasetDeclaration } from '../catalog/declaration.ts'
+import { withDescriptionsOf, withoutDescriptions } from '../catalog/description.ts'
 import { requireWidening } from '../catalog/widening.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import { unknownDataset } from '../privacy/refusal.ts'
@@ -67,7 +68,7 @@ function checkVersion(
   const checked = checkRegistration({
     ...declaration,
     ...(source === undefined ? {} : { source }),
-    ...(columns === undefined ? {} : { columns }),
+    ...(columns === undefined ? {} : { columns: withDescriptionsOf(columns, declaration.columns) }),
     budget,
   })
   requireWidening(declaration.columns, checked.declaration.columns)
@@ -131,7 +132,7 @@ function isUnchanged(
 /** True if two declarations of one dataset convert a source to the same rows. */
 function isReadAlike(one: DatasetDeclaration, other: DatasetDeclaration): boolean {
   const readAs = ({ source, columns, privacyUnit }: DatasetDeclaration) =>
-    canonicalJson({ source, columns, privacyUnit })
+    canonicalJson({ source, columns: withoutDescriptions(columns), privacyUnit })
   return readAs(one) === readAs(other)
 }
 

@@ -1,4 +1,5 @@
 import type { Catalog, CatalogEntry, RowsOpener } from '../catalog/catalog.ts'
+import type { DescriptionChange } from '../catalog/description.ts'
 import type { VersionUses } from '../catalog/version-uses.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { SourceBounds } from '../engines/duckdb/ingest-bounds.ts'
@@ -6,6 +7,7 @@ import type { DatasetEngine } from '../engines/routing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { describeDataset } from './describe.ts'
 import { createIngestions, type Ingestions } from './ingestions.ts'
 import { publishVersion, type VersionRequest } from './new-version.ts'
 import { register, tryRegistration } from './register.ts'
@@ -81,6 +83,11 @@ export interface Registry {
    */
   publishVersion(id: string, request: VersionRequest, custodian: Custodian): Promise<NewVersion>
   /**
+   * Changes the title and the descriptions of a dataset.
+   * @throws Refusal `unknown-dataset`, or `invalid-request` for a column that is not declared.
+   */
+  describe(id: string, change: DescriptionChange, principal: string): Promise<CatalogEntry>
+  /**
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
    */
@@ -145,6 +152,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     register: (request, custodian) => register(context, request, custodian),
     tryRegistration: (request, custodian) => tryRegistration(context, request, custodian),
     publishVersion: (id, request, custodian) => publishVersion(context, id, request, custodian),
+    describe: (id, change, principal) => describeDataset(context, id, change, principal),
     withdraw: (id, principal) => withdraw(context, id, principal),
     recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => catalog.refresh(rows).finally(ingestions.stopOvertaken)),

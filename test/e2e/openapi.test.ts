@@ -25,7 +25,7 @@ const ROLE_OF_SCHEME: Record<string, Role> = {
 }
 
 type Operation = OpenAPIV3_1.OperationObject
-const METHODS = ['get', 'post', 'put', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 function operations(): readonly { method: (typeof METHODS)[number]; path: string; operation: Operation }[] {
   return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
@@ -56,6 +56,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'get /v1/datasets',
     'post /v1/datasets',
     'get /v1/datasets/{dataset}',
+    'patch /v1/datasets/{dataset}',
     'delete /v1/datasets/{dataset}',
     'get /v1/datasets/{dataset}/versions',
     'post /v1/datasets/{dataset}/versions',

@@ -13,7 +13,7 @@ const ROLE_OF_SCHEME: Record<string, Role> = {
   custodianKey: 'custodian',
   auditorKey: 'auditor',
 }
-const METHODS = ['get', 'post', 'put', 'delete'] as const
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 const LIMITED_TO = 'audit-with'
 const QUERY = { kind: 'count', epsilon: 0.01 }
 const SESSION = { threshold: 10, positives: 2, epsilon: 0.1 }
