@@ -233,6 +233,16 @@ describe('numbers', () => {
     ).toEqual([2n ** 53n - 1n, 2n ** 53n, 2n ** 53n])
   })
 
+  it('are those of their own column, whatever its position', async () => {
+    const columns = Array.from({ length: 124 }, (_, i) => column.number(`x${i}`, 250_000_000n, 3n, 900n))
+    const line = (ofEven: string, ofOdd: string) =>
+      `${columns.map((_, i) => (i % 2 === 0 ? ofEven : ofOdd)).join(',')}\n`
+    const header = `${columns.map(({ name }) => name).join(',')}\n`
+    const [first, second] = await ingestCsv(columns, `${header}${line('', '13')}${line('1e1', 'x')}`)
+    expect(Object.values(first ?? {})).toEqual(columns.map((_, i) => (i % 2 === 0 ? null : 52n)))
+    expect(Object.values(second ?? {})).toEqual(columns.map((_, i) => (i % 2 === 0 ? 40n : null)))
+  })
+
   it('cannot have bounds beyond 128-bit arithmetic', async () => {
     const refusal = await refusalOf(ingestValues(column.number('x', 10n ** 24n, 0n, 2n ** 53n), ['1']))
     expect(refusal.code).toBe('invalid-request')

@@ -78,7 +78,7 @@ function layersOfDoubles(column: NumericColumn, source: SourceColumn): readonly 
 
 /** Texts of at most 18 digits, for columns whose bounds are too wide for doubles. */
 function layersOfPlainIntegers(column: NumericColumn, source: SourceColumn): readonly Layer[] {
-  const [text, name] = [`text${source.position}0`, `parsed${source.position}`]
+  const [text, name] = [`raw${source.position}`, `parsed${source.position}`]
   const layers = layersOfIntegers(column, { ...source, name }, 'BIGINT')
   if (layers.length === 0) return []
   const parsed = `CASE WHEN regexp_full_match(${text}, '[+-]?[0-9]{1,18}') THEN TRY_CAST(${text} AS BIGINT) END`
@@ -124,14 +124,14 @@ function doubleLayers(column: NumericColumn, source: SourceColumn): readonly Lay
     return [{ [`parsed${i}`]: source.name }, { [`double${i}`]: usable(valid), [`tie${i}`]: 'true' }]
   }
   const text = numberTextOf(source)
-  const short = `length(text${i}0) <= ${DISTINCT_DIGITS}`
+  const short = `length(raw${i}) <= ${DISTINCT_DIGITS}`
   const literal =
     column.type === 'integer'
-      ? `${short} AND regexp_full_match(text${i}0, '[+-]?[0-9]+(\\.[0-9]*)?')`
-      : `regexp_full_match(text${i}0, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?')`
+      ? `${short} AND regexp_full_match(raw${i}, '[+-]?[0-9]+(\\.[0-9]*)?')`
+      : `regexp_full_match(raw${i}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?')`
   return [
-    { [`text${i}0`]: text },
-    { [`parsed${i}`]: `CASE WHEN ${literal} THEN TRY_CAST(text${i}0 AS DOUBLE) END`, [`tie${i}`]: short },
+    { [`raw${i}`]: text },
+    { [`parsed${i}`]: `CASE WHEN ${literal} THEN TRY_CAST(raw${i} AS DOUBLE) END`, [`tie${i}`]: short },
     { [`double${i}`]: usable(valid) },
   ]
 }
