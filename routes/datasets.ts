@@ -185,6 +185,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     {
       handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
       onRequest: custodian.onRequest,
+      preValidation: async (request) => requireAnswered(request.body),
       schema: {
         tags: ['Datasets'],
         operationId: 'publishVersion',

@@ -29,9 +29,9 @@ export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { 
         operationId: 'draftDeclaration',
         summary: 'Draft a declaration',
         description:
-          'Proposes a declaration of an upload, or of a file below the data folder: names and types of columns, the form ' +
+          'Proposes a declaration of an upload, a file below the data folder, or a table: names and types of columns, the form ' +
           'of the file, identifiers, dates, columns with few values. Bounds, steps and categories are left as questions, ' +
-          'because everything in a declaration is public. Reads only the first rows. A key that is limited to datasets ' +
+          'because everything in a declaration is public. Reads only the first rows of a file, and no row of a table. A key that is limited to datasets ' +
           'can draft declarations of its own uploads only.',
         security,
         body: draftRequest,

@@ -360,11 +360,16 @@ const uploadSource = z
   .superRefine(requireCsv)
   .meta({ id: 'UploadSource', description: 'A file that the custodian uploaded with POST /v1/sources.' })
 
+/** A table of a connection, as registrations and drafts name it. */
+export const namedTable = z.strictObject({
+  kind: z.literal('table'),
+  connection: connectionName.describe('Name of a connection; `GET /v1/connections` lists them.'),
+  table: tableName.describe('A table or view, as `schema.table` or `table`.'),
+})
+
 const tableSource = z
   .strictObject({
-    kind: z.literal('table'),
-    connection: connectionName.describe('Name of a connection; `GET /v1/connections` lists them.'),
-    table: tableName.describe('A table or view, as `schema.table` or `table`.'),
+    ...namedTable.shape,
     mode: z
       .enum(['live', 'snapshot'])
       .default('live')

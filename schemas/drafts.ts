@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { uploadId } from './dataset.ts'
+import { namedTable, uploadId } from './dataset.ts'
 
 /** POST /v1/drafts */
 export const draftRequest = z
@@ -14,6 +14,7 @@ export const draftRequest = z
           kind: z.literal('upload'),
           upload: uploadId.describe('Id of one of your uploads.'),
         }),
+        namedTable,
       ])
       .describe('The source, without its format and dialect, which the draft finds.'),
     showDataHints: z

@@ -268,7 +268,7 @@ async function openStores(
     catalog,
     engine,
     registry,
-    drafts: createDrafts({ dataDirectory, temporaryDirectory }),
+    drafts: createDrafts({ dataDirectory, temporaryDirectory, connections: databases }),
     versionUses,
     ...(signer === undefined ? {} : { signer }),
     ...(config.audit ? { auditDirectory: temporaryDirectory } : {}),

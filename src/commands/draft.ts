@@ -10,6 +10,8 @@ import { withUpload } from './upload-file.ts'
 
 interface DraftCommandOptions extends ServiceOptions {
   readonly inDataFolder?: string
+  readonly connection?: string
+  readonly table?: string
   readonly showDataHints?: boolean
   readonly output?: string
 }
@@ -18,11 +20,13 @@ interface DraftCommandOptions extends ServiceOptions {
 export const draft: CommandDefinition = (command) => {
   command
     .description(
-      `Proposes a declaration of a CSV or Parquet file, in YAML with comments. Fields with the value TODO are questions that
+      `Proposes a declaration of a CSV or Parquet file, or of a table, in YAML with comments. Fields with the value TODO are questions that
 you answer from knowledge of how the data come about. "npx sotto register" then registers the dataset.`,
     )
     .argument('[file]', 'a file on this machine; it is uploaded for the draft and then deleted there')
     .option('--in-data-folder <path>', 'draft a file below the data folder of the service instead')
+    .option('--connection <name>', 'with --table: the connection of the service to draft a table of instead')
+    .option('--table <name>', 'a table or view of the connection, as schema.table or table')
     .option(
       '--show-data-hints',
       'add values of the data as comments. They are not protected: do not publish or declare them',
@@ -32,14 +36,15 @@ you answer from knowledge of how the data come about. "npx sotto register" then 
 }
 
 async function draftDeclaration(file: string | undefined, options: DraftCommandOptions): Promise<number> {
-  const { inDataFolder, output, showDataHints = false } = options
-  if ((file === undefined) === (inDataFolder === undefined))
-    throw new Misuse('name either a file on this machine, or one with --in-data-folder')
+  const { output, showDataHints = false } = options
+  const remote = remoteSource(options)
+  if ((file === undefined) === (remote === undefined))
+    throw new Misuse('name a file on this machine, or --in-data-folder, or --connection and --table')
   const client = connect(options)
   const propose = (source: Json) => proposeDeclaration(client, source, showDataHints)
   const proposed =
     file === undefined
-      ? await propose({ kind: 'file', path: inDataFolder })
+      ? await propose(remote ?? {})
       : await withUpload(client, file, (upload) => propose({ kind: 'upload', upload }))
   const folder = output === undefined ? process.cwd() : path.dirname(path.resolve(output))
   // The upload is gone when the declaration is registered, so it names the file.
@@ -51,6 +56,16 @@ async function draftDeclaration(file: string | undefined, options: DraftCommandO
   else if (output === undefined) process.stdout.write(draftYaml(named))
   else writeFileSync(output, draftYaml(named), { flag: 'wx' })
   return SUCCESS
+}
+
+/** Returns the source that the service has itself, if the options name exactly one. */
+function remoteSource({ inDataFolder, connection, table }: DraftCommandOptions): Json | undefined {
+  if (inDataFolder !== undefined && connection === undefined && table === undefined)
+    return { kind: 'file', path: inDataFolder }
+  if (inDataFolder === undefined && connection !== undefined && table !== undefined)
+    return { kind: 'table', connection, table }
+  if (inDataFolder === undefined && connection === undefined && table === undefined) return undefined
+  throw new Misuse('name either --in-data-folder, or --connection together with --table')
 }
 
 async function proposeDeclaration(

@@ -150,7 +150,7 @@ test('wrong usage ends with exit code 2', async () => {
     [['register', 'broken.yaml'], 'broken.yaml: ', {}],
     [['register', 'list.yaml'], 'list.yaml: must hold the fields of a declaration', {}],
     [['register', 'absent.yaml'], 'absent.csv: is not a file on this machine', {}],
-    [['draft'], 'name either a file on this machine', {}],
+    [['draft'], 'name a file on this machine', {}],
     [['grant', 'visits', '--epsilon', 'much', '--reason', 'x'], '--epsilon: must be a decimal number', {}],
     [['grant', 'visits', '--epsilon', '1'], "required option '--reason <text>' not specified", {}],
     [['datasets'], 'SOTTO_KEY: must be the API key', { SOTTO_KEY: '' }],

@@ -2,12 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { createLimiter, LimiterFull, LimiterTimeout } from '../../concurrency/limiter.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
+import type { Connections } from '../sources/table.ts'
 import type { DescribedSource } from './described.ts'
 import { type Draft, draftDeclaration } from './draft.ts'
 import { type DraftedFile, describeFile } from './file.ts'
+import { type DraftedTable, describeTable } from './table.ts'
 
 /** A source to draft a declaration for. The draft finds the format and the dialect. */
-export type DraftedSource = DraftedFile
+export type DraftedSource = DraftedFile | DraftedTable
 
 /** Proposes declarations of sources. */
 export interface Drafts {
@@ -29,16 +31,18 @@ export interface DraftOptions {
 /** Time limit for a draft. */
 export const DRAFT_TIMEOUT_MS = 30_000
 
-/** Creates the service of drafts. */
-export function createDrafts({
-  dataDirectory,
-  temporaryDirectory,
-}: {
+/** Folders and connections that drafts read. */
+export interface DraftSurroundings {
   readonly dataDirectory: string
   readonly temporaryDirectory: string
-}): Drafts {
+  readonly connections: Connections
+}
+
+/** Creates the service of drafts. */
+export function createDrafts({ dataDirectory, temporaryDirectory, connections }: DraftSurroundings): Drafts {
   const limiter = createLimiter({ concurrency: 2, maxWaiting: 20, maxWaitMs: DRAFT_TIMEOUT_MS })
   const describe = async (source: DraftedSource, principal: string, signal: AbortSignal) => {
+    if (source.kind === 'table') return describeTable(connections, source, signal)
     const folder = await mkdtemp(path.join(temporaryDirectory, 'draft-'))
     try {
       return await describeFile(source, { dataDirectory, principal, folder, signal })
