@@ -3,6 +3,7 @@ import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { resumeRequest, suspensionReport } from '../schemas/suspension.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
+import { TABLE_CHANGED } from '../src/answers/attempt.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { accessFor, principalOf } from './access.ts'
 import { permittedDataset, requireOpened } from './require-dataset.ts'
@@ -22,8 +23,10 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
 
   const report = async (dataset: string) => {
     const { suspended, failures, counted } = requireOpened(await ledger.suspension(dataset), dataset)
+    const tableChanged = counted.some(({ errorClass }) => errorClass === TABLE_CHANGED)
     return {
       suspended,
+      ...(suspended ? { reason: tableChanged ? ('table-changed' as const) : ('failures' as const) } : {}),
       failures,
       counted: counted.map(({ chargeId, ...failure }) => ({ ...failure, release: chargeId })),
     }
@@ -39,7 +42,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
         summary: 'Get the failures of a dataset',
         description:
           'Lists the failures after charges that may depend on the data. At the `failureLimit` of the dataset they suspend ' +
-          'it for analysts.',
+          'it for analysts. A live table whose columns have changed is suspended at its first failure.',
         security: overseers.security,
         params: datasetParameters,
         response: { 200: suspensionReport, ...problemResponses },
@@ -58,7 +61,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
         summary: 'Resume a suspended dataset',
         description:
           'Lets analysts query the dataset again and counts its failures from 0. The reason is recorded in the ledger. ' +
-          'Changes nothing if the dataset is not suspended.',
+          'Changes nothing if the dataset is not suspended. The columns of a live table are compared again at the next query.',
         security: custodian.security,
         params: datasetParameters,
         body: resumeRequest,

@@ -22,6 +22,14 @@ const countedFailure = z
 export const suspensionReport = z
   .strictObject({
     suspended: z.boolean().describe('True if analysts get stored answers only.'),
+    reason: z
+      .enum(['failures', 'table-changed'])
+      .optional()
+      .describe(
+        'Reason of the suspension. `table-changed`: the declared columns of the table in its database no longer have the ' +
+          'names, types and constraints that they had at registration. Restore them, or withdraw the dataset and register ' +
+          'it again. `failures`: queries have failed as often as `failureLimit` permits.',
+      ),
     failures: z
       .int()
       .min(0)

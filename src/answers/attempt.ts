@@ -1,5 +1,5 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import { type Charge, type Ledger, LedgerFault } from '../ledger/ledger.ts'
+import { type Charge, type Failure, type Ledger, LedgerFault } from '../ledger/ledger.ts'
 import { EntropyFailure } from '../mechanisms/samplers/entropy.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { inFlight } from './charge.ts'
@@ -32,20 +32,39 @@ export async function completeAttempt(
   { charge: { id, attempt }, dataset, recordInstant }: Attempt,
   compute: () => Promise<Computed>,
 ): Promise<string> {
-  const fail = async (error: unknown, counts: boolean): Promise<never> => {
-    const errorClass = errorClassOf(error)
+  const fail = async (failure: CountableFailure): Promise<never> => {
     await recordInstant()
     // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
-    await ledger
-      .recordFailure(id, attempt, { counts, limit: dataset.failureLimit, errorClass })
-      .catch(() => undefined)
-    throw new AnswerFailure(id, errorClass)
+    await ledger.recordFailure(id, attempt, failure).catch(() => undefined)
+    throw new AnswerFailure(id, failure.errorClass)
   }
-  const { body, record } = await compute().catch((error: unknown) => fail(error, mayDependOnData(error)))
+  const { body, record } = await compute().catch((error: unknown) => fail(failureOf(error, dataset)))
   await recordInstant()
-  if (await record().catch((error: unknown) => fail(error, false))) return body
+  const stored = await record().catch((error: unknown) =>
+    fail({ ...failureOf(error, dataset), counts: false }),
+  )
+  if (stored) return body
   throw inFlight(leaseMs)
 }
+
+/** A failure as the ledger records it, with its class. */
+type CountableFailure = Failure & Required<Pick<Failure, 'errorClass'>>
+
+/**
+ * Describes a failure for the ledger. A table whose columns have changed suspends its dataset at once, because its
+ * declaration may no longer hold; other failures do so at the limit of the dataset.
+ */
+export function failureOf(error: unknown, { failureLimit }: Pick<Dataset, 'failureLimit'>): CountableFailure {
+  const errorClass = errorClassOf(error)
+  return {
+    counts: mayDependOnData(error),
+    limit: errorClass === TABLE_CHANGED ? 1 : failureLimit,
+    errorClass,
+  }
+}
+
+/** Class of the failure of a query whose table no longer has the columns of the registration. */
+export const TABLE_CHANGED = 'TableChanged'
 
 /**
  * True for a failure that may depend on the query and the data, such as a time or memory limit. False for failures that

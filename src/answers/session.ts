@@ -27,7 +27,7 @@ import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, Caller, PreviewBalances } from './answer.ts'
-import { completeAttempt, mayDependOnData } from './attempt.ts'
+import { completeAttempt, failureOf } from './attempt.ts'
 import {
   charge,
   describeDebit,
@@ -43,7 +43,7 @@ import {
   suspended,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { errorClassOf, QuestionFailure } from './failure.ts'
+import { QuestionFailure } from './failure.ts'
 import { periodOf, releaseInTime, shownTime } from './release-time.ts'
 
 /** Dependencies of sessions. */
@@ -228,12 +228,10 @@ async function answerNext(
   })
 
   const described = { session: session.id, question, datasetVersion: dataset.version }
-  const fail = async (error: unknown, counts: boolean): Promise<never> => {
-    const errorClass = errorClassOf(error)
+  const fail = async (failure: ReturnType<typeof failureOf>): Promise<never> => {
     await recordInstant().then(turn.leave)
-    const failure = { counts, limit: dataset.failureLimit, errorClass }
     await ledger.recordQuestionFailure(session.id, failure).catch(() => undefined)
-    throw new QuestionFailure(session.id, errorClass)
+    throw new QuestionFailure(session.id, failure.errorClass)
   }
   const compare = async () => {
     await turn.begin()
@@ -241,7 +239,7 @@ async function answerNext(
     const compared = { threshold, thresholdNoise, positivesFound, value }
     return sparseVectorMechanism.release(measurement, compared, noiseSource)
   }
-  const answer = await compare().catch((error: unknown) => fail(error, mayDependOnData(error)))
+  const answer = await compare().catch((error: unknown) => fail(failureOf(error, dataset)))
   await recordInstant().then(turn.leave)
   const body = JSON.stringify({
     ...described,
@@ -251,7 +249,9 @@ async function answerNext(
     receipt: describeReceipt(dependencies.signer, session.dataset, head),
   })
   const recorded = { ...identity, question, request, above: answer.above, answer: body }
-  const stored = await ledger.recordSessionAnswer(recorded).catch((error: unknown) => fail(error, false))
+  const stored = await ledger
+    .recordSessionAnswer(recorded)
+    .catch((error: unknown) => fail({ ...failureOf(error, dataset), counts: false }))
   // Another process stored an answer under this number. That answer is valid, and this one is discarded.
   if (!stored) throw inFlight(dependencies.leaseMs)
   return { body, replayed: false }

@@ -1,12 +1,13 @@
+import { openPostgresTables } from '../engines/postgres/engine.ts'
 import { openTrinoEngine } from '../engines/trino/engine.ts'
 import type { OpenTableEngine } from './open.ts'
 
 /** Opens the engine that a connection names. */
 export const openTableEngine: OpenTableEngine = (connection) => {
   switch (connection.engine) {
+    case 'postgres':
+      return openPostgresTables(connection)
     case 'trino':
       return openTrinoEngine(connection)
-    case 'postgres':
-      throw new Error(`the engine ${connection.engine} is not available`)
   }
 }

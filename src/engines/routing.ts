@@ -40,6 +40,7 @@ export function createDatasetEngine({ duckDb, tables, keyedUnit }: RoutingOption
     return engine
   }
   return {
+    scanOf: (dataset, aggregate) => (isLive(dataset) ? undefined : duckDb.scanOf?.(dataset, aggregate)),
     aggregate: async (dataset, aggregate) => engineOf(dataset).aggregate(dataset, aggregate),
     countIndexes: async (dataset, counting) => engineOf(dataset).countIndexes(dataset, counting),
     countIndexesInCells: async (dataset, counting) =>

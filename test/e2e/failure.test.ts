@@ -127,5 +127,5 @@ test('rows that cannot be opened stop the start, naming the dataset', async () =
   await service.restart()
   await rm(file)
   await writeFile(file, 'these are no rows')
-  await expect(service.restart()).rejects.toThrow('the ingested rows of the dataset census cannot be opened')
+  await expect(service.restart()).rejects.toThrow('the rows of the dataset census cannot be opened')
 })

@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Logger, pino } from 'pino'
 import supertest from 'supertest'
 import type { Role } from '../../src/access/principal.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Service, startService } from '../../src/server.ts'
+import { type Service, type ServiceParts, startService } from '../../src/server.ts'
 import { createKey } from '../api-key.ts'
 import { WITHOUT_LIMITS } from './process.ts'
 
@@ -28,9 +28,17 @@ export interface TestService {
   close(): Promise<void>
 }
 
+/** A file to place in the data folder before the start. */
+export type PlacedFiles = Readonly<Record<string, string>>
+
 /** Starts a service as `npm start` does, with changes of the environment. */
-export async function startTestService(environment: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  environment: Record<string, string> = {},
+  { parts = {}, files = {} }: { readonly parts?: ServiceParts; readonly files?: PlacedFiles } = {},
+): Promise<TestService> {
   const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-e2e-'))
+  for (const [name, text] of Object.entries(files))
+    await writeFile(path.join(dataDirectory, name), text, { mode: 0o600 })
   const logLines: string[] = []
   const logger: Logger = pino({ level: 'debug' }, { write: (line: string) => logLines.push(line) })
   const start = (changes: Record<string, string> = {}): Promise<Service> =>
@@ -45,6 +53,7 @@ export async function startTestService(environment: Record<string, string> = {})
         SOTTO_DATA_DIR: dataDirectory,
       }),
       logger,
+      parts,
     )
   // Keys are created by a command before the start.
   const auditorKey = await createKey(dataDirectory, { name: 'auditor', role: 'auditor' })
