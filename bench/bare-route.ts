@@ -19,10 +19,10 @@ export const SINGLE_COMMIT_ROUTE = '/count'
 /** Counts, then commits together with all waiting requests. */
 export const GROUPED_COMMIT_ROUTE = '/count-grouped'
 
-if (import.meta.main) await serve(process.argv[2] ?? '', process.argv[3] ?? '')
+if (import.meta.main) await serve(process.argv[2] ?? '', process.argv[3] ?? '', process.argv[4] ?? '')
 
-async function serve(dataDirectory: string, debitsFile: string): Promise<void> {
-  const count = await openCounter(dataDirectory)
+async function serve(dataDirectory: string, debitsFile: string, id: string): Promise<void> {
+  const count = await openCounter(dataDirectory, id)
   const { debit, debitGrouped } = openDebits(debitsFile)
   const app = fastify()
   const body = { schema: { body: { type: 'object' } } } as const
@@ -45,11 +45,11 @@ interface CountRequest {
 }
 
 /** Opens as many connections as Sotto, each with the statement prepared. Requests wait in line while all are busy. */
-async function openCounter(dataDirectory: string): Promise<(age: number) => Promise<number>> {
+async function openCounter(dataDirectory: string, id: string): Promise<(age: number) => Promise<number>> {
   const config = readConfig({})
   const catalog = await openCatalog(path.join(dataDirectory, 'datasets'))
-  const dataset = catalog.get('census')?.dataset
-  if (dataset === undefined) throw new Error('the demo dataset is not there')
+  const dataset = catalog.get(id)?.dataset
+  if (dataset === undefined) throw new Error('the dataset is not there')
   const { sql } = printAggregate(
     {
       where: { kind: 'index-between', column: 'Age', lower: 0n },
@@ -63,7 +63,7 @@ async function openCounter(dataDirectory: string): Promise<(age: number) => Prom
   const instance = await openLockedInstance(catalog.rowsFile(dataset), 'READ_ONLY', {
     threads: config.queryThreads,
     memoryLimit: config.queryMemory,
-    temporaryDirectory: path.join(dataDirectory, 'bare-temporary'),
+    temporaryDirectory: path.join(dataDirectory, `bare-temporary-${id}`),
     maxTemporaryDirectorySize: '1GB',
   })
   const idle: DuckDBPreparedStatement[] = []

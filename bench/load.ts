@@ -6,6 +6,8 @@ export interface Target {
   readonly url: string
   readonly authorization: string
   readonly body: string
+  /** Bodies that the requests have in turn, in place of `body`. */
+  readonly bodies?: readonly string[]
 }
 
 /** Measurements of one run against a target. */
@@ -111,7 +113,8 @@ function start(target: Target, connections: number, durationMs: number) {
         headers: { authorization: target.authorization, 'content-type': 'application/json' },
         setupRequest: (request) => {
           asked += 1
-          return { ...request, headers: { ...request.headers, 'idempotency-key': `${keys}-${asked}` } }
+          const headers = { ...request.headers, 'idempotency-key': `${keys}-${asked}` }
+          return { ...request, headers, body: target.bodies?.[asked % target.bodies.length] ?? target.body }
         },
       },
     ],
