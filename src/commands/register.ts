@@ -45,8 +45,7 @@ function printRegistered(answer: Json, dryRun: boolean): void {
       ? `${id}: everything fits; nothing was published`
       : `${id}: registered as version ${shown(answer.version)}`,
   )
-  const ingestion = fieldsOf(answer.ingestion)
-  if (ingestion !== undefined) printCounts(ingestion)
+  printCounts(answer)
   const { epsilon, risk } = fieldsOf(fieldsOf(answer.disclosureRisk)?.dataset) ?? {}
   if (typeof risk === 'number')
     console.log(
@@ -63,7 +62,10 @@ const COUNTS: readonly (readonly [field: string, label: string])[] = [
   ['people', 'people'],
 ]
 
-function printCounts(ingestion: Json): void {
+/** Prints what an ingestion counted, if the answer to a custodian has it. */
+export function printCounts(answer: Json): void {
+  const ingestion = fieldsOf(answer.ingestion)
+  if (ingestion === undefined) return
   console.log('\nExact numbers, for custodians only. Do not publish them.\n')
   const counts = COUNTS.filter(([field]) => ingestion[field] !== undefined)
   printTable(

@@ -44,6 +44,16 @@ const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       summary: 'raise the budget of a dataset',
       load: async () => (await import('./grant.ts')).grant,
     },
+    publish: {
+      group: SERVICE,
+      summary: 'publish a new version of a dataset',
+      load: async () => (await import('./publish.ts')).publish,
+    },
+    versions: {
+      group: SERVICE,
+      summary: 'list the versions of a dataset',
+      load: async () => (await import('./versions.ts')).versions,
+    },
     withdraw: {
       group: SERVICE,
       summary: 'withdraw a dataset',

@@ -113,6 +113,12 @@ test('datasets, budget, grant and withdraw, as tables and as JSON', async () => 
   const report = await service.as('custodian').get('/v1/datasets/people/budget')
   expect(JSON.parse((await sotto(['budget', 'people', '--json'])).output)).toEqual(report.body)
 
+  const next = { ...declaration, source: { ...declaration.source, seed: 'next' } }
+  await writeFile(inFolder('people.json'), JSON.stringify(next))
+  expect((await sotto(['publish', 'people', 'people.json'])).output).toMatch(/^people: version 2\n/)
+  expect((await sotto(['versions', 'people'])).output).toMatch(/^2 +\S+Z +100\n1 +\S+Z +100$/m)
+  expect((await sotto(['publish', 'other', 'people.json'])).code).toBe(2)
+
   expect(await sotto(['withdraw', 'people'])).toMatchObject({
     code: 0,
     output: 'people: withdrawn; its budget remains\n',

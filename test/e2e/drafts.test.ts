@@ -133,29 +133,55 @@ test('the draft of an upload belongs to its custodian', async () => {
   expect(refused.body).toMatchObject({ code: 'source-refused', errors: [{ field: 'source.upload' }] })
 })
 
+const FORM = [
+  { name: 'a', type: 'string' },
+  { name: 'b', type: 'number', lower: 0, upper: 100, step: 0.25 },
+  { name: 'd', type: 'date', lower: '2023-01-01', upper: '2024-12-31' },
+]
+
 test.each([
   [
     'semicolons, decimal commas, German dates',
+    'form.csv',
     'a;b;d\nx;1,5;31.12.2023\ny;22,75;01.02.2024\n',
     { delimiter: ';', decimal: ',' },
   ],
-  ['tabs', 'a\tb\td\nx\t1.5\t31.12.2023\ny\t2.5\t01.02.2024\n', { delimiter: 'tab' }],
-  ['spaces', 'a b d\nx 1.5 31.12.2023\ny 2.5 01.02.2024\n', { delimiter: 'space' }],
+  ['tabs', 'form.tsv', 'a\tb\td\nx\t1.5\t31.12.2023\ny\t2.5\t01.02.2024\n', { delimiter: 'tab' }],
+  ['spaces', 'form.txt', 'a b d\nx 1.5 31.12.2023\ny 2.5 01.02.2024\n', { delimiter: 'space' }],
   [
     'bars and single quotes',
+    'bars.csv',
     "a|b|d\n'x|y'|1.5|31.12.2023\nz|2.5|01.02.2024\n",
     { delimiter: '|', quote: "'" },
   ],
-])('the form of the file is found: %s', async (_, text, csv) => {
-  await write('form.csv', text)
-  const { declaration } = await draft('form.csv')
-  expect(declaration.source.csv).toEqual(csv)
-  expect(declaration.columns).toMatchObject([
-    { name: 'a' },
-    { name: 'b', type: 'number' },
-    { name: 'd', type: 'date', dateFormat: 'DD.MM.YYYY' },
-  ])
-})
+  ['quotes in values', 'quoted.csv', 'a,b,d\n5" x,1.5,31.12.2023\n7",2.5,01.02.2024\n', { quote: 'none' }],
+  ['no header', 'bare.csv', 'x,1.5,31.12.2023\ny,2.5,01.02.2024\nz,3.5,02.02.2024\n', { header: false }],
+  ['gzip', 'form.csv.gz', gzipSync('a,b,d\nx,1.5,31.12.2023\ny,2.5,01.02.2024\n'), undefined],
+] as const)(
+  'the form of the file is found, and fits its registration: %s',
+  async (form, file, bytes, csv) => {
+    await write(file, Buffer.from(bytes))
+    const { declaration } = await draft(file)
+    expect(declaration.source.csv).toEqual(csv)
+    const names = form === 'no header' ? ['column1', 'column2', 'column3'] : ['a', 'b', 'd']
+    expect(declaration.columns).toMatchObject([
+      { name: names[0] },
+      { name: names[1], type: 'number' },
+      { name: names[2], type: 'date', dateFormat: 'DD.MM.YYYY' },
+    ])
+    const columns = declaration.columns.map((column: object, i: number) => ({
+      ...column,
+      ...FORM[i],
+      name: names[i],
+    }))
+    columns[0] = { name: names[0], type: 'string' }
+    const answered = { ...declaration, columns, privacyUnit: { kind: 'row' }, budget: { epsilon: 1 } }
+    const register = service.as('custodian').post('/v1/datasets?dryRun=true').send(answered)
+    const { ingestion } = (await register.expect(200)).body
+    expect(ingestion.rowsRead).toBe(form === 'no header' ? 3 : 2)
+    expect(ingestion.invalidValues.map(({ values }: { values: number }) => values)).toEqual([0, 0, 0])
+  },
+)
 
 test.each([
   ['latin-1', Buffer.from('Stra\u00dfe,Alter\nGl\u00fcck,30\nM\u00fcller,31\n', 'latin1')],

@@ -153,10 +153,10 @@ async function sniffWith(connection: DuckDBConnection, path: string, delimiter?:
     FROM sniff_csv($path, comment = '', sample_size = ${SAMPLE_ROWS}${options})`
   const parameters = { path, ...(delimiter === undefined ? {} : { delimiter }) }
   const [row = []] = await rowsOf(connection, sql, parameters)
-  const [found, quote, header, skipped, date, timestamp, columns] = row.map((value) =>
+  const [found, quote, header, skipped, date, timestamp, described] = row.map((value) =>
     value === null || value === '(empty)' ? undefined : String(value),
   )
-  if (found === undefined || columns === undefined) throw new UnreadableSample('the file is not CSV')
+  if (found === undefined || described === undefined) throw new UnreadableSample('the file is not CSV')
   const formats = [date, timestamp].filter((format) => format !== undefined)
   const csv: SniffedCsv = {
     delimiter: found,
@@ -165,8 +165,13 @@ async function sniffWith(connection: DuckDBConnection, path: string, delimiter?:
     skippedLines: Number(skipped),
     ...(formats[0] === undefined ? {} : { dateFormat: formats[0] }),
   }
-  const named: readonly [string, string][] = JSON.parse(columns)
-  return { columns: named.map(([name, type]) => ({ name, type })), csv }
+  const named: readonly [string, string][] = JSON.parse(described)
+  // Without a header, the names are those that ingestion gives.
+  const columns = named.map(([name, type], index) => ({
+    name: csv.header ? name : `column${index + 1}`,
+    type,
+  }))
+  return { columns, csv }
 }
 
 /** Returns facts about a column of the table `sample`, which holds texts. */

@@ -3,7 +3,8 @@ import type { FileHandle } from 'node:fs/promises'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createGunzip } from 'node:zlib'
-import type { DateFormat, FileFormat } from '../../catalog/dataset.ts'
+import type { CsvDeclaration, CsvDialect, DateFormat, FileFormat } from '../../catalog/dataset.ts'
+import { DELIMITERS, QUOTES } from '../../engines/duckdb/formats/csv-shape.ts'
 import {
   describeSample,
   type Sample,
@@ -49,10 +50,10 @@ export async function describeFile(file: DraftedFile, context: DraftContext): Pr
   try {
     const copy = path.join(folder, 'sample')
     const format = await formatOf(handle)
-    const encoding = format === 'csv' ? await writeStart(handle, copy) : await copyWhole(handle, copy, signal)
+    const text = format === 'csv' ? await writeStart(handle, copy) : await copyWhole(handle, copy, signal)
     const temporaryDirectory = path.join(folder, 'temporary')
     const sample = await describeSample({ path: copy, format, temporaryDirectory, signal })
-    return { name, ...describeSampled(file, format, encoding, sample) }
+    return { name, ...describeSampled(file, format, text, sample) }
   } catch (error) {
     if (error instanceof UnreadableSample || error instanceof InvalidText)
       throw refuseField('source-unreadable', 'source', 'is not recognised as CSV or Parquet')
@@ -78,11 +79,17 @@ async function copyWhole(handle: FileHandle, copy: string, signal: AbortSignal):
   await writeDigested(handle.createReadStream({ autoClose: false, start: 0 }), copy, signal)
 }
 
-/** Encoding of a text file, as a declaration names it. */
-type Encoding = 'utf-8' | 'latin-1' | 'utf-16'
+type Encoding = CsvDialect['encoding']
 
-/** Writes the first lines of a text file as UTF-8, and returns the encoding that they had. */
-async function writeStart(handle: FileHandle, copy: string): Promise<Encoding> {
+/** Facts about the first lines of a text file. */
+interface SampledText {
+  readonly encoding: Encoding
+  /** True if there is a double quote. */
+  readonly hasQuotes: boolean
+}
+
+/** Writes the first lines of a text file as UTF-8. */
+async function writeStart(handle: FileHandle, copy: string): Promise<SampledText> {
   const bytes = await readStart(handle)
   if (bytes.length === 0) throw new InvalidText()
   const encoding = encodingOf(bytes)
@@ -90,12 +97,12 @@ async function writeStart(handle: FileHandle, copy: string): Promise<Encoding> {
   const text = new TextDecoder(label).decode(bytes)
   const isCut = bytes.length >= SAMPLE_BYTES
   await writeFile(copy, isCut ? text.slice(0, text.lastIndexOf('\n') + 1) : text, { mode: 0o600 })
-  return encoding
+  return { encoding, hasQuotes: text.includes('"') }
 }
 
 const LABELS: Readonly<Record<Encoding, string>> = {
   'utf-8': 'utf-8',
-  'latin-1': 'latin1',
+  'latin-1': 'windows-1252',
   'utf-16': 'utf-16le',
 }
 
@@ -133,13 +140,12 @@ function encodingOf(bytes: Buffer): Encoding {
 function describeSampled(
   file: DraftedFile,
   format: FileFormat,
-  encoding: Encoding | undefined,
+  text: SampledText | undefined,
   { csv, rows, columns }: Sample,
 ): Omit<DescribedSource, 'name'> {
   const decimalComma =
     csv !== undefined && csv.delimiter !== ',' && columns.some((column) => column.decimalComma)
-  const dialect =
-    csv === undefined || encoding === undefined ? undefined : dialectOf(csv, encoding, decimalComma)
+  const dialect = csv === undefined || text === undefined ? undefined : dialectOf(csv, text, decimalComma)
   const source = { ...file, format, ...(dialect === undefined ? {} : { csv: dialect }) }
   return {
     source,
@@ -168,19 +174,30 @@ function notesOn(csv: SniffedCsv | undefined, columns: readonly SampledColumn[])
   ]
 }
 
-/** Names of delimiters in a declaration, where they are not the character itself. */
-const DELIMITERS: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
-
-/** Returns the parts of the dialect that differ from the defaults; undefined if none does. */
-function dialectOf(csv: SniffedCsv, encoding: Encoding, decimalComma: boolean) {
-  const dialect = {
-    ...(csv.delimiter === ',' ? {} : { delimiter: DELIMITERS[csv.delimiter] ?? csv.delimiter }),
-    ...(csv.quote === undefined || csv.quote === '"' ? {} : { quote: csv.quote }),
+/**
+ * Returns the parts of the dialect that differ from the defaults; undefined if none does.
+ * @throws UnreadableSample for a dialect that cannot be declared
+ */
+function dialectOf(csv: SniffedCsv, { encoding, hasQuotes }: SampledText, decimalComma: boolean) {
+  const delimiter = nameOf(DELIMITERS, csv.delimiter)
+  // Quotes that the sniffer does not take for quotes are part of the values.
+  const quote = csv.quote === undefined ? (hasQuotes ? 'none' : '"') : nameOf(QUOTES, csv.quote)
+  const dialect: CsvDeclaration = {
+    ...(delimiter === ',' ? {} : { delimiter }),
+    ...(quote === '"' ? {} : { quote }),
     ...(decimalComma ? { decimal: ',' } : {}),
     ...(csv.header ? {} : { header: false }),
     ...(encoding === 'utf-8' ? {} : { encoding }),
   }
   return Object.keys(dialect).length === 0 ? undefined : dialect
+}
+
+/** @throws UnreadableSample for a character that no dialect has */
+function nameOf<Name extends string>(characters: Readonly<Record<Name, string>>, character: string): Name {
+  const names = Object.keys(characters) as Name[]
+  const name = names.find((each) => characters[each] === character)
+  if (name === undefined) throw new UnreadableSample('the dialect cannot be declared')
+  return name
 }
 
 function describeColumn(

@@ -1,0 +1,49 @@
+import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
+import { readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { printJson, shown } from './printing.ts'
+import { showingTime } from './progress.ts'
+import { printCounts } from './register.ts'
+import { addServiceOptions, connect, type Json, type ServiceOptions } from './service.ts'
+import { withUpload } from './upload-file.ts'
+
+/** Fields of a declaration that a new version may bring. */
+const FIELDS = ['source', 'columns', 'separateBudget'] as const
+
+/** `npx sotto publish` */
+export const publish: CommandDefinition = (command) => {
+  command
+    .description(
+      `Publishes a new version of a dataset under its budget: the rows and columns of a declaration, or without one the
+present source read again. The same rows again change nothing.`,
+    )
+    .argument('<dataset>', 'the id of the dataset')
+    .argument('[declaration]', 'the file of the declaration, as for "npx sotto register"')
+  addServiceOptions(command).action(exitingWith(publishVersion))
+}
+
+async function publishVersion(
+  dataset: string,
+  file: string | undefined,
+  options: ServiceOptions,
+): Promise<number> {
+  const client = connect(options)
+  const { declaration, localSource } =
+    file === undefined ? { declaration: {} as Json } : readDeclaration(file)
+  if (declaration.id !== undefined && declaration.id !== dataset)
+    throw new Misuse(`${file}: is the declaration of ${shown(declaration.id)}, not of ${dataset}`)
+  const brought = FIELDS.filter((field) => declaration[field] !== undefined)
+  const body = Object.fromEntries(brought.map((field) => [field, declaration[field]]))
+  const send = (version: Json) =>
+    showingTime('Checking and ingesting the source', () =>
+      client.send('POST', `/v1/datasets/${encodeURIComponent(dataset)}/versions`, version),
+    )
+  const answer = await (localSource === undefined
+    ? send(body)
+    : withUpload(client, localSource, (upload) => send(withUploadedSource(body, upload))))
+  if (options.json) printJson(answer)
+  else {
+    console.log(`${shown(dataset)}: version ${shown(answer.version)}`)
+    printCounts(answer)
+  }
+  return SUCCESS
+}
