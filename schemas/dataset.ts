@@ -619,6 +619,34 @@ export const dataset = z
 
 const exactCount = z.int().min(0).max(Number.MAX_SAFE_INTEGER)
 
+const misfits = z
+  .strictObject({
+    rule: z
+      .enum([
+        'missing',
+        'not-a-number',
+        'not-a-whole-number',
+        'not-a-date',
+        'not-a-timestamp',
+        'not-a-boolean',
+        'not-a-category',
+        'not-a-text',
+      ])
+      .describe(
+        'Rule that the values broke. `missing`: NULL in a column that is not nullable, or no identifier.',
+      ),
+    values: exactCount.describe('Number of the values.'),
+    unit: z
+      .enum(['line', 'record', 'row'])
+      .describe(
+        'Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
+          'header, where they are not lines because values have line breaks or lines are blank. `row`: rows of the Parquet ' +
+          'file.',
+      ),
+    first: z.array(exactCount).readonly().describe('Places of the first values, five at most.'),
+  })
+  .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
+
 const ingestionCounts = z
   .strictObject({
     rowsRead: exactCount.describe('Rows of the source.'),
@@ -634,6 +662,13 @@ const ingestionCounts = z
             'Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values ' +
               'are not counted.',
           ),
+          misfits: z
+            .array(misfits)
+            .readonly()
+            .optional()
+            .describe(
+              'The values by the rule that they broke. Absent for live tables, and if an earlier release ingested the source.',
+            ),
         }),
       )
       .readonly(),

@@ -53,7 +53,36 @@ export interface IngestionCounts {
    * The number of values of each declared column that did not fit its declaration. In rows left out for a missing
    * identifier, the other values are not counted.
    */
-  readonly invalidValues: readonly { readonly column: string; readonly values: number }[]
+  readonly invalidValues: readonly InvalidValues[]
+}
+
+/** The values of a declared column that did not fit its declaration. */
+export interface InvalidValues {
+  readonly column: string
+  readonly values: number
+  /** The values by the rule that they broke. Absent for live tables, and if an earlier release ingested the source. */
+  readonly misfits?: readonly Misfits[]
+}
+
+/** The values of a column that broke one rule. */
+export interface Misfits {
+  readonly rule:
+    | 'missing'
+    | 'not-a-number'
+    | 'not-a-whole-number'
+    | 'not-a-date'
+    | 'not-a-timestamp'
+    | 'not-a-boolean'
+    | 'not-a-category'
+    | 'not-a-text'
+  readonly values: number
+  /**
+   * Unit of the places: lines of a CSV file, counted from its first; records of a CSV file below its header, if records
+   * are not lines because values have line breaks or lines are blank; rows of a Parquet file. All are counted from 1.
+   */
+  readonly unit: 'line' | 'record' | 'row'
+  /** Places of the first values, five at most. */
+  readonly first: readonly number[]
 }
 
 /** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */

@@ -72,17 +72,24 @@ export function printCounts(answer: Json): void {
     ['count', 'of'],
     counts.map(([field, label]) => [shown(ingestion[field]), label]),
   )
-  const columns = Array.isArray(ingestion.invalidValues) ? ingestion.invalidValues : []
-  const misfits = columns.map((each) => fieldsOf(each) ?? {}).filter(({ values }) => values !== 0)
-  if (misfits.length === 0) return
+  const columns = arrayOf(ingestion.invalidValues).filter(({ values }) => values !== 0)
+  if (columns.length === 0) return
   console.log('\nValues that did not fit their declaration:\n')
   printTable(
-    ['column', 'values', 'rule', 'first lines'],
-    misfits.map(({ column, values, rule, lines }) => [
-      shown(column),
-      shown(values),
-      shown(rule),
-      Array.isArray(lines) ? lines.map(shown).join(', ') : '',
-    ]),
+    ['column', 'values', 'rule', 'first places'],
+    columns.flatMap(({ column, values, misfits }) => {
+      const broken = arrayOf(misfits)
+      if (broken.length === 0) return [[shown(column), shown(values), '', '']]
+      return broken.map(({ rule, values: number, unit, first }) => [
+        shown(column),
+        shown(number),
+        shown(rule),
+        Array.isArray(first) ? `${shown(unit)} ${first.map(shown).join(', ')}` : '',
+      ])
+    }),
   )
+}
+
+function arrayOf(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.map((each) => fieldsOf(each) ?? {}) : []
 }

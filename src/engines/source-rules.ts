@@ -1,5 +1,6 @@
+import type { InvalidValues, Misfits } from '../catalog/catalog.ts'
 import type { Column } from '../catalog/dataset.ts'
-import { type Refusal, refuseField } from '../privacy/refusal.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { rangeIsComputable } from './duckdb/encodings/numeric.ts'
 
 /* Rules for the values of a source, and the refusals of a source that breaks them: the same for files and tables. */
@@ -29,16 +30,58 @@ export function checkColumns(columns: readonly Column[]): void {
   }
 }
 
-/** @throws Refusal `source-does-not-fit` naming the first column with an invalid value that its rule refuses. */
-export function refuseInvalidValues(columns: readonly Column[], invalidValues: readonly number[]): void {
-  for (const [position, { type, invalidValue }] of columns.entries()) {
-    if (invalidValue.kind !== 'refuse' || invalidValues[position] === 0) continue
-    const rule =
-      type === 'identifier'
-        ? 'the source has rows without this identifier; declare onInvalidValue "dropRow" to leave them out'
-        : 'the source has values that do not fit the declaration of this column'
-    throw refuseField('source-does-not-fit', `columns.${position}.name`, rule)
-  }
+/**
+ * Refuses a source with invalid values in columns whose rule is to refuse them. It names every such column, what is
+ * wrong and where, but no value.
+ * @param found invalid values of each column
+ * @throws Refusal `source-does-not-fit`
+ */
+export function refuseInvalidValues(columns: readonly Column[], found: readonly InvalidValues[]): void {
+  const errors = columns.flatMap(({ type, invalidValue }, position) => {
+    const invalid = found[position]
+    if (invalidValue.kind !== 'refuse' || invalid === undefined || invalid.values === 0) return []
+    const field = `columns.${position}.name`
+    return brokenRules(type, invalid).map((rule) => ({ field, rule }))
+  })
+  const [first] = errors
+  if (first !== undefined) throw new Refusal('source-does-not-fit', `${first.field}: ${first.rule}`, errors)
+}
+
+function brokenRules(type: Column['type'], { misfits = [] }: InvalidValues): readonly string[] {
+  const remedy = 'declare onInvalidValue "dropRow" to leave them out'
+  if (misfits.length === 0)
+    return type === 'identifier'
+      ? [`the source has rows without this identifier; ${remedy}`]
+      : ['the source has values that do not fit the declaration of this column']
+  return misfits.map((each) =>
+    type === 'identifier'
+      ? `the source has ${each.values} ${each.values === 1 ? 'row' : 'rows'} without this identifier, ${placesOf(each)}; ${remedy}`
+      : `the source has ${each.values} ${descriptionOf(each)}, ${placesOf(each)}`,
+  )
+}
+
+const DESCRIPTIONS: Readonly<Record<Misfits['rule'], readonly [one: string, several: string]>> = {
+  missing: ['is missing', 'are missing'],
+  'not-a-number': ['is not a number', 'are not numbers'],
+  'not-a-whole-number': ['is not a whole number', 'are not whole numbers'],
+  'not-a-date': ['is not a date in the declared format', 'are not dates in the declared format'],
+  'not-a-timestamp': [
+    'is not a timestamp in the declared format',
+    'are not timestamps in the declared format',
+  ],
+  'not-a-boolean': ['is not true or false', 'are not true or false'],
+  'not-a-category': ['is not a declared category', 'are not declared categories'],
+  'not-a-text': ['is not text', 'are not text'],
+}
+
+function descriptionOf({ rule, values }: Misfits): string {
+  const [one, several] = DESCRIPTIONS[rule]
+  return values === 1 ? `value that ${one}` : `values that ${several}`
+}
+
+function placesOf({ values, unit, first }: Misfits): string {
+  const places = `in ${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}`
+  return values > first.length ? `first ${places}` : places
 }
 
 /** The refusal of an identifier that several rows have, where each row is a privacy unit. */

@@ -467,8 +467,12 @@ describe('people with several rows are registered', () => {
     rowsStored: 5,
     people: 3,
     invalidValues: [
-      { column: 'pupil', values: 1 },
-      { column: 'minutes', values: 1 },
+      { column: 'pupil', values: 1, misfits: [{ rule: 'missing', values: 1, unit: 'line', first: [5] }] },
+      {
+        column: 'minutes',
+        values: 1,
+        misfits: [{ rule: 'not-a-whole-number', values: 1, unit: 'line', first: [6] }],
+      },
     ],
   }
   const keys = async () => {

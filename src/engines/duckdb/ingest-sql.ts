@@ -17,6 +17,7 @@ import { encodeIdentifier } from './encodings/identifier.ts'
 import { encodeNumber } from './encodings/numeric.ts'
 import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
+import { MISFIT_CODES, MISFIT_KINDS, type MisfitKind, PLACES_TOLD } from './ingest-misfits.ts'
 
 /** Privacy unit of a source's rows, as ingestion needs it. */
 export type IngestedUnit =
@@ -35,15 +36,17 @@ export interface IngestStatements {
   /** Create what the other statements use. */
   readonly prepare: readonly Statement[]
   /**
-   * Creates the temporary table `staged`: for each declared column the value to keep, and whether the source's value is
-   * invalid.
+   * Creates the temporary table `staged`, with the rows in the order of the source: for each declared column the value to
+   * keep, and the code of the rule that the source's value breaks.
    */
   readonly stage: Statement
   /**
-   * Selects one row of texts: the number of rows, the number of rows to leave out, and for each column the number of
-   * invalid values, which are those of the other rows unless the column causes rows to be left out.
+   * Selects one row of texts: the number of rows, the number of rows to leave out, and for each column and each kind of
+   * misfit its number. The misfits are those of the other rows unless the column causes rows to be left out.
    */
   readonly inspect: Statement
+  /** Selects the numbers of the rows with the first misfits of a kind in a column, as texts, counted from 1. */
+  readonly places: (position: number, kind: MisfitKind) => Statement
   /** Selects a row if an identifier that must not repeat does. */
   readonly repetitions: readonly { readonly position: number; readonly statement: Statement }[]
   /** Creates the temporary table `people`: each identifier with the number of its person. Absent if rows are people. */
@@ -77,8 +80,8 @@ interface EncodedColumn {
   readonly encoding: Encoding
   /** Name of the value to keep in `staged`. */
   readonly kept: string
-  /** Name of the flag of an invalid value in `staged`. */
-  readonly invalid: string
+  /** Name of the code of the broken rule in `staged`. */
+  readonly misfit: string
 }
 
 /**
@@ -98,12 +101,13 @@ export function printIngest(
   const encoded = columns.map((column, position): EncodedColumn => {
     const { name: _, ...facts } = at(sourceColumns, position)
     const encoding = encode(column, { position, name: `source${position}`, ...facts })
-    return { column, encoding, kept: `kept${position}`, invalid: `invalid${position}` }
+    return { column, encoding, kept: `kept${position}`, misfit: `misfit${position}` }
   })
   return {
     prepare: encoded.flatMap(({ encoding: { preparation } }) => preparation ?? []),
     stage: printStage(encoded, source, sourceColumns),
     inspect: printInspect(encoded),
+    places: (position, kind) => printPlaces(encoded, at(encoded, position), kind),
     repetitions: unit.kind === 'row' ? printRepetitions(encoded) : [],
     people: unit.kind === 'row' ? undefined : printPeople(encoded, unit),
     store: unit.kind === 'row' ? printRows(encoded, table) : printRowsOfPeople(encoded, unit, table),
@@ -150,10 +154,10 @@ function printStage(
   sourceColumns: readonly RelationColumn[],
 ): Statement {
   const sourceValues = sourceColumns.map(({ name }, i) => `${quoteIdentifier(name)} AS source${i}`)
-  const flags = encoded.map(({ column, invalid }, i) => `${printInvalid(column, i)} AS ${invalid}`)
-  const kept = encoded.map(({ column, encoding, kept, invalid }, i) =>
+  const codes = encoded.map(({ column, misfit }, i) => `${printMisfit(column, i)} AS ${misfit}`)
+  const kept = encoded.map(({ column, encoding, kept, misfit }, i) =>
     column.invalidValue.kind === 'replace'
-      ? `CASE WHEN ${invalid} THEN CAST($replacement${i} AS ${encoding.storedType}) ELSE stored${i} END AS ${kept}`
+      ? `CASE WHEN ${misfit} > 0 THEN CAST($replacement${i} AS ${encoding.storedType}) ELSE stored${i} END AS ${kept}`
       : `stored${i} AS ${kept}`,
   )
   const values = printEncoded(
@@ -163,16 +167,19 @@ function printStage(
   return {
     sql: `CREATE TEMPORARY TABLE staged AS
   WITH encoded AS (${values}),
-  checked AS (SELECT ${list(['*', ...flags])} FROM encoded)
-  SELECT ${list([...kept, ...encoded.map(({ invalid }) => invalid)])} FROM checked`,
+  checked AS (SELECT ${list(['*', ...codes])} FROM encoded)
+  SELECT ${list([...kept, ...encoded.map(({ misfit }) => misfit)])} FROM checked`,
     parameters: { ...source.parameters, ...replacements(encoded) },
   }
 }
 
 /** An invalid value that is not replaced is kept as NULL. */
-function printInvalid({ type, nullable }: Column, i: number): string {
-  if (type === 'identifier') return `stored${i} IS NULL`
-  return `source${i} IS ${nullable ? 'NOT NULL AND' : 'NULL OR'} stored${i} IS NULL`
+function printMisfit({ type, nullable }: Column, i: number): string {
+  const { missing, unfit } = MISFIT_CODES
+  // An identifier without a character other than white space is missing.
+  if (type === 'identifier')
+    return `CAST(CASE WHEN stored${i} IS NULL THEN ${missing} ELSE 0 END AS UTINYINT)`
+  return `CAST(CASE WHEN source${i} IS NULL THEN ${nullable ? 0 : missing} WHEN stored${i} IS NULL THEN ${unfit} ELSE 0 END AS UTINYINT)`
 }
 
 function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string, Parameter>> {
@@ -186,20 +193,39 @@ function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string
 }
 
 function printInspect(encoded: readonly EncodedColumn[]): Statement {
-  const stays = printStays(encoded)
-  // Other values of a row that is left out do not matter.
-  const invalid = encoded.map(({ column, invalid }) =>
-    column.invalidValue.kind === 'drop-row' ? invalid : `${invalid} AND ${stays}`,
+  const misfits = encoded.flatMap((column) =>
+    MISFIT_KINDS.map((kind) => printHasMisfit(encoded, column, kind)),
   )
-  const counts = [`NOT (${stays})`, ...invalid].map((condition) => `count(*) FILTER (WHERE ${condition})`)
+  const counts = [`NOT (${printStays(encoded)})`, ...misfits].map(
+    (condition) => `count(*) FILTER (WHERE ${condition})`,
+  )
   const texts = ['count(*)', ...counts].map((count) => `${count}::VARCHAR`)
   return { sql: `SELECT ${list(texts)} FROM staged`, parameters: {} }
 }
 
+/** A condition for the rows with a misfit that matters. Other values of a row that is left out do not. */
+function printHasMisfit(
+  encoded: readonly EncodedColumn[],
+  { column, misfit }: EncodedColumn,
+  kind: MisfitKind,
+): string {
+  const isOfKind = `${misfit} = ${MISFIT_CODES[kind]}`
+  return column.invalidValue.kind === 'drop-row' ? isOfKind : `${isOfKind} AND ${printStays(encoded)}`
+}
+
+/** DuckDB numbers the rows of a table from 0 in the order in which they were inserted. */
+function printPlaces(encoded: readonly EncodedColumn[], column: EncodedColumn, kind: MisfitKind): Statement {
+  const condition = printHasMisfit(encoded, column, kind)
+  return {
+    sql: `SELECT (rowid + 1)::VARCHAR FROM staged WHERE ${condition} ORDER BY rowid LIMIT ${PLACES_TOLD}`,
+    parameters: {},
+  }
+}
+
 /** A condition for the rows that no rule leaves out. */
 function printStays(encoded: readonly EncodedColumn[]): string {
-  const conditions = encoded.flatMap(({ column, invalid }) =>
-    column.invalidValue.kind === 'drop-row' ? [`NOT ${invalid}`] : [],
+  const conditions = encoded.flatMap(({ column, misfit }) =>
+    column.invalidValue.kind === 'drop-row' ? [`${misfit} = 0`] : [],
   )
   return conditions.length === 0 ? 'true' : conditions.join(' AND ')
 }

@@ -26,6 +26,7 @@ import {
   type SourceBounds,
   type ValueSizes,
 } from './ingest-bounds.ts'
+import { describeMisfits } from './ingest-misfits.ts'
 import {
   type IngestionControl,
   type IngestionProgress,
@@ -158,8 +159,12 @@ async function ingestThrough(
   await readableOrRefused(() => run(statements.stage, 'read'))
   onProgress?.({ phase: 'store', fraction: 0 })
 
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = await countsOf(run, statements.inspect)
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = await countsOf(run, statements.inspect)
   if (relation.expectedRows !== rowsRead) throw unreadable()
+  const invalidValues = await describeMisfits(columns, misfits, relation.places, async (position, kind) => {
+    const rows = await run(statements.places(position, kind))
+    return rows.getRows().map(([row]) => Number(row))
+  })
   refuseInvalidValues(columns, invalidValues)
   for (const { position, statement } of statements.repetitions) {
     const repeated = await run(statement)
@@ -182,7 +187,7 @@ async function ingestThrough(
     rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
     rowsStored,
     ...(people === undefined ? {} : { people }),
-    invalidValues: columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 })),
+    invalidValues,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CatalogEntry } from '../../catalog/catalog.ts'
+import type { CatalogEntry, InvalidValues } from '../../catalog/catalog.ts'
 import type { Column, TableColumn, TableSource } from '../../catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../catalog/declaration.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
@@ -131,7 +131,7 @@ function columnNamed(found: readonly TableColumn[], name: string): TableColumn |
 
 /** @throws Refusal `source-does-not-fit` for the first rule that the values break, in the order of ingestion. */
 function refuseInspection(columns: readonly Column[], inspection: TableInspection): void {
-  refuseInvalidValues(columns, inspection.invalidValues)
+  refuseInvalidValues(columns, invalidValuesOf(columns, inspection))
   const repeated = inspection.repeated.indexOf(true)
   if (repeated !== -1) throw repeatedIdentifier(repeated)
   for (const [position, column] of columns.entries()) {
@@ -147,14 +147,22 @@ function refuseInspection(columns: readonly Column[], inspection: TableInspectio
 
 function countsOf(
   columns: readonly Column[],
-  { rowsRead, rowsWithoutIdentifier, rowsStored, people, invalidValues }: TableInspection,
+  inspection: TableInspection,
 ): Required<CatalogEntry>['ingestion'] {
+  const { rowsRead, rowsWithoutIdentifier, rowsStored, people } = inspection
   return {
     ...{ rowsRead, rowsWithoutIdentifier, rowsStored },
     rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
     ...(people === undefined ? {} : { people }),
-    invalidValues: columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 })),
+    invalidValues: invalidValuesOf(columns, inspection),
   }
+}
+
+function invalidValuesOf(
+  columns: readonly Column[],
+  { invalidValues }: TableInspection,
+): readonly InvalidValues[] {
+  return columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 }))
 }
 
 /** Converts failures of a database to refusals. Its own messages may quote data. */

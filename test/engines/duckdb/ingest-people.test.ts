@@ -251,7 +251,11 @@ describe('identifiers', () => {
     const lines = [...missing, 'one'].map((identifier) => [identifier, ...rest])
     const { counts } = await ingestLines(lines)
     expect(counts).toMatchObject({ rowsRead: 8, rowsWithoutIdentifier: 7, rowsStored: 1, people: 1 })
-    expect(counts.invalidValues).toContainEqual({ column: 'patient', values: 7 })
+    expect(counts.invalidValues).toContainEqual({
+      column: 'patient',
+      values: 7,
+      misfits: [{ rule: 'missing', values: 7, unit: 'line', first: [2, 3, 4, 5, 6] }],
+    })
   })
 
   it('may be missing in rows whose other values do not fit', async () => {
@@ -263,9 +267,9 @@ describe('identifiers', () => {
     ]
     const { counts } = await ingestLines(lines, { columns: declared })
     expect(counts).toMatchObject({ rowsRead: 2, rowsWithoutIdentifier: 1, rowsStored: 1 })
-    expect(counts.invalidValues).toEqual([
+    expect(counts.invalidValues).toMatchObject([
       { column: 'patient', values: 1 },
-      { column: 'age', values: 0 },
+      { column: 'age', values: 0, misfits: [] },
     ])
     const refusal = await refusalOf(ingestLines([...lines, ['one', '?']], { columns: declared }))
     expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.1.name'])

@@ -436,19 +436,43 @@ describe('invalid values', () => {
     expect(await ingestValues(declared, texts)).toEqual(values)
   })
 
-  it.each<[string, Column, string, string]>([
-    ['number', column.number('x', HALF, 0n, 9n, { invalidValue: refuse }), '99', 'secret'],
-    ['integer', column.integer('x', 0n, 9n, { invalidValue: refuse }), '99', '1.5'],
-    ['boolean', column.boolean('x', { invalidValue: refuse }), 'yes', 'secret'],
-    ['category', column.category('x', ['a'], { invalidValue: refuse }), 'a', 'secret'],
-    ['number', column.number('x', HALF, 0n, 9n, { nullable: false, invalidValue: refuse }), '1', ''],
-    ['integer', column.integer('x', 0n, 9n, { nullable: false, invalidValue: refuse }), '1', ''],
-    ['boolean', column.boolean('x', { nullable: false, invalidValue: refuse }), '1', ''],
-    ['category', column.category('x', ['a'], { nullable: false, invalidValue: refuse }), 'a', ''],
-    ['string', column.string('x', { nullable: false, invalidValue: refuse }), 'a', ''],
+  it.each<[string, Column, string, string, string]>([
+    ['number', column.number('x', HALF, 0n, 9n, { invalidValue: refuse }), '99', 'secret', 'is not a number'],
+    ['integer', column.integer('x', 0n, 9n, { invalidValue: refuse }), '99', '1.5', 'is not a whole number'],
+    ['boolean', column.boolean('x', { invalidValue: refuse }), 'yes', 'secret', 'is not true or false'],
+    [
+      'category',
+      column.category('x', ['a'], { invalidValue: refuse }),
+      'a',
+      'secret',
+      'is not a declared category',
+    ],
+    [
+      'number',
+      column.number('x', HALF, 0n, 9n, { nullable: false, invalidValue: refuse }),
+      '1',
+      '',
+      'is missing',
+    ],
+    [
+      'integer',
+      column.integer('x', 0n, 9n, { nullable: false, invalidValue: refuse }),
+      '1',
+      '',
+      'is missing',
+    ],
+    ['boolean', column.boolean('x', { nullable: false, invalidValue: refuse }), '1', '', 'is missing'],
+    [
+      'category',
+      column.category('x', ['a'], { nullable: false, invalidValue: refuse }),
+      'a',
+      '',
+      'is missing',
+    ],
+    ['string', column.string('x', { nullable: false, invalidValue: refuse }), 'a', '', 'is missing'],
   ])(
-    'cause a refusal of a %s file if declared so, naming only the column',
-    async (_, declared, good, bad) => {
+    'cause a refusal of a %s file if declared so, naming the column, the rule and the line',
+    async (_, declared, good, bad, rule) => {
       expect(await ingestValues(declared, [good])).toHaveLength(1)
       if (declared.nullable) expect(await ingestValues(declared, [''])).toEqual([null])
       const refusal = await refusalOf(ingestValues(declared, [good, bad, good]))
@@ -456,21 +480,22 @@ describe('invalid values', () => {
       expect(refusal.errors).toEqual([
         {
           field: 'columns.0.name',
-          rule: 'the source has values that do not fit the declaration of this column',
+          rule: `the source has 1 value that ${rule}, in line 3`,
         },
       ])
       expect(refusal.facts).toEqual({})
     },
   )
 
-  it('name the first such column in declared order', async () => {
+  it('name all such columns in declared order', async () => {
     const columns = [
       column.boolean('a'),
       column.integer('b', 0n, 1n, { invalidValue: refuse }),
       column.boolean('c', { invalidValue: refuse }),
     ]
     const refusal = await refusalOf(ingestCsv(columns, 'c,a,b\nz,z,z\n'))
-    expect(refusal.errors[0]?.field).toBe('columns.1.name')
+    expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.1.name', 'columns.2.name'])
+    expect(refusal.message).toMatch(/^columns.1.name: /)
   })
 
   it('cannot become NULL in a column that is not nullable', async () => {

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { CsvDialect } from '../../../catalog/dataset.ts'
 import { requireRows } from '../ingest-bounds.ts'
+import type { RowPlaces } from '../ingest-misfits.ts'
 import { quoteLiteral } from '../instance.ts'
 import { type CsvShape, createCsvShapeReader, DELIMITERS, QUOTES } from './csv-shape.ts'
 import { isGzip, readText } from './csv-text.ts'
@@ -36,9 +37,14 @@ export const csvFormat: FileFormatReader = {
       fileNames: shape.names,
       columns,
       expectedRows: shape.records,
+      places: placesOf(dialect, shape),
       longestValues: shape.longestValues,
     }
   },
+}
+
+function placesOf({ header }: CsvDialect, { recordsAreLines }: CsvShape): RowPlaces {
+  return recordsAreLines ? { unit: 'line', offset: header ? 1 : 0 } : { unit: 'record', offset: 0 }
 }
 
 /**

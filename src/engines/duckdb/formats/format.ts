@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { CsvDialect, FileFormat } from '../../../catalog/dataset.ts'
 import type { SourceBounds } from '../ingest-bounds.ts'
+import type { RowPlaces } from '../ingest-misfits.ts'
 import type { IngestionControl } from '../ingest-progress.ts'
 import type { RelationColumn } from '../ingest-sql.ts'
 import { csvFormat } from './csv.ts'
@@ -17,6 +18,8 @@ export interface FileRelation {
   readonly columns: readonly RelationColumn[]
   /** The number of rows that the relation must have. */
   readonly expectedRows: number
+  /** Places of the rows in the file. */
+  readonly places: RowPlaces
   /** Size of the longest value of each of the file's columns, in bytes. Absent if DuckDB has to find it. */
   readonly longestValues?: readonly number[]
 }

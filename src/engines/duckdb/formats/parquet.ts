@@ -12,7 +12,14 @@ export const parquetFormat: FileFormatReader = {
     const sql = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
     const described = await select(connection, `DESCRIBE SELECT * FROM ${sql}`, file, control)
     const columns = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
-    return { sql, file, fileNames: columns.map(({ name }) => name), columns, expectedRows: rows }
+    return {
+      sql,
+      file,
+      fileNames: columns.map(({ name }) => name),
+      columns,
+      expectedRows: rows,
+      places: { unit: 'row', offset: 0 },
+    }
   },
 }
 
