@@ -1,0 +1,239 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Column, type Dataset, isQueryable } from '../../src/catalog/dataset.ts'
+import type { KeyedPrivacyUnit } from '../../src/catalog/person-key.ts'
+import { type DuckDbEngine, openDuckDbEngine } from '../../src/engines/duckdb/engine.ts'
+import { ingest } from '../../src/engines/duckdb/ingest.ts'
+import type { Engine, TextCounts } from '../../src/engines/engine.ts'
+import type {
+  StoredRows,
+  TableDataset,
+  TableEngine,
+  TableName,
+} from '../../src/engines/tables/table-engine.ts'
+import {
+  aggregate,
+  aggregateOfPeople,
+  CONSTANT_COLUMNS,
+  cellCounting,
+  cellCountingOfPeople,
+  countingOf,
+  countingOfPeople,
+  countingOfPersonValues,
+  numericNames,
+} from './arbitraries.ts'
+import { csvOf, encodedTables, queriedTables, type SourceTable } from './conformance-tables.ts'
+import { datasetOf, temporaryFolder, withDuckDb } from './fixture.ts'
+
+/** A database whose engine is compared with DuckDB. */
+export interface TestedDatabase {
+  readonly engine: TableEngine
+  /** Creates a table with these columns and rows. */
+  load(table: SourceTable): Promise<TableName>
+}
+
+export interface ConformanceOptions {
+  /** Rows of the tables that random queries read. */
+  readonly rows?: number
+  /** Random queries of each kind for each table. */
+  readonly queries?: number
+  /** False if the database has no decimals of any size. */
+  readonly unbounded?: boolean
+}
+
+const KEY = '0123456789abcdef'.repeat(4)
+const MAX_ROWS = 6
+
+/**
+ * Tests that a database computes the same integers as DuckDB over the same rows: the stored value of every value of every
+ * type, and random queries of every kind over rows and people.
+ */
+export function testConformance(
+  database: () => Promise<TestedDatabase>,
+  { rows = 10_000, queries = 60, unbounded = true }: ConformanceOptions = {},
+): void {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  let tested: TestedDatabase
+  let duckDb: DuckDbEngine
+  beforeAll(async () => {
+    folder = await temporaryFolder()
+    tested = await database()
+    duckDb = openDuckDbEngine({
+      files: ({ id }) => join(folder.path, `${id}.duckdb`),
+      connectionsPerDataset: 1,
+      threads: 1,
+      memoryLimit: '512MB',
+      queryTimeoutMs: 600_000,
+      temporaryDirectory: join(folder.path, 'temporary'),
+    })
+  })
+  afterAll(async () => {
+    await duckDb?.close()
+    await tested?.engine.close()
+    await folder?.remove()
+  })
+
+  /** Stores a table in DuckDB. */
+  const store = async (table: SourceTable, dataset: Dataset, unit: KeyedPrivacyUnit) => {
+    const [sourcePath, targetPath] = [
+      join(folder.path, `${table.name}.csv`),
+      join(folder.path, `${dataset.id}.duckdb`),
+    ]
+    await writeFile(sourcePath, csvOf(table))
+    return ingest({ sourcePath, format: 'csv', columns: dataset.columns, privacyUnit: unit, targetPath })
+  }
+
+  it.each(encodedTables(400, { unbounded }).map((table) => [table.name, table] as const))(
+    'stores the same values of %s, whatever the other rows',
+    async (_, table) => {
+      const name = await tested.load(table)
+      // A value may be stored or refused, but every column must fit.
+      const dataset = datasetOf(
+        table.columns.map(({ column }) => column),
+        table.name,
+      )
+      const hasIdentifier = dataset.columns.some(({ type }) => type === 'identifier')
+      const unit: KeyedPrivacyUnit = hasIdentifier
+        ? { kind: 'person', column: 'id', maxRows: MAX_ROWS, key: KEY }
+        : { kind: 'row' }
+      const tableDataset = tableDatasetOf(dataset, name, unit, await tested.engine.describe(name))
+      const { rowsBeyondMaxRows: _beyond, invalidValues, ...counts } = await store(table, dataset, unit)
+      expect(await tested.engine.inspect(tableDataset)).toMatchObject({
+        ...counts,
+        invalidValues: invalidValues.map(({ values }) => values),
+      })
+      if (hasIdentifier) return
+      const expected = await storedTexts(join(folder.path, `${dataset.id}.duckdb`), dataset.columns)
+      const stored = await collected(tested.engine.read(tableDataset))
+      for (const [i, { name: column }] of dataset.columns.entries()) {
+        const values = (all: StoredRows) => all.map((row) => row[i]).sort()
+        expect(values(stored), `the values of ${column}`).toEqual(values(expected))
+      }
+      expect(sorted(stored)).toEqual(sorted(expected))
+    },
+  )
+
+  const tables = queriedTables(rows)
+  for (const table of tables) {
+    const declared = table.columns.map(({ column }) => column)
+    const constant = table === tables[0]
+    const people = declared.map(
+      (each): Column =>
+        constant && each.type !== 'identifier' && CONSTANT_COLUMNS.some((name) => name === each.name)
+          ? { ...each, constantPerPerson: true }
+          : each,
+    )
+    const ofRows = datasetOf(declared, `${table.name}_rows`)
+    const ofPeople: Dataset = {
+      ...datasetOf(people, `${table.name}_people`),
+      privacyUnit: { kind: 'person', column: 'id', maxRows: MAX_ROWS },
+    }
+    let isOpen = false
+    const open = async () => {
+      if (isOpen) return
+      isOpen = true
+      const name = await tested.load(table)
+      const found = await tested.engine.describe(name)
+      for (const [dataset, unit] of [
+        [ofRows, { kind: 'row' }],
+        [ofPeople, { kind: 'person', column: 'id', maxRows: MAX_ROWS, key: KEY }],
+      ] as const) {
+        await store(table, dataset.privacyUnit.kind === 'row' ? withoutRepetition(dataset) : dataset, unit)
+        await duckDb.open(dataset)
+        tested.engine.open(tableDatasetOf(withoutRepetition(dataset), name, unit, found))
+      }
+    }
+    const same = async <Given>(
+      given: fc.Arbitrary<Given>,
+      ask: (engine: Engine, dataset: Dataset, query: Given) => Promise<unknown>,
+      dataset: Dataset,
+    ) => {
+      await open()
+      const property = fc.asyncProperty(given, async (query) => {
+        const [here, there] = await Promise.all([
+          ask(tested.engine, dataset, query),
+          ask(duckDb, dataset, query),
+        ])
+        expect(here).toEqual(there)
+      })
+      await fc.assert(property, { numRuns: queries, seed: 11 })
+    }
+
+    it(`computes the same aggregates of ${ofRows.id}`, () =>
+      same(aggregate, (engine, dataset, query) => engine.aggregate(dataset, query), ofRows))
+    it(`computes the same aggregates of ${ofPeople.id}`, () =>
+      same(aggregateOfPeople, (engine, dataset, query) => engine.aggregate(dataset, query), ofPeople))
+    it(`counts the same indexes of ${ofRows.id}`, () =>
+      same(countingOf(numericNames), (engine, dataset, query) => engine.countIndexes(dataset, query), ofRows))
+    it(`counts the same indexes of ${ofPeople.id}`, () =>
+      same(
+        fc.oneof(countingOfPeople(numericNames), countingOfPersonValues),
+        (engine, dataset, query) => engine.countIndexes(dataset, query),
+        ofPeople,
+      ))
+    it(`counts the same indexes in cells of ${ofRows.id}`, () =>
+      same(cellCounting, (engine, dataset, query) => engine.countIndexesInCells(dataset, query), ofRows))
+    it(`counts the same indexes in cells of ${ofPeople.id}`, () =>
+      same(
+        cellCountingOfPeople,
+        (engine, dataset, query) => engine.countIndexesInCells(dataset, query),
+        ofPeople,
+      ))
+    const texts = fc.constant('Name with spaces')
+    it(`counts the same texts of ${ofRows.id}`, () =>
+      same(
+        countingOf(texts),
+        async (engine, dataset, query) => byText(await engine.countTexts(dataset, query)),
+        ofRows,
+      ))
+    it(`counts the same texts of ${ofPeople.id}`, () =>
+      same(
+        countingOfPeople(texts),
+        async (engine, dataset, query) => byText(await engine.countTexts(dataset, query)),
+        ofPeople,
+      ))
+  }
+}
+
+/** The dataset without its identifier, which must not repeat where rows are people. */
+function withoutRepetition(dataset: Dataset): Dataset {
+  return dataset.privacyUnit.kind === 'person'
+    ? dataset
+    : { ...dataset, columns: dataset.columns.filter(isQueryable) }
+}
+
+function tableDatasetOf(
+  dataset: Dataset,
+  table: TableName,
+  unit: KeyedPrivacyUnit,
+  found: Awaited<ReturnType<TableEngine['describe']>>,
+): TableDataset {
+  const columns = dataset.columns.map(({ name }) => {
+    const column = found?.find((each) => each.name === name)
+    if (column === undefined) throw new Error(`the table has no column ${name}`)
+    return column
+  })
+  return { dataset, table, columns, unit }
+}
+
+async function storedTexts(file: string, columns: readonly Column[]): Promise<StoredRows> {
+  const texts = columns.map(({ name }) => `"${name}"::VARCHAR`)
+  const rows = await withDuckDb(file, `SELECT ${texts.join(', ')} FROM rows`)
+  return rows.map((row) => row.map((value) => (typeof value === 'string' ? value : null)))
+}
+
+async function collected(batches: AsyncIterable<StoredRows>): Promise<StoredRows> {
+  const rows: (readonly (string | null)[])[] = []
+  for await (const batch of batches) rows.push(...batch)
+  return rows
+}
+
+function sorted(rows: StoredRows): readonly string[] {
+  return rows.map((row) => JSON.stringify(row)).sort()
+}
+
+function byText({ texts, counts }: TextCounts): ReadonlyMap<string, number | undefined> {
+  return new Map(texts.map((text, i) => [text, counts[i]] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
