@@ -1,6 +1,8 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { command } from './commands/command-folder.ts'
 import { startTestService, type TestService } from './e2e/service.ts'
 import { installed } from './installed.ts'
 import { commandsOf, openShell, readPage, type Shell } from './pasted-page.ts'
@@ -61,7 +63,8 @@ async function expectRefusal(
 }
 
 test.skipIf(!installed('curl'))("the service behaves as the page's commands and refusals state", async () => {
-  const [define, createFile, register, manage, withdraw, registerPopulation, ...others] = commandsOf(page)
+  const [, , define, createFile, upload, draft, register, ...later] = commandsOf(page)
+  const [manage, withdraw, registerPopulation, ...others] = later
   expect(others).toEqual([])
   const run = async (...commands: readonly (string | undefined)[]) => {
     const lines = await shell.run([define, ...commands].join('\n'))
@@ -69,6 +72,9 @@ test.skipIf(!installed('curl'))("the service behaves as the page's commands and 
   }
 
   await run(createFile)
+  const [uploaded, drafted] = [...(await run(upload)), ...(await run(draft))]
+  expect(uploaded).toMatchObject({ name: 'staff.csv', format: 'csv' })
+  expect(drafted.declaration).toMatchObject({ id: 'staff', privacyUnit: 'TODO' })
   const survey = path.join(service.dataDirectory, 'survey')
   await writeFile(path.join(survey, 'ragged.csv'), 'Region,Age\nnorth,34,12\n')
   await writeFile(path.join(survey, 'empty.csv'), 'Region,Age,Commute,Remote,Note\n')
@@ -114,4 +120,28 @@ test.skipIf(!installed('curl'))("the service behaves as the page's commands and 
   expect(second).toMatchObject({ version: '2' })
   const { body: after } = await service.as('custodian').get('/v1/datasets/staff/budget').expect(200)
   expect(after).toMatchObject({ cap: { epsilon: 3.5 }, spent: { epsilon: 0.4 } })
+})
+
+test("the command line registers the page's file", async () => {
+  const [prepare, register, ...more] = commandsOf(page)
+  expect(more.length).toBeGreaterThan(3)
+  // Runs it as npx does, from outside the project's folder.
+  const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
+  const run = (script = '') => shell.run([npx, script].join('\n'))
+  expect(await run(prepare)).toEqual([''])
+  const draft = await readFile(path.join(shell.folder, 'visits.yaml'), 'utf8')
+  const shown = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  expect(shown).toContain('TODO')
+  expect(draft).toContain(shown)
+  expect(parse(draft)).toMatchObject({
+    source: { kind: 'upload', upload: 'visits.csv', format: 'csv', csv: { delimiter: ';', decimal: ',' } },
+    columns: [{}, { dateFormat: 'DD.MM.YYYY' }, {}, { type: 'number' }],
+  })
+
+  const environment = /export .*/.exec(prepare ?? '')?.[0]
+  const printed = (await run([environment, register].join('\n'))).join('\n')
+  expect(printed).toContain('visits: everything fits; nothing was published')
+  expect(printed).toContain('visits: registered as version 1')
+  expect(printed).toMatch(/^6 +rows that queries read\n4 +people$/m)
+  expect(printed).toMatch(/^remaining +2 +0$/m)
 })
