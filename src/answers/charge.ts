@@ -72,12 +72,12 @@ export async function charge(
   const { ledger, admission, leaseMs } = dependencies
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
-  const { id } = identityOf(purchase)
+  const identity = identityOf(purchase)
   const waiter = { ...purchase, periodMs: periodOf(dataset.timing) }
-  const isAnswered = admission.mustWait(waiter) && (await ledger.release(id)) !== undefined
+  const isAnswered = admission.mustWait(waiter) && (await ledger.release(identity.id)) !== undefined
   const turn = isAnswered ? NO_TURN : await admission.enter(waiter)
   try {
-    const chargeAs = ({ canonical, requestHash, key }: ReturnType<typeof identityOf>) =>
+    const chargeAs = ({ canonical, requestHash, key }: Identity) =>
       ledger.charge({
         dataset: dataset.id,
         datasetVersion: dataset.version,
@@ -91,7 +91,7 @@ export async function charge(
         leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
         ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
       })
-    const outcome = await chargeAs(identityOf(purchase))
+    const outcome = await chargeAs(identity)
     const earlier = outcome.kind === 'key-reused' ? await earlierIdentity(ledger, purchase) : undefined
     return {
       outcome: requireCharged(earlier === undefined ? outcome : await chargeAs(earlier), purchase),
@@ -125,14 +125,27 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
   }
 }
 
-/**
- * Returns the identity of a request: its canonical text and hash, its idempotency key, and the id of its charge. A request
- * about another version is another request.
- */
-function identityOf(
-  { principal, dataset, request, idempotencyKey }: Purchase,
-  version: string = dataset.version,
-) {
+/** Identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
+interface Identity {
+  readonly canonical: string
+  readonly requestHash: string
+  readonly key: string
+  readonly id: string
+}
+
+const identities = new WeakMap<Purchase, Identity>()
+
+/** Returns the identity of a request. Several steps need it, so that it is computed once for each purchase. */
+function identityOf(purchase: Purchase): Identity {
+  const known = identities.get(purchase)
+  if (known !== undefined) return known
+  const identity = identityUnder(purchase, purchase.dataset.version)
+  identities.set(purchase, identity)
+  return identity
+}
+
+/** Returns the identity of a request about a version of the dataset. Another version makes it another request. */
+function identityUnder({ principal, dataset, request, idempotencyKey }: Purchase, version: string): Identity {
   const canonical = canonicalJson({ dataset: dataset.id, version, ...request })
   const requestHash = sha256(canonical)
   const key = idempotencyKey ?? keyOfRequest(requestHash)
@@ -144,13 +157,10 @@ function identityOf(
  * key keeps its outcome: the repeat gets the stored answer or denial, or the answer that was paid for.
  * @returns undefined if the key was used for another request
  */
-async function earlierIdentity(
-  ledger: Ledger,
-  purchase: Purchase,
-): Promise<ReturnType<typeof identityOf> | undefined> {
+async function earlierIdentity(ledger: Ledger, purchase: Purchase): Promise<Identity | undefined> {
   const [record] = await ledger.chargeRecords([identityOf(purchase).id])
   return earlierVersions(purchase.dataset)
-    .map((version) => identityOf(purchase, version))
+    .map((version) => identityUnder(purchase, version))
     .find(({ requestHash }) => requestHash === record?.requestHash)
 }
 

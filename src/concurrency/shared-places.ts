@@ -65,37 +65,52 @@ export function createSharedPlaces(limiter: Limiter, seats: number): SharedPlace
     }
   }
 
+  /** Takes a free place, and the tasks of the group that wait into it. */
+  const take = async (queue: TurnQueue<Member>, turn: string): Promise<SharedPlace> => {
+    const shared = { place: await limiter.enter({ turn }), tasks: 1 }
+    seatGuests(queue, shared)
+    return shared
+  }
+
+  /** Waits for a place, or for another task that takes this one into its place. */
+  const waitIn = async (queue: TurnQueue<Member>, turn: string): Promise<SharedPlace> => {
+    const wait = new AbortController()
+    const taken: { place?: SharedPlace } = {}
+    const member: Member = {
+      turn,
+      start: () => undefined,
+      refuse: () => undefined,
+      returning: false,
+      seatIn(shared) {
+        taken.place = shared
+        wait.abort(SEATED)
+      },
+    }
+    queue.add(member)
+    try {
+      const own = await limiter.enter({ turn, signal: wait.signal })
+      if (taken.place !== undefined) own.leave()
+      else {
+        queue.remove(member)
+        taken.place = { place: own, tasks: 1 }
+        seatGuests(queue, taken.place)
+      }
+    } catch (error) {
+      queue.remove(member)
+      if (taken.place === undefined) throw error
+    }
+    return taken.place
+  }
+
   return {
     async enter(group, turn) {
       const queue = groups.get(group) ?? createTurnQueue<Member>()
       groups.set(group, queue)
-      const wait = new AbortController()
-      const taken: { place?: SharedPlace } = {}
-      const member: Member = {
-        turn,
-        start: () => undefined,
-        refuse: () => undefined,
-        returning: false,
-        seatIn(shared) {
-          taken.place = shared
-          wait.abort(SEATED)
-        },
-      }
-      queue.add(member)
       try {
-        const own = await limiter.enter({ turn, signal: wait.signal })
-        if (taken.place === undefined) {
-          queue.remove(member)
-          taken.place = { place: own, tasks: 1 }
-          seatGuests(queue, taken.place)
-        } else own.leave()
-      } catch (error) {
-        queue.remove(member)
-        if (taken.place === undefined) throw error
+        return seatOf(limiter.mustWait(turn) ? await waitIn(queue, turn) : await take(queue, turn))
       } finally {
         if (queue.size() === 0 && groups.get(group) === queue) groups.delete(group)
       }
-      return seatOf(taken.place)
     },
     guests: () => guests,
   }
