@@ -109,10 +109,10 @@ export function openTransactions(connection: PostgresConnection): Transactions {
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const limiter = createLimiter({ concurrency: connections })
-  let isClosed = false
+  let closed: Promise<void> | undefined
 
   const open = async (terms: TransactionTerms): Promise<OpenTransaction> => {
-    if (isClosed) throw new EngineFailure('EngineUnavailable')
+    if (closed !== undefined) throw new EngineFailure('EngineUnavailable')
     const place = await limiter.enter({ signal: terms.signal })
     const begun = beginOn(pool, terms, connections)
     try {
@@ -138,10 +138,9 @@ export function openTransactions(connection: PostgresConnection): Transactions {
       }
     },
     busy: () => limiter.running() >= connections,
-    close: async () => {
-      isClosed = true
-      await limiter.idle()
-      await pool.end()
+    close: () => {
+      closed ??= limiter.idle().then(() => pool.end())
+      return closed
     },
   }
 }
