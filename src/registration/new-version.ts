@@ -125,7 +125,9 @@ function isUnchanged(
 ): boolean {
   if (sourceDigest !== digest) return false
   if (canonicalJson(comparable(declaration)) !== canonicalJson(comparable(asked))) return false
-  if (!isLiveSource(asked.source)) return true
+  // The rows of a table may have changed since they were copied, and its digest does not say so.
+  if (asked.source.kind !== 'table') return true
+  if (!isLiveSource(asked.source)) return false
   return prepared !== undefined && canonicalJson(tableColumns) === canonicalJson(prepared.tableColumns)
 }
 

@@ -1,11 +1,11 @@
-import type { Column } from '../catalog/dataset.ts'
+import { type Column, isLiveSource } from '../catalog/dataset.ts'
 import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import type { RunningIngestion } from './ingestions.ts'
-import { type IngestedVersion, ingestInto } from './publication.ts'
+import { type IngestedVersion, ingestInto, requireRow } from './publication.ts'
 import type { RegistryDependencies } from './registry.ts'
 import { copySource } from './sources/source.ts'
-import { attachTable, tableDigest } from './sources/table.ts'
+import { attachTable, copyTable, tableDigest } from './sources/table.ts'
 
 /** A source that was copied or located, before its rows are read. */
 export interface PreparedSource {
@@ -45,7 +45,12 @@ export async function prepareSource(
       digest: tableDigest(source),
       ingest: async () => {
         const unit = await keyedUnit(declaration.privacyUnit, workspace.personKeyFile)
-        return attachTable(connections, source, { declaration, columns, unit }, signal)
+        const table = { declaration, columns, unit }
+        if (isLiveSource(source)) return attachTable(connections, source, table, signal)
+        const target = { targetPath: workspace.rowsFile, signal, bounds }
+        const prepared = await copyTable(connections, source, table, target)
+        requireRow(declaration, prepared.ingestion)
+        return prepared
       },
     }
   const copy = workspace.sourceFile

@@ -44,13 +44,18 @@ export async function ingestInto(
     signal,
     bounds,
   })
-  if (declaration.neighbours === 'change-one' && ingestion.rowsStored === 0) {
-    const detail = 'With change-one neighbours a dataset needs at least one row.'
-    throw new Refusal('source-does-not-fit', detail, [
-      { field: 'source', rule: 'must have at least one row' },
-    ])
-  }
+  requireRow(declaration, ingestion)
   return ingestion
+}
+
+/** @throws Refusal `source-does-not-fit` for a dataset without rows under `change-one` neighbours. */
+export function requireRow(
+  { neighbours }: Pick<DatasetDeclaration, 'neighbours'>,
+  { rowsStored }: NonNullable<CatalogEntry['ingestion']>,
+): void {
+  if (neighbours !== 'change-one' || rowsStored > 0) return
+  const detail = 'With change-one neighbours a dataset needs at least one row.'
+  throw new Refusal('source-does-not-fit', detail, [{ field: 'source', rule: 'must have at least one row' }])
 }
 
 /** The number of the next version of an id. */

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createFakeDatabase, type FakeDatabase, type Fault } from '../engines/tables/fake-database.ts'
@@ -291,4 +291,39 @@ test('a wrong file of connections stops the start with the variable, the connect
   await expect(startTestService({ SOTTO_CONNECTIONS: 'connections.yaml' }, options)).rejects.toThrow(
     'SOTTO_CONNECTIONS: warehouse.user: is required\nSOTTO_CONNECTIONS: warehouse.usr: is not a known field',
   )
+})
+
+test('a snapshot has the rows of one moment, as a live table has them, and a new version reads them again', async () => {
+  await registerTable('now')
+  database.batchRows = 7
+  const source = { ...VISITS.source, table: 'now', mode: 'snapshot' }
+  const snapshot = { id: 'then', source, neighbours: 'change-one', separateBudget: 'A test.' }
+  const { body } = await register(snapshot).expect(201)
+  expect(body).toMatchObject({
+    people: 100,
+    ingestion: { rowsRead: 500, rowsBeyondMaxRows: 300, rowsStored: 200, people: 100 },
+  })
+  expect(body.ingestion.invalidValues).toContainEqual({ column: 'ward', values: 125 })
+  const people = { kind: 'count', of: 'people', epsilon: 20 }
+  for (const id of ['now', 'then']) {
+    const answer = await ask(id, people).expect(200)
+    expect(Math.abs(answer.body.result.value - 100)).toBeLessThan(10)
+  }
+
+  await database.run("INSERT INTO now VALUES ('new', 50, 'A')")
+  database.calls.length = 0
+  const version = await service.as('custodian').post('/v1/datasets/then/versions').send({})
+  expect(version.status).toBe(201)
+  expect(version.body).toMatchObject({ version: '2', people: 101 })
+  expect(database.calls).toContain('read')
+  await withdraw('then')
+})
+
+test('a snapshot whose database fails is refused and leaves nothing behind', async () => {
+  database.fail('EngineFailure')
+  const { body } = await register({ id: 'broken', source: { ...VISITS.source, mode: 'snapshot' } }).expect(
+    422,
+  )
+  expect(body.code).toBe('source-unreadable')
+  expect(await readdir(path.join(service.dataDirectory, 'datasets'))).not.toContain('broken')
 })

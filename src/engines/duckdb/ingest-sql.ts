@@ -1,3 +1,4 @@
+import { BIGINT, BOOLEAN, type DuckDBType, INTEGER, VARCHAR } from '@duckdb/node-api'
 import type { Column } from '../../catalog/dataset.ts'
 import { gridPoints } from '../../catalog/value-limits.ts'
 import { quoteIdentifier } from '../dialect.ts'
@@ -74,14 +75,18 @@ export interface RelationColumn {
 /** DuckDB's functions for the order of a person's rows. */
 export const duckDbDigest: DigestDialect = { md5Order: (text) => [`md5(${text})`] }
 
-/** A declared column with the SQL of its values. */
-interface EncodedColumn {
+/** A declared column of the table `staged`. */
+interface StagedColumn {
   readonly column: Column
-  readonly encoding: Encoding
   /** Name of the value to keep in `staged`. */
   readonly kept: string
   /** Name of the code of the broken rule in `staged`. */
   readonly misfit: string
+}
+
+/** A declared column with the SQL of its values. */
+interface EncodedColumn extends StagedColumn {
+  readonly encoding: Encoding
 }
 
 /**
@@ -108,10 +113,57 @@ export function printIngest(
     stage: printStage(encoded, source, sourceColumns),
     inspect: printInspect(encoded),
     places: (position, kind) => printPlaces(encoded, at(encoded, position), kind),
-    repetitions: unit.kind === 'row' ? printRepetitions(encoded) : [],
-    people: unit.kind === 'row' ? undefined : printPeople(encoded, unit),
-    store: unit.kind === 'row' ? printRows(encoded, table) : printRowsOfPeople(encoded, unit, table),
-    limits: columns.flatMap((column, position) => printLimits(column, position, table)),
+    ...printStore(encoded, unit, table),
+  }
+}
+
+/**
+ * Prints the statements that store rows whose values are in stored form already, and of which none is left out.
+ * @param table the table that queries read
+ */
+export function printIngestStored(
+  columns: readonly Column[],
+  unit: IngestedUnit,
+  table: string,
+): Pick<IngestStatements, 'stage'> & StoreStatements {
+  const staged = columns.map((column, position): StagedColumn => {
+    const invalidValue = column.type === 'identifier' ? { kind: 'refuse' as const } : column.invalidValue
+    return { column: { ...column, invalidValue }, kept: `kept${position}`, misfit: '0' }
+  })
+  const definitions = staged.map(({ column, kept }) => `${kept} ${storedType(column)}`)
+  return {
+    stage: { sql: `CREATE TEMPORARY TABLE staged (${list(definitions)})`, parameters: {} },
+    ...printStore(staged, unit, table),
+  }
+}
+
+/** The type of a column's stored values. */
+export function storedType({ type }: Column): DuckDBType {
+  switch (type) {
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp':
+      return BIGINT
+    case 'category':
+      return INTEGER
+    case 'boolean':
+      return BOOLEAN
+    case 'string':
+    case 'identifier':
+      return VARCHAR
+  }
+}
+
+/** The statements after the table `staged` has been filled. */
+export type StoreStatements = Pick<IngestStatements, 'repetitions' | 'people' | 'store' | 'limits'>
+
+function printStore(staged: readonly StagedColumn[], unit: IngestedUnit, table: string): StoreStatements {
+  return {
+    repetitions: unit.kind === 'row' ? printRepetitions(staged) : [],
+    people: unit.kind === 'row' ? undefined : printPeople(staged, unit),
+    store: unit.kind === 'row' ? printRows(staged, table) : printRowsOfPeople(staged, unit, table),
+    limits: staged.flatMap(({ column }, position) => printLimits(column, position, table)),
   }
 }
 
@@ -223,14 +275,14 @@ function printPlaces(encoded: readonly EncodedColumn[], column: EncodedColumn, k
 }
 
 /** A condition for the rows that no rule leaves out. */
-function printStays(encoded: readonly EncodedColumn[]): string {
+function printStays(encoded: readonly StagedColumn[]): string {
   const conditions = encoded.flatMap(({ column, misfit }) =>
     column.invalidValue.kind === 'drop-row' ? [`${misfit} = 0`] : [],
   )
   return conditions.length === 0 ? 'true' : conditions.join(' AND ')
 }
 
-function printRepetitions(encoded: readonly EncodedColumn[]): IngestStatements['repetitions'] {
+function printRepetitions(encoded: readonly StagedColumn[]): IngestStatements['repetitions'] {
   const stays = printStays(encoded)
   return encoded.flatMap(({ column, kept }, position) => {
     if (column.type !== 'identifier') return []
@@ -240,11 +292,11 @@ function printRepetitions(encoded: readonly EncodedColumn[]): IngestStatements['
 }
 
 /** Columns that queries can use; identifiers are not stored. */
-function storedColumns(encoded: readonly EncodedColumn[]): readonly EncodedColumn[] {
+function storedColumns(encoded: readonly StagedColumn[]): readonly StagedColumn[] {
   return encoded.filter(({ column }) => column.type !== 'identifier')
 }
 
-function printRows(encoded: readonly EncodedColumn[], table: string): Statement {
+function printRows(encoded: readonly StagedColumn[], table: string): Statement {
   const values = storedColumns(encoded).map(
     ({ column, kept }) => `staged.${kept} AS ${quoteIdentifier(column.name)}`,
   )
@@ -259,7 +311,7 @@ function printRows(encoded: readonly EncodedColumn[], table: string): Statement 
 type PersonUnit = Extract<IngestedUnit, { kind: 'person' }>
 
 /** Numbers people in the order of a keyed digest, which says nothing about their order in the source. */
-function printPeople(encoded: readonly EncodedColumn[], { position, key }: PersonUnit): Statement {
+function printPeople(encoded: readonly StagedColumn[], { position, key }: PersonUnit): Statement {
   const order = printPersonOrder(duckDbDigest, key, 'identifier').join(', ')
   return {
     sql: `CREATE TEMPORARY TABLE people AS
@@ -274,7 +326,7 @@ function printPeople(encoded: readonly EncodedColumn[], { position, key }: Perso
  * ranks. Columns that are constant per person get the value of the first row.
  */
 function printRowsOfPeople(
-  encoded: readonly EncodedColumn[],
+  encoded: readonly StagedColumn[],
   { position, maxRows, key }: PersonUnit,
   table: string,
 ): Statement {

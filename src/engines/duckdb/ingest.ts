@@ -12,6 +12,7 @@ import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { EngineFailure } from '../engine.ts'
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../source-rules.ts'
 import type { Statement } from './encodings/encoding.ts'
 import { canIdentify } from './encodings/identifier.ts'
@@ -33,7 +34,7 @@ import {
   PROGRESS_SETTINGS,
   runControlled,
 } from './ingest-progress.ts'
-import { type IngestedUnit, printIngest, type RelationColumn } from './ingest-sql.ts'
+import { type IngestedUnit, printIngest, type RelationColumn, type StoreStatements } from './ingest-sql.ts'
 import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
@@ -79,21 +80,33 @@ const MOST_PEOPLE = 2 ** 31 - 1
  * the signal once it has aborted. Nothing is left behind in either case.
  */
 export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
-  const { columns, targetPath, signal } = ingestion
-  checkColumns(columns)
+  checkColumns(ingestion.columns)
+  return publishRows(ingestion, (partialPath) => ingestInto(partialPath, ingestion))
+}
+
+/**
+ * Writes a file of rows under a temporary name and renames it when it is complete.
+ * @param write writes the file to a path
+ * @throws Refusal or EngineFailure as `write` does; the signal's reason once it has aborted; otherwise an Error without
+ * details. Nothing is left behind.
+ */
+export async function publishRows<Counts>(
+  { targetPath, signal }: Pick<Ingestion, 'targetPath' | 'signal'>,
+  write: (partialPath: string) => Promise<Counts>,
+): Promise<Counts> {
   signal?.throwIfAborted()
   let partialFolder: string | undefined
   try {
     // A name of its own, so that another process that ingests the same target does not disturb this one.
     partialFolder = await mkdtemp(`${targetPath}.partial-`)
     const partialPath = path.join(partialFolder, 'rows.duckdb')
-    const counts = await ingestInto(partialPath, ingestion)
+    const counts = await write(partialPath)
     signal?.throwIfAborted()
     await publishFile(partialPath, targetPath)
     return counts
   } catch (error) {
     signal?.throwIfAborted()
-    if (error instanceof Refusal) throw error
+    if (error instanceof Refusal || error instanceof EngineFailure) throw error
     if (isMemoryError(error)) throw refuseMemory()
     // Messages of DuckDB and the file system may quote data.
     throw new Error('the source could not be stored')
@@ -112,22 +125,31 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
   const linkPath = `${partialPath}.source`
   const decodedPath = `${partialPath}.text`
   await symlink(ingestion.sourcePath, linkPath)
-  const limits = { ...LIMITS, ...ingestion.limits, temporaryDirectory: `${partialPath}.temporary` }
+  return withInstance(partialPath, ingestion.limits, [linkPath, decodedPath], (connection) =>
+    ingestThrough(connection, linkPath, decodedPath, ingestion),
+  )
+}
+
+/**
+ * Runs work on a connection to a new file of rows.
+ * @param files the files that statements may read
+ */
+export async function withInstance<Result>(
+  partialPath: string,
+  changes: Ingestion['limits'],
+  files: readonly string[],
+  work: (connection: DuckDBConnection) => Promise<Result>,
+): Promise<Result> {
+  const limits = { ...LIMITS, ...changes, temporaryDirectory: `${partialPath}.temporary` }
   let connection: DuckDBConnection | undefined
   const connect = async (opened: DuckDBInstance) => {
     connection = await opened.connect()
     for (const setting of PROGRESS_SETTINGS) await connection.run(setting)
   }
-  const instance = await openLockedInstance(
-    partialPath,
-    'READ_WRITE',
-    limits,
-    [linkPath, decodedPath],
-    connect,
-  )
+  const instance = await openLockedInstance(partialPath, 'READ_WRITE', limits, files, connect)
   try {
     if (connection === undefined) throw new Error('the instance has no connection')
-    return await ingestThrough(connection, linkPath, decodedPath, ingestion)
+    return await work(connection)
   } finally {
     connection?.disconnectSync()
     instance.closeSync()
@@ -166,6 +188,26 @@ async function ingestThrough(
     return rows.getRows().map(([row]) => Number(row))
   })
   refuseInvalidValues(columns, invalidValues)
+  const { rowsStored, people } = await storeStaged(run, statements)
+  onProgress?.({ phase: 'store', fraction: 1 })
+  return {
+    rowsRead,
+    rowsWithoutIdentifier,
+    rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
+    rowsStored,
+    ...(people === undefined ? {} : { people }),
+    invalidValues,
+  }
+}
+
+/**
+ * Stores the rows of the table `staged`.
+ * @throws Refusal `source-does-not-fit`
+ */
+export async function storeStaged(
+  run: Run,
+  statements: StoreStatements,
+): Promise<{ readonly rowsStored: number; readonly people: number | undefined }> {
   for (const { position, statement } of statements.repetitions) {
     const repeated = await run(statement)
     if (repeated.currentRowCount > 0) throw repeatedIdentifier(position)
@@ -180,21 +222,13 @@ async function ingestThrough(
   // Staged rows hold identifiers. They are in memory and in temporary files, which are deleted.
   for (const sql of ['DROP TABLE IF EXISTS staged', 'DROP TABLE IF EXISTS people', 'CHECKPOINT'])
     await run({ sql, parameters: {} })
-  onProgress?.({ phase: 'store', fraction: 1 })
-  return {
-    rowsRead,
-    rowsWithoutIdentifier,
-    rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
-    rowsStored,
-    ...(people === undefined ? {} : { people }),
-    invalidValues,
-  }
+  return { rowsStored, people }
 }
 
 /** Runs a statement of an ingestion, under its control. */
-type Run = (statement: Statement, phase?: IngestionProgress['phase']) => Promise<DuckDBResultReader>
+export type Run = (statement: Statement, phase?: IngestionProgress['phase']) => Promise<DuckDBResultReader>
 
-function boundsOf({ bounds }: Ingestion): SourceBounds {
+export function boundsOf({ bounds }: Pick<Ingestion, 'bounds'>): SourceBounds {
   return { ...DEFAULT_BOUNDS, ...bounds }
 }
 
@@ -224,7 +258,7 @@ const ROWS_STORED: Statement = {
 }
 
 /** The unit with the position of its identifier in place of the name. */
-function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly Column[]): IngestedUnit {
+export function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly Column[]): IngestedUnit {
   if (unit.kind === 'row') return unit
   const position = columns.findIndex(({ type, name }) => type === 'identifier' && name === unit.column)
   if (position === -1)
@@ -255,7 +289,7 @@ async function numberPeople(run: Run, statement: Statement | undefined): Promise
   return people
 }
 
-function runStatement(
+export function runStatement(
   connection: DuckDBConnection,
   { sql, parameters }: Statement,
 ): Promise<DuckDBResultReader> {

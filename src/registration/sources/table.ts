@@ -3,6 +3,7 @@ import type { Column, TableColumn, TableSource } from '../../catalog/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../catalog/declaration.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import type { OpenedConnection } from '../../connections/open.ts'
+import { ingestStored, type StoredIngestion } from '../../engines/duckdb/ingest-stored.ts'
 import { EngineFailure } from '../../engines/engine.ts'
 import {
   beyondLimit,
@@ -69,6 +70,37 @@ export async function attachTable(
   const inspection = await readable(() => engine.inspect(table, signal), signal)
   refuseInspection(columns, inspection)
   return { ingestion: countsOf(columns, inspection), tableColumns: table.columns }
+}
+
+/** Destination and limits of a snapshot. */
+export type SnapshotTarget = Pick<StoredIngestion, 'targetPath' | 'signal' | 'bounds' | 'onProgress'>
+
+/**
+ * Copies the rows of a table once, in the stored form that the database computes.
+ * @returns exact numbers for the custodian. The misfits are counted just before the rows are read; values that no longer
+ * fit when they are read follow the rule for live tables.
+ * @throws Refusal as {@link attachTable} does.
+ */
+export async function copyTable(
+  connections: Connections,
+  source: TableSource,
+  attached: AttachedTable,
+  target: SnapshotTarget,
+): Promise<Required<Pick<CatalogEntry, 'ingestion'>>> {
+  const { columns, unit: privacyUnit } = attached
+  const { signal } = target
+  const table = await locateTable(connections, source, attached)
+  const { engine } = connectionOf(connections, source)
+  const inspection = await readable(() => engine.inspect(table, signal), signal)
+  refuseInvalidValues(columns, invalidValuesOf(columns, inspection))
+  const rows = engine.read(table, signal)
+  const expectedRows = inspection.rowsRead - inspection.rowsWithoutIdentifier
+  const copied = await readable(
+    () => ingestStored({ ...target, rows, expectedRows, columns, privacyUnit }),
+    signal,
+  )
+  const rowsRead = copied.rowsRead + inspection.rowsWithoutIdentifier
+  return { ingestion: countsOf(columns, { ...inspection, ...copied, rowsRead }) }
 }
 
 /**
