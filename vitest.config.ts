@@ -3,6 +3,7 @@ import closingLine from './test/closing-line.ts'
 
 const ALL = 'test/**/*.all.test.ts'
 const LONG = 'test/**/*.long.test.ts'
+const TRINO = 'test/**/*.trino.test.ts'
 const POSTGRES = 'test/postgres-for-run.ts'
 
 /**
@@ -36,12 +37,16 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
-          exclude: [ALL, LONG, ...REPLACES_MODULES],
+          exclude: [ALL, LONG, TRINO, ...REPLACES_MODULES],
           isolate: false,
         },
       },
       { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES } },
       { extends: true, test: { name: 'all', include: [ALL], globalSetup: POSTGRES } },
+      {
+        extends: true,
+        test: { name: 'trino', include: [TRINO], globalSetup: [POSTGRES, 'test/trino-for-run.ts'] },
+      },
       { extends: true, test: { name: 'long', include: [LONG], globalSetup: POSTGRES } },
     ],
   },

@@ -40,6 +40,13 @@ export interface Dialect {
    * list. Absent if the database has no fast way to look one up.
    */
   element?(integers: readonly number[], position: string): string
+  /**
+   * The number of edges that an integer is not below. Absent if the database takes a nested search of any size.
+   * @param edges increasing constants
+   */
+  edgesBelow?(integer: string, edges: readonly bigint[]): string
+  /** Conditions joined by an operator. Absent if the database takes any number of them. */
+  join?(conditions: readonly string[], operator: 'AND' | 'OR'): string
   /** A boolean as 0 or 1. */
   booleanIndex(column: string): string
   /** TRUE where a condition is FALSE or NULL, FALSE where it is TRUE. */

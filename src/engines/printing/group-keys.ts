@@ -94,8 +94,14 @@ function printCellOfBins(printer: Printer, { edges, cycle }: Bins, column: strin
     const cells = parts.flatMap((each, bin) => Array<number>(Number(each)).fill(cellOf(bin)))
     return dialect.element(cells, partOf())
   }
-  const inner = edges.slice(1, -1).map((edge) => printValue(printer, edge, 'bigint'))
-  const bin = printBinSearch(column, inner)
+  const inner = edges.slice(1, -1)
+  const bin =
+    dialect.edgesBelow !== undefined && widths.length >= LEAST_BINS_IN_TABLE
+      ? dialect.edgesBelow(column, inner)
+      : printBinSearch(
+          column,
+          inner.map((edge) => printValue(printer, edge, 'bigint')),
+        )
   return cycle === undefined ? bin : `((${bin} + ${cycle.first}) % ${cycle.length})`
 }
 

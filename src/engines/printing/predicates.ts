@@ -11,7 +11,8 @@ export function printPredicate(printer: Printer, predicate: Predicate): string {
     case 'or': {
       const operands = predicate.predicates.map((operand) => printPredicate(printer, operand))
       if (operands.length === 0) return predicate.kind === 'and' ? 'true' : 'false'
-      return `(${operands.join(predicate.kind === 'and' ? ' AND ' : ' OR ')})`
+      const operator = predicate.kind === 'and' ? 'AND' : 'OR'
+      return printer.dialect.join?.(operands, operator) ?? `(${operands.join(` ${operator} `)})`
     }
     case 'not':
       return printer.dialect.isNotTrue(printPredicate(printer, predicate.predicate))

@@ -1,7 +1,7 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
 import type { TableDialect } from '../tables/relation.ts'
 import { encodeValue } from './encodings/encode.ts'
-import { bigint, integer, text } from './encodings/literals.ts'
+import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
 import { printWideQuotient } from './encodings/numeric.ts'
 
 /** The largest product that is computed in 64 bits; larger ones are decimals. */
@@ -28,6 +28,8 @@ export const trinoDialect: TableDialect = {
   // One constant. A position below the list is that of a row outside of it, and must not be an error.
   element: (integers, position) =>
     `element_at(CAST(JSON '[${integers.join(',')}]' AS ARRAY(INTEGER)), greatest(${position}, 0) + 1)`,
+  edgesBelow,
+  join: printJoined,
   isNotTrue: (condition) => `(NOT coalesce(${condition}, FALSE))`,
   countedInteger: (counted) => `CAST(${counted} AS DOUBLE)`,
   md5Order: (digested) => [`md5(to_utf8(${digested}))`],
@@ -49,4 +51,27 @@ function printValue(value: SqlValue, type: SqlValueType): string {
     case 'string':
       return text(value)
   }
+}
+
+/** Size of the conditions, in characters, that are surely compiled into one method of the Java virtual machine. */
+const LARGEST_METHOD = 4_000
+
+/**
+ * Joins conditions in parts, each of them in a lambda of its own. Trino compiles a lambda into a method of its own, and a
+ * condition that is too large for one method would fail.
+ */
+function printJoined(conditions: readonly string[], operator: 'AND' | 'OR'): string {
+  const joined = (part: readonly string[]) => `(${part.join(` ${operator} `)})`
+  const parts: string[][] = []
+  let size = LARGEST_METHOD
+  for (const condition of conditions) {
+    size += condition.length
+    if (size > LARGEST_METHOD) {
+      parts.push([])
+      size = condition.length
+    }
+    parts.at(-1)?.push(condition)
+  }
+  if (parts.length <= 1) return joined(conditions)
+  return joined(parts.map((part) => `any_match(ARRAY[0], sotto_part -> ${joined(part)})`))
 }

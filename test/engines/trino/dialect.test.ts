@@ -132,3 +132,25 @@ describe('the statements over a table', () => {
     expect(statements[0]).toContain('"sotto_rank" <= 3'.replaceAll('"', ''))
   })
 })
+
+test('a long list of conditions is compiled in parts', () => {
+  const conditions = Array.from({ length: 1_000 }, (_, i) => `(x BETWEEN ${i} AND ${i + 1})`)
+  const joined = trinoDialect.join?.(conditions, 'OR') ?? ''
+  const parts = joined.split('any_match').slice(1)
+  expect(parts.length).toBeGreaterThan(1)
+  for (const part of parts) expect(part.length).toBeLessThan(5_000)
+  expect(conditions.every((condition) => joined.includes(condition))).toBe(true)
+  expect(trinoDialect.join?.(['a', 'b'], 'AND')).toBe('(a AND b)')
+})
+
+test('edges beyond all integers remain increasing as doubles', () => {
+  const edges = [-(2n ** 60n), -(2n ** 60n) + 1n, -5n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 60n]
+  const sql = trinoDialect.edgesBelow?.('x', edges) ?? ''
+  const printed: unknown = JSON.parse(/JSON '(.*?)'/.exec(sql)?.[1] ?? '')
+  const doubles = Array.isArray(printed) ? printed.map(Number) : []
+  expect(doubles).toHaveLength(edges.length)
+  expect(doubles.every((edge, i) => i === 0 || edge > (doubles[i - 1] ?? edge))).toBe(true)
+  expect(doubles.slice(2, 4)).toEqual([-5, 2 ** 53])
+  expect(doubles[1]).toBeLessThan(-(2 ** 53))
+  expect(doubles[4]).toBeGreaterThan(2 ** 53)
+})

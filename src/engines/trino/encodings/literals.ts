@@ -28,6 +28,24 @@ export function clamped(value: string, least: string, most: string): string {
   return `least(greatest(${value}, ${least}), ${most})`
 }
 
+/** Integers up to this magnitude are exact in doubles. */
+const LARGEST_EXACT_INTEGER = 2n ** 53n
+
+/**
+ * The number of edges that an integer within 2^53 is not below. The edges are one constant: Trino cannot compile a nested
+ * search of hundreds of them.
+ * @param edges increasing integers
+ */
+export function edgesBelow(integer: string, edges: readonly bigint[]): string {
+  const distinct = edges.map((edge, place) => {
+    // No integer is beyond these edges, which must differ as doubles as well.
+    if (edge > LARGEST_EXACT_INTEGER) return LARGEST_EXACT_INTEGER + 2n * BigInt(place + 1)
+    if (edge < -LARGEST_EXACT_INTEGER) return -LARGEST_EXACT_INTEGER - 2n * BigInt(edges.length - place)
+    return edge
+  })
+  return `width_bucket(CAST(${integer} AS DOUBLE), CAST(JSON '[${distinct.join(',')}]' AS ARRAY(DOUBLE)))`
+}
+
 /** The quotient by a positive divisor, rounded down. */
 export function floorDivide(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor

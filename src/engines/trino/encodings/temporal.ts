@@ -1,7 +1,7 @@
 import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
-import { type LocalOffset, localOffsets } from '../../clock.ts'
+import { localOffsets } from '../../clock.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
-import { bigint, clamped, floorDivide } from './literals.ts'
+import { bigint, clamped, edgesBelow } from './literals.ts'
 import type { SourceType } from './source.ts'
 
 const ONE_NANO = 1_000_000_000n
@@ -58,12 +58,10 @@ export function encodeTimestamp(
 function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['kind']): string | undefined {
   switch (kind) {
     case 'date':
-      return `(${daysOf(sql)} * ${bigint(MS_PER_DAY)} - ${printOffset(column, sql, kind)})`
-    case 'timestamp': {
+      return printUtc(column, `(${daysOf(sql)} * ${bigint(MS_PER_DAY)})`)
+    case 'timestamp':
       // The difference in milliseconds rounds both times down.
-      const local = `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', ${sql})`
-      return `(${local} - ${printOffset(column, sql, kind)})`
-    }
+      return printUtc(column, `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', ${sql})`)
     case 'timestamptz':
       return `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00 UTC', ${sql})`
     default:
@@ -71,34 +69,16 @@ function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['
   }
 }
 
-/** Prints the offset of a local time from UTC in milliseconds. */
-function printOffset(
-  { timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn,
-  sql: string,
-  kind: 'date' | 'timestamp',
-): string {
+/** Prints the instant of a local time, both in milliseconds. */
+function printUtc({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
   const [first = 0n, last = 0n] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
   const offsets = localOffsets(timeZone, first - LARGEST_OFFSET_SECONDS, last + LARGEST_OFFSET_SECONDS)
-  return printOffsetSearch(offsets, sql, kind)
-}
-
-function printOffsetSearch(offsets: readonly LocalOffset[], sql: string, kind: 'date' | 'timestamp'): string {
-  const middle = offsets.length >> 1
-  const [only, from] = [offsets[0], offsets[middle]?.from]
-  if (middle === 0 || from === undefined) return bigint(BigInt(only?.offsetSeconds ?? 0) * MS_PER_SECOND)
-  const before = printOffsetSearch(offsets.slice(0, middle), sql, kind)
-  const after = printOffsetSearch(offsets.slice(middle), sql, kind)
-  return `CASE WHEN ${sql} < ${printTime(BigInt(from), kind)} THEN ${before} ELSE ${after} END`
-}
-
-/** A constant time, or the first day that does not begin before it. */
-function printTime(seconds: bigint, kind: 'date' | 'timestamp'): string {
-  const iso = (ms: bigint) => new Date(Number(ms)).toISOString()
-  if (kind === 'timestamp')
-    return `TIMESTAMP '${iso(seconds * MS_PER_SECOND)
-      .slice(0, 19)
-      .replace('T', ' ')}'`
-  return `DATE '${iso(-floorDivide(-seconds, SECONDS_PER_DAY) * MS_PER_DAY).slice(0, 10)}'`
+  const offsetsMs = offsets.map(({ offsetSeconds }) => offsetSeconds * Number(MS_PER_SECOND))
+  const [only = 0, ...others] = offsetsMs
+  if (others.length === 0) return only === 0 ? local : `(${local} - ${bigint(BigInt(only))})`
+  const changes = offsets.flatMap(({ from }) => (from === undefined ? [] : [BigInt(from) * MS_PER_SECOND]))
+  const place = `${edgesBelow(local, changes)} + 1`
+  return `(${local} - element_at(CAST(JSON '[${offsetsMs.join(',')}]' AS ARRAY(BIGINT)), ${place}))`
 }
 
 /** The index of a 64-bit integer in units of which a step has this many. */
