@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { problemResponses } from '../schemas/problem.ts'
 import { sourceParameters, upload, uploadList, uploadRequest } from '../schemas/sources.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { refuseField } from '../src/privacy/refusal.ts'
+import { type Refusal, refuseField } from '../src/privacy/refusal.ts'
 import type { Uploads } from '../src/registration/uploads.ts'
 import { accessFor, principalOf } from './access.ts'
 
@@ -101,13 +101,40 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (
       },
     },
     async (request, reply) => {
-      const part = await request.file()
-      if (part === undefined || part.fieldname !== 'file') {
-        part?.file.resume()
-        throw refuseField('invalid-request', 'file', 'must be the only part, a file')
+      const parts = request.parts()
+      const { value: part } = await parts.next().catch(refuseForm)
+      if (part?.type !== 'file' || part.fieldname !== 'file') {
+        if (part?.type === 'file') part.file.resume()
+        throw refusePart()
       }
-      const file = { name: part.filename ?? '', chunks: part.file }
+      const file = { name: part.filename ?? '', chunks: onlyPart(part.file, parts) }
       return reply.code(201).send(await uploads.receive(principalOf(request).name, file))
     },
   )
+}
+
+/** The bytes of a part, after which no other part follows. */
+async function* onlyPart(
+  bytes: AsyncIterable<Buffer>,
+  parts: AsyncIterator<unknown>,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* bytes
+    // A body that ends without its last boundary is not complete, and fails here.
+    const next = await parts.next()
+    if (next.done === true) return
+  } catch (error) {
+    refuseForm(error)
+  }
+  throw refusePart()
+}
+
+/** Refuses a body that the parser of forms cannot read. */
+function refuseForm(error: unknown): never {
+  const isOfFramework = error instanceof Error && 'code' in error && String(error.code).startsWith('FST_')
+  throw isOfFramework ? error : refusePart()
+}
+
+function refusePart(): Refusal {
+  return refuseField('invalid-request', 'file', 'must be the only part of a complete form, a file')
 }

@@ -184,6 +184,7 @@ export async function buildMetricsApp(
 async function createServer(dependencies: AppDependencies) {
   const { logger, handlerTimeoutMs, ingestTimeoutMs, clock, requestLimits, metrics, tls, trustedProxies } =
     dependencies
+  const watchBody = limitBodyTime({ totalMs: REQUEST_TIMEOUT_MS })
   const app = fastify({
     loggerInstance: logger,
     ...(tls === undefined ? {} : { https: tls }),
@@ -209,6 +210,7 @@ async function createServer(dependencies: AppDependencies) {
     frameworkErrors: (error, request, reply) => {
       // No hook runs for these requests.
       recordWhenClosed(request, reply, metrics)
+      watchBody(request, reply)
       setHeadersWithoutHooks(reply)
       keyless.countRefused(error, request, reply).then((refused) => sendProblem(refused, request, reply))
     },
@@ -231,7 +233,10 @@ async function createServer(dependencies: AppDependencies) {
   )
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.
-  app.addHook('onRequest', async (request, reply) => recordWhenClosed(request, reply, metrics))
+  app.addHook('onRequest', async (request, reply) => {
+    recordWhenClosed(request, reply, metrics)
+    watchBody(request, reply)
+  })
   await setHeaders(app, tls !== undefined)
   const keyless: KeylessLimit = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
@@ -245,9 +250,6 @@ async function createServer(dependencies: AppDependencies) {
     await keyless.count(request, reply)
     return sendNotFound(request, reply, allowedMethods)
   })
-  limitBodyTime(app, { totalMs: REQUEST_TIMEOUT_MS }, ({ raw }) =>
-    sendConnectionProblem({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket),
-  )
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
   app.addHook('preValidation', async (request) => {

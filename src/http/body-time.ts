@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendConnectionProblem } from './problem.ts'
 
 /** Time limits for the arrival of a request's body. */
 export interface BodyTime {
@@ -15,29 +16,28 @@ declare module 'fastify' {
 }
 
 /**
- * Ends connections whose body takes too long to arrive. Node's own limit is the same for all routes.
+ * Creates the time limit for bodies. Node's own limit is the same for all routes. Call it for each request before anything
+ * can answer it: a body may still be arriving when its request has been answered.
+ *
  * @param limit for routes without limits of their own
- * @param onTimeout answers and closes the connection
  */
-export function limitBodyTime(
-  app: FastifyInstance,
-  limit: BodyTime,
-  onTimeout: (request: FastifyRequest) => void,
-): void {
-  app.addHook('onRequest', async (request, reply) => {
-    const { headers } = request
+export function limitBodyTime(limit: BodyTime): (request: FastifyRequest, reply: FastifyReply) => void {
+  return (request, reply) => {
+    const { headers } = request.raw
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return
-    watchBody(request, reply, request.routeOptions.config?.bodyTime ?? limit, onTimeout)
-  })
+    watchBody(request.raw, request.routeOptions?.config?.bodyTime ?? limit, () => {
+      const { socket } = request.raw
+      if (reply.raw.headersSent) socket.destroy()
+      else sendConnectionProblem({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket)
+    })
+  }
 }
 
 function watchBody(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  raw: FastifyRequest['raw'],
   { totalMs, idleMs = totalMs }: BodyTime,
-  onTimeout: (request: FastifyRequest) => void,
+  onTimeout: () => void,
 ): void {
-  const { raw } = request
   const { socket } = raw
   const startedMs = performance.now()
   let bytesBefore = socket.bytesRead
@@ -46,13 +46,11 @@ function watchBody(
       const isIdle = socket.bytesRead === bytesBefore
       bytesBefore = socket.bytesRead
       if (!isIdle && performance.now() - startedMs < totalMs) return
-      end()
-      onTimeout(request)
+      clearInterval(timer)
+      onTimeout()
     },
     // A timer may fire a little early.
     Math.min(idleMs, totalMs) + 10,
   )
-  const end = () => clearInterval(timer)
-  for (const event of ['end', 'close']) raw.once(event, end)
-  reply.raw.once('close', end)
+  for (const event of ['end', 'close']) raw.once(event, () => clearInterval(timer))
 }

@@ -320,7 +320,7 @@ function frameworkParts(
     case 'FST_FILES_LIMIT':
     case 'FST_FIELDS_LIMIT':
     case 'FST_PROTO_VIOLATION': {
-      const rule = 'must be the only part, a file'
+      const rule = 'must be the only part of a complete form, a file'
       return { code: 'invalid-request', detail: `file: ${rule}`, errors: [{ field: 'file', rule }] }
     }
     case 'FST_MP_PREMATURE_CLOSE':

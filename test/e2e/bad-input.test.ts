@@ -258,7 +258,7 @@ describe('is refused with a problem document and costs nothing', () => {
   })
 
   test.each([
-    ['put', '/v1/datasets/census', 'DELETE, GET, HEAD'],
+    ['put', '/v1/datasets/census', 'DELETE, GET, HEAD, PATCH'],
     ['get', '/v1/datasets/census/queries', 'POST'],
     ['post', '/v1/datasets/nowhere/budget?x=1', 'GET, HEAD'],
     ['post', '/healthz', 'GET, HEAD'],

@@ -146,6 +146,14 @@ test('the space of a principal is limited; others are not affected', async () =>
   await upload('x'.repeat(20_000), 'a.csv', asLimited()).expect(201)
 })
 
+const PART = 'Content-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nage\r\n1'
+const sendForm = (body: string) =>
+  service
+    .as('custodian')
+    .post('/v1/sources')
+    .set('content-type', 'multipart/form-data; boundary=x')
+    .send(body)
+
 test('bodies of another form are refused', async () => {
   const custodian = service.as('custodian')
   const json = await custodian.post('/v1/sources').send({ file: 'age' }).expect(415)
@@ -153,8 +161,13 @@ test('bodies of another form are refused', async () => {
   for (const form of [
     () => custodian.post('/v1/sources').field('file', 'age\n1\n'),
     () => custodian.post('/v1/sources').attach('data', Buffer.from('age\n1\n'), 'a.csv'),
-    () =>
-      custodian.post('/v1/sources').set('content-type', 'multipart/form-data; boundary=x').send('--x--\r\n'),
+    () => sendForm('--x--\r\n'),
+    () => sendForm(''),
+    () => sendForm('no part at all'),
+    () => sendForm(`--x\r\n${PART}\r\n--x\r\n${PART}\r\n--x--\r\n`),
+    // The last boundary is missing: the file may have been cut.
+    () => sendForm(`--x\r\n${PART}\r\n`),
+    () => sendForm(`--x\r\n${PART.replace('name="file"', 'name="constructor"')}\r\n--x--\r\n`),
   ]) {
     const { body } = await form().expect(400)
     expect(body).toMatchObject({ code: 'invalid-request', errors: [{ field: 'file' }] })

@@ -5,13 +5,12 @@ import { setTimeout } from 'node:timers/promises'
 import fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { limitBodyTime } from '../../src/http/body-time.ts'
-import { sendConnectionProblem } from '../../src/http/problem.ts'
 
 async function listen() {
   const app = fastify()
-  limitBodyTime(app, { totalMs: 300 }, ({ raw }) =>
-    sendConnectionProblem({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, raw.socket),
-  )
+  const watchBody = limitBodyTime({ totalMs: 300 })
+  app.addHook('onRequest', async (request, reply) => watchBody(request, reply))
+  app.post('/refused', { onRequest: async (_request, reply) => reply.code(403).send() }, async () => 'done')
   app.post('/short', async () => 'done')
   const limited = (idleMs: number) => ({ config: { bodyTime: { totalMs: 600_000, idleMs } } })
   app.post('/long', limited(60_000), async () => 'done')
@@ -48,5 +47,18 @@ test('a body that arrives slowly is accepted only where the route allows it', as
   const slow = Array.from({ length: 40 }, () => 20)
   expect(await send(port, '/long', slow)).toBe(200)
   expect(await send(port, '/short', slow)).toBe(408)
+  await app.close()
+})
+
+test('a connection ends if the body of an answered request does not', async () => {
+  const { app, port } = await listen()
+  const headers = { 'content-type': 'text/plain', 'content-length': 100 }
+  const sending = request({ port, path: '/refused', method: 'POST', headers })
+  sending.on('error', () => undefined)
+  sending.write('x')
+  const [response] = await once(sending, 'response')
+  expect(response.statusCode).toBe(403)
+  response.resume()
+  await once(sending, 'close')
   await app.close()
 })
