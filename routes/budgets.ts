@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { budgetReport, grantRequest } from '../schemas/budget.ts'
-import { datasetParameters } from '../schemas/dataset.ts'
+import { budgetReplacement, budgetReport, grantRequest } from '../schemas/budget.ts'
+import { changedDatasetParameters, datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { describeAllotment, describeBudget } from '../src/answers/charge.ts'
@@ -16,18 +16,20 @@ import {
 } from '../src/privacy/loss.ts'
 import { Refusal, refuseField } from '../src/privacy/refusal.ts'
 import { epsilonOfRho } from '../src/privacy/zcdp-conversion.ts'
+import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
 import { permittedDataset, requireBalances, requireOpened } from './require-dataset.ts'
 
 export interface BudgetsOptions {
   readonly authenticator: Authenticator
   readonly ledger: Ledger
+  readonly registry: Registry
 }
 
 /** Budgets and grants. The budget of a withdrawn dataset stays readable. */
 export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
   app,
-  { authenticator, ledger },
+  { authenticator, ledger, registry },
 ) => {
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(authenticator, 'custodian')
@@ -55,6 +57,31 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (
         ...describeReport(budget),
         ...(principal.role === 'analyst' ? describeAllotment(analyst) : {}),
       }
+    },
+  )
+
+  app.put(
+    '/v1/datasets/:dataset/budget',
+    {
+      onRequest: custodian.onRequest,
+      schema: {
+        operationId: 'replaceBudget',
+        tags: ['Budgets'],
+        summary: 'Replace a wrong cap',
+        description:
+          'Replaces the cap of a budget from which nothing was spent, by a smaller or larger one. Records it and its reason ' +
+          'in the ledger.',
+        security: custodian.security,
+        params: changedDatasetParameters,
+        body: budgetReplacement,
+        response: { 200: budgetReport, ...problemResponses },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      const { reason, ...budget } = request.body
+      return describeReport(await registry.replaceBudget(dataset, { budget, reason }, principal.name))
     },
   )
 

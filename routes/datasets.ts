@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
+  changedDatasetParameters,
   dataset,
   datasetList,
   datasetParameters,
@@ -37,11 +38,6 @@ export interface DatasetsOptions {
 export function registrationTimeoutMs(ingestTimeoutMs: number): number {
   return 2 * ingestTimeoutMs + 60_000
 }
-
-/** Path parameters of the routes that change a dataset, with an example that is not the demo. */
-const changedDatasetParameters = z.strictObject({
-  dataset: datasetParameters.shape.dataset.meta({ description: 'The dataset.', example: 'census-small' }),
-})
 
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (

@@ -13,6 +13,7 @@ const act = z
       'dataset-described',
       'dataset-withdrawn',
       'budget-granted',
+      'budget-replaced',
       'allotment-set',
       'dataset-suspended',
       'dataset-resumed',

@@ -150,6 +150,13 @@ export const allotmentRequest = z
     examples: [{ epsilon: 2, delta: 1e-6, reason: 'Share of one analyst in this study.' }],
   })
 
+/** PUT /v1/datasets/{dataset}/budget */
+export const budgetReplacement = budgetRequest.extend({ reason }).meta({
+  id: 'BudgetReplacement',
+  description: 'Cap that takes the place of the present one, from which nothing was spent.',
+  examples: [{ epsilon: 2, delta: 1e-6, reason: 'The cap of the registration was a typing error.' }],
+})
+
 /** POST /v1/datasets/{dataset}/grants */
 export const grantRequest = z
   .strictObject({

@@ -16,6 +16,11 @@ export const datasetParameters = z.strictObject({
   dataset: datasetId.meta({ description: 'Id of the dataset.', example: 'census' }),
 })
 
+/** The same for routes that change a dataset, with an example that is not the demo. */
+export const changedDatasetParameters = z.strictObject({
+  dataset: datasetId.meta({ description: 'The dataset.', example: 'census-small' }),
+})
+
 /** Path parameters of /v1/datasets/{dataset}/analysts/{analyst}. */
 export const analystParameters = datasetParameters.extend({
   analyst: z

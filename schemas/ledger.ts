@@ -24,6 +24,7 @@ const entry = z
     kind: z.enum([
       'opened',
       'granted',
+      'cap-replaced',
       'allotted',
       'charged',
       'shared',

@@ -32,7 +32,13 @@ export interface CustodyOptions {
 }
 
 /** Commands after which the known heads are written at once. */
-const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set(['openBudget', 'registerSource', 'grant', 'resume'])
+const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set([
+  'openBudget',
+  'registerSource',
+  'grant',
+  'replaceCap',
+  'resume',
+])
 
 /**
  * Checks a ledger at the start, and keeps its known heads, its verification and its publication up to date while the service

@@ -33,6 +33,7 @@ export const PROBLEMS = {
   'unknown-session': { status: 404, title: 'Unknown session' },
   'dataset-exists': { status: 409, title: 'Dataset already registered' },
   'budget-account-exists': { status: 409, title: 'A budget already exists for this id' },
+  'budget-spent': { status: 409, title: 'The budget was spent from' },
   'source-registered': { status: 409, title: 'The source is already registered' },
   'unknown-source': { status: 404, title: 'Unknown source' },
   'upload-too-large': { status: 413, title: 'Upload too large' },

@@ -21,6 +21,7 @@ export const ACT_KINDS = [
   'dataset-described',
   'dataset-withdrawn',
   'budget-granted',
+  'budget-replaced',
   'allotment-set',
   'dataset-suspended',
   'dataset-resumed',
@@ -31,6 +32,7 @@ export type ActKind = (typeof ACT_KINDS)[number]
 /** Kinds of acts that refer to an event of the dataset's chain. */
 const REFERRING: readonly ActKind[] = [
   'budget-granted',
+  'budget-replaced',
   'allotment-set',
   'dataset-suspended',
   'dataset-resumed',

@@ -55,7 +55,7 @@ export interface LedgerEvent {
   readonly datasetVersion?: string
   /** The (epsilon, delta) granted or allotted; or the price charged, shared or denied. */
   readonly loss?: EventAmount
-  /** In `opened`, `granted` and `allotted` under zCDP: the resulting cap or limit in rho. */
+  /** In `opened`, `granted`, `cap-replaced` and `allotted` under zCDP: the resulting cap or limit in rho. */
   readonly limit?: EventAmount
   /** In `shared`: id of the charge whose release is shared. */
   readonly sharedFrom?: string
@@ -213,7 +213,7 @@ export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEn
   const event: LedgerEvent = JSON.parse(canonical)
   const { sequence, dataset, at, principal, chargeId, loss, analyst, reason } = event
   const kind = event.kind as LedgerEntry['kind']
-  const isGrant = kind === 'opened' || kind === 'granted' || kind === 'allotted'
+  const isGrant = ['opened', 'granted', 'cap-replaced', 'allotted'].includes(kind)
   return {
     sequence,
     dataset,

@@ -5,7 +5,7 @@ import type { ActKind } from './act.ts'
 
 /** A dataset's budget. It is exact and is kept even if the dataset is deleted. */
 export interface Budget {
-  /** Sum of all grants. */
+  /** Sum of all grants, since the cap was last replaced. */
   readonly granted: PrivacyLoss
   /** The amount that the grants buy under the dataset's accounting. */
   readonly cap: Amount
@@ -189,6 +189,8 @@ export interface LedgerEntry {
   readonly kind:
     | 'opened'
     | 'granted'
+    /** The cap was replaced before anything was spent. */
+    | 'cap-replaced'
     /** An analyst's allotment was set or removed. */
     | 'allotted'
     /** The source of the dataset is registered under another id as well, with a budget of its own. */
@@ -212,13 +214,13 @@ export interface LedgerEntry {
   readonly at: string
   readonly principal: string
   readonly chargeId?: string
-  /** In `opened`, `granted` and `allotted`. */
+  /** In `opened`, `granted`, `cap-replaced` and `allotted`. */
   readonly granted?: PrivacyLoss
   /** In `charged`, `shared` and `denied`. */
   readonly price?: Amount
   /** In `allotted`. */
   readonly analyst?: string
-  /** In `granted`, `allotted`, `resumed` and `source-reused`. */
+  /** In `granted`, `cap-replaced`, `allotted`, `resumed` and `source-reused`. */
   readonly reason?: string
   /** SHA-256 of the canonical event, which contains the previous hash; hexadecimal. */
   readonly hash: string
@@ -352,6 +354,13 @@ export interface StoredSessionAnswer {
   readonly answer: string
 }
 
+/** The outcome of {@link Ledger.replaceCap}. */
+export type ReplaceOutcome =
+  | { readonly kind: 'replaced'; readonly budget: Budget }
+  /** Something was spent. Nothing was changed. */
+  | { readonly kind: 'spent'; readonly budget: Budget }
+  | { readonly kind: 'no-budget' }
+
 /** The outcome of {@link Ledger.openBudget}. */
 export type OpenOutcome =
   | { readonly kind: 'opened' }
@@ -429,6 +438,17 @@ export interface Ledger {
    * @throws RangeError if the cap would exceed its largest value.
    */
   grant(dataset: string, amount: PrivacyLoss, principal: string, reason: string): Promise<Budget | undefined>
+  /**
+   * Replaces the cap of a budget from which nothing was spent, by a larger or smaller one. The same cap again changes
+   * nothing.
+   * @throws RangeError if the cap is out of range.
+   */
+  replaceCap(
+    dataset: string,
+    granted: PrivacyLoss,
+    principal: string,
+    reason: string,
+  ): Promise<ReplaceOutcome>
   /** Sets or removes the allotment of an analyst. */
   allot(allotment: NewAllotment): Promise<AllotOutcome>
   /** Reads a budget; `undefined` if the dataset has none. */

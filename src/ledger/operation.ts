@@ -57,6 +57,7 @@ export function ledgerMethods(
     openBudget: (...args) => submit('openBudget', args),
     registerSource: (...args) => submit('registerSource', args),
     grant: (...args) => submit('grant', args),
+    replaceCap: (...args) => submit('replaceCap', args),
     allot: (...args) => submit('allot', args),
     budget: (...args) => submit('budget', args),
     analystSpending: (...args) => submit('analystSpending', args),

@@ -90,6 +90,8 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     }
     case 'granted':
       return raise(state, event)
+    case 'cap-replaced':
+      return replaceCap(state, event)
     case 'allotted':
       return allot(state, event)
     case 'source-reused':
@@ -167,6 +169,20 @@ function raise(state: ReplayState, event: LedgerEvent): string | undefined {
   // A cap stays if an earlier release converted to more.
   const bought = isSameAmount(cap, budget.cap) || coversAmount(amountBoughtBy(cap.accounting, granted), cap)
   if (!bought) return 'the cap is more than the grants buy'
+  state.budget = { ...budget, granted, cap }
+  return undefined
+}
+
+/** Applies `cap-replaced`: another cap takes the place of the present one, from which nothing was spent. */
+function replaceCap(state: ReplayState, event: LedgerEvent): string | undefined {
+  const { budget } = state
+  if (event.reason === undefined) return 'the event gives no reason'
+  if (!isSameAmount(budget.spent, noAmount(budget.cap.accounting)))
+    return 'the cap is replaced after something was spent'
+  const granted = lossFromEvent(event.loss)
+  const cap = limitOf(state, event, granted)
+  if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap))
+    return 'the cap is more than the grant buys'
   state.budget = { ...budget, granted, cap }
   return undefined
 }

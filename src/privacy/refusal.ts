@@ -12,6 +12,7 @@ export type RefusalCode =
   | 'unknown-session'
   | 'dataset-exists'
   | 'budget-account-exists'
+  | 'budget-spent'
   | 'source-registered'
   | 'unknown-source'
   | 'upload-too-large'

@@ -8,7 +8,7 @@ import {
   requireUnreservedNames,
   withSelectableLimits,
 } from '../catalog/declaration.ts'
-import { amountBoughtBy, coversAmount, noAmount } from '../privacy/accounting.ts'
+import { type Accounting, amountBoughtBy, coversAmount, noAmount } from '../privacy/accounting.ts'
 import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, type PrivacyLoss } from '../privacy/loss.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { fixedDeclarations } from './sources/source.ts'
@@ -43,17 +43,30 @@ export interface CheckedRegistration {
 export function checkRegistration(request: RegistrationRequest): CheckedRegistration {
   const { budget, separateBudget } = request
   const declaration = completeDeclaration(request)
-  const granted: PrivacyLoss = {
-    epsilonNano: epsilonFromWire(budget.epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON),
-    deltaAtto: deltaFromWire(budget.delta, 'budget.delta'),
-  }
-  const { accounting } = declaration
-  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
-    throw refuseField('invalid-request', 'budget.delta', 'must be greater than 0 under zcdp accounting')
+  const granted = grantedBy(budget, declaration.accounting, 'budget.')
   const columns = declareColumns(declaration)
   declareQueryLimits(declaration)
   requireUnreservedNames(declaration.columns)
   return { declaration, separateBudget, budget, granted, columns }
+}
+
+/**
+ * Converts a budget to the loss that it grants.
+ * @param prefix of the fields of the budget in the request
+ * @throws Refusal `invalid-request` for a budget that is out of range or buys nothing.
+ */
+export function grantedBy(
+  { epsilon, delta }: CatalogEntry['budget'],
+  accounting: Accounting,
+  prefix: string,
+): PrivacyLoss {
+  const granted = {
+    epsilonNano: epsilonFromWire(epsilon, `${prefix}epsilon`, MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(delta, `${prefix}delta`),
+  }
+  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
+    throw refuseField('invalid-request', `${prefix}delta`, 'must be greater than 0 under zcdp accounting')
+  return granted
 }
 
 /**

@@ -4,7 +4,7 @@ import type { VersionUses } from '../catalog/version-uses.ts'
 import { createLimiter, LimiterFull } from '../concurrency/limiter.ts'
 import type { SourceBounds } from '../engines/duckdb/ingest-bounds.ts'
 import type { DatasetEngine } from '../engines/routing.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Budget, Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { describeDataset } from './describe.ts'
@@ -12,6 +12,7 @@ import { createIngestions, type Ingestions } from './ingestions.ts'
 import { publishVersion, type VersionRequest } from './new-version.ts'
 import { register, tryRegistration } from './register.ts'
 import type { RegistrationRequest } from './registration.ts'
+import { type BudgetReplacement, replaceBudget } from './replace-budget.ts'
 import { createRetirement, type Retirement } from './retirement.ts'
 import { recordSources } from './source-rules.ts'
 import type { Connections } from './sources/table.ts'
@@ -88,6 +89,11 @@ export interface Registry {
    */
   describe(id: string, change: DescriptionChange, principal: string): Promise<CatalogEntry>
   /**
+   * Replaces the cap of an id from which nothing was spent.
+   * @throws Refusal `unknown-dataset` without a budget, `budget-spent` once something was spent
+   */
+  replaceBudget(id: string, replacement: BudgetReplacement, principal: string): Promise<Budget>
+  /**
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
    */
@@ -153,6 +159,7 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     tryRegistration: (request, custodian) => tryRegistration(context, request, custodian),
     publishVersion: (id, request, custodian) => publishVersion(context, id, request, custodian),
     describe: (id, change, principal) => describeDataset(context, id, change, principal),
+    replaceBudget: (id, replacement, principal) => replaceBudget(context, id, replacement, principal),
     withdraw: (id, principal) => withdraw(context, id, principal),
     recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => catalog.refresh(rows).finally(ingestions.stopOvertaken)),

@@ -68,6 +68,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'get /v1/datasets/{dataset}/suspension',
     'post /v1/datasets/{dataset}/resume',
     'get /v1/datasets/{dataset}/budget',
+    'put /v1/datasets/{dataset}/budget',
     'post /v1/datasets/{dataset}/grants',
     'get /v1/datasets/{dataset}/analysts',
     'put /v1/datasets/{dataset}/analysts/{analyst}/allotment',

@@ -12,6 +12,7 @@ export type EventFacts = Omit<LedgerEvent, 'version' | 'dataset' | 'sequence' | 
 export const EVENT_KINDS = Object.keys({
   opened: true,
   granted: true,
+  'cap-replaced': true,
   allotted: true,
   charged: true,
   shared: true,
@@ -96,6 +97,7 @@ export function sampleHistory(
       ...limit('4', '0.001'),
       synthetic: false,
     },
+    { kind: 'cap-replaced', principal: 'carol', ...limit('4', '0.001'), reason: 'a typing error' },
     { kind: 'charged', ...paid('a', 'ada') },
     answered('a', 'ada', answer),
     // Some readers treat U+2028 as a line break; U+FFFD is the replacement character for invalid UTF-8.

@@ -126,6 +126,9 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('a cap of one unit more than all grants buy', 'granted', 0, {
       limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('9', '0.003')), rho('0.000000000001'))),
     }),
+    changed('a replaced cap of one unit more than its grant buys', 'cap-replaced', 0, {
+      limit: eventAmount(addAmounts(amountBoughtBy('zcdp', loss('4', '0.001')), rho('0.000000000001'))),
+    }),
     changed('a cap that is lowered', 'granted', 0, { limit: { rhoPico: '1' } }),
     changed('a grant without the amount that it buys', 'granted', 0, { limit: undefined }),
     changed('a cap in epsilon', 'granted', 0, { limit: { epsilonNano: '1', deltaAtto: '0' } }),
@@ -218,6 +221,9 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     }),
     changed('an unknown kind of data', 'opened', 0, { synthetic: 'maybe' as unknown as boolean }),
     changed('a reused source without a reason', 'source-reused', 0, { reason: undefined }),
+    changed('a cap that is replaced after something was spent', 'granted', 0, { kind: 'cap-replaced' }),
+    changed('a cap that is replaced without a reason', 'cap-replaced', 0, { reason: undefined }),
+    changed('a cap that is replaced by no amount', 'cap-replaced', 0, { loss: undefined }),
     changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
     changed('a grant without an amount', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),
@@ -603,7 +609,7 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
       })
       expect(await source.verifyLedger(reading(new TypeError('no state')), 'census')).toMatchObject({
         kind: 'broken',
-        sequence: 10,
+        sequence: 11,
         reason: 'the stored charge cannot be read',
       })
       // A failure of the store does not show anything about the charge.

@@ -142,6 +142,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     openBudget: (...args) => change('openBudget', args),
     registerSource: (...args) => change('registerSource', args),
     grant: (...args) => change('grant', args),
+    replaceCap: (...args) => change('replaceCap', args),
     allot: (...args) => change('allot', args),
     charge: (...args) => change('charge', args),
     recordAnswer: (...args) => change('recordAnswer', args),
@@ -196,6 +197,7 @@ function lockKeyOf({ operation, args }: Command): string {
     case 'openBudget':
     case 'registerSource':
     case 'grant':
+    case 'replaceCap':
     case 'resume':
       return `dataset ${args[0]}`
     case 'recordAct':

@@ -641,6 +641,20 @@ export const MIGRATIONS: readonly string[] = [
     END IF;
   END $$;
   `,
+  `
+  -- A cap from which nothing was spent may be replaced by a smaller one, with an event that says so.
+  DROP TRIGGER budgets_never_shrink ON sotto.budgets;
+  CREATE TRIGGER budgets_never_shrink BEFORE UPDATE ON sotto.budgets FOR EACH ROW
+  WHEN (NEW.dataset <> OLD.dataset OR NEW.accounting <> OLD.accounting
+    OR NEW.spent_epsilon_nano < OLD.spent_epsilon_nano OR NEW.spent_delta_atto < OLD.spent_delta_atto
+    OR NEW.spent_rho_pico < OLD.spent_rho_pico
+    OR NEW.head_sequence < OLD.head_sequence
+    OR ((OLD.spent_epsilon_nano > 0 OR OLD.spent_delta_atto > 0 OR OLD.spent_rho_pico > 0
+        OR NEW.head_sequence = OLD.head_sequence)
+      AND (NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
+        OR NEW.cap_rho_pico < OLD.cap_rho_pico)))
+  EXECUTE FUNCTION sotto.refuse('what was spent stays spent');
+  `,
 ]
 
 /**

@@ -232,6 +232,7 @@ function keysOf(calls: readonly Command[]): Keys {
         break
       }
       case 'grant':
+      case 'replaceCap':
       case 'resume':
         ifStorable([call.args[0]], () => keys.datasets.add(call.args[0]))
         break
@@ -287,6 +288,7 @@ function actsOnChain(call: Command): boolean {
   switch (call.operation) {
     case 'recordAct':
     case 'grant':
+    case 'replaceCap':
     case 'allot':
     case 'resume':
       return true

@@ -1,4 +1,10 @@
-import { type Amount, amountBoughtBy, coversAmount, noAmount } from '../../privacy/accounting.ts'
+import {
+  type Amount,
+  amountBoughtBy,
+  coversAmount,
+  isSameAmount,
+  noAmount,
+} from '../../privacy/accounting.ts'
 import { addLoss, type PrivacyLoss } from '../../privacy/loss.ts'
 import { eventAmount, eventLoss, type LedgerEvent } from '../event.ts'
 import type {
@@ -8,6 +14,7 @@ import type {
   NewBudget,
   NewSource,
   OpenOutcome,
+  ReplaceOutcome,
   SourceRefusal,
 } from '../ledger.ts'
 import { expectCap, expectDataset, expectText } from '../range.ts'
@@ -149,6 +156,42 @@ export function grant(
   })
   appendReference(batch, { kind: 'budget-granted', principal, dataset }, event)
   return budget
+}
+
+/** Decides {@link Ledger.replaceCap}. */
+export function replaceCap(
+  batch: Batch,
+  dataset: string,
+  granted: PrivacyLoss,
+  principal: string,
+  reason: string,
+): ReplaceOutcome {
+  expectDataset(dataset)
+  expectText({ principal, reason })
+  expectCap(granted)
+  const before = batch.accounts.get(dataset)
+  if (before === undefined) return { kind: 'no-budget' }
+  const { accounting } = before.budget.cap
+  if (isSameLoss(before.budget.granted, granted)) return { kind: 'replaced', budget: before.budget }
+  // Analysts who were debited for shared releases share one that the dataset was debited for.
+  if (!isSameAmount(before.budget.spent, noAmount(accounting)))
+    return { kind: 'spent', budget: before.budget }
+  const cap = amountBoughtBy(accounting, granted)
+  const budget = { ...before.budget, granted, cap }
+  batch.accounts.set(dataset, { ...before, budget })
+  const event = appendEvent(batch, dataset, {
+    kind: 'cap-replaced',
+    principal,
+    loss: eventLoss(granted),
+    ...limitField(cap),
+    reason,
+  })
+  appendReference(batch, { kind: 'budget-replaced', principal, dataset }, event)
+  return { kind: 'replaced', budget }
+}
+
+function isSameLoss(one: PrivacyLoss, other: PrivacyLoss): boolean {
+  return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto
 }
 
 /** Decides {@link Ledger.allot}. */

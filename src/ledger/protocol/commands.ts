@@ -1,7 +1,7 @@
 import type { OperationArguments, OperationResults } from '../operation.ts'
 import { recordAct } from './acts.ts'
 import type { Batch } from './batch.ts'
-import { allot, grant, openBudget, registerSource } from './budgets.ts'
+import { allot, grant, openBudget, registerSource, replaceCap } from './budgets.ts'
 import { charge, recordAnswer, recordFailure } from './charges.ts'
 import { openSession, recordSessionAnswer } from './sessions.ts'
 import { recordQuestionFailure, resume } from './suspension.ts'
@@ -18,6 +18,7 @@ export type CommandName =
   | 'openBudget'
   | 'registerSource'
   | 'grant'
+  | 'replaceCap'
   | 'allot'
   | 'charge'
   | 'recordAnswer'
@@ -35,6 +36,7 @@ export const COMMANDS: {
   openBudget,
   registerSource,
   grant,
+  replaceCap,
   allot,
   charge,
   recordAnswer,

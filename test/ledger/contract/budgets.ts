@@ -109,6 +109,72 @@ export const BUDGETS: readonly ContractTest[] = [
     },
   },
   {
+    name: 'a cap is replaced by a smaller or larger one while nothing is spent, and is recorded',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      const denied = await ledger.charge(question('too much', { price: basic('2') }))
+      expect(denied.kind).toBe('denied')
+      const smaller = { granted: loss('0.2'), cap: basic('0.2'), spent: basic('0') }
+      expect(await ledger.replaceCap('census', loss('0.2'), 'carol', 'a typing error')).toEqual({
+        kind: 'replaced',
+        budget: smaller,
+      })
+      expect(await ledger.budget('census')).toEqual(smaller)
+      expect((await ledger.charge(question('a', { price: basic('0.3') }))).kind).toBe('denied')
+      const larger = { granted: loss('3', '0.1'), cap: basic('3', '0.1'), spent: basic('0') }
+      const replaced = await ledger.replaceCap('census', loss('3', '0.1'), 'carol', 'another')
+      expect(replaced).toEqual({ kind: 'replaced', budget: larger })
+      // The same cap again is not recorded.
+      expect(await ledger.replaceCap('census', loss('3', '0.1'), 'carol', 'again')).toEqual(replaced)
+      expect(await kindsOf(ledger)).toEqual(['opened', 'denied', 'cap-replaced', 'denied', 'cap-replaced'])
+      const [entry] = await ledger.entries('census', { limit: 1 })
+      expect(entry).toMatchObject({
+        kind: 'cap-replaced',
+        principal: 'carol',
+        granted: loss('3', '0.1'),
+        reason: 'another',
+      })
+      const [act] = await ledger.acts({ limit: 1 })
+      expect(act).toMatchObject({
+        kind: 'budget-replaced',
+        subject: 'census',
+        facts: { sequence: entry?.sequence, hash: entry?.hash },
+      })
+      expect((await ledger.charge(question('b', { price: basic('3', '0.1') }))).kind).toBe('charged')
+      expect(await ledger.replaceCap('nowhere', loss('1'), 'carol', 'none')).toEqual({ kind: 'no-budget' })
+    },
+  },
+  {
+    name: 'a cap is not replaced once something was spent, even if the charge failed',
+    async run(fixture) {
+      const ledger = await withCensus(fixture)
+      const { id, attempt } = chargeOf(await ledger.charge(question('a', { price: basic('0.000000001') })))
+      await ledger.recordFailure(id, attempt)
+      const budget = await ledger.budget('census')
+      for (const cap of [loss('0.5'), loss('5', '0.1')])
+        expect(await ledger.replaceCap('census', cap, 'carol', 'late')).toEqual({ kind: 'spent', budget })
+      expect(await kindsOf(ledger)).toEqual(['opened', 'charged', 'failed'])
+    },
+  },
+  {
+    name: 'a cap in rho is replaced by the amount that the new one buys, after grants as well',
+    async run({ ledger }) {
+      const opened = { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('4', '0.001') } as const
+      await ledger.openBudget('census', opened, 'carol')
+      await ledger.grant('census', loss('1'), 'carol', 'more')
+      const granted = loss('0.5', '0.000001')
+      const cap = amountBoughtBy('zcdp', granted)
+      const budget = { granted, cap, spent: rho('0') }
+      expect(await ledger.replaceCap('census', granted, 'carol', 'wrong')).toEqual({
+        kind: 'replaced',
+        budget,
+      })
+      expect((await ledger.charge(question('a', { price: cap }))).kind).toBe('charged')
+      expect((await ledger.replaceCap('census', loss('9', '0.1'), 'carol', 'late')).kind).toBe('spent')
+      await expect(ledger.replaceCap('census', loss('1', '1'), 'carol', 'large')).rejects.toThrow(RangeError)
+    },
+  },
+  {
     name: 'a grant raises a budget and is recorded',
     async run(fixture) {
       const ledger = await withCensus(fixture)
