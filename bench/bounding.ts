@@ -60,19 +60,23 @@ const everything = { kind: 'rows', rows: MAX_ROWS } as const
 const threeRows = { kind: 'rows', rows: 3 } as const
 const twoRegions = { kind: 'groups', groups: 2, rowsPerGroup: 2 } as const
 
-interface Work {
+/** An aggregate and the SQL to compare it with. */
+export interface Work {
   readonly what: string
-  /** Source to read: a table of people, or the same rows where each is a person. */
-  readonly source: 'people' | 'rows'
   readonly aggregate: Aggregate
   /** The SQL that a user of DuckDB would write. The columns of its result are those of the engine's. */
   readonly sql: string
 }
 
+interface BoundedWork extends Work {
+  /** Source to read: a table of people, or the same rows where each is a person. */
+  readonly source: 'people' | 'rows'
+}
+
 const FIRST_THREE = `SELECT * FROM rows WHERE age >= 18
   QUALIFY row_number() OVER (PARTITION BY sotto_person ORDER BY sotto_rank) <= 3`
 
-const WORK: readonly Work[] = [
+const WORK: readonly BoundedWork[] = [
   {
     what: 'count, all 20 rows each',
     source: 'people',
@@ -211,7 +215,7 @@ export async function boundingBenchmark(rows = ROWS): Promise<readonly BoundingF
 
 async function writeTables(
   folder: string,
-  files: Readonly<Record<Work['source'], string>>,
+  files: Readonly<Record<BoundedWork['source'], string>>,
   rows: number,
 ): Promise<void> {
   const sourcePath = path.join(folder, 'source.parquet')
@@ -235,7 +239,7 @@ async function writeTables(
 }
 
 async function compareAll(
-  work: readonly Work[],
+  work: readonly BoundedWork[],
   file: string,
   folder: string,
 ): Promise<readonly BoundingFigure[]> {
@@ -276,7 +280,8 @@ async function compareAll(
   }
 }
 
-async function compare(
+/** Measures an aggregate in turns with its SQL. @throws Error if the results differ. */
+export async function compare(
   { what, aggregate }: Work,
   runSotto: () => Promise<readonly (readonly bigint[])[]>,
   runDuckDb: () => Promise<readonly (readonly unknown[])[]>,
@@ -331,7 +336,7 @@ async function timed(work: () => Promise<unknown>): Promise<Duration> {
   return { ms: performance.now() - startMs, cpuMs: (user + system) / 1_000 }
 }
 
-function datasetOf(source: Work['source']): Dataset {
+function datasetOf(source: BoundedWork['source']): Dataset {
   const people = { kind: 'person', column: 'patient', maxRows: MAX_ROWS } as const
   return {
     id: source,

@@ -6,6 +6,7 @@ import { type EventLoopFigure, eventLoopBenchmark } from './event-loop.ts'
 import { FAIRNESS_GOAL, type FairnessFigure, fairnessBenchmark } from './fairness.ts'
 import { type HttpFigure, httpBenchmark } from './http.ts'
 import { INGEST_GOALS, type IngestFigure, ingestBenchmark } from './ingest.ts'
+import { LARGE_GOAL, type LargeFigure, largeBenchmark } from './large.ts'
 import {
   type GrowthFigure,
   growthBenchmark,
@@ -29,6 +30,7 @@ const PARTS = [
   'fairness',
   'event-loop',
   'timing',
+  'large',
 ] as const
 type Part = (typeof PARTS)[number]
 
@@ -40,7 +42,10 @@ if (unknown !== undefined) {
   console.error(`--only ${unknown}: the parts are ${PARTS.join(', ')}`)
   process.exit(2)
 }
-const chosen = (part: Part): boolean => only === undefined || only.includes(part)
+/** Parts that run only when they are named, because they need much time and disk space. */
+const NAMED_ONLY: readonly Part[] = ['large']
+const chosen = (part: Part): boolean =>
+  only === undefined ? !NAMED_ONLY.includes(part) : only.includes(part)
 
 if (!asJson) console.log(`${machine()}.${only === undefined ? ' About 25 minutes.' : ''}`)
 const results: Partial<Record<Part, unknown>> = {}
@@ -85,6 +90,11 @@ if (chosen('ingest')) {
   const ingest = await ingestBenchmark()
   results.ingest = ingest
   if (!asJson) printIngest(ingest)
+}
+if (chosen('large')) {
+  const large = await largeBenchmark()
+  results.large = large
+  if (!asJson) printLarge(large)
 }
 if (chosen('bounding')) {
   const bounding = await boundingBenchmark()
@@ -258,6 +268,19 @@ function printIngest(figures: readonly IngestFigure[]): void {
       (peakBytes / 1e6).toFixed(0),
     ]),
   )
+}
+
+function printLarge({ rows, sottoSeconds, duckDbSeconds, queries }: LargeFigure): void {
+  console.log(
+    `\n${rows} rows: ingested in ${sottoSeconds.toFixed(1)} s, by DuckDB's CREATE TABLE AS in ${duckDbSeconds.toFixed(1)} s`,
+  )
+  for (const { what, sottoMs, duckDbMs, ratio, cpuRatio } of queries)
+    console.log(
+      `${what}: ${sottoMs.toFixed(1)} ms, DuckDB ${duckDbMs.toFixed(1)} ms, ratio ${ratio.median.toFixed(2)} ` +
+        `(${ratio.lowest.toFixed(2)} to ${ratio.highest.toFixed(2)}), processor time ${cpuRatio.median.toFixed(2)}`,
+    )
+  const slower = queries.filter(({ ratio }) => ratio.median > LARGE_GOAL)
+  console.log(`The goal of ${LARGE_GOAL} is ${slower.length === 0 ? 'met' : 'missed'}.`)
 }
 
 function printBounding(figures: readonly BoundingFigure[]): void {

@@ -54,7 +54,7 @@ export async function prepareSource(
       },
     }
   const copy = workspace.sourceFile
-  const layout = await copySource(source, { dataDirectory, copy, principal, signal })
+  const layout = await copySource(source, { dataDirectory, copy, principal, signal, bounds })
   return {
     digest: layout.digest,
     ingest: async () => ({

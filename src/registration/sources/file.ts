@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
 import path from 'node:path'
 import { csvDialect, type FileFormat } from '../../catalog/dataset.ts'
+import { DEFAULT_BOUNDS, requireBytes } from '../../engines/duckdb/ingest-bounds.ts'
 import { writeDigested } from '../../files/durable-file.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import type { SourceKind, SourceOfKind } from './source.ts'
@@ -9,9 +10,10 @@ import type { SourceKind, SourceOfKind } from './source.ts'
 /** A CSV or Parquet file below the data folder. */
 export const fileSource: SourceKind<'file'> = {
   fixed: {},
-  copy: async (source, { dataDirectory, copy, signal }) => {
+  copy: async (source, { dataDirectory, copy, signal, bounds }) => {
     const handle = await openSourceFile(dataDirectory, source)
     try {
+      requireBytes((await handle.stat()).size, { ...DEFAULT_BOUNDS, ...bounds })
       const digest = await writeDigested(handle.createReadStream({ autoClose: false }), copy, signal)
       const { format, csv, path: name } = source
       return { format, csv: format === 'csv' ? csvDialect(csv, name) : undefined, digest }

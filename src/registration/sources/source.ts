@@ -1,5 +1,6 @@
 import type { FileLayout, Source, TableSource } from '../../catalog/dataset.ts'
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
+import type { SourceBounds } from '../../engines/duckdb/ingest-bounds.ts'
 import { fileSource } from './file.ts'
 import { populationSource } from './population.ts'
 import { uploadSource } from './upload.ts'
@@ -24,6 +25,8 @@ export interface CopyPaths {
   readonly principal: string
   /** Stops the copying. */
   readonly signal?: AbortSignal | undefined
+  /** Bounds on source files; the defaults of ingestion where absent. A file beyond them is not copied. */
+  readonly bounds?: Partial<SourceBounds> | undefined
 }
 
 /** Reader of sources of one kind. Each kind is one file, and one entry in {@link SOURCE_KINDS}. */

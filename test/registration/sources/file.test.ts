@@ -94,3 +94,13 @@ test.each(['people.gz', 'people.csv.gz.key', 'peoplecsv', 'people.parquet.gz'])(
     await expect(copyOf(name)).rejects.toThrow('must end in .csv, .tsv or .txt')
   },
 )
+
+test('a file beyond the bounds is refused before it is copied', async () => {
+  const copy = path.join(directory, 'too-large-copy')
+  const source = { kind: 'file', path: 'year 2025/people-1.csv', format: 'csv' } as const
+  const paths = { dataDirectory: directory, copy, principal: 'custodian' }
+  const refused = fileSource.copy(source, { ...paths, bounds: { maxBytes: 3 } })
+  await expect(refused).rejects.toThrow('must have at most 3 bytes')
+  await expect(stat(copy)).rejects.toThrow('ENOENT')
+  await fileSource.copy(source, { ...paths, bounds: { maxBytes: 4 } })
+})
