@@ -65,12 +65,17 @@ const TRY_AGAIN: readonly number[] = [429, 502, 503, 504]
 export function openTrinoClient(connection: TrinoConnection, limits: ClientLimits = LIMITS): TrinoClient {
   const send = createSender(connection, limits)
 
-  /** Sends a request until it is answered. A request that a server did not answer may be repeated if it is `idempotent`. */
-  async function exchange(request: Exchange, signal: AbortSignal, idempotent: boolean): Promise<Page> {
+  /**
+   * Sends a request until it is answered. A page may be requested again if its connection broke, a statement may not.
+   * @param signal stops the repetitions
+   * @param sent stops a request that was sent
+   */
+  async function exchange(request: Exchange, signal: AbortSignal, sent = signal): Promise<Page> {
+    const idempotent = request.method === 'GET'
     const firstMs = performance.now()
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       signal.throwIfAborted()
-      const answer = await send(request, signal).catch((error: unknown) => {
+      const answer = await send(request, sent).catch((error: unknown) => {
         signal.throwIfAborted()
         if (!idempotent || error instanceof TrinoFailure) throw new TrinoFailure()
         return undefined
@@ -87,20 +92,46 @@ export function openTrinoClient(connection: TrinoConnection, limits: ClientLimit
     await send({ method: 'DELETE', url: nextUri }, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
   }
 
+  /**
+   * Sends a statement. After the signal it waits a little for the answer, without which the statement cannot be cancelled.
+   */
+  async function submit(statement: Exchange, signal: AbortSignal): Promise<Page> {
+    signal.throwIfAborted()
+    const sent = new AbortController()
+    const aborted = Promise.withResolvers<never>()
+    const stop = () => {
+      setTimeout(() => sent.abort(), CANCEL_MS).unref()
+      aborted.reject(signal.reason)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    const posted = exchange(statement, signal, sent.signal)
+    try {
+      return await Promise.race([posted, aborted.promise])
+    } catch (error) {
+      void posted.then(
+        ({ nextUri }) => (nextUri === undefined ? undefined : cancel(nextUri)),
+        () => undefined,
+      )
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
   async function* run(sql: string, options: StatementOptions): AsyncGenerator<TrinoRows, void, void> {
     const { signal, timeoutMs, onAccepted } = options
     if (sql.length > LONGEST_STATEMENT) throw new TrinoFailure()
     const post: Exchange = { method: 'POST', url: '/v1/statement', body: sql, timeoutMs }
     let next: string | undefined
     try {
-      let page = await exchange(post, signal, false)
+      let page = await submit(post, signal)
       onAccepted?.()
       for (;;) {
         next = page.nextUri
         if (page.failed) throw new TrinoFailure()
         if (page.data.length > 0) yield page.data
         if (next === undefined) return
-        page = await exchange({ method: 'GET', url: next }, signal, true)
+        page = await exchange({ method: 'GET', url: next }, signal)
       }
     } finally {
       // The statement has not ended. Its cancellation is not awaited.
