@@ -26,8 +26,6 @@ export interface QueriesOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly versionUses: VersionUses
-  /** Time limit for a request, without the delay of its release. */
-  readonly handlerTimeoutMs: number
 }
 
 /** Time limit for a batch. An answer that takes longer is stored, and a repeat of the request gets it. */
@@ -57,7 +55,7 @@ const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, versionUses, ledger, limits, handlerTimeoutMs } = dependencies
+  const { authenticator, catalog, versionUses, ledger, limits } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
@@ -65,7 +63,6 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     '/v1/datasets/:dataset/queries',
     {
       onRequest: analyst.onRequest,
-      handlerTimeout: handlerTimeoutMs + MAX_DELAY_MS,
       config: { answersFromData: true },
       schema: {
         tags: ['Queries'],

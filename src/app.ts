@@ -203,7 +203,6 @@ async function createServer(dependencies: AppDependencies) {
         AUDIT_TIMEOUT_MS,
         UPLOAD_TIMEOUT_MS,
       ) + 10_000,
-    handlerTimeout: handlerTimeoutMs,
     // Requests that arrive during shutdown are still answered; only readiness changes.
     return503OnClosing: false,
     logController: new LogController({ disableRequestLogging: true }),
@@ -231,6 +230,10 @@ async function createServer(dependencies: AppDependencies) {
     async (request: FastifyRequest, body: string) =>
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
+  // Not for requests with a body: Fastify ends this limit once it has read the body.
+  app.addHook('onRoute', (route) => {
+    if (route.schema?.body === undefined) route.handlerTimeout ??= handlerTimeoutMs
+  })
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.
   app.addHook('onRequest', async (request, reply) => {
