@@ -19,7 +19,9 @@ import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse, type Principal } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
+import { isLive } from '../src/catalog/dataset.ts'
 import { requireAnswered } from '../src/catalog/open-questions.ts'
+import type { WatchedConnections } from '../src/connections/watch.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
@@ -30,6 +32,7 @@ export interface DatasetsOptions {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly registry: Registry
+  readonly connections: Pick<WatchedConnections, 'isReachable'>
   /** Time limit for an ingestion. */
   readonly ingestTimeoutMs: number
 }
@@ -42,8 +45,13 @@ export function registrationTimeoutMs(ingestTimeoutMs: number): number {
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
-  { authenticator, catalog, registry, ingestTimeoutMs },
+  { authenticator, catalog, registry, connections, ingestTimeoutMs },
 ) => {
+  /** Public facts with the last known state of the database, which is not a fact of the registration. */
+  const presentFacts = (entry: CatalogEntry) => ({
+    ...publicFacts(entry),
+    ...(isLive(entry.dataset) ? { reachable: connections.isReachable(entry.dataset.source.connection) } : {}),
+  })
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(authenticator, 'custodian')
 
@@ -63,7 +71,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     async (request) => {
       const principal = principalOf(request)
       const permitted = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
-      return { datasets: permitted.map(publicFacts) }
+      return { datasets: permitted.map(presentFacts) }
     },
   )
 
@@ -80,7 +88,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         response: { 200: dataset, ...problemResponses },
       },
     },
-    async (request) => publicFacts(requireDataset(catalog, principalOf(request), request.params.dataset)),
+    async (request) => presentFacts(requireDataset(catalog, principalOf(request), request.params.dataset)),
   )
 
   app.post(

@@ -602,6 +602,13 @@ export const dataset = z
       .describe(
         'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
       ),
+    reachable: z
+      .boolean()
+      .optional()
+      .describe(
+        'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
+          'then, and a repeat is answered under the same charge.',
+      ),
     rows: z
       .int()
       .min(0)

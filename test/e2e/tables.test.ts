@@ -264,6 +264,11 @@ test('custodians see which databases can be reached, but no hosts, users or secr
   const ready = await fetch(`${service.url}/readyz`)
   expect(ready.status).toBe(200)
   expect(await ready.json()).toMatchObject({ connections: { configured: 1, unreachable: 1 } })
+  for (const { body } of [
+    await service.as('analyst').get('/v1/datasets/faults').expect(200),
+    await service.as('analyst').get('/v1/datasets/first').expect(200),
+  ])
+    expect(body.reachable).toBe(false)
   expect(service.logLines.join()).toContain('the database of the connection cannot be reached')
   expect(service.logLines.join()).not.toMatch(/secret-|secret\.example/)
 })
