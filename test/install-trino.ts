@@ -33,4 +33,6 @@ function install(): void {
   renameSync(unfinished, TRINO_FOLDER)
 }
 
-if (trinoObstacle() === 'Trino is not installed') install()
+const obstacle = trinoObstacle()
+if (obstacle === 'Trino is not installed') install()
+else if (obstacle !== undefined) console.log(`Trino was not installed: ${obstacle}.`)

@@ -26,8 +26,8 @@ export const TRINO_FOLDER = path.resolve(import.meta.dirname, `../node_modules/.
 const OLDEST_JAVA = 24
 
 /**
- * A coordinator and a worker in a temporary folder, with the catalogs `memory`, `iceberg` and `tpch`. The coordinator
- * runs no tasks that read tables. Both end, and the folder is removed, when this process ends.
+ * A coordinator and a worker in a temporary folder, with the catalogs `memory`, `iceberg` and `tpch`. Both read tables.
+ * They end, and the folder is removed, when this process ends.
  */
 export interface TrinoCluster {
   /** The coordinator's address; the same after a restart. */
@@ -216,7 +216,9 @@ function writeConfiguration(
   write(path.join(folder, node, 'log.properties'), { io: 'WARN' })
   write(path.join(folder, node, 'config.properties'), {
     coordinator: String(node === 'coordinator'),
-    ...(node === 'coordinator' ? { 'node-scheduler.include-coordinator': 'false' } : {}),
+    // Both nodes read tables.
+    ...(node === 'coordinator' ? { 'node-scheduler.include-coordinator': 'true' } : {}),
+    'query.remote-task.max-error-duration': '10s',
     'http-server.http.port': String(ports[node]),
     'discovery.uri': `http://127.0.0.1:${ports.coordinator}`,
     'query.max-memory': '512MB',

@@ -330,7 +330,9 @@ function floatText(value: number, isReal: boolean): string {
   for (let digits = 1; digits < 17; digits += 1) {
     const text = value.toExponential(digits - 1)
     const read = Number(text)
-    if (isReal ? Math.fround(read) !== value || isBetweenReals(read, value) : read !== value) continue
+    if ((isReal ? Math.fround(read) : read) !== value) continue
+    // Some databases print a decimal that lies exactly between two reals, and others do not. The next real has none.
+    if (isReal && isBetweenReals(read, value)) return floatText(realsBeside(value)[1], isReal)
     // Databases choose differently between two decimals of this length at the same distance.
     const other = 2 * value - read
     const isTie = other !== read && Number(other.toExponential(digits - 1)) === other
@@ -340,11 +342,14 @@ function floatText(value: number, isReal: boolean): string {
 }
 
 function isBetweenReals(decimal: number, real: number): boolean {
-  const bits = new Int32Array(Float32Array.of(real).buffer)
-  const neighbours = [-1, 1].map(
-    (step) => new Float32Array(Int32Array.of((bits[0] ?? 0) + step).buffer)[0] ?? 0,
-  )
-  return neighbours.some((neighbour) => Math.abs(decimal - real) === Math.abs(decimal - neighbour))
+  return realsBeside(real).some((other) => Math.abs(decimal - real) === Math.abs(decimal - other))
+}
+
+/** The reals next to a real that is not 0, towards 0 and away from it. */
+function realsBeside(real: number): readonly [number, number] {
+  const [bits = 0] = new Int32Array(Float32Array.of(real).buffer)
+  const [towards = 0, away = 0] = new Float32Array(Int32Array.of(bits - 1, bits + 1).buffer)
+  return [towards, away]
 }
 
 /** Times near the bounds of a column, the middle of its steps, changes of clocks, and far away. */

@@ -211,7 +211,7 @@ function tableDatasetOf(
   found: Awaited<ReturnType<TableEngine['describe']>>,
 ): TableDataset {
   const columns = dataset.columns.map(({ name }) => {
-    const column = found?.find((each) => each.name === name)
+    const column = found?.find((each) => each.name.toLowerCase() === name.toLowerCase())
     if (column === undefined) throw new Error(`the table has no column ${name}`)
     return column
   })

@@ -11,7 +11,7 @@ import type {
   TableInspection,
   TableName,
 } from '../tables/table-engine.ts'
-import type { TrinoRows } from './client.ts'
+import { LONGEST_STATEMENT, type TrinoRows } from './client.ts'
 import { trinoDialect } from './dialect.ts'
 import { text } from './encodings/literals.ts'
 import type { RunStatement } from './sessions.ts'
@@ -43,13 +43,21 @@ export async function describeTable(
 const MOST_COLUMNS = 100_000
 
 /**
- * Inspects a table in one statement, in which all parts see the same snapshot where the connector has snapshots.
+ * Inspects a table in one statement, in which all parts see the same snapshot where the connector has snapshots; in
+ * several if it would be too long.
  * @throws RangeError for a result that cannot be read.
  */
 export async function inspectTable(run: RunStatement, table: TableDataset): Promise<TableInspection> {
   const statements = printInspection(trinoDialect, table)
   const parts = PARTS.map((part) => `(${statements[part]}) AS sotto_${part}`)
-  const [row = []] = await rowsOf(run(`SELECT * FROM ${parts.join(' CROSS JOIN ')}`), 1)
+  const together = `SELECT * FROM ${parts.join(' CROSS JOIN ')}`
+  const row: unknown[] = []
+  for (const sql of together.length <= LONGEST_STATEMENT
+    ? [together]
+    : PARTS.map((part) => statements[part])) {
+    const [values = []] = await rowsOf(run(sql), 1)
+    row.push(...values)
+  }
   return readInspection(table, splitResults(row, table.columns.length))
 }
 

@@ -46,6 +46,9 @@ function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: Numeri
  * Numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
  * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
  * whole in an `integer` column.
+ *
+ * Java chooses a decimal exactly between two REALs as the shortest of the even one, which other databases do not: 7.5e9
+ * for 7500000256. The index may then differ from theirs by 1. It still depends on the value alone.
  */
 export function encodeNumber(column: NumericColumn, sql: string, type: SourceType): EncodedValue | undefined {
   if (!rangeIsComputable(column)) return undefined
