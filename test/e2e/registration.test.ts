@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dataset as datasetSchema, registeredDataset } from '../../schemas/dataset.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -66,6 +67,41 @@ describe('a file is registered', () => {
     expect((await service.as('analyst').get('/v1/datasets/pupils').expect(200)).body).toEqual(facts)
     expect((await register(pupils).expect(200)).body).toEqual(body)
     expect((await service.as('auditor').get('/v1/datasets').expect(200)).body.datasets).toEqual([facts])
+  })
+
+  test('a CSV file is read in its declared dialect, which Parquet does not have', async () => {
+    const csv = { delimiter: ';', decimal: ',', header: false, encoding: 'latin-1' } as const
+    const text = 'Zoë;1,25\nBen;?\nZoë;2,5\n'
+    const bytes = gzipSync(Buffer.from(text, 'latin1'))
+    await writeFile(path.join(service.dataDirectory, 'school/values.csv.gz'), bytes)
+    const registration = {
+      ...pupils,
+      id: 'dialect',
+      source: { kind: 'file', path: 'school/values.csv.gz', format: 'csv', csv },
+      columns: [
+        { name: 'column1', type: 'category', categories: ['Zoë', 'Ben'] },
+        { name: 'column2', type: 'number', lower: 0, upper: 10, step: 0.25, nullable: true },
+      ],
+    }
+    const { body } = await register(registration).expect(201)
+    const facts = registeredDataset.parse(body)
+    expect(facts.source).toEqual(registration.source)
+    expect(facts.ingestion?.invalidValues).toEqual([
+      { column: 'column1', values: 0, misfits: [] },
+      {
+        column: 'column2',
+        values: 1,
+        misfits: [{ rule: 'not-a-number', values: 1, unit: 'line', first: [2] }],
+      },
+    ])
+    expect((await register(registration).expect(200)).body).toEqual(body)
+    const where = { column: 'column2', op: '>=', value: 1.25 }
+    const count = await ask('dialect', { kind: 'count', where, ...EXACT }).expect(200)
+    expect(count.body.result.value).toBe(2)
+
+    const source = { kind: 'file', path: 'school/broken.parquet', format: 'parquet', csv }
+    const refused = await register({ ...registration, id: 'parquet', source }).expect(400)
+    expect(refused.body.errors).toEqual([{ field: 'source.csv', rule: 'is only for the format csv' }])
   })
 
   test('its timing has a default that depends on whether it is made up, and a range', async () => {
