@@ -119,6 +119,64 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
       expect((await ask(replica, 'again').expect(200)).body.result).toEqual({ value: 50 })
   })
 
+  test('a new version published on one replica is followed by the others without a gap', async () => {
+    const budget = { epsilon: 1_000_000, delta: 0 }
+    await register(0, { ...registration('nightly', 'few.csv', 100), budget, sharing: false }).expect(201)
+    await known(1, 'nightly', 200)
+    let publishing = true
+    const askOn = async (replica: number) => {
+      const seen: string[] = []
+      for (let number = 0; publishing || number === 0; number += 1) {
+        const { status, body } = await ask(replica, 'nightly').set('idempotency-key', `${replica}-${number}`)
+        expect(status, JSON.stringify(body)).toBe(200)
+        expect(body.result).toEqual({ value: { '1': 3, '2': 50, '3': 3 }[body.datasetVersion as string] })
+        seen.push(body.datasetVersion)
+      }
+      // A replica never goes back to an earlier version.
+      expect(seen).toEqual(seen.toSorted())
+    }
+    const asking = Promise.all([askOn(0), askOn(1)])
+    const publish = (replica: number, file: string) =>
+      at(replica, 'custodian')
+        .post('/v1/datasets/nightly/versions')
+        .send({ source: { kind: 'file', path: file, format: 'csv' } })
+    const current = (replica: number, version: string) =>
+      expect
+        .poll(async () => (await at(replica, 'analyst').get('/v1/datasets/nightly')).body.version, {
+          timeout: 300_000,
+        })
+        .toBe(version)
+    expect((await publish(0, 'many.csv').expect(201)).body.version).toBe('2')
+    await current(1, '2')
+    expect((await publish(1, 'few.csv').expect(201)).body.version).toBe('3')
+    await current(0, '3')
+    publishing = false
+    await asking
+  })
+
+  test('two replicas that ingest versions of one dataset at the same time do not disturb each other', async () => {
+    await register(0, registration('both', 'few.csv', 10)).expect(201)
+    await known(1, 'both', 200)
+    const columns = [{ name: 'year', type: 'integer', lower: 0, upper: 100 }]
+    const publish = (replica: number, seed: string) =>
+      at(replica, 'custodian')
+        .post('/v1/datasets/both/versions')
+        .send({ source: { kind: 'file', path: seed, format: 'csv' }, columns })
+    const published = await Promise.all([publish(0, 'many.csv'), publish(1, 'few.csv')])
+    expect(published.map(({ status }) => status)).toEqual([201, 201])
+    expect(published.map(({ body }) => body.version).toSorted()).toEqual(['2', '3'])
+    const [first, second] = published.map(({ body }) => ({
+      version: body.version,
+      rows: body.ingestion.rowsStored,
+    }))
+    expect([first?.rows, second?.rows]).toEqual([50, 3])
+    const rows = first?.version === '3' ? 50 : 3
+    for (const replica of [0, 1])
+      await expect
+        .poll(async () => (await ask(replica, 'both')).body, { timeout: 300_000 })
+        .toMatchObject({ datasetVersion: '3', result: { value: rows } })
+  })
+
   test('one of several concurrent registrations of an id succeeds, with the rows of its declaration', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = `race-${round}`
