@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CatalogEntry, openCatalog, type RowsOpener } from '../../src/catalog/catalog.ts'
+import { copyCatalog } from '../../src/catalog/copy.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import { keyedUnit, readKeyedUnit } from '../../src/catalog/person-key.ts'
 
 let directory = ''
 beforeEach(async () => {
@@ -45,6 +47,41 @@ test('entries survive a restart, exactly', async () => {
   const reopened = await openCatalog(directory)
   expect(reopened.list()).toEqual([entryOf('alpha', 'add-remove'), entryOf('beta', 'change-one')])
   expect(reopened.get('beta')?.dataset.rows).toBe(17)
+})
+
+test('a live table has no rows of its own: its columns and the key of its people survive a restart and a copy', async () => {
+  const catalog = await openCatalog(directory)
+  const plain = entryOf('live', 'add-remove')
+  const facts = {
+    source: { kind: 'table', connection: 'warehouse', table: 'clinic.visits', mode: 'live' },
+    privacyUnit: { kind: 'person', column: 'patient', maxRows: 2 },
+    columns: [{ name: 'patient', type: 'identifier', nullable: false }, ...plain.declaration.columns],
+  } as const
+  const declaration: DatasetDeclaration = { ...plain.declaration, ...facts }
+  const tableColumns = [
+    { name: 'patient', type: 'text', notNull: true },
+    { name: 'Age', type: 'integer', notNull: false },
+  ]
+  const dataset = declareDataset(declaration, '1')
+  const entry: CatalogEntry = { ...plain, declaration, dataset, tableColumns }
+  const workspace = await catalog.workspace(60_000)
+  await keyedUnit(facts.privacyUnit, workspace.personKeyFile)
+  await catalog.adopt(workspace, dataset)
+  await catalog.add(entry)
+  await workspace.remove()
+  const copied = path.join(directory, '..', `${path.basename(directory)}-copy`)
+  try {
+    await copyCatalog(directory, copied)
+    for (const folder of [directory, copied]) {
+      const reopened = await openCatalog(folder)
+      expect(reopened.list()).toEqual([entry])
+      expect((await readdir(path.join(folder, 'live'))).sort()).toEqual(['1.person-key', 'dataset.json'])
+      const unit = await readKeyedUnit(facts.privacyUnit, reopened.personKeyFile(dataset))
+      expect(unit).toMatchObject({ key: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    }
+  } finally {
+    await rm(copied, { recursive: true, force: true })
+  }
 })
 
 test('an entry of an earlier release gets the defaults of later declarations', async () => {
