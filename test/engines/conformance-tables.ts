@@ -107,7 +107,7 @@ export function encodedTables(rows: number, { unbounded = true } = {}): readonly
       column.timestamp(`seconds${i}`, '1969-03-30T00:00:00Z', '2031-10-26T03:00:00Z', { step, timeZone }),
     ),
     column.timestamp('all_seconds', '0001-01-01T00:00:00Z', '9999-12-31T00:00:00Z', {
-      timeZone: 'Europe/Berlin',
+      timeZone: 'UTC',
     }),
   ]
   const texts: readonly Column[] = [

@@ -9,12 +9,10 @@ import {
   printPersonOrder,
   printRowOrder,
 } from '../../src/engines/person-rows.ts'
+import { postgresDialect } from '../../src/engines/postgres/dialect.ts'
 import { describePostgres } from '../postgres.ts'
 
 const KEY = '00112233445566778899aabbccddeeff'.repeat(2)
-
-/** The hexadecimal digits in the order of their bytes, whatever the database's collation. */
-const postgresDigest: DigestDialect = { md5Order: (text) => [`md5(${text}) COLLATE "C"`] }
 
 /** A row: its number, its person, and its values. */
 type Row = readonly [number, string, string | null, boolean | null, string | null, string | null]
@@ -104,7 +102,7 @@ async function orderedByPostgres(url: string): Promise<readonly number[]> {
   try {
     await client.query(CREATE)
     for (const row of rows) await client.query('INSERT INTO visits VALUES ($1, $2, $3, $4, $5, $6)', [...row])
-    const { rows: found } = await client.query<{ number: number }>(printOrdered(postgresDigest))
+    const { rows: found } = await client.query<{ number: number }>(printOrdered(postgresDialect))
     return found.map(({ number }) => number)
   } finally {
     await client.end()

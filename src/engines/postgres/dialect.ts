@@ -32,6 +32,8 @@ export const postgresDialect: TableDialect = {
   // UUIDs are ordered as their hexadecimal digits are, whatever the collation, and take half the memory of the text.
   md5Order: (text) => [`CAST(md5(${text}) AS UUID)`],
   encode: encodeValue,
+  // PostgreSQL copies no expressions out of a subquery with OFFSET, and still computes only the columns that are used.
+  fence: ' OFFSET 0',
   literal: (value, column) => {
     switch (typeof value) {
       case 'bigint':

@@ -17,6 +17,11 @@ export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {
    * @param source the name of the value
    */
   encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
+  /**
+   * Text at the end of a subquery that makes the database compute its columns once for each row. Absent if the database
+   * does so anyway; others copy an expression to each of its uses.
+   */
+  readonly fence?: string
   /** A replacement for values that do not fit, as a literal that cannot be misread. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }
@@ -41,6 +46,8 @@ interface EncodedColumn extends EncodedValue {
   readonly notNull: boolean
   /** Name of `stored`. */
   readonly storedName: string
+  /** Name of a flag that `invalid` is computed from. */
+  readonly flagName: string
   /** Name of the flag of a value that does not fit; it is never NULL. */
   readonly invalid: string
   /** Name of the value after the rule for values that do not fit. */
@@ -133,27 +140,50 @@ export function printKeptRows(
 ): string {
   const values = encoded.map((each) => `${printKept(dialect, each)} AS ${each.kept}`)
   const stays = printStays(encoded)
-  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
+  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(dialect, encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
 }
 
 /** Prints all rows of a table, with their values under the names `storedName` and `invalid`. */
-export function printCheckedRows(encoded: readonly EncodedColumn[], table: TableName): string {
-  const values = encoded.flatMap((each) => [
-    `${each.stored} AS ${each.storedName}`,
-    `${printInvalid(each)} AS ${each.invalid}`,
+export function printCheckedRows(
+  dialect: TableDialect,
+  encoded: readonly EncodedColumn[],
+  table: TableName,
+): string {
+  const checks = encoded.map((each) => ({ ...each, ...printCheck(each) }))
+  const values = checks.flatMap(({ stored, storedName, flag, flagName }) => [
+    `${stored} AS ${storedName}`,
+    ...(flag === undefined ? [] : [`${flag} AS ${flagName}`]),
   ])
-  return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_checked_rows`
+  const rows = `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}${dialect.fence ?? ''}) AS sotto_stored_rows`
+  const checked = checks.flatMap(({ storedName, invalid, isInvalid }) => [
+    storedName,
+    `${isInvalid} AS ${invalid}`,
+  ])
+  return `(SELECT ${checked.join(', ')} FROM ${rows}) AS sotto_checked_rows`
 }
 
-/** Prints the flag of a value that does not fit. In a column that is not nullable, NULL does not fit. */
-function printInvalid(encoded: EncodedColumn): string {
-  const { source, stored, misfit, notNull } = encoded
-  if (alwaysFits(encoded)) return 'FALSE'
+/**
+ * Prints the flag of a value that does not fit, from its stored value or from a flag that is computed beside it. In a
+ * column that is not nullable, NULL does not fit.
+ */
+function printCheck(encoded: EncodedColumn): {
+  readonly isInvalid: string
+  readonly flag?: string
+  readonly flagName: string
+} {
+  const { source, storedName, flagName, misfit, notNull } = encoded
+  if (alwaysFits(encoded)) return { isInvalid: 'FALSE', flagName }
   const mayBeNull = acceptsNull(encoded)
-  if (misfit === 'none') return `(${source} IS NULL)`
-  if (misfit !== undefined)
-    return mayBeNull || notNull ? `((${misfit}) IS TRUE)` : `((${misfit}) IS TRUE OR ${source} IS NULL)`
-  return mayBeNull ? `(${source} IS NOT NULL AND (${stored}) IS NULL)` : `((${stored}) IS NULL)`
+  if (misfit === 'none') return { isInvalid: flagName, flag: `(${source} IS NULL)`, flagName }
+  if (misfit !== undefined) {
+    const isMisfit = `((${misfit}) IS TRUE)`
+    const flag = mayBeNull || notNull ? isMisfit : `(${isMisfit} OR ${source} IS NULL)`
+    return { isInvalid: flagName, flag, flagName }
+  }
+  const isMissing = `${storedName} IS NULL`
+  return mayBeNull
+    ? { isInvalid: `(${flagName} AND ${isMissing})`, flag: `(${source} IS NOT NULL)`, flagName }
+    : { isInvalid: `(${isMissing})`, flagName }
 }
 
 function alwaysFits(encoded: EncodedColumn): boolean {
@@ -199,7 +229,12 @@ export function encodeColumns(
     const source = `${SOURCE}.${quoteIdentifier(found.name)}`
     const encoded = dialect.encode(column, { ...found, sql: source })
     if (encoded === undefined) throw new RangeError('a column of the table does not fit its declaration')
-    const names = { storedName: `sotto_stored${i}`, invalid: `sotto_invalid${i}`, kept: `sotto_kept${i}` }
+    const names = {
+      storedName: `sotto_stored${i}`,
+      flagName: `sotto_flag${i}`,
+      invalid: `sotto_invalid${i}`,
+      kept: `sotto_kept${i}`,
+    }
     return { ...encoded, column, source, notNull: found.notNull, ...names }
   })
 }

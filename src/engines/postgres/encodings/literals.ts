@@ -9,10 +9,10 @@ export function int4(value: bigint): string {
 }
 
 /** A text that is compared byte by byte. */
-export function textLiteral(value: string): string {
+export function textLiteral(value: string, type: 'text' | 'bpchar' = 'text'): string {
   if (value.includes('\0')) throw new RangeError('a text of PostgreSQL cannot contain U+0000')
   // A literal with the prefix E reads backslashes alike under every setting.
-  return `(E'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'::text COLLATE "C")`
+  return `(E'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'::${type} COLLATE "C")`
 }
 
 /** An integer within bounds. It is never NULL: `least` and `greatest` ignore NULL. */

@@ -4,7 +4,9 @@ export type SourceType =
   /** Without precision and scale, any number of digits, and infinities. NaN occurs in both. */
   | { readonly kind: 'numeric'; readonly precision?: number; readonly scale?: number }
   | { readonly kind: 'float'; readonly bits: 32 | 64 }
-  | { readonly kind: 'boolean' | 'text' | 'enum' | 'uuid' | 'date' | 'timestamp' | 'timestamptz' }
+  /** `isPadded` for char(n). */
+  | { readonly kind: 'text'; readonly isPadded?: true }
+  | { readonly kind: 'boolean' | 'enum' | 'uuid' | 'date' | 'timestamp' | 'timestamptz' }
 
 /** Prefix of the name of an enumerated type. No name that PostgreSQL formats begins with it. */
 export const ENUM_PREFIX = 'enum '
@@ -19,8 +21,8 @@ const TYPES: Readonly<Record<string, SourceType>> = {
   boolean: { kind: 'boolean' },
   text: { kind: 'text' },
   'character varying': { kind: 'text' },
-  character: { kind: 'text' },
-  bpchar: { kind: 'text' },
+  character: { kind: 'text', isPadded: true },
+  bpchar: { kind: 'text', isPadded: true },
   uuid: { kind: 'uuid' },
   date: { kind: 'date' },
   'timestamp without time zone': { kind: 'timestamp' },

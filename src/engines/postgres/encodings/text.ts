@@ -28,7 +28,7 @@ export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValu
     return { stored: `CASE ${sql} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END`, misfit: `${sql} NOT IN (0, 1)` }
   if (kind !== 'text' && kind !== 'enum') return undefined
   const word = `lower(btrim(${textOf(source)}, ${WHITE_SPACE}))`
-  const list = (words: readonly string[]) => words.map(textLiteral).join(', ')
+  const list = (words: readonly string[]) => words.map((word) => textLiteral(word)).join(', ')
   return {
     stored: `CASE WHEN ${word} IN (${list(TRUE)}) THEN TRUE WHEN ${word} IN (${list(FALSE)}) THEN FALSE END`,
     misfit: `${word} NOT IN (${list([...TRUE, ...FALSE])})`,
@@ -39,14 +39,16 @@ export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValu
 export function encodeCategory(
   { categories }: CategoryColumn,
   source: Source,
-  { kind }: SourceType,
+  { kind, isPadded = false }: SourceType & { readonly isPadded?: boolean },
 ): EncodedValue | undefined {
   if (!TEXT_KINDS.includes(kind)) return undefined
   const sorted = categories
     .map((text, index) => ({ text, index, bytes: Buffer.from(text) }))
-    .filter(({ text }) => !text.includes('\0'))
+    .filter(({ text }) => !text.includes('\0') && !(isPadded && text.endsWith(' ')))
     .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-  return { stored: printSearch(textOf(source), sorted) }
+  // Comparisons of char(n) ignore the padding, so that it need not be removed for each.
+  const compared = isPadded ? `(${source.sql} COLLATE "C")` : textOf(source)
+  return { stored: printSearch(compared, sorted, isPadded ? 'bpchar' : 'text') }
 }
 
 interface Indexed {
@@ -57,16 +59,16 @@ interface Indexed {
 /** More categories are searched by halves. */
 const MOST_COMPARED = 6
 
-function printSearch(text: string, sorted: readonly Indexed[]): string {
+function printSearch(text: string, sorted: readonly Indexed[], type: 'text' | 'bpchar'): string {
   if (sorted.length <= MOST_COMPARED) {
-    const cases = sorted.map((each) => `WHEN ${text} = ${textLiteral(each.text)} THEN ${each.index}`)
+    const cases = sorted.map((each) => `WHEN ${text} = ${textLiteral(each.text, type)} THEN ${each.index}`)
     return cases.length === 0 ? 'NULL::int4' : `CASE ${cases.join(' ')} END`
   }
   const half = sorted.length >> 1
   const [below, above] = [sorted.slice(0, half), sorted.slice(half)]
   const [middle] = above
   if (middle === undefined) throw new RangeError('a search has two halves')
-  return `CASE WHEN ${text} < ${textLiteral(middle.text)} THEN ${printSearch(text, below)} ELSE ${printSearch(text, above)} END`
+  return `CASE WHEN ${text} < ${textLiteral(middle.text, type)} THEN ${printSearch(text, below, type)} ELSE ${printSearch(text, above, type)} END`
 }
 
 /** Characters that ingestion takes for white space: those of Unicode's separators, and the control characters. */

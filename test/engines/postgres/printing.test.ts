@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest'
+import { postgresDialect } from '../../../src/engines/postgres/dialect.ts'
+import { textLiteral } from '../../../src/engines/postgres/encodings/literals.ts'
+import { sourceTypeOf } from '../../../src/engines/postgres/encodings/source.ts'
+import { printColumns, requireColumns } from '../../../src/engines/postgres/table-facts.ts'
+import { printAggregate } from '../../../src/engines/sql-printer.ts'
+import { printRelation } from '../../../src/engines/tables/relation.ts'
+import { column, datasetOf } from '../fixture.ts'
+
+describe('a value in a statement', () => {
+  const bound: unknown[] = []
+  const bind = (value: unknown) => bound.push(value)
+
+  it('is a literal if it is no text, and bound if it is', () => {
+    expect(postgresDialect.value(-(2n ** 60n), 'bigint', bind)).toBe("'-1152921504606846976'::int8")
+    expect(postgresDialect.value(3n, 'integer', bind)).toBe("'3'::int4")
+    expect(postgresDialect.value(false, 'boolean', bind)).toBe('FALSE')
+    expect(bound).toEqual([])
+    expect(postgresDialect.value("'; DROP TABLE x; --", 'text', bind)).toBe('$1::text')
+    expect(bound).toEqual(["'; DROP TABLE x; --"])
+  })
+
+  it('is never equal to anything if it contains U+0000, which the server rejects', () => {
+    expect(postgresDialect.value('a\0b', 'text', () => 9)).toBe('NULL::text')
+    expect(() => textLiteral('a\0b')).toThrow(RangeError)
+  })
+
+  it('cannot end a literal', () => {
+    expect(textLiteral("\\'; --")).toBe(`(E'\\\\''; --'::text COLLATE "C")`)
+  })
+})
+
+describe('arithmetic', () => {
+  it('leaves 64 bits where a product could exceed them', () => {
+    expect(postgresDialect.product('a', 'b', 2n ** 62n)).toBe('CAST(a AS BIGINT) * CAST(b AS BIGINT)')
+    expect(postgresDialect.product('a', 'b', 2n ** 62n + 1n)).toBe('CAST(a AS NUMERIC) * CAST(b AS NUMERIC)')
+  })
+
+  it.each([
+    [1, 0],
+    [2, 1],
+    [16, 15],
+    [17, 31],
+    [18_300, 32_767],
+  ])('finds each of %i entries of a table under the mask %i', (entries, mask) => {
+    const printed = postgresDialect.element?.(Array<number>(entries).fill(0), 'p')
+    expect(printed).toContain(`(p & ${mask} AS INTEGER)`)
+  })
+})
+
+describe('the type of a column', () => {
+  it.each([
+    ['numeric(10,2)', { kind: 'numeric', precision: 10, scale: 2 }],
+    ['numeric(3,-2)', { kind: 'numeric', precision: 3, scale: -2 }],
+    ['timestamp(3) with time zone', { kind: 'timestamptz' }],
+    ['timestamp without time zone', { kind: 'timestamp' }],
+    ['character varying(20)', { kind: 'text' }],
+    ['character(4)', { kind: 'text', isPadded: true }],
+    ['bpchar', { kind: 'text', isPadded: true }],
+    ['enum clinic.mood', { kind: 'enum' }],
+    ['clinic.mood', undefined],
+    ['public."enum x"', undefined],
+    ['integer[]', undefined],
+    ['numeric[]', undefined],
+    ['"char"', undefined],
+    ['constructor', undefined],
+    ['time without time zone', undefined],
+  ] as const)('is read from %s', (name, type) => {
+    expect(sourceTypeOf(name)).toEqual(type)
+  })
+})
+
+describe('the columns of a registration', () => {
+  const age = { name: 'age', type: 'integer', notNull: true }
+
+  it('are still there if others were added', () => {
+    expect(() => requireColumns([age], [{ name: 'new', type: 'text', notNull: false }, age])).not.toThrow()
+  })
+
+  it.each([
+    [[]],
+    [[{ ...age, type: 'bigint' }]],
+    [[{ ...age, notNull: false }]],
+    [[{ ...age, name: 'Age' }]],
+  ])('have changed if they are %j', (found) => {
+    expect(() => requireColumns([age], found)).toThrow(expect.objectContaining({ name: 'TableChanged' }))
+  })
+
+  it('are looked up by names that cannot end a literal', () => {
+    const sql = printColumns({ schema: "o'clock\\", name: 'x' })
+    expect(sql).toContain("nspname = E'o''clock\\\\'")
+  })
+})
+
+describe('a relation', () => {
+  const dataset = datasetOf([column.integer('age', 0n, 120n), column.category('sex', ['f', 'm'])], 'visits')
+  const columns = [
+    { name: 'age', type: 'integer', notNull: false },
+    { name: 'sex', type: 'character(1)', notNull: false },
+  ]
+
+  it('reads only the declared columns, computes each value once, and names its schema', () => {
+    const table = {
+      dataset,
+      table: { schema: 'clinic', name: 'visits' },
+      columns,
+      unit: { kind: 'row' },
+    } as const
+    const sql = printRelation(postgresDialect, table)
+    expect(sql.match(/FROM "clinic"."visits" AS sotto_source OFFSET 0\)/g)).toHaveLength(1)
+    expect(sql).not.toContain('SELECT *')
+    const { sql: statement, parameters } = printAggregate(
+      { groupBy: [], statistics: [{ kind: 'count' }], bounding: { kind: 'one-row-each' } },
+      dataset,
+      { ...postgresDialect, relation: () => sql },
+    )
+    expect(statement).toBe(`SELECT CAST(count(*) AS VARCHAR) FROM ${sql}`)
+    expect(parameters).toEqual([])
+  })
+})

@@ -1,0 +1,185 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Column, Dataset } from '../../../src/catalog/dataset.ts'
+import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
+import type { TableDataset, TableEngine } from '../../../src/engines/tables/table-engine.ts'
+import { describePostgres } from '../../postgres.ts'
+import { column, datasetOf } from '../fixture.ts'
+import { connectionOf } from './tables.ts'
+
+describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
+  let url: string
+  let admin: Client
+  let engine: TableEngine
+  beforeAll(async () => {
+    url = await createDatabase()
+    admin = new Client(url)
+    await admin.connect()
+    engine = openPostgresTables(connectionOf(url))
+  })
+  afterAll(async () => {
+    await engine.close()
+    await admin.end()
+  })
+
+  /** The stored values of one column of a table. */
+  const stored = async (name: string, declared: Column): Promise<readonly (string | null)[]> => {
+    const values: (string | null)[] = []
+    for await (const rows of engine.read(await tableOf(name, [declared])))
+      values.push(...rows.map(([value]) => value ?? null))
+    return values
+  }
+  const tableOf = async (name: string, columns: readonly Column[]): Promise<TableDataset> => {
+    const dataset: Dataset = datasetOf(columns, name)
+    const found = await engine.describe({ name })
+    const sources = columns.map((each) => {
+      const source = found?.find((other) => other.name === each.name)
+      if (source === undefined) throw new Error('the table lacks a column')
+      return source
+    })
+    return { dataset, table: { name }, columns: sources, unit: { kind: 'row' } }
+  }
+
+  it.each([
+    ['date', column.date('v', '2000-01-01', '2000-12-31'), ['11322', '10957']],
+    [
+      'timestamp',
+      column.timestamp('v', '2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'),
+      ['946771200', '946684800'],
+    ],
+    [
+      'timestamptz',
+      column.timestamp('v', '2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'),
+      ['946771200', '946684800'],
+    ],
+    ['timestamp', column.date('v', '2000-01-01', '2000-12-31'), ['11322', '10957']],
+    [
+      'date',
+      column.timestamp('v', '2000-01-01T00:00:00Z', '2000-01-02T00:00:00Z'),
+      ['946771200', '946684800'],
+    ],
+    ['double precision', column.number('v', 1n, -5n, 9n), ['9', '-5']],
+    ['real', column.integer('v', -5n, 9n), ['9', '-5']],
+    ['numeric', column.number('v', 250_000_000n, -5n, 9n), ['9', '-5']],
+  ] as const)('clamp infinities of %s', async (type, declared, expected) => {
+    await admin.query('DROP TABLE IF EXISTS infinite')
+    await admin.query(
+      `CREATE TABLE infinite AS SELECT v::${type} FROM (VALUES ('infinity'), ('-infinity'), (NULL)) t(v)`,
+    )
+    expect(await stored('infinite', declared)).toEqual([...expected, null])
+  })
+
+  it('have no identifier in NaN, and NaN does not fit a number', async () => {
+    await admin.query(
+      "CREATE TABLE nans AS SELECT 'NaN'::numeric(9,0) AS id, 'NaN'::float8 AS x, 'NaN'::real AS y",
+    )
+    const table = await tableOf('nans', [
+      column.identifier('id', 'drop-row'),
+      column.number('x', 1n, 0n, 9n),
+      column.integer('y', 0n, 9n),
+    ])
+    expect(await engine.inspect(table)).toMatchObject({
+      rowsRead: 1,
+      rowsWithoutIdentifier: 1,
+      invalidValues: [1, 0, 0],
+    })
+    expect(await stored('nans', column.number('x', 1n, 0n, 9n))).toEqual([null])
+    expect(await stored('nans', column.integer('y', 0n, 9n))).toEqual([null])
+  })
+
+  it('store the same value alone and among others, also between two points of the grid', async () => {
+    await admin.query('CREATE TABLE edges (v float8); CREATE TABLE edge (v float8)')
+    await admin.query(
+      'INSERT INTO edges SELECT (i + d)::float8 / 8 FROM generate_series(-26, 26) i, (VALUES (0), (1e-12), (-1e-12)) t(d)',
+    )
+    const declared = column.number('v', 250_000_000n, -12n, 12n)
+    const together = await stored('edges', declared)
+    const { rows } = await admin.query<{ v: number }>('SELECT v FROM edges')
+    const alone: (string | null)[] = []
+    for (const { v } of rows) {
+      await admin.query('TRUNCATE edge')
+      await admin.query('INSERT INTO edge VALUES ($1)', [v])
+      alone.push(...(await stored('edge', declared)))
+    }
+    expect(alone).toEqual(together)
+    expect(new Set(together).size).toBe(25)
+  })
+
+  it('compare texts of char(n) and of collations that ignore case byte by byte', async () => {
+    await admin.query("CREATE TYPE mood AS ENUM ('a', 'A', 'b')")
+    await admin.query("CREATE TABLE moods AS SELECT v::mood FROM (VALUES ('a'), ('A'), ('b'), (NULL)) t(v)")
+    expect((await engine.describe({ name: 'moods' }))?.[0]?.type).toBe('enum public.mood')
+    expect(await stored('moods', column.category('v', ['A', 'a', 'c']))).toEqual(['1', '0', null, null])
+  })
+
+  it('are tables, views, materialized views and partitioned tables, in the named schema', async () => {
+    await admin.query(`CREATE SCHEMA "Clinic's"; CREATE TABLE "Clinic's"."a ""b""" (x integer NOT NULL, "Y z" numeric(10,2));
+      CREATE VIEW viewed AS SELECT * FROM "Clinic's"."a ""b""";
+      CREATE MATERIALIZED VIEW materialized AS SELECT * FROM viewed;
+      CREATE TABLE parted (x integer NOT NULL) PARTITION BY RANGE (x);
+      CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (9);
+      CREATE TABLE parent (x integer NOT NULL); CREATE TABLE child () INHERITS (parent)`)
+    const x = { name: 'x', type: 'integer', notNull: true }
+    const y = { name: 'Y z', type: 'numeric(10,2)', notNull: false }
+    expect(await engine.describe({ schema: "Clinic's", name: 'a "b"' })).toEqual([x, y])
+    expect(await engine.describe({ name: 'viewed' })).toEqual([{ ...x, notNull: false }, y])
+    expect(await engine.describe({ name: 'materialized' })).toEqual([{ ...x, notNull: false }, y])
+    expect(await engine.describe({ name: 'parted' })).toEqual([x])
+    expect(await engine.describe({ name: 'parent' })).toEqual([{ ...x, notNull: false }])
+    expect(await engine.describe({ name: 'a "b"' })).toBeUndefined()
+    expect(await engine.describe({ schema: "no'ne\\", name: 'viewed' })).toBeUndefined()
+  })
+
+  it('do not fit in domains, arrays and documents', () => {
+    for (const type of [
+      'public.positive',
+      'integer[]',
+      'jsonb',
+      'interval',
+      '"char"',
+      'public.text',
+      'citext',
+      'bytea',
+    ])
+      for (const declared of [column.integer('v', 0n, 9n), column.string('v'), column.identifier('v')])
+        expect(engine.fits(declared, { name: 'v', type, notNull: false })).toBe(false)
+    expect(
+      engine.fits(column.date('v', '2000-01-01', '2000-01-02'), { name: 'v', type: 'text', notNull: false }),
+    ).toBe(false)
+  })
+
+  it('are refused to roles that may change them, unless the connection accepts that', async () => {
+    await admin.query(`CREATE TABLE kept (x integer); CREATE ROLE reads LOGIN; CREATE ROLE writes LOGIN;
+      GRANT SELECT ON kept TO reads, writes; GRANT UPDATE (x) ON kept TO writes`)
+    const as = async (user: string, allowWritableRole: boolean) => {
+      const own = openPostgresTables(connectionOf(url, { user, allowWritableRole }))
+      try {
+        return await own.refusal?.({ name: 'kept' })
+      } finally {
+        await own.close()
+      }
+    }
+    expect(await as('reads', false)).toBeUndefined()
+    expect(await as('writes', false)).toContain('"allowWritableRole": true')
+    expect(await as('postgres', false)).toContain('superuser')
+    expect(await as('writes', true)).toBeUndefined()
+    await admin.query('DROP OWNED BY reads, writes; DROP ROLE reads; DROP ROLE writes')
+  })
+
+  it('have only the columns that the role may read, and the rows that policies show it', async () => {
+    await admin.query(`CREATE TABLE guarded (x integer, secret integer); INSERT INTO guarded SELECT i, i FROM generate_series(1, 9) i;
+      CREATE ROLE guest LOGIN; GRANT SELECT (x) ON guarded TO guest;
+      ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY small ON guarded FOR SELECT USING (x < 4)`)
+    const guest = openPostgresTables(connectionOf(url, { user: 'guest', allowWritableRole: false }))
+    try {
+      const x = { name: 'x', type: 'integer', notNull: false }
+      expect(await guest.describe({ name: 'guarded' })).toEqual([x])
+      const dataset = datasetOf([column.integer('x', 0n, 100n)], 'guarded')
+      const table: TableDataset = { dataset, table: { name: 'guarded' }, columns: [x], unit: { kind: 'row' } }
+      expect(await guest.inspect(table)).toMatchObject({ rowsRead: 3, rowsStored: 3 })
+    } finally {
+      await guest.close()
+      await admin.query('DROP OWNED BY guest; DROP ROLE guest')
+    }
+  })
+})
