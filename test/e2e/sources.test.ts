@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import path from 'node:path'
@@ -174,6 +175,25 @@ test('bodies of another form are refused', async () => {
   }
   await custodian.post('/v1/datasets').attach('file', Buffer.from('{}'), 'a.json').expect(415)
   expect(await stored()).toEqual([])
+})
+
+test('a client that is still sending a refused file gets the answer, and the connection ends', async () => {
+  const sending = request(`${service.url}/v1/sources`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.keyOf('custodian')}`,
+      'content-type': 'multipart/form-data; boundary=x',
+    },
+  })
+  sending.on('error', () => undefined)
+  const ended = new Promise((resolve) => sending.once('close', resolve))
+  sending.write('--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n')
+  // More than all buffers on the way hold, so that the rest waits for a reader.
+  sending.write(Buffer.alloc(50_000_000, 'x'))
+  const [response] = await once(sending, 'response')
+  expect(response.statusCode).toBe(413)
+  response.resume()
+  await ended
 })
 
 test('an upload that the client interrupts leaves nothing', async () => {
