@@ -253,6 +253,28 @@ test('a change of the columns suspends the dataset at once, with a reason that o
   expect((await ask('changed', COUNT).expect(200)).body.id).toBe(failed.body.chargeId)
 })
 
+test('a change of the columns during a session suspends the dataset at once, and the question is answered later', async () => {
+  await registerTable('session')
+  const opened = await service
+    .as('analyst')
+    .post('/v1/datasets/session/sparse-vector-sessions')
+    .send({ threshold: 10, positives: 1, epsilon: 10 })
+    .expect(201)
+  const question = () =>
+    service
+      .as('analyst')
+      .post(`/v1/sparse-vector-sessions/${opened.body.id}/questions`)
+      .send({ where: { column: 'ward', op: '=', value: 'A' } })
+  await database.run('ALTER TABLE session ALTER age TYPE VARCHAR')
+  expect((await question().expect(500)).body.code).toBe('question-failed')
+  const seen = await service.as('custodian').get('/v1/datasets/session/suspension').expect(200)
+  expect(seen.body).toMatchObject({ suspended: true, reason: 'table-changed', failures: 1 })
+  expect((await question().expect(409)).body.code).toBe('dataset-suspended')
+  await database.run('CREATE OR REPLACE TABLE session AS FROM visits')
+  await service.as('custodian').post('/v1/datasets/session/resume').send({ reason: 'Restored.' }).expect(200)
+  expect((await question().expect(200)).body.above).toBe(true)
+})
+
 test('custodians see which databases can be reached, but no hosts, users or secrets; the service stays ready', async () => {
   const { body, text } = await service.as('custodian').get('/v1/connections').expect(200)
   expect(body).toEqual({ connections: [{ name: 'warehouse', engine: 'postgres', reachable: true }] })
