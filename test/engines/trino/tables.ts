@@ -6,14 +6,19 @@ import type { SourceTable, SourceType } from '../conformance-tables.ts'
 /** Characters of the values in one statement; each takes two in the statement. */
 const BATCH_CHARACTERS = 200_000
 
+/** Catalogs of the test cluster in which tables can be created. */
+type Catalog = 'memory' | 'iceberg'
+
 /** Creates a table in a schema of a catalog and inserts its rows. */
 export async function loadTable(
   { query }: SharedTrino,
-  schema: string,
+  schema: `${Catalog}.${string}`,
   { name, columns, rows }: SourceTable,
 ): Promise<TableName> {
   const table = `${schema}.${quoteIdentifier(name)}`
-  const types = columns.map(({ type }) => typeOf(type))
+  const types = columns.map(({ type }) =>
+    schema.startsWith('iceberg.') ? typeOfIceberg(type) : typeOf(type),
+  )
   const definitions = columns.map(({ column }, i) => `${quoteIdentifier(column.name)} ${types[i]}`)
   await query(`CREATE TABLE ${table} (${definitions.join(', ')})`)
   const values = types.map((type, i) => `CAST(r[${i + 1}] AS ${type})`)
@@ -53,6 +58,12 @@ function typeOf(type: SourceType): string {
     default:
       return type
   }
+}
+
+/** Iceberg has fewer types: those of the same values that it has. */
+function typeOfIceberg(type: SourceType): string {
+  if (type === 'smallint') return 'integer'
+  return /^(var)?char\(/.test(type) ? 'varchar' : typeOf(type)
 }
 
 function inTrino(value: string | null, type: SourceType | undefined): string | null {
