@@ -103,7 +103,8 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         operationId: 'registerDataset',
         summary: 'Register a dataset',
         description:
-          'Ingests a CSV or Parquet file below the data folder, checks every value against its declaration, and opens ' +
+          'Ingests a CSV or Parquet file or a table of a database, or attaches a live table, checks every value against its ' +
+          'declaration, and opens ' +
           'the budget. Sending the same registration again changes nothing.',
         security: custodian.security,
         querystring: registrationQuery,
