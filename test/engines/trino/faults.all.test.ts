@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, expect, test } from 'vitest'
+import type { TableEngine } from '../../../src/engines/tables/table-engine.ts'
+import { openTrinoEngine } from '../../../src/engines/trino/engine.ts'
+import { describeOwnTrino } from '../../trino.ts'
+import type { TrinoCluster } from '../../trino-server.ts'
+import { connectionTo } from './fake-coordinator.ts'
+import { COUNT_AND_SUM, lineItems, TINY_ANSWER } from './slow-table.ts'
+
+const [fast, slow] = [lineItems('tiny'), lineItems('sf1000')]
+
+/** Far longer than any fault takes to be noticed. */
+const LONG_MS = 300_000
+
+function open({ url }: TrinoCluster, statementTimeoutMs = LONG_MS): TableEngine {
+  const { hostname, port } = new URL(url)
+  const limits = { connections: 2, statementTimeoutMs, registrationTimeoutMs: LONG_MS }
+  const engine = openTrinoEngine(
+    connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny', limits }),
+  )
+  engine.open(fast)
+  engine.open(slow)
+  return engine
+}
+
+const classOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof Error ? error.name : error),
+  )
+
+const RUNNING = `SELECT query_id FROM system.runtime.queries WHERE source = 'sotto' AND state = 'RUNNING' AND query LIKE '%sf1000%sotto_checked_rows%'`
+
+/** Waits until a slow query runs, and returns its id. */
+async function slowQuery({ query }: Pick<TrinoCluster, 'query'>): Promise<string> {
+  for (;;) {
+    const [row] = await query(RUNNING)
+    if (typeof row?.[0] === 'string') return row[0]
+    await sleep(100)
+  }
+}
+
+describeOwnTrino('Trino, when something breaks', (own) => {
+  let engine: TableEngine
+  beforeAll(() => {
+    engine = open(own.cluster)
+  })
+  const ask = () => engine.aggregate(slow.dataset, COUNT_AND_SUM)
+  const expectAnswers = async () =>
+    expect(await engine.aggregate(fast.dataset, COUNT_AND_SUM)).toEqual(TINY_ANSWER)
+
+  test('a query that takes too long is cancelled', async () => {
+    const impatient = open(own.cluster, 20_000)
+    const answered = classOf(impatient.aggregate(slow.dataset, COUNT_AND_SUM))
+    expect(await answered).toBe('EngineTimeout')
+    await expect.poll(() => own.cluster.query(RUNNING), { timeout: 60_000 }).toEqual([])
+    await impatient.close()
+    await expectAnswers()
+  })
+
+  test('a query that an administrator kills fails', async () => {
+    const answered = classOf(ask())
+    await own.cluster.query(`CALL system.runtime.kill_query('${await slowQuery(own.cluster)}', 'test')`)
+    expect(await answered).toBe('EngineFailure')
+    await expectAnswers()
+  })
+
+  test('the queries of a dataset that is withdrawn are cancelled', async () => {
+    const answered = classOf(ask())
+    await slowQuery(own.cluster)
+    await engine.closeDataset(slow.dataset)
+    expect(await answered).toBe('EngineFailure')
+    await expect.poll(() => own.cluster.query(RUNNING), { timeout: 60_000 }).toEqual([])
+    engine.open(slow)
+    await expectAnswers()
+  })
+
+  test('a worker that is killed makes its queries fail, and others run', async () => {
+    const answered = classOf(ask())
+    await slowQuery(own.cluster)
+    await own.cluster.kill('worker')
+    expect(await answered).toBe('EngineFailure')
+    await expect
+      .poll(() => classOf(engine.aggregate(fast.dataset, COUNT_AND_SUM)), { timeout: 120_000 })
+      .toBe('answered')
+    await own.cluster.start()
+    await expectAnswers()
+  })
+
+  test('a coordinator that stalls: the time limit holds', async () => {
+    const impatient = open(own.cluster, 45_000)
+    const answered = classOf(impatient.aggregate(slow.dataset, COUNT_AND_SUM))
+    await slowQuery(own.cluster)
+    own.cluster.signal('coordinator', 'SIGSTOP')
+    expect(await answered).toBe('EngineTimeout')
+    own.cluster.signal('coordinator', 'SIGCONT')
+    await impatient.close()
+    await expectAnswers()
+  })
+
+  test('a coordinator that is killed: the query fails, later ones find no server until it is back', async () => {
+    const answered = classOf(ask())
+    await slowQuery(own.cluster)
+    await own.cluster.kill('coordinator')
+    expect(await answered).toBe('EngineFailure')
+    expect(await classOf(engine.aggregate(fast.dataset, COUNT_AND_SUM))).toBe('EngineUnavailable')
+    expect(await engine.reachable()).toBe(false)
+    await own.cluster.start()
+    await expectAnswers()
+    expect(await engine.reachable()).toBe(true)
+    await engine.close()
+  })
+})
