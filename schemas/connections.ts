@@ -118,5 +118,6 @@ export const connectionList = z
 
 function isHost(name: string): boolean {
   if (isIP(name) !== 0) return true
-  return name.length <= 253 && /^[a-z0-9_]([a-z0-9_-]{0,62}\.?)*$/i.test(name) && !/\.\./.test(name)
+  const labels = name.replace(/\.$/, '').split('.')
+  return name.length <= 253 && labels.every((label) => /^[a-z0-9_][a-z0-9_-]{0,62}$/i.test(label))
 }

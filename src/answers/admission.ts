@@ -1,3 +1,4 @@
+import { connectionOf, type Dataset } from '../catalog/dataset.ts'
 import {
   createLimiter,
   type Limiter,
@@ -14,6 +15,8 @@ export interface Waiter {
   readonly principal: string
   /** Time between the release instants of the outcome; absent if it leaves at once. */
   readonly periodMs?: number | undefined
+  /** Name of the connection whose database computes the request; absent if the service has ingested the rows. */
+  readonly connection?: string | undefined
   /** Aborted once the client has disconnected. Ends the wait. */
   readonly givenUp?: AbortSignal | undefined
   /**
@@ -40,7 +43,8 @@ export interface Turn {
 
 /**
  * The fair queue in front of the engine. Requests whose outcomes leave at other intervals have a queue of their own: a
- * request that leaves at once, or in shorter slots, would otherwise show when a computation of another dataset ended.
+ * request that leaves at once, or in shorter slots, would otherwise show when a computation of another dataset ended. So do
+ * requests of each connection: a database that stalls holds up its own datasets only.
  */
 export interface Admission {
   /**
@@ -82,10 +86,11 @@ export interface AdmissionLimits {
 /** Creates an empty queue. */
 export function createAdmission(limits: AdmissionLimits): Admission {
   const { onEntered = () => undefined } = limits
-  const queues = new Map<number | undefined, Queue>()
-  const queueOf = ({ periodMs }: Waiter): Queue => {
-    const queue = queues.get(periodMs) ?? createQueue(limits)
-    queues.set(periodMs, queue)
+  const queues = new Map<string, Queue>()
+  const queueOf = ({ periodMs, connection }: Waiter): Queue => {
+    const name = JSON.stringify([periodMs, connection])
+    const queue = queues.get(name) ?? createQueue(limits)
+    queues.set(name, queue)
     return queue
   }
   const underWay = new Set<string>()
@@ -131,7 +136,7 @@ export function createAdmission(limits: AdmissionLimits): Admission {
   }
 }
 
-/** The requests whose outcomes leave at the same intervals. */
+/** The requests of one connection, or of no connection, whose outcomes leave at the same intervals. */
 interface Queue {
   /** Orders the debits. */
   readonly entrance: Limiter
@@ -201,8 +206,8 @@ export const WITHOUT_QUEUE: Admission = {
 
 /** An engine for work that is not charged: each of its reads takes one turn of the principal. */
 export function readingInTurns(engine: Engine, admission: Admission, waiter: Waiter): Engine {
-  const inTurn = async <Result>(read: () => Promise<Result>): Promise<Result> => {
-    const turn = await admission.enter(waiter)
+  const inTurn = async <Result>(dataset: Dataset, read: () => Promise<Result>): Promise<Result> => {
+    const turn = await admission.enter({ ...waiter, connection: connectionOf(dataset) })
     try {
       await turn.begin()
       return await read()
@@ -212,10 +217,10 @@ export function readingInTurns(engine: Engine, admission: Admission, waiter: Wai
   }
   return {
     ...engine,
-    aggregate: (...asked) => inTurn(() => engine.aggregate(...asked)),
-    countIndexes: (...asked) => inTurn(() => engine.countIndexes(...asked)),
-    countIndexesInCells: (...asked) => inTurn(() => engine.countIndexesInCells(...asked)),
-    countTexts: (...asked) => inTurn(() => engine.countTexts(...asked)),
+    aggregate: (...asked) => inTurn(asked[0], () => engine.aggregate(...asked)),
+    countIndexes: (...asked) => inTurn(asked[0], () => engine.countIndexes(...asked)),
+    countIndexesInCells: (...asked) => inTurn(asked[0], () => engine.countIndexesInCells(...asked)),
+    countTexts: (...asked) => inTurn(asked[0], () => engine.countTexts(...asked)),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Dataset, earlierVersions } from '../catalog/dataset.ts'
+import { connectionOf, type Dataset, earlierVersions } from '../catalog/dataset.ts'
 import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
 import type {
   AnalystSpending,
@@ -73,7 +73,7 @@ export async function charge(
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
   const identity = identityOf(purchase)
-  const waiter = { ...purchase, periodMs: periodOf(dataset.timing) }
+  const waiter = { ...purchase, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
   const isAnswered = admission.mustWait(waiter) && (await ledger.release(identity.id)) !== undefined
   const turn = isAnswered ? NO_TURN : await admission.enter(waiter)
   try {

@@ -1,4 +1,4 @@
-import { type Dataset, earlierVersions } from '../catalog/dataset.ts'
+import { connectionOf, type Dataset, earlierVersions } from '../catalog/dataset.ts'
 import type { VersionUses } from '../catalog/version-uses.ts'
 import type { Engine } from '../engines/engine.ts'
 import { canonicalJson, sha256 } from '../ledger/canonical.ts'
@@ -221,7 +221,7 @@ async function answerNext(
   const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
   const predicate = planPredicate(asking.where, dataset, 'where')
   if (asking.givenUp?.aborted) throw disconnected()
-  const waiter = { ...asking, periodMs: periodOf(dataset.timing) }
+  const waiter = { ...asking, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
   const turn = await enterInTime(admission, waiter, async () => {
     requireSessionDataset(dependencies, session)
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)

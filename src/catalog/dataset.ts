@@ -201,6 +201,11 @@ export function isLive(dataset: Dataset): dataset is LiveDataset {
   return isLiveSource(dataset.source)
 }
 
+/** Returns the name of the connection whose database computes queries; undefined if the service has ingested the rows. */
+export function connectionOf(dataset: Dataset): string | undefined {
+  return isLive(dataset) ? dataset.source.connection : undefined
+}
+
 /** Returns true for a table that queries read in place. */
 export function isLiveSource(source: Source): source is TableSource {
   return source.kind === 'table' && source.mode === 'live'

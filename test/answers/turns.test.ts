@@ -174,6 +174,32 @@ test('a flood of one analyst is charged ahead of the engine for half of the turn
   expect(begunBeforeQuiet()).toBeLessThanOrEqual(2)
 })
 
+test('attack: queries of many analysts for a database that stalls do not hold up queries of other datasets', async () => {
+  const { dependencies, reading, endRead, admission } = setUp({ places: 4 })
+  const source = { kind: 'table', connection: 'stalled', table: 'public.people', mode: 'live' } as const
+  const stalled = { ...dataset, source }
+  const asking = Array.from({ length: 40 }, (_, number) =>
+    answer(dependencies, { ...ask(`analyst-${number % 10}`, number), dataset: stalled }),
+  )
+  await until(() => reading() === 4 && admission.counts().waiting === 36)
+  const ofFile = answer(dependencies, ask('quiet', 0))
+  const elsewhere = { ...source, connection: 'working' }
+  const ofOtherConnection = answer(dependencies, {
+    ...ask('quiet', 1),
+    dataset: { ...dataset, source: elsewhere },
+  })
+  await until(() => reading() === 6)
+  let isDone = false
+  const all = Promise.all([...asking, ofFile, ofOtherConnection]).finally(() => {
+    isDone = true
+  })
+  await until(() => {
+    endRead()
+    return isDone
+  })
+  await all
+})
+
 test('a client that leaves while it waits is removed from the queue and charged nothing', async () => {
   const { dependencies, reading, endRead, admission } = setUp({ places: 1 })
   const first = answer(dependencies, ask('ada', 0))

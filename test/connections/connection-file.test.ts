@@ -76,6 +76,8 @@ test.each([
   ['a port out of range', { ...POSTGRES, port: 70_000 }, 'warehouse.port: must be at most 65535'],
   ['no user', { ...POSTGRES, user: undefined }, 'warehouse.user: is required'],
   ['a URL as host', { ...POSTGRES, host: 'https://db.example' }, 'warehouse.host: '],
+  // A pattern with nested repetitions would take years.
+  ['a long text as host', { ...POSTGRES, host: `${'a'.repeat(250)}!` }, 'warehouse.host: '],
   ['a host with a port', { ...POSTGRES, host: 'db.example:5432' }, 'warehouse.host: '],
   ['no database', { ...POSTGRES, database: undefined }, 'warehouse.database: is required'],
   ['no catalog', { ...TRINO, catalog: undefined }, 'warehouse.catalog: is required'],

@@ -4,6 +4,8 @@ import type { PostgresConnection } from '../tables/connection.ts'
 
 const KEEP_ALIVE_AFTER_MS = 10_000
 
+const noPassword = async () => ''
+
 /**
  * Settings of a client. The password is read for each login, so that a changed one takes effect. With TLS the server's
  * certificate is always checked.
@@ -15,8 +17,8 @@ export function clientConfig(connection: PostgresConnection, connectTimeoutMs: n
     port,
     database,
     user,
-    // An empty password keeps `pg` from looking for one in the environment and in files.
-    password: password ?? '',
+    // A function keeps `pg` from looking for a password in PGPASSWORD and in files, and sending it to this host.
+    password: password ?? noPassword,
     ssl:
       tls === undefined
         ? false

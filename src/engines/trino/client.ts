@@ -168,7 +168,10 @@ function createSender(connection: TrinoConnection, { maxPageBytes }: ClientLimit
   const protocol = tls === undefined ? 'http:' : 'https:'
   const origin = new URL(`${protocol}//${host.includes(':') ? `[${host}]` : host}:${port}`)
   const agent =
-    tls === undefined ? new HttpAgent({ keepAlive: true }) : new HttpsAgent({ keepAlive: true, ...tls })
+    tls === undefined
+      ? new HttpAgent({ keepAlive: true })
+      : // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+        new HttpsAgent({ keepAlive: true, ...tls, rejectUnauthorized: true })
   const start: typeof requestHttp = tls === undefined ? requestHttp : requestHttps
 
   async function send(exchange: Exchange, signal: AbortSignal): Promise<Answer> {

@@ -1,7 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { TrinoConnection } from '../../../src/engines/tables/connection.ts'
 import { type ClientLimits, openTrinoClient, TrinoFailure } from '../../../src/engines/trino/client.ts'
-import { answer, type FakeCoordinator, type Handler, startFakeCoordinator } from './fake-coordinator.ts'
+import {
+  answer,
+  connectionTo,
+  type FakeCoordinator,
+  type Handler,
+  startFakeCoordinator,
+} from './fake-coordinator.ts'
 
 const open: { close(): void | Promise<void> }[] = []
 afterEach(async () => {
@@ -213,5 +223,27 @@ describe('a statement that is stopped', () => {
     const signal = AbortSignal.abort(new RangeError('stopped'))
     await expect(run(coordinator.connection(), { signal })).rejects.toThrow('stopped')
     expect(coordinator.received).toEqual([])
+  })
+})
+
+describe('TLS', () => {
+  test('attack: a coordinator whose certificate is not trusted, although the environment turns the check off', async () => {
+    const read = (name: string) =>
+      readFile(path.join(import.meta.dirname, '../../http/certificates', name), 'utf8')
+    const [cert, key] = await Promise.all([read('first.crt'), read('first.key')])
+    let requests = 0
+    const server = createServer({ cert, key }, (_, response) => {
+      requests += 1
+      answer(response, { data: [['1']] })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    open.push({ close: () => server.closeAllConnections() }, { close: () => void server.close() })
+    const { port } = server.address() as AddressInfo
+    const secret = { password: async () => 'secret' }
+    expect(await run(connectionTo('127.0.0.1', port, { tls: { ca: cert }, ...secret }))).toEqual([['1']])
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    const untrusted = run(connectionTo('127.0.0.1', port, { tls: {}, ...secret }))
+    await expect(untrusted.finally(() => vi.unstubAllEnvs())).rejects.toThrow(TrinoFailure)
+    expect(requests).toBe(1)
   })
 })

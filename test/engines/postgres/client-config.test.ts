@@ -1,0 +1,69 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
+import type { PostgresConnection } from '../../../src/engines/tables/connection.ts'
+
+/* Secrets that PostgreSQL's clients usually read from the environment and from files. */
+
+const AUTHENTICATE_IN_CLEAR = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])
+const PASSWORD_MESSAGE = 0x70
+
+/** A server that asks for the password in clear, keeps what it is sent, and closes the connection. */
+async function startCuriousServer() {
+  const passwords: string[] = []
+  const server = createServer((socket: Socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (bytes) => {
+      if (bytes[0] !== PASSWORD_MESSAGE) return socket.write(AUTHENTICATE_IN_CLEAR)
+      passwords.push(bytes.subarray(5, bytes.indexOf(0, 5)).toString())
+      return socket.destroy()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => new Promise((resolve) => server.close(resolve))
+  return { port: (server.address() as AddressInfo).port, passwords, close }
+}
+
+let folder = ''
+let server: Awaited<ReturnType<typeof startCuriousServer>>
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'sotto-pgpass-'))
+  server = await startCuriousServer()
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await server.close()
+  await rm(folder, { recursive: true })
+})
+
+const connection = (): PostgresConnection => ({
+  engine: 'postgres',
+  name: 'warehouse',
+  host: '127.0.0.1',
+  port: server.port,
+  user: 'sotto',
+  database: 'clinic',
+  schema: 'public',
+  allowWritableRole: false,
+  limits: { connections: 1, statementTimeoutMs: 5_000, registrationTimeoutMs: 5_000 },
+})
+
+async function signIn(given: PostgresConnection): Promise<void> {
+  const engine = openPostgresTables(given)
+  await engine.reachable()
+  await engine.close()
+}
+
+test('attack: a server asks for a password that its connection does not have', async () => {
+  const file = path.join(folder, 'pgpass')
+  await writeFile(file, '*:*:*:*:from-file\n', { mode: 0o600 })
+  vi.stubEnv('PGPASSFILE', file)
+  await signIn(connection())
+  vi.stubEnv('PGPASSWORD', 'from-environment')
+  await signIn(connection())
+  expect(server.passwords.length).toBeGreaterThan(0)
+  expect(new Set(server.passwords)).toEqual(new Set(['']))
+})
