@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Query } from '../../schemas/query.ts'
-import type { Dataset } from '../catalog/dataset.ts'
+import { type Dataset, isLive } from '../catalog/dataset.ts'
 import {
   type Accounting,
   type Amount,
@@ -34,7 +34,8 @@ export interface BatchPlan {
  * neighbours at most {@link disjointQueriesMoved} queries of a group have different distributions, so a group costs as
  * much as that many of its most expensive queries, and the groups' prices add up. Parallel composition: McSherry 2009,
  * "Privacy Integrated Queries", theorem 4; for replaced units, for people with several rows and for rho:
- * docs/proofs/parallel-composition.md.
+ * docs/proofs/parallel-composition.md. This needs one set of rows for all queries, which live tables do not have: there,
+ * all prices add up.
  *
  * @param plans all of one dataset
  * @throws RangeError if they are not.
@@ -46,6 +47,9 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
   if (dataset === undefined) return { plans, groups: [], price: sumOfPrices, sumOfPrices }
   if (plans.some((plan) => plan.dataset.id !== dataset.id || plan.dataset.version !== dataset.version))
     throw new RangeError('the plans of a batch must all use one dataset')
+  // Each query of a live table reads the rows of another moment. A row that changed in between may count in several.
+  if (isLive(dataset))
+    return { plans, groups: plans.map((_, place) => [place]), price: sumOfPrices, sumOfPrices }
   const predicates = plans.map(rowsThatCount)
   const ofUnits = disjointness(predicates, dataset, 'units')
   const priceOfGroup = (group: readonly number[]): Amount => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
+import type { Dataset } from '../../src/catalog/dataset.ts'
 import { planBatch } from '../../src/planner/batch.ts'
 import { areDisjoint } from '../../src/planner/disjoint.ts'
 import { plan } from '../../src/planner/plan.ts'
@@ -126,6 +127,21 @@ describe('the price of a batch', () => {
       count(0.3, { op: 'and', predicates: [is('Sex', 'M'), between(0, 17)] }),
     ]
     expect(batchOfPeople(mixed, 'add-remove', 2).price).toEqual({ epsilon: 0.6, delta: 0 })
+  })
+
+  test('of a live table: prices add up, because a row may change between two queries', () => {
+    const source = { kind: 'table', connection: 'warehouse', table: 'clinic.visits', mode: 'live' } as const
+    const plansOf = (dataset: Dataset) =>
+      regions.map((wire) => plan(querySchema.parse(wire), dataset, { maxCells: 10_000 }))
+    for (const dataset of [planOf(count(0.1), 'add-remove').dataset, patients('add-remove', 2)]) {
+      const { groups, price, sumOfPrices } = planBatch(plansOf({ ...dataset, source }), 'basic')
+      expect(groups).toEqual([[0], [1], [2]])
+      expect(price).toEqual(sumOfPrices)
+      const snapshot = { ...source, mode: 'snapshot' } as const
+      expect(amountNumbers(planBatch(plansOf({ ...dataset, source: snapshot }), 'basic').price)).not.toEqual(
+        amountNumbers(sumOfPrices),
+      )
+    }
   })
 
   test('the largest epsilon and the largest delta, even of different queries', () => {
