@@ -64,12 +64,24 @@ const SOURCE = 'sotto_source'
  * @throws RangeError for a column whose types do not fit, which registration excludes.
  */
 export function printRelation(dialect: TableDialect, table: TableDataset): string {
-  const encoded = encodeColumns(dialect, table)
+  const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
   const rows = printKeptRows(dialect, encoded, table.table)
   return unit.kind === 'row'
     ? `(SELECT ${printColumns(encoded)} FROM ${rows}) AS sotto_table`
     : printRowsOfPeople(dialect, encoded, unit, rows)
+}
+
+/**
+ * Limits the length of texts that queries can return. Registration refuses a table with longer texts. One that arrives
+ * later does not fit, so that the size of an answer stays limited.
+ */
+function withinLength(encoded: EncodedColumn): EncodedColumn {
+  const { column, stored } = encoded
+  if (column.type !== 'string' || column.selectable === undefined) return encoded
+  const { misfit: _, ...others } = encoded
+  const isWithin = `length(${stored}) <= ${column.selectable.maxLength}`
+  return { ...others, stored: `CASE WHEN ${isWithin} THEN ${stored} END` }
 }
 
 /**

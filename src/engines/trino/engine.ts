@@ -35,9 +35,11 @@ export function openTrinoEngine(
   const checks = createSessions(client, 1)
   const opened = new Map<string, OpenDataset>()
   const closing = new AbortController()
-  const withSchema = (table: TableDataset): TableDataset => ({
+  // Trino repeats what a connector claims of NOT NULL, such as that of a foreign table, and enforces nothing.
+  const asPrinted = (table: TableDataset): TableDataset => ({
     ...table,
     table: { schema, ...table.table },
+    columns: table.columns.map((column) => ({ ...column, notNull: false })),
   })
 
   const useDataset: UseDataset = (dataset, query) => {
@@ -62,7 +64,7 @@ export function openTrinoEngine(
     signal?.throwIfAborted()
     const session = await sessions.begin(registering(signal)).catch((error: unknown) => reject(error, signal))
     try {
-      for await (const page of session.run(printRead(trinoDialect, withSchema(table))))
+      for await (const page of session.run(printRead(trinoDialect, asPrinted(table))))
         yield storedRowsOf(page)
     } catch (error) {
       reject(session.failureOf(error), signal)
@@ -97,7 +99,7 @@ export function openTrinoEngine(
     fits: (column, source) => encodeValue(column, { type: source.type, sql: 'x' }) !== undefined,
     inspect: (table, signal) =>
       sessions
-        .use(registering(signal), (run) => inspectTable(run, withSchema(table)))
+        .use(registering(signal), (run) => inspectTable(run, asPrinted(table)))
         .catch((error: unknown) => reject(error, signal)),
     read,
     open: (table) => {
@@ -105,7 +107,7 @@ export function openTrinoEngine(
       if (opened.has(key)) return
       opened.set(key, {
         table,
-        relation: printRelation(trinoDialect, withSchema(table)),
+        relation: printRelation(trinoDialect, asPrinted(table)),
         closing: new AbortController(),
       })
     },

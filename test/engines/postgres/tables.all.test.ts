@@ -148,6 +148,34 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     ).toBe(false)
   })
 
+  it.each([
+    ['null', 7n],
+    ['drop-row', 2n],
+    ['refuse', 2n],
+  ] as const)('return no text beyond the declared length, under the rule %s', async (kind, rows) => {
+    await admin.query('DROP TABLE IF EXISTS notes; CREATE TABLE notes (v text)')
+    await admin.query("INSERT INTO notes VALUES ('short'), ('äöüßé'), ('longer'), (repeat('x', 1000000))")
+    await admin.query("INSERT INTO notes SELECT 'beyond' FROM generate_series(1, 3)")
+    const nullable = kind === 'null'
+    const declared: Column = {
+      ...column.string('v', { nullable, invalidValue: { kind } }),
+      selectable: { maxValues: 10, maxLength: 5 },
+    }
+    const table = await tableOf('notes', [declared])
+    const { dataset } = table
+    expect((await engine.inspect(table)).longestTexts).toEqual([1_000_000])
+    engine.open(table)
+    try {
+      const bounding = { kind: 'one-row-each' } as const
+      const { texts } = await engine.countTexts(dataset, { column: 'v', bounding })
+      expect([...texts].sort()).toEqual(['short', 'äöüßé'])
+      const counted = { groupBy: [], statistics: [{ kind: 'count' }], bounding } as const
+      expect(await engine.aggregate(dataset, counted)).toEqual([[rows]])
+    } finally {
+      await engine.closeDataset(dataset)
+    }
+  })
+
   it('are refused to roles that may change them, unless the connection accepts that', async () => {
     await admin.query(`CREATE TABLE kept (x integer); CREATE ROLE reads LOGIN; CREATE ROLE writes LOGIN;
       GRANT SELECT ON kept TO reads, writes; GRANT UPDATE (x) ON kept TO writes`)

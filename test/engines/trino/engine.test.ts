@@ -90,6 +90,19 @@ describe('an aggregate', () => {
     await engine.close()
   })
 
+  test('never relies on NOT NULL, which a connector claims and nothing enforces', async () => {
+    const { engine, coordinator } = await start(rows(['12']), { columns: [['age', 'integer', 'NO']] })
+    const required = datasetOf(
+      [column.integer('age', 0n, 120n, { nullable: false, invalidValue: { kind: 'refuse' } })],
+      'required',
+    )
+    const columns = [{ name: 'age', type: 'integer', notNull: true }]
+    engine.open({ ...table, dataset: required, columns })
+    expect(await engine.aggregate(required, counted)).toEqual([[12n]])
+    expect(coordinator.received.at(-1)?.body).toContain('"age" IS NULL')
+    await engine.close()
+  })
+
   test('with more rows than cells fails', async () => {
     const { engine } = await start(rows(['1'], ['1']))
     expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineFailure')
