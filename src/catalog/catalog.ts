@@ -93,8 +93,8 @@ export interface Catalog {
   /** Returns the ids of all registrations, removed or not. */
   ids(): readonly string[]
   /**
-   * Publishes an entry. It replaces an entry of the same id, without a moment between them. The rows of the version that it
-   * replaces are kept until they are discarded; those of all others are removed.
+   * Publishes an entry, which replaces an entry of the same id atomically. The rows of the version that it replaces are kept
+   * until they are discarded; those of all others are removed.
    */
   add(entry: CatalogEntry): Promise<void>
   /**
@@ -110,8 +110,11 @@ export interface Catalog {
    * earlier release removed it.
    */
   lastDeclared(id: string): LastDeclared
-  /** Returns the sources of all registrations of data that the service did not generate, removed or not, as far as they are known. */
-  fileSources(): readonly RegisteredSource[]
+  /**
+   * Returns the sources of all registrations, removed or not, as far as they are known. Sources that the service generates
+   * are not among them.
+   */
+  registeredSources(): readonly RegisteredSource[]
   /**
    * Reads changes that other processes made to the folder. A dataset becomes visible only after its rows are open,
    * and is hidden before they are closed. A failed step is retried at the next call.
@@ -202,8 +205,8 @@ export async function openCatalog(
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
     lastDeclared: (id) => entries.get(id)?.dataset ?? removed.get(id) ?? {},
-    fileSources: () => [
-      ...[...entries.values()].flatMap(fileSourceOf),
+    registeredSources: () => [
+      ...[...entries.values()].flatMap(registeredSourceOf),
       ...[...removed].flatMap(([dataset, { sourceDigest: digest, synthetic }]) =>
         digest === undefined || synthetic === undefined ? [] : [{ dataset, digest, synthetic }],
       ),
@@ -244,7 +247,7 @@ export async function openCatalog(
       const entry = entries.get(id)
       if (entry === undefined) return
       const { version, neighbours, synthetic } = entry.dataset
-      const [source] = fileSourceOf(entry)
+      const [source] = registeredSourceOf(entry)
       const left: RemovedEntry = {
         ...{ state: 'removed', version, neighbours, synthetic },
         ...(source === undefined ? {} : { sourceDigest: source.digest }),
@@ -257,7 +260,7 @@ export async function openCatalog(
   }
 }
 
-function fileSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly RegisteredSource[] {
+function registeredSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly RegisteredSource[] {
   const { id, source, synthetic } = dataset
   return isGenerated(source) ? [] : [{ dataset: id, digest: sourceDigest, synthetic }]
 }

@@ -264,6 +264,14 @@ export interface Dataset {
   readonly queryLimits: QueryLimits
 }
 
+/** The parts of a dataset that identify one version of its rows. */
+export type DatasetVersion = Pick<Dataset, 'id' | 'version'>
+
+/** Returns a text that identifies one version of a dataset, as the key of a map. */
+export function versionKey({ id, version }: DatasetVersion): string {
+  return JSON.stringify([id, version])
+}
+
 /** Returns the numbers of the earlier versions of a dataset's present registration, the latest first. */
 export function earlierVersions({ version, firstVersion = version }: Dataset): readonly string[] {
   const count = Number(version) - Number(firstVersion)

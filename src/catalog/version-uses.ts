@@ -1,4 +1,4 @@
-import type { Dataset } from './dataset.ts'
+import { type DatasetVersion, versionKey } from './dataset.ts'
 
 /** Counts the requests that use each version of a dataset, so that its rows are kept until the last one has ended. */
 export interface VersionUses {
@@ -11,20 +11,18 @@ export interface VersionUses {
   unused(dataset: DatasetVersion): Promise<void>
 }
 
-type DatasetVersion = Pick<Dataset, 'id' | 'version'>
-
-/** The tasks of one version, and who waits for their end. */
+/** The number of tasks that use a version, and their end. */
 interface Use {
   tasks: number
   readonly ended: PromiseWithResolvers<void>
 }
 
-/** Uses of versions by one process; none at first. */
+/** Creates the counts of one process. */
 export function createVersionUses(): VersionUses {
   const uses = new Map<string, Use>()
   return {
     async during(dataset, task) {
-      const key = keyOf(dataset)
+      const key = versionKey(dataset)
       const use = uses.get(key) ?? { tasks: 0, ended: Promise.withResolvers<void>() }
       uses.set(key, use)
       use.tasks += 1
@@ -39,11 +37,7 @@ export function createVersionUses(): VersionUses {
       }
     },
     async unused(dataset) {
-      await uses.get(keyOf(dataset))?.ended.promise
+      await uses.get(versionKey(dataset))?.ended.promise
     },
   }
-}
-
-function keyOf({ id, version }: DatasetVersion): string {
-  return JSON.stringify([id, version])
 }

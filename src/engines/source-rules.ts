@@ -1,7 +1,6 @@
 import type { InvalidValues, Misfits } from '../catalog/catalog.ts'
-import type { Column } from '../catalog/dataset.ts'
+import type { Column, NumericColumn } from '../catalog/dataset.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
-import { rangeIsComputable } from './duckdb/encodings/numeric.ts'
 
 /* Rules for the values of a source, and the refusals of a source that breaks them: the same for files and tables. */
 
@@ -28,6 +27,18 @@ export function checkColumns(columns: readonly Column[]): void {
       throw refuseField('invalid-request', field, 'has bounds that are too large for exact computation')
     }
   }
+}
+
+const TICKS_PER_NANO = 10n
+
+/** The largest number of ticks of 1e-10. 128-bit integers hold a little more, which doubling and one more step need. */
+const LARGEST_TICKS = 10n ** 37n
+
+/** Returns true if the engines' arithmetic on a column's range in ticks is exact. */
+export function rangeIsComputable({ stepNano, lowerIndex, upperIndex }: NumericColumn): boolean {
+  const ticksPerStep = stepNano * TICKS_PER_NANO
+  const largest = [lowerIndex, upperIndex].map((index) => (index < 0n ? -index : index))
+  return largest.every((magnitude) => (magnitude + 1n) * ticksPerStep * 2n <= LARGEST_TICKS)
 }
 
 /**

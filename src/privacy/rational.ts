@@ -14,10 +14,11 @@ export function rational(numerator: bigint, denominator: bigint): Rational {
   return { numerator: numerator / divisor, denominator: denominator / divisor }
 }
 
-function greatestCommonDivisor(a: bigint, b: bigint): bigint {
+/** Greatest common divisor of two integers, which is never negative; that of 0 and 0 is 0. */
+export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   let [larger, smaller] = [a, b]
   while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller]
-  return larger
+  return larger < 0n ? -larger : larger
 }
 
 /** Quotient rounded towards positive infinity, for a positive divisor. */

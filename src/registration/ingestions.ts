@@ -32,6 +32,7 @@ export interface Ingestions {
   close(): Promise<void>
 }
 
+/** Options of {@link createIngestions}. */
 export interface IngestionOptions {
   readonly catalog: Pick<Catalog, 'workspace'>
   /** Time limit for an ingestion, and for the wait before it. */
@@ -54,14 +55,14 @@ export function createIngestions({ catalog, timeLimitMs }: IngestionOptions): In
   const underWay = new Map<AbortController, IngestionTerms['isOvertaken']>()
 
   const runInPlace = async <Result>(
-    { givenUp, isOvertaken }: IngestionTerms,
+    leaving: AbortSignal,
+    isOvertaken: IngestionTerms['isOvertaken'],
     task: (ingestion: RunningIngestion) => Promise<Result>,
   ): Promise<Result> => {
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(tooLong(timeLimitMs)), timeLimitMs)
     const overtaken = new AbortController()
     underWay.set(overtaken, isOvertaken)
-    const leaving = signalOf(givenUp, disconnected)
     const signal = AbortSignal.any([leaving, limit.signal, closing.signal, overtaken.signal])
     try {
       signal.throwIfAborted()
@@ -82,14 +83,14 @@ export function createIngestions({ catalog, timeLimitMs }: IngestionOptions): In
   }
 
   return {
-    async run(terms, task) {
-      const leaving = signalOf(terms.givenUp, disconnected)
+    async run({ givenUp, isOvertaken }, task) {
+      const leaving = signalOf(givenUp, disconnected)
       const signal = AbortSignal.any([leaving, closing.signal])
       const place = await limiter.enter({ signal }).catch((error: unknown) => {
         throw isBusy(error) ? busy() : error
       })
       try {
-        return await runInPlace(terms, task)
+        return await runInPlace(leaving, isOvertaken, task)
       } finally {
         place.leave()
       }
@@ -144,6 +145,6 @@ function tooLong(timeLimitMs: number): Refusal {
 export function changedMeanwhile(): Refusal {
   return new Refusal(
     'dataset-changed',
-    'The dataset was registered or withdrawn while its source was ingested. Nothing was published.',
+    'Another request changed the dataset while its source was ingested. Nothing was published.',
   )
 }

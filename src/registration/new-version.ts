@@ -9,9 +9,9 @@ import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
 import { type PreparedSource, prepareSource } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'
+import { recordedSource, refuseSource, requireNotShown } from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration } from './registration.ts'
 import type { Custodian, NewVersion, RegistryContext } from './registry.ts'
-import { recordedSource, refuseSource, requireNotShown } from './source-rules.ts'
 import { resolveTable } from './sources/table.ts'
 
 /** A new version of a dataset's rows as a custodian sends it. Everything else stays as it was declared. */

@@ -7,9 +7,9 @@ import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import type { RunningIngestion } from './ingestions.ts'
 import { type PreparedSource, prepareSource } from './prepare.ts'
 import { publish } from './publication.ts'
+import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from './registry.ts'
-import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './source-rules.ts'
 import { resolveTable } from './sources/table.ts'
 
 /**

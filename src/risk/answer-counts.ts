@@ -1,11 +1,5 @@
-import type { Rational } from '../privacy/rational.ts'
-import {
-  ascendingPositions,
-  compare,
-  type ExactQuery,
-  greatestCommonDivisor,
-  placeAt,
-} from './exact-query.ts'
+import { greatestCommonDivisor, type Rational } from '../privacy/rational.ts'
+import { ascendingPositions, compare, type ExactQuery, placeAt } from './exact-query.ts'
 import { type ColumnLimits, LARGEST_SUM_TABLE, tooManyWorlds } from './limits.ts'
 import { binomialsOf, positionsUpTo } from './subsets.ts'
 

@@ -1,5 +1,5 @@
 import { decimalFromNumber } from '../privacy/decimal.ts'
-import { type Rational, rational } from '../privacy/rational.ts'
+import { greatestCommonDivisor, type Rational, rational } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import { MOST_DIGITS } from './limits.ts'
 import type { PersonValues, RiskQuery, ValuePredicate } from './question.ts'
@@ -88,13 +88,6 @@ function exactDecimal(value: number, field: string): bigint {
       `must have at most ${MOST_DIGITS} digits before and after the decimal point`,
     )
   return decimal
-}
-
-/** Greatest common divisor of two non-negative integers; that of 0 and 0 is 0. */
-export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  let [larger, smaller] = [a, b]
-  while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller]
-  return larger < 0n ? -larger : larger
 }
 
 function shareOf(query: RiskQuery): Rational {

@@ -135,7 +135,7 @@ test('a removed dataset stays removed, with its rows, and its version is not use
     expect(opened.wasRemoved('alpha')).toBe(true)
     expect(opened.lastVersion('alpha')).toBe(1)
     expect(opened.lastDeclared('alpha')).toMatchObject({ neighbours: 'add-remove', synthetic: false })
-    expect(opened.fileSources()).toMatchObject([
+    expect(opened.registeredSources()).toMatchObject([
       { dataset: 'alpha', digest: 'ab'.repeat(32), synthetic: false },
     ])
   }

@@ -21,7 +21,9 @@ test.each([
     const ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
     try {
       for (const { dataset } of sources) await ledger.openBudget(dataset, summed('1'), 'custodian')
-      const catalog: Pick<RegistryDependencies['catalog'], 'fileSources'> = { fileSources: () => sources }
+      const catalog: Pick<RegistryDependencies['catalog'], 'registeredSources'> = {
+        registeredSources: () => sources,
+      }
       const registry = createRegistry({ catalog, ledger } as unknown as RegistryDependencies)
       expect(await registry.recordSources()).toEqual(['demo'])
     } finally {

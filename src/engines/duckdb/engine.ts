@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Dataset } from '../../catalog/dataset.ts'
+import { type DatasetVersion, versionKey } from '../../catalog/dataset.ts'
 import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
 import { printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
@@ -8,9 +8,6 @@ import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
 import { duckDbDialect } from './dialect.ts'
 import { createSharedScans, type SharedScans, scanOf } from './shared-scans.ts'
 import { readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
-
-/** A dataset's id and version, which name one ingested file. */
-export type DatasetVersion = Pick<Dataset, 'id' | 'version'>
 
 /** Location of the engine's files, and its share of the machine. */
 export interface DuckDbEngineOptions {
@@ -49,7 +46,7 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   let openedCount = 0
 
   const open = async (dataset: DatasetVersion): Promise<void> => {
-    const key = keyOf(dataset)
+    const key = versionKey(dataset)
     let opening = opened.get(key)
     if (opening === undefined) {
       // Instances cannot share a temporary folder.
@@ -77,7 +74,7 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     dataset: DatasetVersion,
     work: (open: OpenDataset) => Promise<Answer>,
   ): Promise<Answer> => {
-    const open = await opened.get(keyOf(dataset))?.catch(() => undefined)
+    const open = await opened.get(versionKey(dataset))?.catch(() => undefined)
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     try {
       return await work(open)
@@ -112,15 +109,11 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
       return states.every(Boolean)
     },
     open,
-    closeDataset: (dataset) => close(keyOf(dataset)),
+    closeDataset: (dataset) => close(versionKey(dataset)),
     close: async () => {
       await Promise.all(Array.from(opened.keys(), close))
     },
   }
-}
-
-function keyOf({ id, version }: DatasetVersion): string {
-  return JSON.stringify([id, version])
 }
 
 /** A dataset that can be queried. */

@@ -52,7 +52,7 @@ export function requireRecordBytes(bytes: number): void {
     throw refuseSource(`must not have a record of more than ${LARGEST_RECORD_BYTES} bytes`)
 }
 
-/** @throws Refusal `source-does-not-fit` for an ingestion that needs more than its memory or its temporary space. */
+/** Refusal of an ingestion that needs more than its memory or its temporary space. */
 export function refuseMemory(): Refusal {
   return refuseSource('needs more memory or temporary disk space than an ingestion may use')
 }
@@ -96,16 +96,18 @@ export function requireValueSizes(
   sizes: readonly ValueSizes[],
   bounds: SourceBounds,
 ): void {
-  const { maxValueBytes } = bounds
-  const tooLong = columns.findIndex((_, i) => (sizes[i]?.longest ?? 0) > maxValueBytes)
-  if (tooLong !== -1) {
-    const rule = `the source has a value of more than ${maxValueBytes} bytes (SOTTO_INGEST_MAX_VALUE_BYTES)`
-    throw refuseField('source-does-not-fit', `columns.${tooLong}.name`, rule)
-  }
+  const tooLong = columns.findIndex((_, i) => (sizes[i]?.longest ?? 0) > bounds.maxValueBytes)
+  if (tooLong !== -1) throw valueTooLong(tooLong, bounds)
   requireBytes(
     sizes.reduce((sum, { total }) => sum + total, 0),
     bounds,
   )
+}
+
+/** Refusal of a value that is too long, by the position of its declared column. */
+export function valueTooLong(position: number, { maxValueBytes }: SourceBounds): Refusal {
+  const rule = `the source has a value of more than ${maxValueBytes} bytes (SOTTO_INGEST_MAX_VALUE_BYTES)`
+  return refuseField('source-does-not-fit', `columns.${position}.name`, rule)
 }
 
 function refuseSource(rule: string): Refusal {

@@ -1,6 +1,5 @@
 import { type DuckDBConnection, DuckDBDataChunk, type DuckDBValue } from '@duckdb/node-api'
 import type { Column } from '../../catalog/dataset.ts'
-import { refuseField } from '../../privacy/refusal.ts'
 import { checkColumns } from '../source-rules.ts'
 import type { StoredRows } from '../tables/table-engine.ts'
 import {
@@ -13,7 +12,7 @@ import {
   storeStaged,
   withInstance,
 } from './ingest.ts'
-import { requireBytes, requireRows, type SourceBounds } from './ingest-bounds.ts'
+import { requireBytes, requireRows, type SourceBounds, valueTooLong } from './ingest-bounds.ts'
 import { runControlled } from './ingest-progress.ts'
 import { printIngestStored, storedType } from './ingest-sql.ts'
 import { ROWS_TABLE } from './instance.ts'
@@ -97,16 +96,16 @@ async function stageRows(connection: DuckDBConnection, ingestion: StoredIngestio
   return rowsRead
 }
 
-/** The size of all texts. @throws Refusal `source-does-not-fit` naming the column of a text that is too long. */
-function sizeOf(rows: StoredRows, { maxValueBytes }: SourceBounds): number {
+/**
+ * Adds up the sizes of texts in bytes.
+ * @throws Refusal `source-does-not-fit` naming the column of a text that is too long.
+ */
+function sizeOf(rows: StoredRows, bounds: SourceBounds): number {
   let total = 0
   for (const row of rows)
     for (const [i, text] of row.entries()) {
       const bytes = text === null ? 0 : Buffer.byteLength(text)
-      if (bytes > maxValueBytes) {
-        const rule = `the source has a value of more than ${maxValueBytes} bytes (SOTTO_INGEST_MAX_VALUE_BYTES)`
-        throw refuseField('source-does-not-fit', `columns.${i}.name`, rule)
-      }
+      if (bytes > bounds.maxValueBytes) throw valueTooLong(i, bounds)
       total += bytes
     }
   return total

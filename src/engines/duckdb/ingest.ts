@@ -228,6 +228,7 @@ export async function storeStaged(
 /** Runs a statement of an ingestion, under its control. */
 export type Run = (statement: Statement, phase?: IngestionProgress['phase']) => Promise<DuckDBResultReader>
 
+/** The bounds of an ingestion, with the defaults where it states none. */
 export function boundsOf({ bounds }: Pick<Ingestion, 'bounds'>): SourceBounds {
   return { ...DEFAULT_BOUNDS, ...bounds }
 }
@@ -289,6 +290,7 @@ async function numberPeople(run: Run, statement: Statement | undefined): Promise
   return people
 }
 
+/** Runs a statement and reads its whole result. */
 export function runStatement(
   connection: DuckDBConnection,
   { sql, parameters }: Statement,

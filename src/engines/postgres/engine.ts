@@ -1,4 +1,4 @@
-import type { Dataset } from '../../catalog/dataset.ts'
+import { type Dataset, versionKey } from '../../catalog/dataset.ts'
 import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import type { Dialect } from '../dialect.ts'
 import { EngineFailure } from '../engine.ts'
@@ -8,17 +8,16 @@ import { readAggregate } from '../sql-result.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
 import { printInspection, readInspection } from '../tables/inspection.ts'
 import { printRead, printRelation } from '../tables/relation.ts'
-import type { StoredRows, TableDataset, TableEngine, TableName } from '../tables/table-engine.ts'
+import {
+  requireColumns,
+  type StoredRows,
+  type TableDataset,
+  type TableEngine,
+  type TableName,
+} from '../tables/table-engine.ts'
 import { collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
 import { postgresDialect } from './dialect.ts'
-import {
-  printColumns,
-  printHold,
-  printMayWrite,
-  type QualifiedName,
-  readColumns,
-  requireColumns,
-} from './table-facts.ts'
+import { printColumns, printHold, printMayWrite, type QualifiedName, readColumns } from './table-facts.ts'
 import { openTransactions, type Session, type TransactionTerms } from './transactions.ts'
 
 /** A dataset that is open for queries. */
@@ -68,7 +67,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     { id, version }: Dataset,
     work: (session: Session, open: OpenDataset) => Promise<Answer>,
   ): Promise<Answer> => {
-    const open = datasets.get(keyOf({ id, version }))
+    const open = datasets.get(versionKey({ id, version }))
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     const terms = {
       isolation: 'statement',
@@ -144,7 +143,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     },
     read: (table, signal) => readTable(qualifiedTable(table), signal),
     open: (table) => {
-      const key = keyOf(table.dataset)
+      const key = versionKey(table.dataset)
       if (datasets.has(key)) return
       const named = qualifiedTable(table)
       const relation = printRelation(postgresDialect, named)
@@ -152,7 +151,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
       datasets.set(key, { table: named, dialect, closing: new AbortController() })
     },
     closeDataset: async (dataset) => {
-      const key = keyOf(dataset)
+      const key = versionKey(dataset)
       datasets.get(key)?.closing.abort(new EngineFailure())
       datasets.delete(key)
     },
@@ -192,10 +191,6 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
 
 function statementOf(sql: string): PrintedStatement {
   return { sql, parameters: [] }
-}
-
-function keyOf({ id, version }: Pick<Dataset, 'id' | 'version'>): string {
-  return JSON.stringify([id, version])
 }
 
 function numberOf(text: string | null | undefined): number | null {

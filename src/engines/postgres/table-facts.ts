@@ -1,6 +1,7 @@
-import { EngineFailure } from '../engine.ts'
+import type { TableColumn } from '../../catalog/dataset.ts'
 import { printTableName } from '../tables/relation.ts'
-import type { TableColumn, TableName } from '../tables/table-engine.ts'
+import type { TableName } from '../tables/table-engine.ts'
+import { quoteLiteral } from './encodings/literals.ts'
 import { ENUM_PREFIX } from './encodings/source.ts'
 import type { Row } from './transactions.ts'
 
@@ -50,13 +51,8 @@ export function printMayWrite(table: QualifiedName): string {
 }
 
 function isTable({ schema, name }: QualifiedName): string {
-  return `c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${nameLiteral(schema)})
-    AND c.relname = ${nameLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
-}
-
-function nameLiteral(text: string): string {
-  if (text.includes('\0')) throw new RangeError('a name of PostgreSQL cannot contain U+0000')
-  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+  return `c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)})
+    AND c.relname = ${quoteLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
 }
 
 /** A column, and whether the role may read it. */
@@ -71,14 +67,4 @@ export function readColumns(rows: readonly Row[]): readonly ReadableColumn[] {
       throw new RangeError('a column has no name or type')
     return { name, type, notNull: notNull === 't', readable: readable === 't' }
   })
-}
-
-/** @throws EngineFailure `TableChanged` unless a table still has the columns of its registration. */
-export function requireColumns(expected: readonly TableColumn[], found: readonly TableColumn[]): void {
-  const columns = new Map(found.map((column) => [column.name, column]))
-  for (const { name, type, notNull } of expected) {
-    const column = columns.get(name)
-    if (column === undefined || column.type !== type || column.notNull !== notNull)
-      throw new EngineFailure('TableChanged')
-  }
 }

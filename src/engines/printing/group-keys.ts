@@ -1,4 +1,5 @@
 import type { GroupKey } from '../../planner/aggregate.ts'
+import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { printPredicate } from './predicates.ts'
 import { columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn, printValue } from './printer.ts'
@@ -110,10 +111,6 @@ const LEAST_BINS_IN_TABLE = 16
 
 /** Largest number of entries of a table of cells, which is part of the statement: 50 years of days. */
 const LARGEST_TABLE = 18_300n
-
-function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestCommonDivisor(b, a % b)
-}
 
 function isCycle({ length, first }: { readonly length: number; readonly first: number }): boolean {
   return Number.isInteger(length) && length >= 1 && Number.isInteger(first) && first >= 0 && first < length

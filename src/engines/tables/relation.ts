@@ -1,4 +1,4 @@
-import { type Column, isQueryable, type QueryableColumn } from '../../catalog/dataset.ts'
+import { type Column, isQueryable, type QueryableColumn, type TableColumn } from '../../catalog/dataset.ts'
 import { type Dialect, quoteIdentifier } from '../dialect.ts'
 import {
   type DigestDialect,
@@ -7,7 +7,7 @@ import {
   printRowOrder,
   RANK_COLUMN,
 } from '../person-rows.ts'
-import type { TableColumn, TableDataset, TableName } from './table-engine.ts'
+import type { TableDataset, TableName } from './table-engine.ts'
 
 /** The SQL of a database whose tables are read in place. */
 export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {

@@ -1,14 +1,12 @@
-import type { Dataset, TableColumn } from '../../catalog/dataset.ts'
+import type { Column, Dataset, DatasetVersion, TableColumn } from '../../catalog/dataset.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
-import type { Engine } from '../engine.ts'
+import { type Engine, EngineFailure } from '../engine.ts'
 
 /** A table or view of a database, as its custodian names it. The connection determines the schema if none is named. */
 export interface TableName {
   readonly schema?: string
   readonly name: string
 }
-
-export type { TableColumn }
 
 /** Reads a name as `schema.table` or `table`. The parts of a declared name contain no dots. */
 export function parseTableName(text: string): TableName {
@@ -23,6 +21,16 @@ export interface TableDataset {
   /** The columns that the table had at registration, for the declared columns only and in their order. */
   readonly columns: readonly TableColumn[]
   readonly unit: KeyedPrivacyUnit
+}
+
+/** @throws EngineFailure `TableChanged` unless a table still has the columns of its registration. */
+export function requireColumns(expected: readonly TableColumn[], found: readonly TableColumn[]): void {
+  const columns = new Map(found.map((column) => [column.name, column]))
+  for (const { name, type, notNull } of expected) {
+    const column = columns.get(name)
+    if (column === undefined || column.type !== type || column.notNull !== notNull)
+      throw new EngineFailure('TableChanged')
+  }
 }
 
 /** Exact numbers about a table, for its custodian only. The arrays have an entry for each declared column. */
@@ -59,7 +67,7 @@ export interface TableEngine extends Engine {
    */
   refusal?(table: TableName): Promise<string | undefined>
   /** Returns true if values of a table's column can be converted to a declared column. */
-  fits(column: Dataset['columns'][number], source: TableColumn): boolean
+  fits(column: Column, source: TableColumn): boolean
   /**
    * Checks and counts the rows of a table, in one snapshot of the database.
    * @throws EngineFailure; the signal's reason once it is aborted.
@@ -73,7 +81,7 @@ export interface TableEngine extends Engine {
   /** Opens a dataset for queries; does nothing if it is open already. It does not reach the database. */
   open(table: TableDataset): void
   /** Accepts no more queries of a dataset and cancels those that run. */
-  closeDataset(dataset: Pick<Dataset, 'id' | 'version'>): Promise<void>
+  closeDataset(dataset: DatasetVersion): Promise<void>
   /** Returns true if the database can be reached and accepts the connection's credentials. */
   reachable(): Promise<boolean>
 }

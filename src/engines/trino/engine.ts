@@ -1,8 +1,13 @@
-import type { Dataset } from '../../catalog/dataset.ts'
+import { type DatasetVersion, versionKey } from '../../catalog/dataset.ts'
 import { EngineFailure } from '../engine.ts'
 import type { TrinoConnection } from '../tables/connection.ts'
 import { printRead, printRelation } from '../tables/relation.ts'
-import type { StoredRows, TableColumn, TableDataset, TableEngine } from '../tables/table-engine.ts'
+import {
+  requireColumns,
+  type StoredRows,
+  type TableDataset,
+  type TableEngine,
+} from '../tables/table-engine.ts'
 import { openTrinoClient, type TrinoClient } from './client.ts'
 import { trinoDialect } from './dialect.ts'
 import { encodeValue } from './encodings/encode.ts'
@@ -43,13 +48,13 @@ export function openTrinoEngine(
   })
 
   const useDataset: UseDataset = (dataset, query) => {
-    const open = opened.get(keyOf(dataset))
+    const open = opened.get(versionKey(dataset))
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     const { table, relation } = open
     return sessions.use(
       { timeoutMs: limits.statementTimeoutMs, signal: open.closing.signal },
       async (run) => {
-        requireColumns(table, await describeTable(run, { schema, ...table.table }))
+        requireColumns(table.columns, await describeTable(run, { schema, ...table.table }))
         return query({ relation, run })
       },
     )
@@ -81,8 +86,8 @@ export function openTrinoEngine(
         () => false,
       )
 
-  const closeDataset = async (dataset: Pick<Dataset, 'id' | 'version'>): Promise<void> => {
-    const key = keyOf(dataset)
+  const closeDataset = async (dataset: DatasetVersion): Promise<void> => {
+    const key = versionKey(dataset)
     opened.get(key)?.closing.abort()
     opened.delete(key)
   }
@@ -103,7 +108,7 @@ export function openTrinoEngine(
         .catch((error: unknown) => reject(error, signal)),
     read,
     open: (table) => {
-      const key = keyOf(table.dataset)
+      const key = versionKey(table.dataset)
       if (opened.has(key)) return
       opened.set(key, {
         table,
@@ -119,18 +124,6 @@ export function openTrinoEngine(
       client.close()
     },
   }
-}
-
-function keyOf({ id, version }: Pick<Dataset, 'id' | 'version'>): string {
-  return JSON.stringify([id, version])
-}
-
-/** @throws EngineFailure `TableChanged` unless the table still has the columns of the registration. */
-function requireColumns({ columns }: TableDataset, present: readonly TableColumn[]): void {
-  const unchanged = columns.every(({ name, type, notNull }) =>
-    present.some((each) => each.name === name && each.type === type && each.notNull === notNull),
-  )
-  if (!unchanged) throw new EngineFailure('TableChanged')
 }
 
 /** Throws the reason of a signal that is aborted, otherwise the error. */

@@ -1,16 +1,11 @@
+import type { TableColumn } from '../../catalog/dataset.ts'
 import {
   type InspectionResults,
   type InspectionStatements,
   printInspection,
   readInspection,
 } from '../tables/inspection.ts'
-import type {
-  StoredRows,
-  TableColumn,
-  TableDataset,
-  TableInspection,
-  TableName,
-} from '../tables/table-engine.ts'
+import type { StoredRows, TableDataset, TableInspection, TableName } from '../tables/table-engine.ts'
 import { LONGEST_STATEMENT, type TrinoRows } from './client.ts'
 import { trinoDialect } from './dialect.ts'
 import { text } from './encodings/literals.ts'

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { postgresDialect } from '../../../src/engines/postgres/dialect.ts'
 import { textLiteral } from '../../../src/engines/postgres/encodings/literals.ts'
 import { sourceTypeOf } from '../../../src/engines/postgres/encodings/source.ts'
-import { printColumns, requireColumns } from '../../../src/engines/postgres/table-facts.ts'
+import { printColumns } from '../../../src/engines/postgres/table-facts.ts'
 import { printAggregate } from '../../../src/engines/sql-printer.ts'
 import { printRelation } from '../../../src/engines/tables/relation.ts'
+import { requireColumns } from '../../../src/engines/tables/table-engine.ts'
 import { column, datasetOf } from '../fixture.ts'
 
 describe('a value in a statement', () => {

@@ -1,5 +1,5 @@
 import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
-import type { Column, Dataset } from '../../../src/catalog/dataset.ts'
+import type { Column, Dataset, TableColumn } from '../../../src/catalog/dataset.ts'
 import type { Dialect } from '../../../src/engines/dialect.ts'
 import { duckDbDialect } from '../../../src/engines/duckdb/dialect.ts'
 import { duckDbDigest } from '../../../src/engines/duckdb/ingest-sql.ts'
@@ -11,7 +11,6 @@ import { printInspection, readInspection } from '../../../src/engines/tables/ins
 import { printRead, printRelation, type TableDialect } from '../../../src/engines/tables/relation.ts'
 import type {
   StoredRows,
-  TableColumn,
   TableDataset,
   TableEngine,
   TableName,

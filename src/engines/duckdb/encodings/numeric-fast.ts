@@ -1,4 +1,5 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
+import { divideRoundingDown, greatestCommonDivisor } from '../../../privacy/rational.ts'
 import { type Layer, numberTextOf, type SourceColumn } from './encoding.ts'
 
 /** Integers up to this magnitude are exact in doubles. */
@@ -57,8 +58,8 @@ function layersOfIntegers(
 ): readonly Layer[] {
   const { numerator: p, denominator: q, largestIndex } = gridOf(column)
   if (8n * largestIndex * p + 4n * q > LARGEST_BIGINT) return []
-  const least = floorDivide((column.lowerIndex - 1n) * p, q)
-  const most = floorDivide((column.upperIndex + 1n) * p, q) + 1n
+  const least = divideRoundingDown((column.lowerIndex - 1n) * p, q)
+  const most = divideRoundingDown((column.upperIndex + 1n) * p, q) + 1n
   const clamped = `CAST(${clamp(`CAST(${name} AS ${comparedAs})`, least, most)} AS BIGINT)`
   const start = column.lowerIndex - 2n
   const index =
@@ -156,13 +157,4 @@ function clamp(value: string, least: bigint, most: bigint): string {
 /** A double as a literal. A literal with a decimal point would be a DECIMAL. */
 function double(value: number): string {
   return `CAST('${value}' AS DOUBLE)`
-}
-
-function floorDivide(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor
-  return dividend % divisor < 0n ? quotient - 1n : quotient
-}
-
-function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestCommonDivisor(b, a % b)
 }

@@ -7,16 +7,6 @@ import { fastLayers } from './numeric-fast.ts'
 const TICK_FRACTION_DIGITS = 10
 const TICKS_PER_NANO = 10n
 
-/** The largest number of ticks. HUGEINT holds a little more, which doubling and one more step need. */
-const LARGEST_TICKS = 10n ** 37n
-
-/** True if the arithmetic on a column's range in ticks is exact. */
-export function rangeIsComputable(column: NumericColumn): boolean {
-  const ticksPerStep = column.stepNano * TICKS_PER_NANO
-  const largest = [column.lowerIndex, column.upperIndex].map((index) => (index < 0n ? -index : index))
-  return largest.every((magnitude) => (magnitude + 1n) * ticksPerStep * 2n <= LARGEST_TICKS)
-}
-
 /**
  * Stores numbers as BIGINT: floor(x / step + 1/2) within the bounds. A valid value is a decimal literal or an infinity
  * (which is clamped), with white space around it; in an `integer` column its value is whole, as in `42`, `42.0` and

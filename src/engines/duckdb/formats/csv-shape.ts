@@ -17,7 +17,7 @@ export interface CsvShape {
 
 type LineEnd = 'lf' | 'crlf'
 
-/** Characters of the delimiters and quotes of dialects, all of them ASCII. */
+/** Characters of the delimiters of dialects, all of them ASCII. */
 export const DELIMITERS: Readonly<Record<CsvDialect['delimiter'], string>> = {
   ',': ',',
   ';': ';',
@@ -25,6 +25,8 @@ export const DELIMITERS: Readonly<Record<CsvDialect['delimiter'], string>> = {
   tab: '\t',
   space: ' ',
 }
+
+/** Characters of the quotes of dialects, all of them ASCII; empty for none. */
 export const QUOTES: Readonly<Record<CsvDialect['quote'], string>> = { '"': '"', "'": "'", none: '' }
 
 const LINE_FEED = 0x0a

@@ -8,11 +8,18 @@ export function int4(value: bigint): string {
   return `'${value}'::int4`
 }
 
+/**
+ * A text as a string literal. The prefix E makes backslashes mean the same under every setting.
+ * @throws RangeError for a text with U+0000
+ */
+export function quoteLiteral(text: string): string {
+  if (text.includes('\0')) throw new RangeError('a text of PostgreSQL cannot contain U+0000')
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+}
+
 /** A text that is compared byte by byte. */
 export function textLiteral(value: string, type: 'text' | 'bpchar' = 'text'): string {
-  if (value.includes('\0')) throw new RangeError('a text of PostgreSQL cannot contain U+0000')
-  // A literal with the prefix E reads backslashes alike under every setting.
-  return `(E'${value.replaceAll('\\', '\\\\').replaceAll("'", "''")}'::${type} COLLATE "C")`
+  return `(${quoteLiteral(value)}::${type} COLLATE "C")`
 }
 
 /** An integer within bounds. It is never NULL: `least` and `greatest` ignore NULL. */

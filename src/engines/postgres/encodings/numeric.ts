@@ -1,4 +1,5 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
+import { divideRoundingDown, greatestCommonDivisor } from '../../../privacy/rational.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
 import { type Source, type SourceType, unlessNull } from './source.ts'
@@ -66,7 +67,11 @@ function printInteger(grid: Grid, sql: string, bits: 16 | 32 | 64): string {
   }
   if (8n * largest * p + 8n * q > LARGEST_BIGINT) return printNumeric(grid, `(${sql})::numeric`)
   // Within the bounds and one step, counted from below the smallest index, so that no dividend is negative.
-  const within = clamped(integer, floorDivide((lower - 1n) * p, q), floorDivide((upper + 1n) * p, q) + 1n)
+  const within = clamped(
+    integer,
+    divideRoundingDown((lower - 1n) * p, q),
+    divideRoundingDown((upper + 1n) * p, q) + 1n,
+  )
   const start = lower - 2n
   const index =
     p === 1n
@@ -187,13 +192,4 @@ function decimal(numerator: bigint, denominator: bigint): string {
   const nano = numerator * (NANO / denominator)
   const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0')
   return `'${nano < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}'::numeric`
-}
-
-function floorDivide(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor
-  return dividend % divisor < 0n ? quotient - 1n : quotient
-}
-
-function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestCommonDivisor(b, a % b)
 }

@@ -1,4 +1,5 @@
 import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { type LocalOffset, localOffsets } from '../../clock.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
@@ -78,7 +79,10 @@ function printSeconds(
   toNearest: boolean,
 ): string {
   if (kind === 'date') {
-    const [least, most] = [floorDivide(first, SECONDS_PER_DAY), floorDivide(last, SECONDS_PER_DAY) + 1n]
+    const [least, most] = [
+      divideRoundingDown(first, SECONDS_PER_DAY),
+      divideRoundingDown(last, SECONDS_PER_DAY) + 1n,
+    ]
     const date = `least(greatest(${sql}, ${dateAt(least)}), ${dateAt(most)})`
     return `((${date} - DATE '1970-01-01')::int8 * ${SECONDS_PER_DAY})`
   }
@@ -114,7 +118,7 @@ function printOffsetSearch(
   const [only, from] = [offsets[0], offsets[middle]?.from]
   if (middle === 0 || from === undefined) return int8(BigInt(only?.offsetSeconds ?? 0))
   const change =
-    kind === 'date' ? dateAt(-floorDivide(-BigInt(from), SECONDS_PER_DAY)) : timeAt(BigInt(from), kind)
+    kind === 'date' ? dateAt(-divideRoundingDown(-BigInt(from), SECONDS_PER_DAY)) : timeAt(BigInt(from), kind)
   const before = printOffsetSearch(offsets.slice(0, middle), sql, kind)
   const after = printOffsetSearch(offsets.slice(middle), sql, kind)
   return `CASE WHEN ${sql} < ${change} THEN ${before} ELSE ${after} END`
@@ -130,9 +134,4 @@ function timeAt(seconds: bigint, kind: 'timestamp' | 'timestamptz'): string {
   return kind === 'timestamp'
     ? `(TIMESTAMP '1970-01-01' + INTERVAL '${seconds} seconds')`
     : `to_timestamp('${seconds}'::float8)`
-}
-
-function floorDivide(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor
-  return dividend % divisor < 0n ? quotient - 1n : quotient
 }

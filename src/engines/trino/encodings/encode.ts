@@ -1,6 +1,5 @@
-import type { Column } from '../../../catalog/dataset.ts'
+import type { Column, TableColumn } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
-import type { TableColumn } from '../../tables/table-engine.ts'
 import { encodeNumber } from './numeric.ts'
 import { sourceTypeOf } from './source.ts'
 import { encodeDate, encodeTimestamp } from './temporal.ts'

@@ -45,9 +45,3 @@ export function edgesBelow(integer: string, edges: readonly bigint[]): string {
   })
   return `width_bucket(CAST(${integer} AS DOUBLE), CAST(JSON '[${distinct.join(',')}]' AS ARRAY(DOUBLE)))`
 }
-
-/** The quotient by a positive divisor, rounded down. */
-export function floorDivide(dividend: bigint, divisor: bigint): bigint {
-  const quotient = dividend / divisor
-  return dividend % divisor < 0n ? quotient - 1n : quotient
-}

@@ -1,7 +1,8 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { rangeIsComputable } from '../../duckdb/encodings/numeric.ts'
+import { divideRoundingDown, rational } from '../../../privacy/rational.ts'
+import { rangeIsComputable } from '../../source-rules.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
-import { bigint, clamped, double, floorDivide, wide } from './literals.ts'
+import { bigint, clamped, double, wide } from './literals.ts'
 import type { SourceType } from './source.ts'
 
 const NANO = 10n ** 9n
@@ -28,7 +29,7 @@ interface Grid {
 }
 
 function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: NumericColumn): Grid {
-  const [numerator, denominator] = lowestTerms(stepNano, NANO)
+  const { numerator, denominator } = rational(stepNano, NANO)
   const largest =
     [lower, upper].map((index) => (index < 0n ? -index : index)).reduce((a, b) => (a > b ? a : b)) + 2n
   return {
@@ -85,7 +86,10 @@ function printBigint({ lower, upper, largest }: Grid, sql: string, p: bigint, q:
   const within = (value: string) => clamped(value, bigint(lower), bigint(upper))
   if (p === 1n && q === 1n) return within(sql)
   if (8n * largest * p + 8n * q > LARGEST_BIGINT) return undefined
-  const [least, most] = [floorDivide((lower - 1n) * p, q), floorDivide((upper + 1n) * p, q) + 1n]
+  const [least, most] = [
+    divideRoundingDown((lower - 1n) * p, q),
+    divideRoundingDown((upper + 1n) * p, q) + 1n,
+  ]
   const near = clamped(sql, bigint(least), bigint(most))
   if (p === 1n) return within(`(${near} * ${bigint(q)})`)
   const start = lower - 2n
@@ -102,9 +106,9 @@ const BIGINT_DIGITS = 18
 function printDecimal(grid: Grid, sql: string, digits: Digits): string {
   const { precision, scale } = digits
   if (precision <= BIGINT_DIGITS) {
-    const [p, q] = lowestTerms(grid.numerator * 10n ** BigInt(scale), grid.denominator)
-    const units = scale === 0 ? sql : `${sql} * DECIMAL '${10n ** BigInt(scale)}'`
-    const index = printBigint(grid, `CAST(${units} AS BIGINT)`, p, q)
+    const units = rational(grid.numerator * 10n ** BigInt(scale), grid.denominator)
+    const inUnits = scale === 0 ? sql : `${sql} * DECIMAL '${10n ** BigInt(scale)}'`
+    const index = printBigint(grid, `CAST(${inUnits} AS BIGINT)`, units.numerator, units.denominator)
     if (index !== undefined) return index
   }
   return printWide(grid, sql, digits)
@@ -124,8 +128,8 @@ function printWide(grid: Grid, sql: string, digits: Digits): string {
     units > largestUnits ? largestUnits : units < -largestUnits ? -largestUnits : units
   const near = clamped(
     sql,
-    decimal(held(floorDivide(least ?? 0n, q)), digits),
-    decimal(held(floorDivide(most ?? 0n, q) + 1n), digits),
+    decimal(held(divideRoundingDown(least ?? 0n, q)), digits),
+    decimal(held(divideRoundingDown(most ?? 0n, q) + 1n), digits),
   )
   const whole = `CAST(truncate(${near}) AS DECIMAL(38, 0)) * ${wide(10n ** BigInt(TICK_FRACTION_DIGITS))}`
   if (scale === 0) return printTicks(grid, whole)
@@ -232,13 +236,4 @@ function printShortest(grid: Grid, value: string, shortest: string): string {
 /** Gives an expression a name in another one, so that it is computed once. */
 function named(name: string, value: string, expression: string): string {
   return `element_at(transform(ARRAY[${value}], ${name} -> ${expression}), 1)`
-}
-
-function lowestTerms(numerator: bigint, denominator: bigint): readonly [bigint, bigint] {
-  const divisor = greatestCommonDivisor(numerator, denominator)
-  return [numerator / divisor, denominator / divisor]
-}
-
-function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  return b === 0n ? a : greatestCommonDivisor(b, a % b)
 }

@@ -39,7 +39,7 @@ export function requireNotShown(
  * @throws Refusal `source-registered`
  */
 export function requireUnregistered(
-  catalog: Pick<Catalog, 'fileSources'>,
+  catalog: Pick<Catalog, 'registeredSources'>,
   {
     declaration: { id, source, synthetic },
     separateBudget,
@@ -47,7 +47,7 @@ export function requireUnregistered(
   digest: string,
 ): void {
   if (isGenerated(source)) return
-  const same = catalog.fileSources().filter((registered) => registered.digest === digest)
+  const same = catalog.registeredSources().filter((registered) => registered.digest === digest)
   if (synthetic && same.some((registered) => !registered.synthetic))
     throw refuseSource({ kind: 'source-refused', because: 'registered-as-real' })
   if (!synthetic && separateBudget === undefined && same.some(({ dataset }) => dataset !== id))
@@ -86,7 +86,7 @@ export async function recordSources({
 }): Promise<readonly string[]> {
   const separateBudget = 'registered by an earlier release'
   // Real ones first, so that a synthetic one with the same digest is found whatever their order in the catalog.
-  const sources = catalog.fileSources().toSorted((a, b) => Number(a.synthetic) - Number(b.synthetic))
+  const sources = catalog.registeredSources().toSorted((a, b) => Number(a.synthetic) - Number(b.synthetic))
   const outcomes = sources.map(async ({ dataset, digest, synthetic }) => {
     const outcome = await ledger.registerSource(dataset, { digest, synthetic, separateBudget }, 'sotto')
     return outcome?.kind === 'source-refused' ? [dataset] : []
