@@ -1,10 +1,7 @@
-import { type Dataset, versionKey } from '../../catalog/dataset.ts'
-import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
+import { versionKey } from '../../catalog/dataset.ts'
 import type { Dialect } from '../dialect.ts'
 import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
-import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
-import { readAggregate } from '../sql-result.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
 import { printInspection, readInspection } from '../tables/inspection.ts'
 import { printRead, printRelation } from '../tables/relation.ts'
@@ -13,10 +10,11 @@ import {
   type StoredRows,
   type TableDataset,
   type TableEngine,
+  type TableInspection,
   type TableName,
 } from '../tables/table-engine.ts'
-import { collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
 import { postgresDialect } from './dialect.ts'
+import { createQueries, type UseDataset } from './queries.ts'
 import { printColumns, printHold, printMayWrite, type QualifiedName, readColumns } from './table-facts.ts'
 import { openTransactions, type Session, type TransactionTerms } from './transactions.ts'
 
@@ -62,19 +60,15 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     check: (rows) => requireColumns(columns, readColumns(rows)),
   })
 
-  /** Queries an open dataset. Printing fails for a reason of the request alone. */
-  const query = async <Answer>(
-    { id, version }: Dataset,
-    work: (session: Session, open: OpenDataset) => Promise<Answer>,
-  ): Promise<Answer> => {
-    const open = datasets.get(versionKey({ id, version }))
+  const query: UseDataset = async (dataset, work) => {
+    const open = datasets.get(versionKey(dataset))
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     const terms = {
       isolation: 'statement',
       timeoutMs: statementTimeoutMs,
       signal: open.closing.signal,
     } as const
-    return transactions.run(termsOf(open.table, terms), (session) => work(session, open))
+    return transactions.run(termsOf(open.table, terms), (session) => work(session, open.dialect))
   }
 
   /** Reads facts of the catalog in a transaction of its own. */
@@ -82,84 +76,6 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     transactions.run({ isolation: 'statement', timeoutMs: statementTimeoutMs, prepare: [] }, (session) =>
       session.rows(statementOf(sql)),
     )
-
-  return {
-    aggregate: (dataset, aggregate) =>
-      query(dataset, async (session, { dialect }) => {
-        const printed = printAggregate(aggregate, dataset, dialect)
-        return readAggregate(aggregate, printed.cells, await session.rows(printed))
-      }),
-    countIndexes: (dataset, counting) =>
-      query(dataset, async (session, { dialect }) => {
-        const collector = collectIndexCounts()
-        const printed = printIndexCounting(counting, dataset, dialect, MOST_VALUES + 1)
-        await session.each(printed, ([index, count]) => collector.add(numberOf(index), numberOf(count)))
-        return collector.finish()
-      }),
-    countIndexesInCells: (dataset, counting) =>
-      query(dataset, async (session, { dialect }) => {
-        const printed = printCellCounting(counting, dataset, dialect, MOST_VALUES + 1)
-        const collector = collectCellCounts(printed.cells)
-        await session.each(printed, ([cell, index, count]) =>
-          collector.add(numberOf(cell), numberOf(index), numberOf(count)),
-        )
-        return collector.finish()
-      }),
-    countTexts: (dataset, counting) =>
-      query(dataset, async (session, { dialect }) => {
-        const collector = collectTextCounts()
-        const printed = printTextCounting(counting, dataset, dialect, MOST_TEXTS + 1)
-        await session.each(printed, ([text = null, count]) => collector.add(text, numberOf(count)))
-        return collector.finish()
-      }),
-    healthy: () => reachable(),
-    reachable: () => reachable(),
-    describe: async (table) => {
-      const columns = readColumns(await ask(printColumns(qualified(table)))).filter(
-        ({ readable }) => readable,
-      )
-      return columns.length === 0
-        ? undefined
-        : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
-    },
-    refusal: async (table) => {
-      if (connection.allowWritableRole) return undefined
-      const [row] = await ask(printMayWrite(qualified(table)))
-      return row?.[0] === 't' ? MAY_WRITE : undefined
-    },
-    fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
-    inspect: (table, signal) => {
-      const named = qualifiedTable(table)
-      const statements = printInspection(postgresDialect, named)
-      const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
-      return transactions.run(termsOf(named, terms), async (session) => {
-        const only = async (sql: string) => (await session.rows(statementOf(sql)))[0] ?? []
-        const counts = await only(statements.counts)
-        const repeated = await only(statements.repeated)
-        const stored = await only(statements.stored)
-        const limits = await only(statements.limits)
-        return readInspection(named, { counts, repeated, stored, limits })
-      })
-    },
-    read: (table, signal) => readTable(qualifiedTable(table), signal),
-    open: (table) => {
-      const key = versionKey(table.dataset)
-      if (datasets.has(key)) return
-      const named = qualifiedTable(table)
-      const relation = printRelation(postgresDialect, named)
-      const dialect = { ...postgresDialect, relation: () => relation }
-      datasets.set(key, { table: named, dialect, closing: new AbortController() })
-    },
-    closeDataset: async (dataset) => {
-      const key = versionKey(dataset)
-      datasets.get(key)?.closing.abort(new EngineFailure())
-      datasets.delete(key)
-    },
-    close: async () => {
-      datasets.clear()
-      await transactions.close()
-    },
-  }
 
   async function* readTable(
     table: QualifiedTable,
@@ -187,12 +103,61 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
       () => false,
     )
   }
+
+  return {
+    ...createQueries(query),
+    healthy: reachable,
+    reachable,
+    describe: async (table) => {
+      const columns = readColumns(await ask(printColumns(qualified(table)))).filter(
+        ({ readable }) => readable,
+      )
+      return columns.length === 0
+        ? undefined
+        : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
+    },
+    refusal: async (table) => {
+      if (connection.allowWritableRole) return undefined
+      const [row] = await ask(printMayWrite(qualified(table)))
+      return row?.[0] === 't' ? MAY_WRITE : undefined
+    },
+    fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
+    inspect: (table, signal) => {
+      const named = qualifiedTable(table)
+      const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
+      return transactions.run(termsOf(named, terms), (session) => inspectTable(session, named))
+    },
+    read: (table, signal) => readTable(qualifiedTable(table), signal),
+    open: (table) => {
+      const key = versionKey(table.dataset)
+      if (datasets.has(key)) return
+      const named = qualifiedTable(table)
+      const relation = printRelation(postgresDialect, named)
+      const dialect = { ...postgresDialect, relation: () => relation }
+      datasets.set(key, { table: named, dialect, closing: new AbortController() })
+    },
+    closeDataset: async (dataset) => {
+      const key = versionKey(dataset)
+      datasets.get(key)?.closing.abort(new EngineFailure())
+      datasets.delete(key)
+    },
+    close: async () => {
+      datasets.clear()
+      await transactions.close()
+    },
+  }
+}
+
+async function inspectTable(session: Session, table: QualifiedTable): Promise<TableInspection> {
+  const statements = printInspection(postgresDialect, table)
+  const only = async (sql: string) => (await session.rows(statementOf(sql)))[0] ?? []
+  const counts = await only(statements.counts)
+  const repeated = await only(statements.repeated)
+  const stored = await only(statements.stored)
+  const limits = await only(statements.limits)
+  return readInspection(table, { counts, repeated, stored, limits })
 }
 
 function statementOf(sql: string): PrintedStatement {
   return { sql, parameters: [] }
-}
-
-function numberOf(text: string | null | undefined): number | null {
-  return text === null || text === undefined ? null : Number(text)
 }

@@ -1,8 +1,6 @@
 import { BOOLEAN } from '@duckdb/node-api'
+import { FALSE_WORDS, TRUE_WORDS } from '../../text-values.ts'
 import { type Encoding, type SourceColumn, textOf, trimmed } from './encoding.ts'
-
-const TRUE = ['true', 't', 'yes', 'y', '1']
-const FALSE = ['false', 'f', 'no', 'n', '0']
 
 /** Stores true, t, yes, y, 1, false, f, no, n and 0 in any case, with white space around them, as BOOLEAN. */
 export function encodeBoolean(source: SourceColumn): Encoding {
@@ -25,7 +23,7 @@ function truthOf(text: string, spellings: (word: string) => readonly string[]): 
       .flatMap(spellings)
       .map((word) => `'${word}'`)
       .join(', ')
-  return `CASE WHEN ${text} IN (${list(TRUE)}) THEN true WHEN ${text} IN (${list(FALSE)}) THEN false END`
+  return `CASE WHEN ${text} IN (${list(TRUE_WORDS)}) THEN true WHEN ${text} IN (${list(FALSE_WORDS)}) THEN false END`
 }
 
 /** A word in lower case, capitalised, and in upper case. */

@@ -1,6 +1,7 @@
 import type { CategoryColumn } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
-import { textLiteral } from './literals.ts'
+import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'
+import { quoteLiteral, textLiteral } from './literals.ts'
 import type { Source, SourceType } from './source.ts'
 
 /** Kinds of types whose values are the same texts in every engine. */
@@ -16,8 +17,6 @@ export function encodeText(source: Source, { kind }: SourceType): EncodedValue |
   return TEXT_KINDS.includes(kind) ? { stored: textOf(source), misfit: 'none' } : undefined
 }
 
-const TRUE = ['true', 't', 'yes', 'y', '1']
-const FALSE = ['false', 'f', 'no', 'n', '0']
 const WHITE_SPACE = "E' \\t\\n\\r'"
 
 /** Booleans; 0 and 1; and the spellings that ingestion accepts. */
@@ -30,8 +29,8 @@ export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValu
   const word = `lower(btrim(${textOf(source)}, ${WHITE_SPACE}))`
   const list = (words: readonly string[]) => words.map((word) => textLiteral(word)).join(', ')
   return {
-    stored: `CASE WHEN ${word} IN (${list(TRUE)}) THEN TRUE WHEN ${word} IN (${list(FALSE)}) THEN FALSE END`,
-    misfit: `${word} NOT IN (${list([...TRUE, ...FALSE])})`,
+    stored: `CASE WHEN ${word} IN (${list(TRUE_WORDS)}) THEN TRUE WHEN ${word} IN (${list(FALSE_WORDS)}) THEN FALSE END`,
+    misfit: `${word} NOT IN (${list([...TRUE_WORDS, ...FALSE_WORDS])})`,
   }
 }
 
@@ -71,9 +70,7 @@ function printSearch(text: string, sorted: readonly Indexed[], type: 'text' | 'b
   return `CASE WHEN ${text} < ${textLiteral(middle.text, type)} THEN ${printSearch(text, below, type)} ELSE ${printSearch(text, above, type)} END`
 }
 
-/** Characters that ingestion takes for white space: those of Unicode's separators, and the control characters. */
-const SPACES =
-  "E'\\t\\n\\u000b\\f\\r \\u0085\\u00a0\\u1680\\u2000\\u2001\\u2002\\u2003\\u2004\\u2005\\u2006\\u2007\\u2008\\u2009\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'"
+const SPACES = quoteLiteral(SEPARATORS)
 
 /** The identifier as its exact text; NULL for a text without a character other than white space. */
 export function encodeIdentifier(source: Source, type: SourceType): EncodedValue | undefined {

@@ -1,5 +1,6 @@
 import type { CategoryColumn } from '../../../catalog/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
+import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'
 import { text as textLiteral } from './literals.ts'
 import type { SourceType } from './source.ts'
 
@@ -25,8 +26,6 @@ export function encodeText(sql: string, type: SourceType): EncodedValue | undefi
   return text === undefined ? undefined : { stored: text, misfit: 'none' }
 }
 
-const TRUE = ['true', 't', 'yes', 'y', '1']
-const FALSE = ['false', 'f', 'no', 'n', '0']
 const WHITE_SPACE = textLiteral(' \t\n\r')
 
 /** Booleans; 0 and 1; and the spellings that ingestion accepts. */
@@ -38,7 +37,7 @@ export function encodeBoolean(sql: string, type: SourceType): EncodedValue | und
   const word = `lower(trim(BOTH ${WHITE_SPACE} FROM ${text}))`
   const list = (words: readonly string[]) => words.map((each) => `'${each}'`).join(', ')
   return {
-    stored: `CASE WHEN ${word} IN (${list(TRUE)}) THEN TRUE WHEN ${word} IN (${list(FALSE)}) THEN FALSE END`,
+    stored: `CASE WHEN ${word} IN (${list(TRUE_WORDS)}) THEN TRUE WHEN ${word} IN (${list(FALSE_WORDS)}) THEN FALSE END`,
   }
 }
 
@@ -62,10 +61,7 @@ export function encodeCategory(
   return { stored: `element_at(CAST(json_parse(${textLiteral(indexes)}) AS MAP(VARCHAR, INTEGER)), ${text})` }
 }
 
-/** Characters that ingestion takes for white space: those of Unicode's separators, and the control characters. */
-const SPACES = textLiteral(
-  '\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
-)
+const SPACES = textLiteral(SEPARATORS)
 
 /** The identifier as its exact text; NULL for a text without a character other than white space. */
 export function encodeIdentifier(sql: string, type: SourceType): EncodedValue | undefined {
