@@ -31,8 +31,8 @@ export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { 
         description:
           'Proposes a declaration of an upload, a file below the data folder, or a table: names and types of columns, the form ' +
           'of the file, identifiers, dates, columns with few values. Bounds, steps and categories are left as questions, ' +
-          'because everything in a declaration is public. Reads only the first rows of a file, and no row of a table. A key that is limited to datasets ' +
-          'can draft declarations of its own uploads only.',
+          'because everything in a declaration is public. Reads only the first rows of a file, and no row of a table. A ' +
+          'key that is limited to datasets can draft declarations of its own uploads only.',
         security,
         body: draftRequest,
         response: { 200: draft, ...problemResponses },

@@ -67,19 +67,19 @@ export async function requirePermittedSession(
   throw new Refusal('unknown-session', 'You have no session with this id.')
 }
 
-/** Kinds of sources that contain no data of others. */
+/** Kinds of sources that contain no data of other principals. */
 const OWN_SOURCES: readonly string[] = ['upload', 'population', 'visits']
 
 /**
- * Requires an upload of principals who may use only some datasets, where a source is examined without a record: other
- * sources may belong to datasets that they must not see.
+ * Requires that a limited principal examines only its own uploads where the examination leaves no record. Other sources
+ * may belong to datasets that it must not see.
  * @throws Refusal `forbidden`
  */
 export function requireOwnSource({ datasets }: Principal, { kind }: { readonly kind: string }): void {
   if (datasets === undefined || OWN_SOURCES.includes(kind)) return
   throw new Refusal(
     'forbidden',
-    'The key is limited to datasets. It can draft declarations of its own uploads only.',
+    'The key is limited to datasets. It can draft and check declarations of its own uploads only.',
     [{ field: 'source.kind', rule: 'must be "upload"' }],
   )
 }

@@ -116,7 +116,7 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (
   )
 }
 
-/** The bytes of a part, after which no other part follows. */
+/** Yields the bytes of a part, and requires that no other part follows. */
 async function* onlyPart(
   bytes: AsyncIterable<Buffer>,
   parts: AsyncIterator<unknown>,

@@ -55,8 +55,8 @@ const datasetDescription = z
   .string()
   .min(1)
   .max(4_000)
-  .describe('What the rows are, where they come from, what to beware of.')
-const columnDescription = z.string().min(1).max(1_000).describe('What the values mean.')
+  .describe('Description of the rows: their meaning, their origin, their known faults.')
+const columnDescription = z.string().min(1).max(1_000).describe('Meaning of the values.')
 const unit = z.string().min(1).max(50).describe('Unit of the values, such as `EUR`. It is only shown.')
 
 const columnFacts = {
@@ -327,7 +327,7 @@ const fileLayout = {
   csv: csvDialect.optional().describe('Only for the format `csv`.'),
 }
 
-/** A dialect belongs to CSV. */
+/** Requires the format `csv` for a dialect. */
 function requireCsv(
   { format, csv }: { readonly format: string; readonly csv?: unknown },
   context: z.RefinementCtx,

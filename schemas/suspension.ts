@@ -27,8 +27,8 @@ export const suspensionReport = z
       .optional()
       .describe(
         'Reason of the suspension. `table-changed`: the declared columns of the table in its database no longer have the ' +
-          'names, types and constraints that they had at registration. Restore them, or withdraw the dataset and register ' +
-          'it again. `failures`: queries have failed as often as `failureLimit` permits.',
+          'names, types and constraints that they had at registration. Restore them, or publish a new version ' +
+          'with the present ones, and resume the dataset. `failures`: queries have failed as often as `failureLimit` permits.',
       ),
     failures: z
       .int()

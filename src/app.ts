@@ -91,7 +91,10 @@ export interface AppDependencies extends AnswerDependencies {
   readonly metrics: Metrics
   /** Absent if the metrics have a port of their own. */
   readonly metricsAccess?: MetricsAccess
-  /** Time limit for a request, after which the caller gets a 503. A charged query is still answered and stored. */
+  /**
+   * Time limit for a request without a body, after which the caller gets a 503. Requests with a body are limited by the
+   * time limits of what they use.
+   */
   readonly handlerTimeoutMs: number
   /** Time limit for an ingestion. */
   readonly ingestTimeoutMs: number

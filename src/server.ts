@@ -344,7 +344,7 @@ function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): reado
 /** Number of requests that may be charged or computed, per place at the engine. */
 const TURNS_PER_PLACE = 4
 
-/** Number of requests that share one scan. */
+/** Largest number of requests that share a scan. */
 const SEATS_PER_SCAN = 32
 
 /** @throws ConfigError if the data folder cannot be created or written to. */

@@ -334,6 +334,12 @@ function requireOpen(
   }
 }
 
+/** Refusal of a session whose version another replica has published a moment ago. */
+function unknownYet(): Refusal {
+  const detail = 'This replica does not know the version of the session yet. Retry.'
+  return new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
+}
+
 /**
  * Returns the present version of a session's dataset: the one that the session was opened on, or a later one of the same
  * registration. Its noise was calibrated for the privacy unit and the neighbours, which all of these share.
@@ -344,15 +350,7 @@ function requireSessionDataset({ registered }: SessionDependencies, session: Sto
   const { datasetVersion } = session
   if (dataset !== undefined && [dataset.version, ...earlierVersions(dataset)].includes(datasetVersion))
     return dataset
-  if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion))
-    throw new Refusal(
-      'unavailable',
-      'This replica does not know the version of the session yet. Retry.',
-      [],
-      {
-        retryAfterSeconds: 1,
-      },
-    )
+  if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion)) throw unknownYet()
   throw new Refusal(
     'session-dataset-changed',
     `The dataset ${session.dataset} was withdrawn or registered again after the session was opened. Earlier ` +

@@ -10,8 +10,8 @@ export const backup: CommandDefinition = (command) => {
       `Writes a backup of the ledger, the catalog with the ingested rows, the digests of API keys and the known heads to
 <folder>. The service may be running. Verifies the copy of the ledger.
 
-Source files, uploads and the signing key are not part of it. If the ledger is in PostgreSQL, run pg_dump after this
-command.`,
+Source files, uploads, the file of connections and the signing key are not part of it. If the ledger is in PostgreSQL,
+run pg_dump after this command.`,
     )
     .argument('<folder>', 'a new or empty folder')
     .addHelpText('after', '\nSOTTO_DATA_DIR and SOTTO_LEDGER_URL name the data folder and the ledger.')

@@ -20,8 +20,8 @@ interface DraftCommandOptions extends ServiceOptions {
 export const draft: CommandDefinition = (command) => {
   command
     .description(
-      `Proposes a declaration of a CSV or Parquet file, or of a table, in YAML with comments. Fields with the value TODO are questions that
-you answer from knowledge of how the data come about. "npx sotto register" then registers the dataset.`,
+      `Proposes a declaration of a CSV or Parquet file, or of a table, in YAML with comments. Fields with the value TODO are
+questions that you answer from knowledge of how the data come about. "npx sotto register" then registers the dataset.`,
     )
     .argument('[file]', 'a file on this machine; it is uploaded for the draft and then deleted there')
     .option('--in-data-folder <path>', 'draft a file below the data folder of the service instead')

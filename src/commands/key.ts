@@ -62,7 +62,7 @@ function openKeys() {
 function defineCreation(command: Command, role: Role): void {
   command
     .command(role)
-    .description(`Creates a key of an ${role}.`.replace('an custodian', 'a custodian'))
+    .description(`Creates a key with the role ${role}.`)
     .argument('<name>', 'the principal that the key identifies')
     .option('--datasets <ids>', 'limits the key to these datasets, separated by commas')
     .option(

@@ -21,7 +21,7 @@ const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
   Object.entries({
     draft: {
       group: SERVICE,
-      summary: 'propose a declaration of a file',
+      summary: 'propose a declaration of a file or table',
       load: async () => (await import('./draft.ts')).draft,
     },
     register: {

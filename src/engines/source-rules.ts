@@ -95,7 +95,7 @@ function placesOf({ values, unit, first }: Misfits): string {
   return values > first.length ? `first ${places}` : places
 }
 
-/** The refusal of an identifier that several rows have, where each row is a privacy unit. */
+/** Refusal of an identifier that several rows have, where each row is a privacy unit. */
 export function repeatedIdentifier(position: number): Refusal {
   return refuseField(
     'source-does-not-fit',
@@ -105,7 +105,7 @@ export function repeatedIdentifier(position: number): Refusal {
   )
 }
 
-/** The refusal of a column whose values exceed a declared limit. */
+/** Refusal of a column whose values exceed a declared limit. */
 export function beyondLimit({ position, field }: DeclaredLimit): Refusal {
   const rule = {
     'rankable.maxValues':

@@ -58,8 +58,8 @@ export function requireRow(
   throw new Refusal('source-does-not-fit', detail, [{ field: 'source', rule: 'must have at least one row' }])
 }
 
-/** The number of the next version of an id. */
-export async function nextVersion(
+/** Returns the number of the next version of an id. */
+async function nextVersion(
   { catalog, ledger }: Pick<PublicationDependencies, 'catalog' | 'ledger'>,
   id: string,
 ): Promise<string> {

@@ -4,7 +4,9 @@ import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import type { Ledger, NewSource, SourceRefusal } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 
-/** The source as the ledger records it. A source that the service generates has no people, and is not recorded. */
+/**
+ * Returns the source as the ledger records it. A source that the service generates has no people, and is not recorded.
+ */
 export function recordedSource(
   { source, synthetic }: Pick<DatasetDeclaration, 'source' | 'synthetic'>,
   digest: string,
@@ -54,7 +56,7 @@ export function requireUnregistered(
     throw refuseSource({ kind: 'source-refused', because: 'registered-elsewhere' })
 }
 
-/** The refusal of a source that the ledger refused. */
+/** Converts the ledger's refusal of a source. */
 export function refuseSource({ because }: SourceRefusal): Refusal {
   switch (because) {
     case 'registered-as-real':

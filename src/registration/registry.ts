@@ -109,7 +109,7 @@ export interface Registry {
   close(): Promise<void>
 }
 
-/** What each change of a dataset uses. */
+/** Dependencies of each change of a dataset. */
 export interface RegistryContext extends RegistryDependencies {
   readonly ingestions: Ingestions
   readonly retirement: Retirement

@@ -22,7 +22,7 @@ import { printCells } from './table.ts'
  */
 
 /** Largest number of groups: the product of the declared numbers of values of the columns. */
-export const MOST_GROUPS = 4_096
+const MOST_GROUPS = 4_096
 
 /**
  * Several aggregates as one statement, whose result `readSharedScan` reads. Each row of the result is a group of rows:
@@ -72,8 +72,8 @@ export function scanColumns(aggregate: Aggregate, dataset: Dataset): ReadonlySet
   return groupCount(columns, dataset) <= MOST_GROUPS ? columns : undefined
 }
 
-/** Returns the largest number of groups of rows that columns can distinguish, by their declarations. */
-export function groupCount(columns: Iterable<string>, dataset: Dataset): number {
+/** The largest number of groups of rows that columns can distinguish, by their declarations. */
+function groupCount(columns: Iterable<string>, dataset: Dataset): number {
   let groups = 1
   for (const name of columns) groups *= valueCount(name, dataset)
   return groups

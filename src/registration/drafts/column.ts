@@ -60,7 +60,7 @@ export function draftColumn(column: DescribedColumn, field: string): DraftedColu
   }
 }
 
-/** Whether NULL occurs in the data is not looked up, because the declaration is public. */
+/** A column is nullable unless a database excludes NULL: a public declaration must not show if NULL occurs in the data. */
 function nullability({ notNull }: DescribedColumn): { readonly nullable?: true } {
   return notNull ? {} : { nullable: true }
 }

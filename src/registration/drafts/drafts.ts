@@ -21,6 +21,7 @@ export interface Drafts {
   propose(source: DraftedSource, principal: string, options: DraftOptions): Promise<Draft>
 }
 
+/** Options of {@link Drafts.propose}. */
 export interface DraftOptions {
   /** True adds values of the data. */
   readonly showDataHints: boolean
@@ -29,7 +30,7 @@ export interface DraftOptions {
 }
 
 /** Time limit for a draft. */
-export const DRAFT_TIMEOUT_MS = 30_000
+const DRAFT_TIMEOUT_MS = 30_000
 
 /** Folders and connections that drafts read. */
 export interface DraftSurroundings {
@@ -38,7 +39,7 @@ export interface DraftSurroundings {
   readonly connections: Connections
 }
 
-/** Creates the service of drafts. */
+/** Creates the drafts of one process. */
 export function createDrafts({ dataDirectory, temporaryDirectory, connections }: DraftSurroundings): Drafts {
   const limiter = createLimiter({ concurrency: 2, maxWaiting: 20, maxWaitMs: DRAFT_TIMEOUT_MS })
   const describe = async (source: DraftedSource, principal: string, signal: AbortSignal) => {

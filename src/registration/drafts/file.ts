@@ -222,7 +222,7 @@ function describeColumn(
  * Returns the kind of values of a DuckDB type.
  * @param format DuckDB's format of dates in the file, if it is text
  */
-export function describeDuckDbType(type: string, format?: string): DescribedType {
+function describeDuckDbType(type: string, format?: string): DescribedType {
   const dateFormat = format === undefined ? undefined : dateFormatOf(format)
   const dated = dateFormat === undefined ? {} : { dateFormat }
   if (/^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/.test(type)) return { kind: 'integer' }

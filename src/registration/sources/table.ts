@@ -108,7 +108,7 @@ export async function copyTable(
  * @throws Refusal `source-refused` for a table that cannot be used, `source-does-not-fit` for a column that is missing or
  * has another type, `unavailable` if the database cannot be reached.
  */
-export async function locateTable(
+async function locateTable(
   connections: Connections,
   source: TableSource,
   { declaration, columns, unit }: AttachedTable,

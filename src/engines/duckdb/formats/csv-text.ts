@@ -76,7 +76,7 @@ async function* decoded(chunks: AsyncIterable<Buffer>, { encoding, delimiter, qu
   yield* delimiter === 'space' ? withSingleSpaces(text, quote) : text
 }
 
-/** The same bytes, of which the first chunk has all bytes of a byte order mark. */
+/** Yields the same bytes. The first chunk is at least as long as a byte order mark, unless the text is shorter. */
 async function* withLongStart(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0)
   for await (const chunk of chunks) {
@@ -92,6 +92,7 @@ async function* withLongStart(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buf
   if (start !== undefined) yield start
 }
 
+/** Yields the text without a byte order mark. */
 async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isStart = true
   for await (const chunk of chunks) {
@@ -101,7 +102,10 @@ async function* withoutMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffe
   }
 }
 
-/** @throws Error for a zero byte, which no text in Latin-1 has, but UTF-16 has. */
+/**
+ * Yields the same bytes.
+ * @throws Error for a zero byte, which occurs in UTF-16 and in no text in Latin-1.
+ */
 async function* withoutZeros(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     if (chunk.includes(0)) throw new Error('the text is not Latin-1')
@@ -109,7 +113,10 @@ async function* withoutZeros(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buff
   }
 }
 
-/** @throws TypeError for bytes that do not fit the encoding. */
+/**
+ * Yields the text in UTF-8.
+ * @throws TypeError for bytes that do not fit the encoding.
+ */
 async function* transcoded(
   chunks: AsyncIterable<Buffer>,
   decoderFor: (start: Buffer) => TextDecoder,
@@ -123,7 +130,7 @@ async function* transcoded(
 }
 
 /**
- * The text with one space where several separate fields, and without spaces at the ends of lines. Spaces in quotes stay.
+ * Yields the text with single spaces between fields and no spaces at the ends of lines. Spaces in quotes stay.
  * A quote within a field counts as one that opens or closes; such a text is refused later.
  */
 async function* withSingleSpaces(

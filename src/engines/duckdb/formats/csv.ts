@@ -53,7 +53,7 @@ function placesOf({ header }: CsvDialect, { recordsAreLines }: CsvShape): RowPla
  * @returns `undefined` for a file that is not CSV in its dialect.
  * @throws as `readText` does
  */
-export async function readCsvShape(
+async function readCsvShape(
   file: string,
   isCompressed: boolean,
   copy: string | undefined,
