@@ -162,6 +162,7 @@ function scannableOf(dataset: Dataset, aggregate: Aggregate): Scannable {
     parameters.length <= MOST_SHARED_PARAMETERS
   const question = JSON.stringify([
     sql,
+    cells,
     ...parameters.map((value) => (typeof value === 'bigint' ? `${value}` : value)),
   ])
   const scannable = {
