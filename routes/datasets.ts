@@ -12,7 +12,9 @@ import {
   registration,
   registrationQuery,
   triedRegistration,
+  triedVersion,
   versionList,
+  versionQuery,
 } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
@@ -200,9 +202,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
           'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
         security: custodian.security,
         params: changedDatasetParameters,
+        querystring: versionQuery,
         body: newVersion,
         response: {
-          200: publishedVersion.describe('The present version has these rows and this declaration.'),
+          200: z
+            .union([publishedVersion, triedVersion])
+            .describe('The present version has these rows and this declaration, or `dryRun` is true.'),
           201: publishedVersion.describe('The version was published.'),
           ...problemResponses,
         },
@@ -214,6 +219,12 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
       const id = permittedDataset(principal, request.params.dataset)
       requireAllowedToSeparate(principal, request.body)
       const by = { principal: principal.name, givenUp }
+      if (request.query.dryRun === 'true') {
+        const { source } = request.body
+        if (source !== undefined) requireOwnSource(principal, source)
+        const { ingestion, isUnchanged } = await registry.tryVersion(id, request.body, by)
+        return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })
+      }
       const { entry, created } = await registry.publishVersion(id, request.body, by)
       return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...countsOf(entry) })
     },

@@ -719,17 +719,19 @@ export const triedRegistration = z
       'What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published.',
   })
 
+const dryRun = z
+  .enum(['true', 'false'])
+  .default('false')
+  .describe(
+    'True checks the declaration and every value of the source, and publishes and records nothing. Keys that are ' +
+      'limited to datasets can check their own uploads only.',
+  )
+
 /** Query parameters of POST /v1/datasets. */
-export const registrationQuery = z.strictObject({
-  candidates,
-  dryRun: z
-    .enum(['true', 'false'])
-    .default('false')
-    .describe(
-      'True checks the declaration and every value of the source, and publishes and records nothing. Keys that are ' +
-        'limited to datasets can check their own uploads only.',
-    ),
-})
+export const registrationQuery = z.strictObject({ candidates, dryRun })
+
+/** Query parameters of POST /v1/datasets/{dataset}/versions. */
+export const versionQuery = z.strictObject({ dryRun })
 
 /** PATCH /v1/datasets/{dataset} */
 export const descriptionChange = z
@@ -781,6 +783,23 @@ export const publishedVersion = dataset
   .meta({
     id: 'PublishedVersion',
     description: 'Public facts of a dataset, and what the ingestion of its version counted.',
+  })
+
+/** Response to a new version with `dryRun`. */
+export const triedVersion = z
+  .strictObject({
+    dryRun: z.literal(true),
+    id: datasetId,
+    unchanged: z
+      .boolean()
+      .describe(
+        'True if the present version has the same rows and declaration: publishing would change nothing.',
+      ),
+    ingestion: ingestionCounts,
+  })
+  .meta({
+    id: 'TriedVersion',
+    description: 'What the ingestion of a version would count. Nothing was published.',
   })
 
 /** GET /v1/datasets/{dataset}/versions */

@@ -19,6 +19,7 @@ import { connectionsRoutes } from '../routes/connections.ts'
 import { datasetsRoutes, registrationTimeoutMs } from '../routes/datasets.ts'
 import { draftsRoutes } from '../routes/drafts.ts'
 import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
+import { ingestionsRoutes } from '../routes/ingestions.ts'
 import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
@@ -129,6 +130,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
+  await app.register(ingestionsRoutes, dependencies)
   await app.register(connectionsRoutes, dependencies)
   await app.register(sourcesRoutes, dependencies)
   await app.register(draftsRoutes, dependencies)

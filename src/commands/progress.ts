@@ -1,3 +1,6 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Json, ServiceClient, ServiceOptions } from './service.ts'
+
 /** The progress of long work, shown on standard error while that is a terminal. */
 export interface Progress {
   /** @param done the part that is done, in the unit of the total */
@@ -6,42 +9,30 @@ export interface Progress {
   end(): void
 }
 
+/** The part of a stream that a line of progress needs. */
+export interface Terminal {
+  readonly isTTY?: boolean
+  write(text: string): unknown
+}
+
 const BAR_WIDTH = 30
 const REDRAW_MS = 100
+/** Time between two questions about the progress of an ingestion. */
+const POLL_MS = 1_000
 
 /**
  * Shows the progress of work with a known number of bytes as a bar, and that of other work as the time that it has taken.
  */
 export function showProgress(label: string, totalBytes?: number): Progress {
-  const { stderr } = process
-  if (!stderr.isTTY) return { advance: () => undefined, end: () => undefined }
-  const startedMs = performance.now()
+  const elapsed = elapsedSince(performance.now())
   let doneBytes = 0
-  const draw = () => {
-    const state =
-      totalBytes === undefined
-        ? `${Math.floor((performance.now() - startedMs) / 1_000)} s`
-        : bar(doneBytes, totalBytes)
-    stderr.write(`\r${label} ${state}\u001b[K`)
-  }
-  const timer = setInterval(draw, REDRAW_MS)
-  draw()
+  const state = () => (totalBytes === undefined ? elapsed() : bytesBar(doneBytes, totalBytes))
   return {
     advance: (done) => {
       doneBytes = done
     },
-    end: () => {
-      clearInterval(timer)
-      stderr.write('\r\u001b[K')
-    },
+    end: showLine(() => `${label} ${state()}`),
   }
-}
-
-function bar(done: number, total: number): string {
-  const part = total === 0 ? 1 : Math.min(1, done / total)
-  const filled = Math.round(part * BAR_WIDTH)
-  const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1)
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(part * 100)} %  ${megabytes(done)} of ${megabytes(total)} MB`
 }
 
 /** Runs work and shows the time that it has taken. */
@@ -52,4 +43,91 @@ export async function showingTime<Result>(label: string, work: () => Promise<Res
   } finally {
     progress.end()
   }
+}
+
+/**
+ * Sends a request that ingests a source, and shows the progress of the ingestion: the phase, with a bar where the service
+ * knows the part that is done. Shows nothing with `--json`.
+ *
+ * @param dataset id of the dataset whose ingestion is shown
+ * @param send sends the request
+ */
+export async function showingIngestion<Result>(
+  client: ServiceClient,
+  dataset: unknown,
+  { json = false }: Pick<ServiceOptions, 'json'>,
+  send: () => Promise<Result>,
+  terminal: Terminal = process.stderr,
+): Promise<Result> {
+  if (json || !terminal.isTTY) return send()
+  const elapsed = elapsedSince(performance.now())
+  let state = 'Sending the request'
+  const endLine = showLine(() => `${state} ${elapsed()}`, terminal)
+  const ended = new AbortController()
+  void pollUntil(ended.signal, async () => {
+    state = (await ingestionState(client, dataset)) ?? state
+  })
+  try {
+    return await send()
+  } finally {
+    ended.abort()
+    endLine()
+  }
+}
+
+/** Repeats a task until a signal is aborted. A failure of the task has no effect. */
+async function pollUntil(signal: AbortSignal, task: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    await task().catch(() => undefined)
+    await setTimeout(POLL_MS, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+const PHASES: Readonly<Record<string, string>> = {
+  wait: 'Waiting for other ingestions',
+  copy: 'Copying the source',
+  check: 'Checking the source',
+  read: 'Reading the values',
+  store: 'Storing the rows',
+}
+
+/** Describes the newest ingestion of a dataset; `undefined` if the service lists none. */
+async function ingestionState(client: ServiceClient, dataset: unknown): Promise<string | undefined> {
+  const { ingestions } = await client.send('GET', '/v1/ingestions')
+  const listed: readonly Json[] = Array.isArray(ingestions) ? ingestions : []
+  const ingestion = listed.find((each) => each.dataset === dataset)
+  const label = PHASES[String(ingestion?.phase)]
+  if (label === undefined) return undefined
+  const { fraction } = ingestion ?? {}
+  return typeof fraction === 'number' ? `${label} ${bar(fraction)}` : label
+}
+
+/**
+ * Shows a line and redraws it, if the stream is a terminal.
+ * @returns a function that removes the line
+ */
+function showLine(line: () => string, terminal: Terminal = process.stderr): () => void {
+  if (!terminal.isTTY) return () => undefined
+  const draw = () => terminal.write(`\r${line()}\u001b[K`)
+  const timer = setInterval(draw, REDRAW_MS)
+  draw()
+  return () => {
+    clearInterval(timer)
+    terminal.write('\r\u001b[K')
+  }
+}
+
+function elapsedSince(startedMs: number): () => string {
+  return () => `${Math.floor((performance.now() - startedMs) / 1_000)} s`
+}
+
+function bytesBar(done: number, total: number): string {
+  const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1)
+  return `${bar(total === 0 ? 1 : done / total)}  ${megabytes(done)} of ${megabytes(total)} MB`
+}
+
+function bar(fraction: number): string {
+  const part = Math.min(1, fraction)
+  const filled = Math.round(part * BAR_WIDTH)
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(part * 100)} %`
 }

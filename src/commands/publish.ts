@@ -1,13 +1,17 @@
 import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
 import { readDeclaration, withUploadedSource } from './declaration-file.ts'
 import { printJson, shown } from './printing.ts'
-import { showingTime } from './progress.ts'
+import { showingIngestion } from './progress.ts'
 import { printCounts } from './register.ts'
 import { addServiceOptions, connect, type Json, type ServiceOptions } from './service.ts'
 import { withUpload } from './upload-file.ts'
 
 /** Fields of a declaration that a new version may bring. */
 const FIELDS = ['source', 'columns', 'separateBudget'] as const
+
+interface PublishOptions extends ServiceOptions {
+  readonly dryRun?: boolean
+}
 
 /** `npx sotto publish` */
 export const publish: CommandDefinition = (command) => {
@@ -18,13 +22,14 @@ present source read again. The same rows again change nothing.`,
     )
     .argument('<dataset>', 'the id of the dataset')
     .argument('[declaration]', 'the file of the declaration, as for "npx sotto register"')
+    .option('--dry-run', 'check the declaration and every value of the source, and publish nothing')
   addServiceOptions(command).action(exitingWith(publishVersion))
 }
 
 async function publishVersion(
   dataset: string,
   file: string | undefined,
-  options: ServiceOptions,
+  options: PublishOptions,
 ): Promise<number> {
   const client = connect(options)
   const { declaration, localSource } =
@@ -33,17 +38,23 @@ async function publishVersion(
     throw new Misuse(`${file}: is the declaration of ${shown(declaration.id)}, not of ${dataset}`)
   const brought = FIELDS.filter((field) => declaration[field] !== undefined)
   const body = Object.fromEntries(brought.map((field) => [field, declaration[field]]))
+  const dryRun = options.dryRun ?? false
+  const path = `/v1/datasets/${encodeURIComponent(dataset)}/versions${dryRun ? '?dryRun=true' : ''}`
   const send = (version: Json) =>
-    showingTime('Checking and ingesting the source', () =>
-      client.send('POST', `/v1/datasets/${encodeURIComponent(dataset)}/versions`, version),
-    )
+    showingIngestion(client, dataset, options, () => client.send('POST', path, version))
   const answer = await (localSource === undefined
     ? send(body)
     : withUpload(client, localSource, (upload) => send(withUploadedSource(body, upload))))
   if (options.json) printJson(answer)
-  else {
-    console.log(`${shown(dataset)}: version ${shown(answer.version)}`)
-    printCounts(answer)
-  }
+  else printVersion(dataset, answer, dryRun)
   return SUCCESS
+}
+
+function printVersion(dataset: string, answer: Json, dryRun: boolean): void {
+  const tried =
+    answer.unchanged === true
+      ? 'everything fits, as in the present version; nothing was published'
+      : 'everything fits; nothing was published'
+  console.log(`${shown(dataset)}: ${dryRun ? tried : `version ${shown(answer.version)}`}`)
+  printCounts(answer)
 }

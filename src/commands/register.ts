@@ -1,7 +1,7 @@
 import { type CommandDefinition, exitingWith, SUCCESS } from './command.ts'
 import { fieldsOf, readDeclaration, withUploadedSource } from './declaration-file.ts'
 import { printJson, printTable, shown } from './printing.ts'
-import { showingTime } from './progress.ts'
+import { showingIngestion } from './progress.ts'
 import { addServiceOptions, connect, type Json, type ServiceOptions } from './service.ts'
 import { withUpload } from './upload-file.ts'
 
@@ -27,7 +27,7 @@ async function registerDataset(file: string, options: RegisterOptions): Promise<
   const { declaration, localSource } = readDeclaration(file)
   const dryRun = options.dryRun ?? false
   const send = (body: Json) =>
-    showingTime('Checking and ingesting the source', () =>
+    showingIngestion(client, declaration.id, options, () =>
       client.send('POST', dryRun ? '/v1/datasets?dryRun=true' : '/v1/datasets', body),
     )
   const answer = await (localSource === undefined

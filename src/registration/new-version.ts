@@ -9,9 +9,9 @@ import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
 import { type PreparedSource, prepareSource } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'
-import { recordedSource, refuseSource, requireNotShown } from './registered-sources.ts'
+import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration } from './registration.ts'
-import type { Custodian, NewVersion, RegistryContext } from './registry.ts'
+import type { Custodian, NewVersion, RegistryContext, TriedVersion } from './registry.ts'
 import { resolveTable } from './sources/table.ts'
 
 /** A new version of a dataset's rows as a custodian sends it. Everything else stays as it was declared. */
@@ -39,9 +39,37 @@ export async function publishVersion(
   const base = await alone(async () => requireRegistered(context, id))
   const checked = checkVersion(context, base, request)
   const isOvertaken = () => !isSameRegistration(base, catalog.get(id))
-  return ingestions.run({ givenUp: custodian.givenUp, isOvertaken }, (ingestion) =>
-    ingestAndReplace(context, { base, checked, request }, ingestion, custodian.principal),
+  const { principal, givenUp } = custodian
+  const purpose = { dataset: id, kind: 'version', dryRun: false, principal } as const
+  return ingestions.run({ purpose, givenUp, isOvertaken }, (ingestion) =>
+    ingestAndReplace(context, { base, checked, request }, ingestion, principal),
   )
+}
+
+/**
+ * Checks a new version and its source as {@link publishVersion} does, and publishes and records nothing.
+ * @throws Refusal as {@link publishVersion} does.
+ */
+export async function tryVersion(
+  context: RegistryContext,
+  id: string,
+  request: VersionRequest,
+  { principal, givenUp }: Custodian,
+): Promise<TriedVersion> {
+  const { catalog, ingestions, alone } = context
+  const base = await alone(async () => requireRegistered(context, id))
+  const checked = checkVersion(context, base, request)
+  const { declaration } = checked
+  const { separateBudget } = request
+  const isOvertaken = () => !isSameRegistration(base, catalog.get(id))
+  const purpose = { dataset: id, kind: 'version', dryRun: true, principal } as const
+  return ingestions.run({ purpose, givenUp, isOvertaken }, async (running) => {
+    const source = await prepareSource(context, checked, running, principal)
+    requireNotShown(catalog, declaration, source.digest)
+    requireUnregistered(catalog, { declaration, separateBudget }, source.digest)
+    const prepared = await source.ingest()
+    return { ...prepared, isUnchanged: isUnchanged(base, declaration, source, prepared) }
+  })
 }
 
 function requireRegistered({ catalog }: Pick<RegistryContext, 'catalog'>, id: string): CatalogEntry {
@@ -98,7 +126,6 @@ async function ingestAndReplace(
   return alone(async (requireAlone) => {
     const replaces = requireRegistered(context, id)
     if (!isSameRegistration(base, replaces)) throw changedMeanwhile()
-    running.signal.throwIfAborted()
     if (isUnchanged(replaces, declaration, source, prepared)) return { entry: replaces, created: false }
     // Another version, or other descriptions, may have been published meanwhile.
     const now = checkVersion(context, replaces, request).declaration
@@ -107,6 +134,7 @@ async function ingestAndReplace(
     const facts = { declaration: now, budget: replaces.budget, sourceDigest: source.digest }
     const ingested = { ...facts, ...prepared, replaces }
     const record = (version: string) => recordVersion(context, now, source, { version, principal, request })
+    running.beginPublication()
     const entry = await publish(context, running.workspace, ingested, record, requireAlone)
     retirement.retire(replaces.dataset, true)
     return { entry, created: true }

@@ -36,7 +36,7 @@ export async function prepareSource(
     sourceBounds: bounds,
   }: Pick<RegistryDependencies, 'connections' | 'dataDirectory' | 'sourceBounds'>,
   { declaration, columns }: DeclaredRows,
-  { workspace, signal }: RunningIngestion,
+  { workspace, signal, onProgress }: Pick<RunningIngestion, 'workspace' | 'signal' | 'onProgress'>,
   principal: string,
 ): Promise<PreparedSource> {
   const { source } = declaration
@@ -44,10 +44,11 @@ export async function prepareSource(
     return {
       digest: tableDigest(source),
       ingest: async () => {
+        onProgress({ phase: 'check' })
         const unit = await keyedUnit(declaration.privacyUnit, workspace.personKeyFile)
         const table = { declaration, columns, unit }
         if (isLiveSource(source)) return attachTable(connections, source, table, signal)
-        const target = { targetPath: workspace.rowsFile, signal, bounds }
+        const target = { targetPath: workspace.rowsFile, signal, bounds, onProgress }
         const prepared = await copyTable(connections, source, table, target)
         requireRow(declaration, prepared.ingestion)
         return prepared
@@ -58,7 +59,11 @@ export async function prepareSource(
   return {
     digest: layout.digest,
     ingest: async () => ({
-      ingestion: await ingestInto(workspace, { declaration, columns, layout }, { signal, bounds }),
+      ingestion: await ingestInto(
+        workspace,
+        { declaration, columns, layout },
+        { signal, bounds, onProgress },
+      ),
     }),
   }
 }

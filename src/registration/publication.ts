@@ -31,7 +31,7 @@ export interface RowsToIngest {
 export async function ingestInto(
   { sourceFile, rowsFile, personKeyFile }: Workspace,
   { declaration, columns, layout: { format, csv } }: RowsToIngest,
-  { signal, bounds }: Pick<Ingestion, 'signal' | 'bounds'>,
+  { signal, bounds, onProgress }: Pick<Ingestion, 'signal' | 'bounds' | 'onProgress'>,
 ): Promise<NonNullable<CatalogEntry['ingestion']>> {
   const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
   const ingestion = await ingest({
@@ -43,6 +43,7 @@ export async function ingestInto(
     targetPath: rowsFile,
     signal,
     bounds,
+    onProgress,
   })
   requireRow(declaration, ingestion)
   return ingestion

@@ -29,9 +29,10 @@ export async function register(
     const existing = catalog.get(id)
     return existing !== undefined && !isSameRequest(existing, registration)
   }
-  const terms = { givenUp: custodian.givenUp, isOvertaken }
-  return ingestions.run(terms, (ingestion) =>
-    ingestAndPublish(context, registration, ingestion, custodian.principal),
+  const { principal, givenUp } = custodian
+  const purpose = { dataset: id, kind: 'registration', dryRun: false, principal } as const
+  return ingestions.run({ purpose, givenUp, isOvertaken }, (ingestion) =>
+    ingestAndPublish(context, registration, ingestion, principal),
   )
 }
 
@@ -48,7 +49,8 @@ export async function tryRegistration(
   const registration = checkRegistration(withCompleteTable(context, request))
   const { declaration, granted } = registration
   await alone(() => requireRegistrable(context, registration))
-  return ingestions.run({ givenUp, isOvertaken: () => false }, async (running) => {
+  const purpose = { dataset: declaration.id, kind: 'registration', dryRun: true, principal } as const
+  return ingestions.run({ purpose, givenUp, isOvertaken: () => false }, async (running) => {
     const source = await prepareSource(context, registration, running, principal)
     requireNotShown(catalog, declaration, source.digest)
     requireUnregistered(catalog, registration, source.digest)
@@ -94,12 +96,12 @@ async function ingestAndPublish(
     // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
-    ingestion.signal.throwIfAborted()
     requireNotShown(catalog, declaration, source.digest)
     const opened = await requireExistingBudget(context, registration)
     const { budget, granted } = registration
     const ingested = { declaration, budget, sourceDigest: source.digest, ...prepared }
     const record = (version: string) => openBudget(context, registration, source, { version, principal })
+    ingestion.beginPublication()
     const entry = await publish(context, ingestion.workspace, ingested, record, requireAlone)
     return { entry, granted: opened?.granted ?? granted, created: true }
   })

@@ -8,8 +8,8 @@ import type { Budget, Ledger } from '../ledger/ledger.ts'
 import type { PrivacyLoss } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { describeDataset } from './describe.ts'
-import { createIngestions, type Ingestions } from './ingestions.ts'
-import { publishVersion, type VersionRequest } from './new-version.ts'
+import { createIngestions, type Ingestions, type ListedIngestion } from './ingestions.ts'
+import { publishVersion, tryVersion, type VersionRequest } from './new-version.ts'
 import { register, tryRegistration } from './register.ts'
 import { recordSources } from './registered-sources.ts'
 import type { RegistrationRequest } from './registration.ts'
@@ -64,6 +64,12 @@ export interface NewVersion {
   readonly created: boolean
 }
 
+/** A version that was checked and not published. */
+export interface TriedVersion extends Required<Pick<CatalogEntry, 'ingestion'>> {
+  /** True if the present version has the same rows and declaration, so that publishing changes nothing. */
+  readonly isUnchanged: boolean
+}
+
 /** Registers and withdraws datasets. Sources are ingested at the same time, changes are published one at a time. */
 export interface Registry {
   /**
@@ -83,6 +89,18 @@ export interface Registry {
    * @throws Refusal for a broken rule, or if the ingestion was stopped; then nothing is left behind.
    */
   publishVersion(id: string, request: VersionRequest, custodian: Custodian): Promise<NewVersion>
+  /**
+   * Checks a new version and its source, and publishes and records nothing.
+   * @throws Refusal as `publishVersion` does.
+   */
+  tryVersion(id: string, request: VersionRequest, custodian: Custodian): Promise<TriedVersion>
+  /** Ingestions of this process that wait or run and can still be stopped, newest first. */
+  listIngestions(): readonly ListedIngestion[]
+  /**
+   * Stops an ingestion of this process, so that nothing of it is published or recorded.
+   * @returns false if none with this id can be stopped
+   */
+  stopIngestion(id: string): boolean
   /**
    * Changes the title and the descriptions of a dataset.
    * @throws Refusal `unknown-dataset`, or `invalid-request` for a column that is not declared.
@@ -158,6 +176,9 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     register: (request, custodian) => register(context, request, custodian),
     tryRegistration: (request, custodian) => tryRegistration(context, request, custodian),
     publishVersion: (id, request, custodian) => publishVersion(context, id, request, custodian),
+    tryVersion: (id, request, custodian) => tryVersion(context, id, request, custodian),
+    listIngestions: ingestions.list,
+    stopIngestion: ingestions.stop,
     describe: (id, change, principal) => describeDataset(context, id, change, principal),
     replaceBudget: (id, replacement, principal) => replaceBudget(context, id, replacement, principal),
     withdraw: (id, principal) => withdraw(context, id, principal),

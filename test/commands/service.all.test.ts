@@ -115,7 +115,11 @@ test('datasets, budget, grant and withdraw, as tables and as JSON', async () => 
 
   const next = { ...declaration, source: { ...declaration.source, seed: 'next' } }
   await writeFile(inFolder('people.json'), JSON.stringify(next))
+  const tried = await sotto(['publish', 'people', 'people.json', '--dry-run'])
+  expect(tried.output).toMatch(/^people: everything fits; nothing was published\n/)
   expect((await sotto(['publish', 'people', 'people.json'])).output).toMatch(/^people: version 2\n/)
+  const same = await sotto(['publish', 'people', '--dry-run'])
+  expect(same.output).toMatch(/^people: everything fits, as in the present version; nothing was published\n/)
   expect((await sotto(['versions', 'people'])).output).toMatch(/^2 +\S+Z +100\n1 +\S+Z +100$/m)
   expect((await sotto(['publish', 'other', 'people.json'])).code).toBe(2)
 

@@ -61,6 +61,41 @@ test('a dry run is refused as the registration would be', async () => {
   await tryOut({ id: 'again', separateBudget: 'Another study.' }).expect(200)
 })
 
+test('a dry run of a version checks its source, and is refused as the version would be', async () => {
+  const tryVersion = (body: object) =>
+    service.as('custodian').post('/v1/datasets/ages/versions?dryRun=true').send(body)
+  const source = { kind: 'file', path: 'next.csv', format: 'csv' }
+  await writeFile(path.join(service.dataDirectory, 'next.csv'), 'age,sex\n33,F\n34,M\n35,D\n36,F\n')
+  const before = await acts()
+  expect((await tryVersion({}).expect(200)).body).toMatchObject({ dryRun: true, id: 'ages', unchanged: true })
+  const misfit = await tryVersion({ source }).expect(422)
+  expect(misfit.body).toMatchObject({ code: 'source-does-not-fit', errors: [{ field: 'columns.1.name' }] })
+  const [age, sex] = registration.columns
+  const wider = [age, { ...sex, categories: ['F', 'M', 'D'] }]
+  const { body } = await tryVersion({ source, columns: wider }).expect(200)
+  expect(body).toMatchObject({ unchanged: false, ingestion: { rowsRead: 4, rowsStored: 4 } })
+  await tryVersion({ source, columns: [age] }).expect(400)
+  // A source of another dataset.
+  await writeFile(path.join(service.dataDirectory, 'others.csv'), 'age,sex\n41,F\n')
+  const others = { ...source, path: 'others.csv' }
+  const custodian = service.as('custodian')
+  await custodian
+    .post('/v1/datasets')
+    .send({ ...registration, id: 'others', source: others })
+    .expect(201)
+  expect((await tryVersion({ source: others }).expect(409)).body.code).toBe('source-registered')
+  await tryVersion({ source: others, separateBudget: 'Another study.' }).expect(200)
+  await custodian.delete('/v1/datasets/others').expect(204)
+  const unknown = await custodian.post('/v1/datasets/never/versions?dryRun=true').send({}).expect(404)
+  expect(unknown.body.code).toBe('unknown-dataset')
+
+  const { versions } = (await custodian.get('/v1/datasets/ages/versions').expect(200)).body
+  expect(versions).toHaveLength(1)
+  const published = ({ events }: { events: { subject: string }[] }) =>
+    events.filter(({ subject }) => subject === 'ages')
+  expect(published(await acts())).toEqual(published(before))
+})
+
 test('attack: a limited custodian counts values of a file without a record', async () => {
   const key = await createKey(service.dataDirectory, {
     name: 'limited',
@@ -73,4 +108,13 @@ test('attack: a limited custodian counts values of a file without a record', asy
   const sent = await limited().post('/v1/sources').attach('file', Buffer.from('age,sex\n1,F\n'), 'a.csv')
   const source = { kind: 'upload', upload: sent.body.id, format: 'csv' }
   await tryOut({ id: 'theirs', source }, limited()).expect(200)
+
+  await limited()
+    .post('/v1/datasets')
+    .send({ ...registration, id: 'theirs', source })
+    .expect(201)
+  const tryVersion = (body: object) => limited().post('/v1/datasets/theirs/versions?dryRun=true').send(body)
+  const file = await tryVersion({ source: registration.source }).expect(403)
+  expect(file.body.errors[0].field).toBe('source.kind')
+  await tryVersion({ source }).expect(200)
 })

@@ -63,6 +63,36 @@ test('other registrations and withdrawals do not wait for an ingestion, which st
   await expectNothingLeft()
 })
 
+test('a custodian sees an ingestion with its progress, and stops it before its dataset exists', async () => {
+  const custodian = service.as('custodian')
+  const list = async () => (await custodian.get('/v1/ingestions').expect(200)).body.ingestions
+  const acts = async () => (await service.as('auditor').get('/v1/administration/events').expect(200)).body
+  expect(await list()).toEqual([])
+  const before = await acts()
+  const pending = register(endless)
+  await expect.poll(list, POLL).toHaveLength(1)
+  await expect.poll(ingestionsUnderWay, POLL).toBe(1)
+  const [ingestion] = await list()
+  expect(ingestion).toMatchObject({
+    dataset: 'endless',
+    kind: 'registration',
+    dryRun: false,
+    principal: 'custodian',
+    phase: expect.stringMatching(/^(copy|check|read|store)$/),
+  })
+  await service.as('analyst').get('/v1/ingestions').expect(403)
+  await service.as('auditor').get('/v1/ingestions').expect(403)
+  const unknown = await custodian.delete(`/v1/ingestions/${'f'.repeat(32)}`).expect(404)
+  expect(unknown.body.code).toBe('unknown-ingestion')
+  await custodian.delete(`/v1/ingestions/${ingestion.id}`).expect(204)
+  const response = await pending
+  expect(response.status).toBe(409)
+  expect(await codeOf(response)).toBe('ingestion-stopped')
+  await expectNothingLeft()
+  expect(await list()).toEqual([])
+  expect(await acts()).toEqual(before)
+})
+
 test('an ingestion stops when its id is registered otherwise', async () => {
   const pending = register(endless)
   await expect.poll(ingestionsUnderWay, POLL).toBe(1)

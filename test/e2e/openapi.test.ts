@@ -60,6 +60,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'delete /v1/datasets/{dataset}',
     'get /v1/datasets/{dataset}/versions',
     'post /v1/datasets/{dataset}/versions',
+    'get /v1/ingestions',
+    'delete /v1/ingestions/{ingestion}',
     'get /v1/connections',
     'get /v1/sources',
     'post /v1/sources',
@@ -174,6 +176,8 @@ test("every operation's example works with the key of its role", async () => {
   await mkdir(resolve(service.dataDirectory, 'survey'))
   await writeFile(resolve(service.dataDirectory, 'survey/staff.csv'), 'age\n30\n')
   let uploaded = ''
+  let ingestion = ''
+  let ended: Promise<unknown> | undefined
   for (const { method, path: template, operation } of inOrder) {
     const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
     const exampleOf = (name: string): string => {
@@ -181,8 +185,10 @@ test("every operation's example works with the key of its role", async () => {
       expect(example, `${template} has an example for ${name}`).toBeDefined()
       return String(example)
     }
-    // The ids of uploads are random.
-    const idOf = (name: string) => (name === 'source' ? uploaded : exampleOf(name))
+    if (operation.operationId === 'stopIngestion') ({ id: ingestion, ended } = await startIngestion())
+    // The ids of uploads and ingestions are random.
+    const idOf = (name: string) =>
+      name === 'source' ? uploaded : name === 'ingestion' ? ingestion : exampleOf(name)
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))
     const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
     const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
@@ -203,7 +209,29 @@ test("every operation's example works with the key of its role", async () => {
     if (operation.operationId === 'uploadSource') uploaded = response.body.id
     expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
   }
+  await ended
 })
+
+/** Starts a registration whose source takes minutes. */
+async function startIngestion(): Promise<{ readonly id: string; readonly ended: Promise<unknown> }> {
+  const custodian = service.as('custodian')
+  const registration = {
+    id: 'visits-of-many',
+    title: 'A source that takes minutes',
+    source: { kind: 'visits', people: 1_000_000, rows: 10_000_000, seed: 'endless' },
+    privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+    neighbours: 'add-remove',
+    budget: { epsilon: 1 },
+  }
+  const ended = custodian
+    .post('/v1/datasets')
+    .send(registration)
+    .then(({ body }) => body)
+  const list = async () => (await custodian.get('/v1/ingestions').expect(200)).body.ingestions
+  await expect.poll(list, { timeout: 300_000 }).toHaveLength(1)
+  const [{ id }] = await list()
+  return { id, ended }
+}
 
 test('every kind of query has a working example', async () => {
   const examples = operations().flatMap(({ path: template, operation }) => {

@@ -127,6 +127,8 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   getMetrics: false,
   listDatasets: true,
   listConnections: false,
+  listIngestions: true,
+  stopIngestion: true,
   registerDataset: true,
   listSources: false,
   uploadSource: false,
@@ -221,6 +223,35 @@ test('a limited custodian neither sees nor makes keys for other datasets', async
   expect(replaced(await key('analyst.1'))).toEqual(await key('nobody.9'))
   for (const datasets of [undefined, ['census'], [LIMITED_TO, 'census']])
     await limited('custodian').post('/v1/keys').send({ name: 'wider', role: 'analyst', datasets }).expect(403)
+})
+
+test('a limited custodian neither sees nor stops ingestions of other datasets', async () => {
+  const custodian = service.as('custodian')
+  const pending = custodian
+    .post('/v1/datasets')
+    .send({
+      id: 'elsewhere',
+      title: 'A source that takes minutes',
+      source: { kind: 'visits', people: 1_000_000, rows: 10_000_000, seed: 'endless' },
+      privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+      neighbours: 'add-remove',
+      budget: { epsilon: 1 },
+    })
+    .then(({ body }) => body.code)
+  const list = async () => (await custodian.get('/v1/ingestions').expect(200)).body.ingestions
+  await expect.poll(list, { timeout: 300_000 }).toHaveLength(1)
+  const [{ id }] = await list()
+  expect((await limited('custodian').get('/v1/ingestions').expect(200)).body.ingestions).toEqual([])
+  const stop = async (ingestion: string) => {
+    const { text, ...answer } = await answerOf('custodian', 'delete', `/v1/ingestions/${ingestion}`)
+    return { ...answer, text: text.replaceAll(ingestion, '') }
+  }
+  const refused = await stop(id)
+  expect(refused).toEqual(await stop('f'.repeat(32)))
+  expect(refused.status).toBe(404)
+  expect(await list()).toHaveLength(1)
+  await custodian.delete(`/v1/ingestions/${id}`).expect(204)
+  expect(await pending).toBe('ingestion-stopped')
 })
 
 test('the permitted dataset is reached as with an unlimited key', async () => {

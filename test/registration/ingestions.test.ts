@@ -25,7 +25,8 @@ function counted({ timeLimitMs = ONE_HOUR_MS } = {}) {
   return { open, ingestions: createIngestions({ catalog: { workspace }, timeLimitMs }) }
 }
 
-const FREE: IngestionTerms = { givenUp: undefined, isOvertaken: () => false }
+const PURPOSE = { dataset: 'visits', kind: 'registration', dryRun: false, principal: 'carol' } as const
+const FREE: IngestionTerms = { purpose: PURPOSE, givenUp: undefined, isOvertaken: () => false }
 
 /** Ends with an error of its own once the ingestion is stopped, as an interrupted statement does. */
 const untilStopped = ({ signal }: RunningIngestion) =>
@@ -80,6 +81,57 @@ test('an ingestion stops after its time limit', async () => {
   const { open, ingestions } = counted({ timeLimitMs: 1 })
   await expect(ingestions.run(FREE, untilStopped)).rejects.toMatchObject({ code: 'ingestion-too-long' })
   expect(open.size).toBe(0)
+})
+
+test('a stopped ingestion ends, whether it runs or waits, and no other one does', async () => {
+  const { open, ingestions } = counted()
+  const pending = Array.from({ length: 4 }, () => ingestions.run(FREE, untilStopped))
+  await setImmediate()
+  expect(ingestions.list().map(({ phase }) => phase)).toEqual(['wait', 'wait', 'copy', 'copy'])
+  const [, third, , first] = ingestions.list()
+  for (const ingestion of [third, first]) expect(ingestions.stop(ingestion?.id ?? '')).toBe(true)
+  for (const ended of [pending[0], pending[2]])
+    await expect(ended).rejects.toMatchObject({ code: 'ingestion-stopped' })
+  expect(ingestions.stop(first?.id ?? '')).toBe(false)
+  await setImmediate()
+  expect(open.size).toBe(2)
+  const others = [pending[1], pending[3]].map((each) =>
+    expect(each).rejects.toMatchObject({ code: 'unavailable' }),
+  )
+  await Promise.all([ingestions.close(), ...others])
+})
+
+test('an ingestion is listed with its purpose and its latest progress until its publication begins', async () => {
+  const { ingestions } = counted()
+  const listed: unknown[] = []
+  const result = await ingestions.run(FREE, async ({ onProgress, beginPublication }) => {
+    listed.push(...ingestions.list())
+    onProgress({ phase: 'read', fraction: 0.5 })
+    listed.push(...ingestions.list())
+    const [ingestion] = ingestions.list()
+    beginPublication()
+    expect(ingestions.list()).toEqual([])
+    expect(ingestions.stop(ingestion?.id ?? '')).toBe(false)
+    return 'published'
+  })
+  expect(result).toBe('published')
+  const facts = { id: expect.stringMatching(/^[0-9a-f]{32}$/), startedAt: expect.any(String), ...PURPOSE }
+  expect(listed).toEqual([
+    { ...facts, phase: 'copy' },
+    { ...facts, phase: 'read', fraction: 0.5 },
+  ])
+})
+
+test('a publication does not begin after the ingestion was stopped', async () => {
+  const { ingestions } = counted()
+  let published = false
+  const stopped = ingestions.run(FREE, async ({ beginPublication }) => {
+    for (const { id } of ingestions.list()) ingestions.stop(id)
+    beginPublication()
+    published = true
+  })
+  await expect(stopped).rejects.toMatchObject({ code: 'ingestion-stopped' })
+  expect(published).toBe(false)
 })
 
 test('an ingestion stops when its dataset has changed, and another one does not', async () => {
