@@ -13,6 +13,7 @@ import { accuracyReport, noiseReport, report } from '../planner/report.ts'
 import { questionOf } from '../planner/suppositions.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
+import { withinField } from '../privacy/refusal.ts'
 import { disconnected, type Turn, type Waiter } from './admission.ts'
 import { completeAttempt } from './attempt.ts'
 import {
@@ -25,7 +26,7 @@ import {
   type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
-import { release, scanOf, yieldIfLarge } from './release.ts'
+import { release, requireAccepted, scanOf, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 
 type Query = Parameters<typeof plan>[0]
@@ -84,6 +85,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const { dataset, query } = question
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
+  requireAccepted(planned, dependencies.engine)
   const request = { query: questionOf(query) }
   const inScan = { ...question, scan: scanOf(planned, dependencies.engine) }
   return answerUnderCharge(dependencies, inScan, request, price, () => releaseOf(planned, dependencies))
@@ -99,6 +101,8 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const { queries } = batch
   const { leaseMs, limits } = dependencies
   const planned = await planQueries(queries, batch.dataset, limits)
+  for (const [place, each] of planned.plans.entries())
+    withinField(`queries.${place}`, () => requireAccepted(each, dependencies.engine))
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   const request = { batch: queries.map(questionOf) }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Engine, IndexCounts, TextCounts } from '../engines/engine.ts'
+import type { Engine, IndexCounts, Reading, TextCounts } from '../engines/engine.ts'
 import { keyPresenceSampler, releaseKeyCounts } from '../mechanisms/key-selection.ts'
 import { addNoise } from '../mechanisms/measurement.ts'
 import { selectNoisyMax } from '../mechanisms/noisy-max.ts'
@@ -18,6 +18,7 @@ import {
   type Released,
   type ReleaseOf,
 } from '../planner/plan-kinds.ts'
+import { Refusal } from '../privacy/refusal.ts'
 
 /** Exact integers read from the data, by kind of plan. They can be sent to a worker thread (structured clone). */
 interface ExactTypes {
@@ -113,6 +114,40 @@ export function scanOf(plan: Plan, engine: Engine): string | undefined {
     case 'quantile':
     case 'key-selection':
       return undefined
+  }
+}
+
+/**
+ * Requires that the engine can read the data of a plan. The charge would be lost otherwise.
+ * @throws Refusal `query-does-not-fit` if a statement would be too long for the database.
+ */
+export function requireAccepted(plan: Plan, engine: Engine): void {
+  for (const reading of readingsOf(plan)) requireReadable(plan.dataset, reading, engine)
+}
+
+/** @throws Refusal as {@link requireAccepted} does. */
+export function requireReadable(dataset: Plan['dataset'], reading: Reading, engine: Engine): void {
+  if (engine.accepts?.(dataset, reading) === false) {
+    const detail =
+      'The query is too long for the database of this dataset. Compare with fewer values, or ask for fewer groups.'
+    throw new Refusal('query-does-not-fit', detail)
+  }
+}
+
+function readingsOf(plan: Plan): readonly Reading[] {
+  switch (plan.kind) {
+    case 'additive':
+    case 'noisy-max':
+      return [{ method: 'aggregate', aggregate: plan.aggregate }]
+    case 'groups':
+      return [
+        ...(plan.sums === undefined ? [] : readingsOf(plan.sums)),
+        ...plan.quantiles.map(({ counting }) => ({ method: 'countIndexesInCells', counting }) as const),
+      ]
+    case 'quantile':
+      return [{ method: 'countIndexes', counting: plan.counting }]
+    case 'key-selection':
+      return [{ method: 'countTexts', counting: plan.counting }]
   }
 }
 

@@ -10,7 +10,7 @@ import type {
   StoredSession,
 } from '../ledger/ledger.ts'
 import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
-import type { Predicate } from '../planner/aggregate.ts'
+import type { Aggregate, Predicate } from '../planner/aggregate.ts'
 import { planPredicate } from '../planner/predicate.ts'
 import {
   comparisonReport,
@@ -44,6 +44,7 @@ import {
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
 import { QuestionFailure } from './failure.ts'
+import { requireReadable } from './release.ts'
 import { periodOf, releaseInTime, shownTime } from './release-time.ts'
 
 /** Dependencies of sessions. */
@@ -219,7 +220,8 @@ async function answerNext(
   const { ledger, engine, noiseSource, admission } = dependencies
   const { question, positives, positivesFound, head, terms, thresholdNoise } = open
   const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
-  const predicate = planPredicate(asking.where, dataset, 'where')
+  const aggregate = aggregateOf(planPredicate(asking.where, dataset, 'where'), counted)
+  requireReadable(dataset, { method: 'aggregate', aggregate }, engine)
   if (asking.givenUp?.aborted) throw disconnected()
   const waiter = { ...asking, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
   const turn = await enterInTime(admission, waiter, async () => {
@@ -235,7 +237,7 @@ async function answerNext(
   }
   const compare = async () => {
     await turn.begin()
-    const value = await count(engine, dataset, predicate, counted).finally(turn.leavePlace)
+    const value = await count(engine, dataset, aggregate).finally(turn.leavePlace)
     const compared = { threshold, thresholdNoise, positivesFound, value }
     return sparseVectorMechanism.release(measurement, compared, noiseSource)
   }
@@ -278,23 +280,19 @@ async function enterInTime(
   }
 }
 
+/** Counts the rows, or the people with rows, that satisfy a predicate, in one cell. */
+function aggregateOf(where: Predicate, { of, bounding }: Counted): Aggregate {
+  const statistics = [{ kind: of === 'people' ? 'count-people' : 'count' }] as const
+  return { where, groupBy: [], statistics, bounding }
+}
+
 /**
- * Counts the rows, or the people with rows, that satisfy a predicate.
+ * Computes a count that has one cell.
  * @throws EngineFailure, which says nothing about data.
  * @throws RangeError if the engine returns anything but one cell.
  */
-async function count(
-  engine: Engine,
-  dataset: Dataset,
-  where: Predicate,
-  { of, bounding }: Counted,
-): Promise<bigint> {
-  const [[value, ...cells] = [], ...statistics] = await engine.aggregate(dataset, {
-    where,
-    groupBy: [],
-    statistics: [{ kind: of === 'people' ? 'count-people' : 'count' }],
-    bounding,
-  })
+async function count(engine: Engine, dataset: Dataset, aggregate: Aggregate): Promise<bigint> {
+  const [[value, ...cells] = [], ...statistics] = await engine.aggregate(dataset, aggregate)
   if (value === undefined || cells.length > 0 || statistics.length > 0)
     throw new RangeError('the engine returned other cells than requested')
   return value

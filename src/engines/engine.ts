@@ -16,6 +16,11 @@ export interface Engine {
    */
   scanOf?(dataset: Dataset, aggregate: Aggregate): string | undefined
   /**
+   * Returns false if a reading cannot be sent to the database, because its statement would be too long. The result depends
+   * on the reading and on public facts alone. Absent for an engine that has no such limit.
+   */
+  accepts?(dataset: Dataset, reading: Reading): boolean
+  /**
    * Counts the rows or people with each value (grid index) of a numeric column, or the people with each value per
    * person, in the order of the values.
    * @throws EngineFailure as {@link Engine.aggregate} does.
@@ -37,6 +42,12 @@ export interface Engine {
   /** Finishes the accepted work and closes every dataset. */
   close(): Promise<void>
 }
+
+/** The method of an engine that reads data, and what it is asked for. */
+export type Reading =
+  | { readonly method: 'aggregate'; readonly aggregate: Aggregate }
+  | { readonly method: 'countIndexes' | 'countTexts'; readonly counting: ValueCounting }
+  | { readonly method: 'countIndexesInCells'; readonly counting: CellCounting }
 
 /**
  * Two arrays of the same length, of exact integers within 2^53: each value and the number of rows or people that have

@@ -41,6 +41,8 @@ export function createDatasetEngine({ duckDb, tables, keyedUnit }: RoutingOption
   }
   return {
     scanOf: (dataset, aggregate) => (isLive(dataset) ? undefined : duckDb.scanOf?.(dataset, aggregate)),
+    accepts: (dataset, reading) =>
+      (isLive(dataset) ? tableEngine(dataset) : duckDb)?.accepts?.(dataset, reading) ?? true,
     aggregate: async (dataset, aggregate) => engineOf(dataset).aggregate(dataset, aggregate),
     countIndexes: async (dataset, counting) => engineOf(dataset).countIndexes(dataset, counting),
     countIndexesInCells: async (dataset, counting) =>

@@ -95,6 +95,27 @@ test('the debit is durable before the engine runs, and the answer before it is r
   expect((await ledger.release(JSON.parse(body).id))?.answer).toBe(body)
 })
 
+test('a query that the engine does not accept is refused before any debit', async () => {
+  const deps = dependencies(() => Promise.reject(new EngineFailure()))
+  const accepted: unknown[] = []
+  const accepts: Engine['accepts'] = (_, reading) => {
+    accepted.push(reading.method)
+    return accepted.length !== 2
+  }
+  const fussy = { ...deps, engine: { ...deps.engine, accepts } }
+  const { dataset, principal } = question
+  const queries = [question.query, querySchema.parse({ kind: 'median', column: 'Age', epsilon: 1 })]
+  await expect(answerBatch(fussy, { principal, dataset, queries })).rejects.toMatchObject({
+    code: 'query-does-not-fit',
+    message: expect.stringMatching(/^queries\.1: /),
+  })
+  expect(accepted).toEqual(['aggregate', 'countIndexes'])
+  const refuses = { ...deps, engine: { ...deps.engine, accepts: () => false } }
+  await expect(answer(refuses, question)).rejects.toMatchObject({ code: 'query-does-not-fit' })
+  expect(await kinds()).toEqual(['opened'])
+  expect(await spent()).toBe(0)
+})
+
 describe('every released number has its own noise', () => {
   /** Creates a source that gives the same uniform integers every time. */
   const taped = () => {

@@ -11,7 +11,7 @@ import {
 import { openTrinoClient, type TrinoClient } from './client.ts'
 import { trinoDialect } from './dialect.ts'
 import { encodeValue } from './encodings/encode.ts'
-import { createQueries, type UseDataset } from './queries.ts'
+import { createQueries, isShortEnough, type UseDataset } from './queries.ts'
 import { createSessions, type SessionTerms } from './sessions.ts'
 import { describeTable, inspectTable, rowsOf, storedRowsOf } from './statements.ts'
 
@@ -94,6 +94,10 @@ export function openTrinoEngine(
 
   return {
     ...createQueries(async (dataset, query) => useDataset(dataset, query)),
+    accepts: (dataset, reading) => {
+      const open = opened.get(versionKey(dataset))
+      return open === undefined || isShortEnough(open, dataset, reading)
+    },
     healthy: reachable,
     reachable,
     describe: (table) =>

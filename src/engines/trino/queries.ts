@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../../catalog/dataset.ts'
 import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
 import type { Dialect } from '../dialect.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, Reading } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
 import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
 import { readAggregate } from '../sql-result.ts'
 import { type Collector, collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
-import type { TrinoRows } from './client.ts'
+import { LONGEST_STATEMENT, type TrinoRows } from './client.ts'
 import { trinoDialect } from './dialect.ts'
 import type { RunStatement } from './sessions.ts'
 
@@ -59,7 +59,32 @@ export function createQueries(use: UseDataset): Queries {
   }
 }
 
-function dialectOf({ relation }: OpenRelation): Dialect {
+/**
+ * Returns true if the statement of a reading is short enough for Trino.
+ * @param open the relation of the dataset
+ */
+export function isShortEnough(
+  open: Pick<OpenRelation, 'relation'>,
+  dataset: Dataset,
+  reading: Reading,
+): boolean {
+  return printReading(reading, dataset, dialectOf(open)).sql.length <= LONGEST_STATEMENT
+}
+
+function printReading(reading: Reading, dataset: Dataset, dialect: Dialect): PrintedStatement {
+  switch (reading.method) {
+    case 'aggregate':
+      return printAggregate(reading.aggregate, dataset, dialect)
+    case 'countIndexes':
+      return printIndexCounting(reading.counting, dataset, dialect, MOST_VALUES + 1)
+    case 'countIndexesInCells':
+      return printCellCounting(reading.counting, dataset, dialect, MOST_VALUES + 1)
+    case 'countTexts':
+      return printTextCounting(reading.counting, dataset, dialect, MOST_TEXTS + 1)
+  }
+}
+
+function dialectOf({ relation }: Pick<OpenRelation, 'relation'>): Dialect {
   return { ...trinoDialect, relation: () => relation }
 }
 

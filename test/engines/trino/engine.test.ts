@@ -110,6 +110,22 @@ describe('an aggregate', () => {
   })
 })
 
+test('a reading is accepted unless its statement is longer than Trino permits', async () => {
+  const { engine, coordinator } = await start(rows(['1']))
+  const accepts = (values: number) => {
+    const indexes = Array.from({ length: values }, (_, value) => BigInt(value))
+    const where = { kind: 'index-in', column: 'age', indexes } as const
+    return engine.accepts?.(dataset, { method: 'aggregate', aggregate: { ...counted, where } })
+  }
+  expect(accepts(1_000)).toBe(true)
+  expect(accepts(100_000)).toBe(false)
+  // The query itself fails, as every query of a dataset that is closed.
+  await engine.closeDataset(dataset)
+  expect(accepts(100_000)).toBe(true)
+  expect(coordinator.received).toEqual([])
+  await engine.close()
+})
+
 describe('the class of a failure', () => {
   test('no server: unavailable', async () => {
     const { engine, coordinator } = await start(rows(['1']))
