@@ -9,6 +9,7 @@ import { ingest } from '../src/engines/duckdb/ingest.ts'
 import { quoteLiteral } from '../src/engines/duckdb/instance.ts'
 import type { Aggregate, GroupKey, Predicate } from '../src/planner/aggregate.ts'
 import type { Spread } from './ledger.ts'
+import { median } from './median.ts'
 
 /** An aggregate with bounded contributions beside DuckDB's own SQL for it: medians over the rounds. */
 export interface BoundingFigure {
@@ -357,8 +358,4 @@ function datasetOf(source: BoundedWork['source']): Dataset {
 
 function spread(ratios: readonly number[]): Spread {
   return { median: median(ratios), lowest: Math.min(...ratios), highest: Math.max(...ratios) }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }

@@ -8,6 +8,7 @@ import { readConfig } from '../src/config.ts'
 import { startService } from '../src/server.ts'
 import { createKey } from '../test/api-key.ts'
 import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
+import { median } from './median.ts'
 
 /** Time for which one kind of request blocks the event loop, and so every other request. */
 export interface EventLoopFigure {
@@ -167,8 +168,4 @@ async function busiestTurnOf(task: () => Promise<void>): Promise<number> {
   })
   await watching
   return busiest
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }

@@ -7,6 +7,7 @@ import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
 import { GROUPED_COMMIT_ROUTE, SINGLE_COMMIT_ROUTE } from './bare-route.ts'
 import { type Child, startChild } from './child.ts'
 import { type Load, measureLoad, type Target } from './load.ts'
+import { median } from './median.ts'
 
 /** Servers that are compared. */
 export const CONTENDERS = ['sotto', 'bare route', 'bare route, grouped commits'] as const
@@ -216,10 +217,6 @@ function figure(
         }),
     ...(goal === undefined ? {} : { goal }),
   }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }
 
 /** Registers 10 million made-up rows. */

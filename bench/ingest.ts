@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { FileFormat } from '../src/catalog/dataset.ts'
 import { quoteLiteral } from '../src/engines/duckdb/instance.ts'
+import { median } from './median.ts'
 
 /** The ingestion of one file beside a plain `CREATE TABLE AS` of the same file: medians over the rounds. */
 export interface IngestFigure {
@@ -104,8 +105,4 @@ async function once(what: string, format: FileFormat, sourcePath: string): Promi
     `${sourcePath}.duckdb`,
   ])
   return JSON.parse(stdout) as Once
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }

@@ -1,5 +1,6 @@
 import { noiseSampler } from '../src/mechanisms/measurement.ts'
 import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
+import { median } from './median.ts'
 
 const ROUNDS = 15
 const SAMPLES_PER_ROUND = 50_000
@@ -73,8 +74,4 @@ function batchOf(sample: () => bigint): Batch {
     for (let draw = 0; draw < samples; draw += 1) if (sample() > 0n) positive += 1
     return positive
   }
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }

@@ -15,6 +15,7 @@ import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
 import { stabilityOfRank } from '../src/planner/stability.ts'
 import { epsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../src/privacy/loss.ts'
 import { rational } from '../src/privacy/rational.ts'
+import { median } from './median.ts'
 import { type Peer, type PeerRequest, startPeer } from './opendp-peer.ts'
 import { writeParquet } from './write-parquet.ts'
 
@@ -345,8 +346,4 @@ function histogramComparison(): Comparison {
 
 function withCommas(whole: number): string {
   return whole.toLocaleString('en')
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
 }

@@ -1,4 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
+import type { TimestampColumn } from '../catalog/dataset.ts'
 
 /** Offset of a time zone from UTC for a range of local times. */
 export interface LocalOffset {
@@ -10,20 +11,27 @@ export interface LocalOffset {
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000
 
+/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
+export const LARGEST_OFFSET_SECONDS = 2n * 86_400n
+
+const ONE_NANO = 1_000_000_000n
+
 /**
- * Lists the offsets of a time zone's local times, in their order, for all instants between two ends. The list makes
+ * Lists the offsets of the local times of a column's time zone, in their order, for all instants near its bounds. The list makes
  * every local time one instant: a time that the clock skipped is read with the offset before the change, and a time
  * that the clock showed twice is the earlier of both (RFC 5545, section 3.3.5; `disambiguation: "compatible"` in
  * ECMAScript's Temporal).
  *
- * @param timeZone IANA name of a time zone
- * @param firstSecond @param lastSecond instants in seconds since 1970-01-01T00:00:00Z
+ * Instants up to {@link LARGEST_OFFSET_SECONDS} beyond the bounds are included.
  */
-export function localOffsets(
-  timeZone: string,
-  firstSecond: bigint,
-  lastSecond: bigint,
-): readonly LocalOffset[] {
+export function localOffsets({
+  timeZone,
+  lowerIndex,
+  upperIndex,
+  stepNano,
+}: TimestampColumn): readonly LocalOffset[] {
+  const firstSecond = (lowerIndex * stepNano) / ONE_NANO - LARGEST_OFFSET_SECONDS
+  const lastSecond = (upperIndex * stepNano) / ONE_NANO + LARGEST_OFFSET_SECONDS
   let here = Temporal.Instant.fromEpochMilliseconds(Number(firstSecond) * 1000).toZonedDateTimeISO(timeZone)
   const offsets: LocalOffset[] = [{ offsetSeconds: secondsOf(here) }]
   for (;;) {

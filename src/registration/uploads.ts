@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { FileFormat } from '../catalog/dataset.ts'
+import { PARQUET_MAGIC } from '../engines/duckdb/formats/parquet.ts'
 import { publishFile, writeDigested, writePrivately } from '../files/durable-file.ts'
 import type { FreeSpace } from '../files/free-space.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
@@ -208,9 +209,6 @@ async function receive(options: UploadOptions, folder: string, file: ReceivedFil
     throw error
   }
 }
-
-/** First bytes of a Parquet file. */
-const PARQUET_MAGIC = 'PAR1'
 
 /** Longest shown name, in characters. */
 const LONGEST_NAME = 200

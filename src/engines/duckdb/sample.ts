@@ -58,7 +58,7 @@ export class UnreadableSample extends Error {}
 const SAMPLE_ROWS = 20_000
 
 /** Number of distinct values up to which all are listed. */
-export const FEW_VALUES = 50
+const FEW_VALUES = 50
 
 const LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1GB' } as const
 

@@ -15,9 +15,6 @@ const ENOUGH_ROWS = 100
 /** Longest value of an identifier, in characters. Longer texts that never repeat are free text. */
 const LONGEST_IDENTIFIER = 64
 
-/** Number of distinct values up to which a text can be a category. */
-const FEW_VALUES = 50
-
 /** Names of columns that usually identify people or rows. */
 const IDENTIFIER_NAME =
   /^(id|uuid|guid|ssn|mrn|pid|email|e-mail|(patient|person|customer|user|client|member|employee|subject|participant|student|account|household)([_ -]?(id|no|nr|num|number|key|code))?)$|[_ -](id|uuid|guid|ssn)$|[a-z](Id|ID)$/i
@@ -150,11 +147,12 @@ function identifierReason({ name, type, sampled }: DescribedColumn): string | un
     : undefined
 }
 
+/** True for a column with few distinct values, each of which occurs twice on average. */
 function isCategory(sampled: SampledValues | undefined): boolean {
   return (
     sampled?.values !== undefined &&
     sampled.distinct > 0 &&
-    sampled.distinct <= Math.min(FEW_VALUES, Math.max(1, (sampled.rows - sampled.nulls) / 2))
+    sampled.distinct <= Math.max(1, (sampled.rows - sampled.nulls) / 2)
   )
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { createGunzip } from 'node:zlib'
 import type { CsvDeclaration, CsvDialect, DateFormat, FileFormat } from '../../catalog/dataset.ts'
 import { DELIMITERS, QUOTES } from '../../engines/duckdb/formats/csv-shape.ts'
+import { PARQUET_MAGIC } from '../../engines/duckdb/formats/parquet.ts'
 import {
   describeSample,
   type Sample,
@@ -71,8 +72,9 @@ function formatByName(name: string): FileFormat {
 }
 
 async function formatOf(handle: FileHandle): Promise<FileFormat> {
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-  return buffer.subarray(0, bytesRead).toString('latin1') === 'PAR1' ? 'parquet' : 'csv'
+  const length = PARQUET_MAGIC.length
+  const { buffer } = await handle.read(Buffer.alloc(length), 0, length, 0)
+  return buffer.toString('latin1') === PARQUET_MAGIC ? 'parquet' : 'csv'
 }
 
 async function copyWhole(handle: FileHandle, copy: string, signal: AbortSignal): Promise<undefined> {

@@ -14,9 +14,6 @@ const MICROSECONDS_PER_DAY = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND
  */
 const OUTERMOST_DAY = 6_000_000n
 
-/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
-const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
-
 /**
  * Stores dates as BIGINT: floor(days / step + 1/2) within the bounds, counted from 1970-01-01. Valid values are DATE
  * and TIMESTAMP values of any unit, and texts in the declared format. A time of day is cut off: the date is the one
@@ -214,13 +211,8 @@ function daysOfParts(i: number): string {
 /**
  * The offset of a local time, in microseconds: the first offset, and the difference at every change up to that time.
  */
-function printOffset({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
-  const [first, last] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
-  const offsets = localOffsets(
-    timeZone,
-    (first ?? 0n) - LARGEST_OFFSET_SECONDS,
-    (last ?? 0n) + LARGEST_OFFSET_SECONDS,
-  )
+function printOffset(column: TimestampColumn, local: string): string {
+  const offsets = localOffsets(column)
   return printSum(
     offsets.map(({ from, offsetSeconds }, place) => {
       const difference = microsecondsIn(offsetSeconds - (offsets[place - 1]?.offsetSeconds ?? 0))

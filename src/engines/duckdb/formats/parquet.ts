@@ -3,6 +3,9 @@ import { requireRows } from '../ingest-bounds.ts'
 import { type IngestionControl, runControlled } from '../ingest-progress.ts'
 import type { FileFormatReader } from './format.ts'
 
+/** First bytes of a Parquet file. */
+export const PARQUET_MAGIC = 'PAR1'
+
 /** Parquet. Columns may have any type. */
 export const parquetFormat: FileFormatReader = {
   relation: async (connection, file, { bounds, ...control }) => {

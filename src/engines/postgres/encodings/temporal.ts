@@ -1,15 +1,12 @@
 import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
-import { type LocalOffset, localOffsets } from '../../clock.ts'
+import { LARGEST_OFFSET_SECONDS, type LocalOffset, localOffsets } from '../../clock.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
 import { type Source, type SourceType, unlessNull } from './source.ts'
 
 const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n
-
-/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
-const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
 
 /**
  * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
@@ -96,14 +93,7 @@ function printSeconds(
 /** Prints the offset of a local time from UTC in seconds; `undefined` if there is none. */
 function printOffset(column: TimestampColumn, sql: string, kind: TemporalKind): string | undefined {
   if (kind === 'timestamptz') return undefined
-  const [first, last] = [column.lowerIndex, column.upperIndex].map(
-    (index) => (index * column.stepNano) / ONE_NANO,
-  )
-  const offsets = localOffsets(
-    column.timeZone,
-    (first ?? 0n) - LARGEST_OFFSET_SECONDS,
-    (last ?? 0n) + LARGEST_OFFSET_SECONDS,
-  )
+  const offsets = localOffsets(column)
   return offsets.every(({ offsetSeconds }) => offsetSeconds === 0)
     ? undefined
     : printOffsetSearch(offsets, sql, kind)

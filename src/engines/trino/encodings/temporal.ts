@@ -9,9 +9,6 @@ const SECONDS_PER_DAY = 86_400n
 const MS_PER_SECOND = 1_000n
 const MS_PER_DAY = SECONDS_PER_DAY * MS_PER_SECOND
 
-/** Larger than the offset of any time zone from UTC, and than any change of a clock. */
-const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
-
 /**
  * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
  * one that a timestamp states, or that of an instant in UTC.
@@ -70,9 +67,8 @@ function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['
 }
 
 /** Prints the instant of a local time, both in milliseconds. */
-function printUtc({ timeZone, lowerIndex, upperIndex, stepNano }: TimestampColumn, local: string): string {
-  const [first = 0n, last = 0n] = [lowerIndex, upperIndex].map((index) => (index * stepNano) / ONE_NANO)
-  const offsets = localOffsets(timeZone, first - LARGEST_OFFSET_SECONDS, last + LARGEST_OFFSET_SECONDS)
+function printUtc(column: TimestampColumn, local: string): string {
+  const offsets = localOffsets(column)
   const offsetsMs = offsets.map(({ offsetSeconds }) => offsetSeconds * Number(MS_PER_SECOND))
   const [only = 0, ...others] = offsetsMs
   if (others.length === 0) return only === 0 ? local : `(${local} - ${bigint(BigInt(only))})`
