@@ -28,7 +28,7 @@ const LONGEST_IDENTIFIER = { postgres: 63, trino: 128 } as const
 
 /**
  * Returns the source with the complete name of its table, so that a table has one name, and keeps it if the schema of the
- * connection changes.
+ * connection changes. Trino compares names in lower case.
  * @throws Refusal `source-refused` for a connection that is not configured, or a name that is too long.
  */
 export function resolveTable(connections: Connections, source: TableSource): TableSource {
@@ -37,7 +37,8 @@ export function resolveTable(connections: Connections, source: TableSource): Tab
   const longest = LONGEST_IDENTIFIER[connection.engine]
   if ([schema, name].some((part) => [...part].length > longest))
     throw refuseField('source-refused', 'source.table', `must have names of at most ${longest} characters`)
-  return { ...source, table: `${schema}.${name}` }
+  const table = `${schema}.${name}`
+  return { ...source, table: connection.engine === 'trino' ? table.toLowerCase() : table }
 }
 
 /** The digest by which the ledger recognises a table that is registered under another id. */
