@@ -6,19 +6,14 @@ import {
   datasetList,
   datasetParameters,
   descriptionChange,
-  newVersion,
-  publishedVersion,
   registeredDataset,
   registration,
   registrationQuery,
   triedRegistration,
-  triedVersion,
-  versionList,
-  versionQuery,
 } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { mayUse, type Principal } from '../src/access/principal.ts'
+import { mayUse } from '../src/access/principal.ts'
 import { describeBudgetRisk } from '../src/answers/disclosure.ts'
 import type { Catalog, CatalogEntry } from '../src/catalog/catalog.ts'
 import { isLive } from '../src/catalog/dataset.ts'
@@ -28,7 +23,12 @@ import { Refusal } from '../src/privacy/refusal.ts'
 import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
-import { permittedDataset, requireDataset, requireOwnSource } from './require-dataset.ts'
+import {
+  permittedDataset,
+  requireAllowedToSeparate,
+  requireDataset,
+  requireOwnSource,
+} from './require-dataset.ts'
 
 export interface DatasetsOptions {
   readonly authenticator: Authenticator
@@ -166,70 +166,6 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     },
   )
 
-  app.get(
-    '/v1/datasets/:dataset/versions',
-    {
-      onRequest: everyone.onRequest,
-      schema: {
-        tags: ['Datasets'],
-        operationId: 'listVersions',
-        summary: 'List the versions of a dataset',
-        description:
-          'The versions since the registration. The number of rows is listed only where it is public.',
-        security: everyone.security,
-        params: datasetParameters,
-        response: { 200: versionList, ...problemResponses },
-      },
-    },
-    async (request) => {
-      const { versions } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      return { versions: versions.toReversed() }
-    },
-  )
-
-  app.post(
-    '/v1/datasets/:dataset/versions',
-    {
-      handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
-      onRequest: custodian.onRequest,
-      preValidation: async (request) => requireAnswered(request.body),
-      schema: {
-        tags: ['Datasets'],
-        operationId: 'publishVersion',
-        summary: 'Publish a new version of a dataset',
-        description:
-          'Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version ' +
-          'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
-        security: custodian.security,
-        params: changedDatasetParameters,
-        querystring: versionQuery,
-        body: newVersion,
-        response: {
-          200: z
-            .union([publishedVersion, triedVersion])
-            .describe('The present version has these rows and this declaration, or `dryRun` is true.'),
-          201: publishedVersion.describe('The version was published.'),
-          ...problemResponses,
-        },
-      },
-    },
-    async (request, reply) => {
-      const givenUp = givenUpSignal(reply)
-      const principal = principalOf(request)
-      const id = permittedDataset(principal, request.params.dataset)
-      requireAllowedToSeparate(principal, request.body)
-      const by = { principal: principal.name, givenUp }
-      if (request.query.dryRun === 'true') {
-        const { source } = request.body
-        if (source !== undefined) requireOwnSource(principal, source)
-        const { ingestion, isUnchanged } = await registry.tryVersion(id, request.body, by)
-        return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })
-      }
-      const { entry, created } = await registry.publishVersion(id, request.body, by)
-      return reply.code(created ? 201 : 200).send({ ...publicFacts(entry), ...countsOf(entry) })
-    },
-  )
-
   app.delete(
     '/v1/datasets/:dataset',
     {
@@ -262,28 +198,13 @@ function registrationForbidden(): Refusal {
   )
 }
 
-/**
- * Refuses a reason for a separate budget from a limited custodian, who must not open a second budget over the data of other
- * datasets.
- * @throws Refusal `forbidden`
- */
-function requireAllowedToSeparate(
-  { datasets }: Principal,
-  { separateBudget }: { readonly separateBudget?: string | undefined },
-): void {
-  if (datasets === undefined || separateBudget === undefined) return
-  throw new Refusal(
-    'forbidden',
-    'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
-    [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
-  )
-}
-
-function countsOf({ ingestion }: CatalogEntry) {
+/** Exact counts of the ingestion, which custodians see. */
+export function countsOf({ ingestion }: CatalogEntry) {
   return ingestion === undefined ? {} : { ingestion }
 }
 
-function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {
+/** Facts of a dataset that everybody who may use it sees. */
+export function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {
   return {
     ...declaration,
     version,

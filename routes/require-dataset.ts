@@ -83,3 +83,20 @@ export function requireOwnSource({ datasets }: Principal, { kind }: { readonly k
     [{ field: 'source.kind', rule: 'must be "upload"' }],
   )
 }
+
+/**
+ * Refuses a reason for a separate budget from a limited custodian, who must not open a second budget over the data of other
+ * datasets.
+ * @throws Refusal `forbidden`
+ */
+export function requireAllowedToSeparate(
+  { datasets }: Principal,
+  { separateBudget }: { readonly separateBudget?: string | undefined },
+): void {
+  if (datasets === undefined || separateBudget === undefined) return
+  throw new Refusal(
+    'forbidden',
+    'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
+    [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
+  )
+}
