@@ -1,10 +1,18 @@
 import type { Dataset } from '../catalog/dataset.ts'
+import type { Predicate } from '../planner/aggregate.ts'
 
 /** A value in a statement. */
 export type SqlValue = bigint | string | boolean
 
 /** The type of a value: 64-bit integer, 32-bit integer, boolean or text. */
 export type SqlValueType = 'bigint' | 'integer' | 'boolean' | 'text'
+
+/** A relation of the rows that satisfy some of several conditions. */
+export interface SelectedRows {
+  readonly relation: string
+  /** Positions of the conditions that are still to be checked. */
+  readonly remaining: readonly number[]
+}
 
 /**
  * The SQL of one database, as far as it differs from {@link standardSql} or cannot be standard. Every expression that a
@@ -16,6 +24,11 @@ export interface Dialect {
    * values (64-bit grid indexes, 32-bit category indexes, booleans, texts).
    */
   relation(dataset: Dataset): string
+  /**
+   * The relation of the rows for which all of several conditions hold, except those that it leaves to be checked.
+   * Absent, or `undefined`, if the relation checks no conditions.
+   */
+  selectRows?(dataset: Dataset, conditions: readonly Predicate[]): SelectedRows | undefined
   /**
    * A value of a statement, as a parameter or as a literal that cannot be misread.
    * @param bind adds a parameter to the statement and returns its number, counted from 1

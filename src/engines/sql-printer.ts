@@ -21,7 +21,8 @@ import {
 } from './printing/bounding.ts'
 import type { PrintedKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
-import { ANY_TYPE, GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
+import { printPresent } from './printing/predicates.ts'
+import { GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
 import { printCells, printWhere } from './printing/table.ts'
 
@@ -64,8 +65,7 @@ function printTableRows(
   const { dataset } = printer
   const { presenceOnly, presentColumn } = facts
   const { conditions, cell, cells, keys } = printCells(printer, groupBy, where)
-  const present =
-    presentColumn === undefined ? [] : [`${printColumn(printer, presentColumn, ANY_TYPE)} IS NOT NULL`]
+  const present = presentColumn === undefined ? [] : [printPresent(printer, presentColumn)]
   const rows = printBoundedRows(printer, bounding, {
     conditions: [...conditions, ...present],
     cell,
@@ -163,7 +163,7 @@ function printCountedColumn(
   const { dataset } = printer
   const { where, bounding, people } = counting
   const rows = printBoundedRows(printer, bounding, {
-    conditions: [`${column} IS NOT NULL`, ...printWhere(printer, where)],
+    conditions: [printPresent(printer, counting.column), ...printWhere(printer, where)],
     cell: column,
     cellsPerPerson: isConstantColumn(counting.column, dataset) ? 1 : Number.POSITIVE_INFINITY,
     wholePeople: isWhole(where, dataset) && isPresentInWholePeople(counting.column, dataset),

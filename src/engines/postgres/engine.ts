@@ -4,7 +4,7 @@ import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
 import { printInspection, readInspection } from '../tables/inspection.ts'
-import { printRead, printRelation } from '../tables/relation.ts'
+import { printRead, printRelation, printSelectedRows } from '../tables/relation.ts'
 import {
   requireColumns,
   type StoredRows,
@@ -133,7 +133,11 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
       if (datasets.has(key)) return
       const named = qualifiedTable(table)
       const relation = printRelation(postgresDialect, named)
-      const dialect = { ...postgresDialect, relation: () => relation }
+      const dialect: Dialect = {
+        ...postgresDialect,
+        relation: () => relation,
+        selectRows: (_, conditions) => printSelectedRows(postgresDialect, named, conditions),
+      }
       datasets.set(key, { table: named, dialect, closing: new AbortController() })
     },
     closeDataset: async (dataset) => {

@@ -2,6 +2,7 @@ import { columnNamed, type Dataset } from '../../catalog/dataset.ts'
 import type { Bounding, GroupKey, Predicate } from '../../planner/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { PERSON_COLUMN, RANK_COLUMN } from '../person-rows.ts'
+import type { PrintedCondition } from './predicates.ts'
 import { type Printer, printValue } from './printer.ts'
 
 /*
@@ -28,7 +29,7 @@ export interface PrintedRows {
 
 /** The rows to bound, and public facts about their cells. */
 export interface Unbounded {
-  readonly conditions: readonly string[]
+  readonly conditions: readonly PrintedCondition[]
   readonly cell: string | undefined
   /** Largest number of cells in which one person can have rows; Infinity if unknown. */
   readonly cellsPerPerson: number
@@ -49,13 +50,13 @@ type Limits =
  * @throws RangeError for a bounding that does not fit the dataset's privacy unit.
  */
 export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded: Unbounded): PrintedRows {
-  const { dataset, dialect } = printer
+  const { dataset } = printer
   const limits = limitsOf(bounding, dataset, unbounded)
   const { cell, wholePeople } = unbounded
-  const conditions = [...unbounded.conditions]
+  const { relation, conditions } = printSelection(printer, unbounded.conditions)
   if (limits.rows !== undefined && wholePeople)
     conditions.push(`${RANK} <= ${printValue(printer, BigInt(limits.rows), 'integer')}`)
-  const from = `${dialect.relation(dataset)}${conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`}`
+  const from = `${relation}${conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`}`
   const oneRowEach = maxRowsOf(dataset) === 1 || limits.rows === 1 || limits.rowsPerGroup === 1
   if (limits.rows !== undefined)
     return {
@@ -69,6 +70,23 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
     from: printFirstGroups(printer, from, cell, limits),
     cell: CELL,
     oneRowEach,
+  }
+}
+
+/** Prints the relation to select from, and the conditions that it does not check itself. */
+function printSelection(
+  { dataset, dialect }: Printer,
+  conditions: readonly PrintedCondition[],
+): { readonly relation: string; readonly conditions: string[] } {
+  const selected = dialect.selectRows?.(
+    dataset,
+    conditions.map(({ predicate }) => predicate),
+  )
+  const remaining =
+    selected === undefined ? conditions : conditions.filter((_, place) => selected.remaining.includes(place))
+  return {
+    relation: selected?.relation ?? dialect.relation(dataset),
+    conditions: remaining.map(({ sql }) => sql),
   }
 }
 

@@ -1,13 +1,13 @@
 import type { GroupKey } from '../../planner/aggregate.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
-import { printPredicate } from './predicates.ts'
+import { type PrintedCondition, printPredicate, printPresent } from './predicates.ts'
 import { columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn, printValue } from './printer.ts'
 
 /** A group key as SQL. */
 export interface PrintedKey {
   /** A condition that is TRUE for the rows in one of the key's cells; absent where every row is in one. */
-  readonly membership: string | undefined
+  readonly membership: PrintedCondition | undefined
   /** The number of the cell of such a row. */
   readonly cell: string
   readonly cells: number
@@ -20,12 +20,11 @@ export function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
       const { name, categories } = columnOf(printer, key.column, ['category'])
       if (categories.length !== key.size)
         throw new RangeError('a group key does not span the categories of its column')
-      const column = quoteIdentifier(name)
-      return printPlaces(column, column, key.size, key.nullCell)
+      return printPlaces(printer, key, quoteIdentifier(name), key.size)
     }
     case 'boolean': {
       const column = printColumn(printer, key.column, ['boolean'])
-      return printPlaces(column, printer.dialect.booleanIndex(column), 2, key.nullCell)
+      return printPlaces(printer, key, printer.dialect.booleanIndex(column), 2)
     }
     case 'bins':
       return printBins(printer, key)
@@ -36,10 +35,15 @@ export function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
   }
 }
 
-function printPlaces(column: string, index: string, size: number, nullCell: boolean): PrintedKey {
+function printPlaces(
+  printer: Printer,
+  { column, nullCell }: { readonly column: string; readonly nullCell: boolean },
+  index: string,
+  size: number,
+): PrintedKey {
   return nullCell
     ? { membership: undefined, cell: `coalesce(${index}, ${size})`, cells: size + 1 }
-    : { membership: `${column} IS NOT NULL`, cell: index, cells: size }
+    : { membership: printPresent(printer, column), cell: index, cells: size }
 }
 
 function printBins(printer: Printer, key: Bins): PrintedKey {
@@ -61,13 +65,18 @@ function printBins(printer: Printer, key: Bins): PrintedKey {
   const first = printValue(printer, lower, 'bigint')
   const within = `${column} >= ${first} AND ${column} < ${printValue(printer, upper, 'bigint')}`
   const cell = printCellOfBins(printer, key, column, first)
+  const between = { kind: 'index-between', column: key.column, lower, upper: upper - 1n } as const
+  const isNull = { kind: 'is-null', column: key.column } as const
   return nullCell
     ? {
-        membership: `(${column} IS NULL OR (${within}))`,
+        membership: {
+          sql: `(${column} IS NULL OR (${within}))`,
+          predicate: { kind: 'or', predicates: [isNull, between] },
+        },
         cell: `CASE WHEN ${column} IS NULL THEN ${cells} ELSE ${cell} END`,
         cells: cells + 1,
       }
-    : { membership: within, cell, cells }
+    : { membership: { sql: within, predicate: between }, cell, cells }
 }
 
 type Bins = Extract<GroupKey, { kind: 'bins' }>

@@ -1,6 +1,20 @@
 import type { Predicate } from '../../planner/aggregate.ts'
 import { ANY_TYPE, GRID, type Printer, printColumn, printIndex, printValue } from './printer.ts'
 
+/** A condition as SQL, and the predicate that it was printed from. */
+export interface PrintedCondition {
+  readonly sql: string
+  readonly predicate: Predicate
+}
+
+/** Prints the condition that a column of any type is not NULL. */
+export function printPresent(printer: Printer, column: string): PrintedCondition {
+  return {
+    sql: `${printColumn(printer, column, ANY_TYPE)} IS NOT NULL`,
+    predicate: { kind: 'not', predicate: { kind: 'is-null', column } },
+  }
+}
+
 /**
  * Prints a condition that is TRUE for exactly the rows for which the predicate holds, and FALSE or NULL for the others.
  * AND and OR preserve this. NOT goes through IS NOT TRUE, so that comparisons need no treatment of NULL.

@@ -144,7 +144,16 @@ export function printSharedScan(
   const shared = aggregates.map((aggregate, index): SharedAggregate => {
     const { conditions, cell, cells } = printCells(printer, aggregate.groupBy, aggregate.where)
     return {
-      ...(cell === undefined && conditions.length === 0 ? {} : { cell: place(printCell(conditions, cell)) }),
+      ...(cell === undefined && conditions.length === 0
+        ? {}
+        : {
+            cell: place(
+              printCell(
+                conditions.map(({ sql }) => sql),
+                cell,
+              ),
+            ),
+          }),
       cells,
       columns: (addends[index] ?? []).map(({ measure, where }) => ({
         measure: measures.indexOf(measure),

@@ -51,21 +51,29 @@ export function printRowStatistic(printer: Printer, statistic: RowStatistic): re
       return [count(printCount(printer, statistic))]
     case 'affine-count':
       return [count(dialect.countIf(printPredicate(printer, statistic.where))), count('count(*)')]
-    case 'affine-sum':
-      return printSums(printer, printIndexed(printer, statistic.column).index)
+    case 'affine-sum': {
+      const { index, nullable } = printIndexed(printer, statistic.column)
+      return [sum(dialect.sum(index)), countOf(index, nullable, statistic.offset)]
+    }
     case 'affine-square-sum': {
       const column = printIndexed(printer, statistic.column)
-      return [sum(dialect.sum(printProduct(printer, column, column))), ...printSums(printer, column.index)]
+      const { offset } = statistic
+      return [
+        sum(dialect.sum(printProduct(printer, column, column))),
+        offset === 0n ? NOT_READ : sum(dialect.sum(column.index)),
+        countOf(column.index, column.nullable, offset),
+      ]
     }
     case 'affine-product-sum': {
       const [one, other] = statistic.terms.map(({ column }) => printIndexed(printer, column))
       if (one === undefined || other === undefined) throw new RangeError('a product has two terms')
+      const [{ offset }, { offset: otherOffset }] = statistic.terms
       const oneOfBoth = indexWithOther(one, other)
       return [
         sum(dialect.sum(printProduct(printer, one, other))),
-        sum(dialect.sum(oneOfBoth)),
-        sum(dialect.sum(indexWithOther(other, one))),
-        count(`count(${oneOfBoth})`),
+        otherOffset === 0n ? NOT_READ : sum(dialect.sum(oneOfBoth)),
+        offset === 0n ? NOT_READ : sum(dialect.sum(indexWithOther(other, one))),
+        countOf(oneOfBoth, one.nullable || other.nullable, offset * otherOffset),
       ]
     }
   }
@@ -96,7 +104,7 @@ export function printDistinctCells(
   { of }: Extract<Statistic, { kind: 'count-distinct' }>,
 ): string {
   const { membership, cell } = printGroupKey(printer, of)
-  const cellOfMember = membership === undefined ? cell : `CASE WHEN ${membership} THEN ${cell} END`
+  const cellOfMember = membership === undefined ? cell : `CASE WHEN ${membership.sql} THEN ${cell} END`
   return printResult(count(`count(DISTINCT ${cellOfMember})`))
 }
 
@@ -113,6 +121,15 @@ function printCount(printer: Printer, statistic: Counted): string {
   if (where === undefined)
     return `count(${column === undefined ? '*' : printColumn(printer, column, ANY_TYPE)})`
   return printer.dialect.countIf(printCounts(printer, statistic) ?? 'true')
+}
+
+/** A result column that is multiplied by an offset of 0. */
+const NOT_READ: AdditiveColumn = { kind: 'sum', sql: '0' }
+
+/** Prints the number of indexes that are not NULL, for a statistic that adds an offset for each. */
+function countOf(index: string, nullable: boolean, offset: bigint): AdditiveColumn {
+  if (offset === 0n) return NOT_READ
+  return count(nullable ? `count(${index})` : 'count(*)')
 }
 
 function count(sql: string): AdditiveColumn {

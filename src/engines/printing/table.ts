@@ -1,6 +1,6 @@
 import type { GroupKey, Predicate } from '../../planner/aggregate.ts'
 import { type PrintedKey, printGroupKey } from './group-keys.ts'
-import { printPredicate } from './predicates.ts'
+import { type PrintedCondition, printPredicate } from './predicates.ts'
 import type { Printer } from './printer.ts'
 
 /** Largest number of cells: cell numbers are computed in 32 bits at worst. */
@@ -9,7 +9,7 @@ const LARGEST_CELL_COUNT = 2 ** 31 - 1
 /** The cells of a table as SQL. */
 export interface PrintedCells {
   /** Conditions that are all TRUE for the rows in one of the cells, and for no other row. */
-  readonly conditions: readonly string[]
+  readonly conditions: readonly PrintedCondition[]
   /** The number of the cell of such a row; absent where there is one cell only. */
   readonly cell: string | undefined
   readonly cells: number
@@ -41,6 +41,6 @@ export function printCells(
 }
 
 /** Prints a condition, if there is one. */
-export function printWhere(printer: Printer, where: Predicate | undefined): readonly string[] {
-  return where === undefined ? [] : [printPredicate(printer, where)]
+export function printWhere(printer: Printer, where: Predicate | undefined): readonly PrintedCondition[] {
+  return where === undefined ? [] : [{ sql: printPredicate(printer, where), predicate: where }]
 }

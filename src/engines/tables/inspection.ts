@@ -47,7 +47,7 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
     column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
   ])
   return {
-    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(dialect, encoded, table.table)}`,
+    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table)}`,
     repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
     stored: `SELECT ${texts(['count(*)', people])} FROM ${relation}`,
     limits: `SELECT ${texts(limits)} FROM ${kept}`,

@@ -1,5 +1,6 @@
 import { type Column, isQueryable, type QueryableColumn, type TableColumn } from '../../catalog/dataset.ts'
-import { type Dialect, quoteIdentifier } from '../dialect.ts'
+import type { Predicate } from '../../planner/aggregate.ts'
+import { type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
 import {
   type DigestDialect,
   digestedType,
@@ -10,7 +11,7 @@ import {
 import type { TableDataset, TableName } from './table-engine.ts'
 
 /** The SQL of a database whose tables are read in place. */
-export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {
+export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, DigestDialect {
   /**
    * Prints how a value of a table's column becomes a stored value, in total functions; `undefined` if the types do not
    * fit.
@@ -18,10 +19,16 @@ export interface TableDialect extends Omit<Dialect, 'relation'>, DigestDialect {
    */
   encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
   /**
-   * Text at the end of a subquery that makes the database compute its columns once for each row. Absent if the database
-   * does so anyway; others copy an expression to each of its uses.
+   * Prints a condition on the source that is TRUE for exactly the values that fit and whose stored value satisfies a
+   * predicate; it may also be TRUE for values that do not fit. `undefined` if there is no such condition. If the
+   * function is absent, conditions are computed from stored values, and rows are checked after their values have been
+   * computed.
    */
-  readonly fence?: string
+  compare?(
+    column: Column,
+    source: TableColumn & { readonly sql: string },
+    predicate: ComparisonOf,
+  ): string | undefined
   /** A replacement for values that do not fit, as a literal that cannot be misread. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }
@@ -35,11 +42,22 @@ export interface EncodedValue {
    * value; `none` if every value of the type fits. If it is absent, a value does not fit if `stored` is NULL.
    */
   readonly misfit?: string | 'none'
+  /** Cheaper expressions for rows that are read only if the value fits. */
+  readonly fitting?: {
+    /** A condition that is TRUE for values that fit, and FALSE or NULL for NULL and every other value. */
+    readonly condition: string
+    /** The stored value of a value that fits; any other value may make it fail. */
+    readonly stored: string
+  }
 }
+
+/** A predicate that compares the values of one column. */
+export type ComparisonOf = Exclude<Predicate, { readonly kind: 'and' | 'or' | 'not' | 'is-null' }>
 
 /** A declared column with the SQL of its values. */
 interface EncodedColumn extends EncodedValue {
   readonly column: Column
+  readonly found: TableColumn
   /** The value in the table. */
   readonly source: string
   /** True if the database guarantees that the value is never NULL. */
@@ -56,6 +74,17 @@ interface EncodedColumn extends EncodedValue {
 
 const SOURCE = 'sotto_source'
 
+/** The rows of a table that are read. */
+interface Selection {
+  /** Conditions on the source, computed before all others of their cost. */
+  readonly conditions: readonly string[]
+  /** True if the database may compute stored values of rows that do not fit. */
+  readonly guarded: boolean
+}
+
+/** A select list is computed for the rows that satisfy WHERE, and no condition uses its values. */
+const UNGUARDED: Selection = { conditions: [], guarded: false }
+
 /**
  * Prints the rows of a table as a relation with the columns that ingestion stores, computed row by row. Where people
  * are the privacy units, the relation has the person and the rank of each row, and at most `maxRows` rows of a person.
@@ -66,10 +95,75 @@ const SOURCE = 'sotto_source'
 export function printRelation(dialect: TableDialect, table: TableDataset): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
-  const rows = printKeptRows(dialect, encoded, table.table)
   return unit.kind === 'row'
-    ? `(SELECT ${printColumns(encoded)} FROM ${rows}) AS sotto_table`
-    : printRowsOfPeople(dialect, encoded, unit, rows)
+    ? printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
+    : printRowsOfPeople(dialect, encoded, unit, printKeptRows(dialect, encoded, table.table))
+}
+
+function printRelationOfRows(
+  dialect: TableDialect,
+  encoded: readonly EncodedColumn[],
+  table: TableName,
+  selection: Selection,
+): string {
+  return `(SELECT ${printColumns(encoded)} FROM ${printKeptRows(dialect, encoded, table, selection)}) AS sotto_table`
+}
+
+/**
+ * Prints the relation of the rows that satisfy conditions, which are compared with the values in the table where that is
+ * exact. `undefined` where rows are ranked before conditions apply, and for a dialect that does not compare the source.
+ */
+export function printSelectedRows(
+  dialect: TableDialect,
+  table: TableDataset,
+  predicates: readonly Predicate[],
+): SelectedRows | undefined {
+  if (table.unit.kind !== 'row' || dialect.compare === undefined) return undefined
+  const encoded = encodeColumns(dialect, table).map(withinLength)
+  const conditions: string[] = []
+  const remaining: number[] = []
+  for (const [place, predicate] of predicates.entries()) {
+    const condition = printOnSource(dialect, encoded, predicate)
+    if (condition === undefined) remaining.push(place)
+    else conditions.push(condition)
+  }
+  // The database may compute a remaining condition, with the stored values in it, before it checks a row.
+  const selection = { conditions, guarded: remaining.length > 0 }
+  return { relation: printRelationOfRows(dialect, encoded, table.table, selection), remaining }
+}
+
+/** Prints a condition on the source that is TRUE for exactly the rows that fit and for which a predicate holds. */
+function printOnSource(
+  dialect: TableDialect,
+  encoded: readonly EncodedColumn[],
+  predicate: Predicate,
+): string | undefined {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or': {
+      const operands = predicate.predicates.flatMap((each) => printOnSource(dialect, encoded, each) ?? [])
+      if (operands.length < predicate.predicates.length) return undefined
+      if (operands.length === 0) return predicate.kind === 'and' ? 'TRUE' : 'FALSE'
+      return `(${operands.join(predicate.kind === 'and' ? ' AND ' : ' OR ')})`
+    }
+    case 'not': {
+      const operand = printOnSource(dialect, encoded, predicate.predicate)
+      return operand === undefined ? undefined : dialect.isNotTrue(operand)
+    }
+    default: {
+      const found = encoded.find(({ column }) => column.name === predicate.column)
+      // A value that does not fit must not become another one.
+      if (found === undefined || !(alwaysFits(found) || removesMisfits(found))) return undefined
+      if (predicate.kind === 'is-null')
+        return found.notNull || !acceptsNull(found) ? 'FALSE' : `(${found.source} IS NULL)`
+      return dialect.compare?.(found.column, { ...found.found, sql: found.source }, predicate)
+    }
+  }
+}
+
+/** True if rows whose value does not fit are left out. */
+function removesMisfits({ column }: EncodedColumn): boolean {
+  return column.invalidValue.kind === 'refuse' || column.invalidValue.kind === 'drop-row'
 }
 
 /**
@@ -79,7 +173,7 @@ export function printRelation(dialect: TableDialect, table: TableDataset): strin
 function withinLength(encoded: EncodedColumn): EncodedColumn {
   const { column, stored } = encoded
   if (column.type !== 'string' || column.selectable === undefined) return encoded
-  const { misfit: _, ...others } = encoded
+  const { misfit: _, fitting: __, ...others } = encoded
   const isWithin = `length(${stored}) <= ${column.selectable.maxLength}`
   return { ...others, stored: `CASE WHEN ${isWithin} THEN ${stored} END` }
 }
@@ -149,24 +243,55 @@ export function printKeptRows(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
   table: TableName,
+  selection: Selection = UNGUARDED,
 ): string {
+  if (dialect.compare !== undefined) return printRowsThatFit(dialect, encoded, table, selection)
   const values = encoded.map((each) => `${printKept(dialect, each)} AS ${each.kept}`)
   const stays = printStays(encoded)
-  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(dialect, encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
+  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
 }
 
-/** Prints all rows of a table, with their values under the names `storedName` and `invalid`. */
-export function printCheckedRows(
+/** Prints kept rows with conditions on the source alone, in one step, so that the database can divide the work. */
+function printRowsThatFit(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
   table: TableName,
+  { conditions, guarded }: Selection,
 ): string {
+  const values = encoded.map((each) => `${printKeptValue(dialect, each, guarded)} AS ${each.kept}`)
+  const checks = [...conditions, ...encoded.flatMap(printFits)]
+  const where = checks.length === 0 ? '' : ` WHERE ${checks.join(' AND ')}`
+  return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}${where}) AS sotto_kept_rows`
+}
+
+/** Prints the condition on a value under which its row stays, if there is one. */
+function printFits(encoded: EncodedColumn): readonly string[] {
+  const { source, stored, misfit, fitting, notNull } = encoded
+  if (alwaysFits(encoded) || !removesMisfits(encoded)) return []
+  if (misfit === 'none') return [`${source} IS NOT NULL`]
+  const fits = fitting?.condition ?? `(${stored}) IS NOT NULL`
+  return [acceptsNull(encoded) && !notNull ? `(${fits} OR ${source} IS NULL)` : `(${fits})`]
+}
+
+/** Prints a value after the rule for values that do not fit. */
+function printKeptValue(dialect: TableDialect, encoded: EncodedColumn, guarded: boolean): string {
+  const { column, source, stored, fitting, notNull } = encoded
+  const ifPresent = (value: string) =>
+    acceptsNull(encoded) && !notNull ? `CASE WHEN ${source} IS NOT NULL THEN ${value} END` : value
+  if (removesMisfits(encoded)) return guarded || fitting === undefined ? stored : ifPresent(fitting.stored)
+  if (alwaysFits(encoded) || column.type === 'identifier' || column.invalidValue.kind !== 'replace')
+    return stored
+  return `coalesce(${stored}, ${ifPresent(dialect.literal(column.invalidValue.value, column))})`
+}
+
+/** Prints all rows of a table, with their values under the names `storedName` and `invalid`. */
+export function printCheckedRows(encoded: readonly EncodedColumn[], table: TableName): string {
   const checks = encoded.map((each) => ({ ...each, ...printCheck(each) }))
   const values = checks.flatMap(({ stored, storedName, flag, flagName }) => [
     `${stored} AS ${storedName}`,
     ...(flag === undefined ? [] : [`${flag} AS ${flagName}`]),
   ])
-  const rows = `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}${dialect.fence ?? ''}) AS sotto_stored_rows`
+  const rows = `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_stored_rows`
   const checked = checks.flatMap(({ storedName, invalid, isInvalid }) => [
     storedName,
     `${isInvalid} AS ${invalid}`,
@@ -247,6 +372,6 @@ export function encodeColumns(
       invalid: `sotto_invalid${i}`,
       kept: `sotto_kept${i}`,
     }
-    return { ...encoded, column, source, notNull: found.notNull, ...names }
+    return { ...encoded, column, found, source, notNull: found.notNull, ...names }
   })
 }

@@ -89,13 +89,15 @@ function encodeNumeric(
   const isWhole = scale !== undefined && scale <= 0
   if (grid.whole && !isWhole) {
     const stored = `CASE WHEN ${sql} = trunc(${sql}) THEN ${printNumeric(grid, sql)} END`
-    return { stored, misfit: `${notANumber} OR ${sql} <> trunc(${sql})` }
+    const condition = `${sql} = trunc(${sql}) AND ${sql} <> 'NaN'::numeric`
+    const fitting = { condition, stored: printNumeric(grid, sql) }
+    return { stored, misfit: `${notANumber} OR ${sql} <> trunc(${sql})`, fitting }
   }
   const index =
     precision === undefined || scale === undefined ? undefined : printFewDigits(grid, sql, precision, scale)
-  return index === undefined
-    ? { stored: printNumeric(grid, sql), misfit: notANumber }
-    : { stored: `CASE WHEN ${sql} <> 'NaN'::numeric THEN ${index} END`, misfit: notANumber }
+  const condition = `${sql} <> 'NaN'::numeric`
+  const stored = index === undefined ? printNumeric(grid, sql) : `CASE WHEN ${condition} THEN ${index} END`
+  return { stored, misfit: notANumber, fitting: { condition, stored: index ?? stored } }
 }
 
 /**
@@ -135,7 +137,11 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   const text = `(${sql})::text::numeric`
   const double = bits === 64 ? sql : `(${sql})::float8`
   const notANumber = `${double} = 'NaN'::float8`
-  if (!grid.whole) return { stored: printNearest(grid, double, bits, text), misfit: notANumber }
+  const isNumber = `${double} <> 'NaN'::float8`
+  if (!grid.whole) {
+    const stored = printNearest(grid, double, bits, text)
+    return { stored, misfit: notANumber, fitting: { condition: isNumber, stored } }
+  }
   const { numerator: p, lower, upper } = grid
   const [least, most] = [(lower - 1n) * p, (upper + 1n) * p]
   const exact = -least <= LARGEST_WHOLE[bits] && most <= LARGEST_WHOLE[bits]
@@ -146,6 +152,7 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   return {
     stored: `CASE WHEN floor(${double}) = ${double} THEN ${index} END`,
     misfit: `${notANumber} OR floor(${double}) <> ${double}`,
+    fitting: { condition: `floor(${double}) = ${double} AND ${isNumber}`, stored: index },
   }
 }
 

@@ -30,7 +30,7 @@ export function encodeDate(
   return { stored: unlessNull(source, index), misfit: 'none' }
 }
 
-function dateOf({ sql }: Source, kind: SourceType['kind']): string | undefined {
+export function dateOf({ sql }: Source, kind: SourceType['kind']): string | undefined {
   if (kind === 'date') return sql
   // The session's time zone is UTC.
   return kind === 'timestamp' || kind === 'timestamptz' ? `(${sql})::date` : undefined
@@ -115,7 +115,7 @@ function printOffsetSearch(
 }
 
 /** A constant date. */
-function dateAt(days: bigint): string {
+export function dateAt(days: bigint): string {
   return `(DATE '1970-01-01' + '${days}'::int4)`
 }
 

@@ -43,11 +43,42 @@ export function encodeCategory(
   if (!TEXT_KINDS.includes(kind)) return undefined
   const sorted = categories
     .map((text, index) => ({ text, index, bytes: Buffer.from(text) }))
-    .filter(({ text }) => !text.includes('\0') && !(isPadded && text.endsWith(' ')))
+    .filter(({ text }) => canOccur(text, isPadded))
     .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
-  // Comparisons of char(n) ignore the padding, so that it need not be removed for each.
-  const compared = isPadded ? `(${source.sql} COLLATE "C")` : textOf(source)
-  return { stored: printSearch(compared, sorted, isPadded ? 'bpchar' : 'text') }
+  const stored = printSearch(comparedText(source, isPadded), sorted, isPadded ? 'bpchar' : 'text')
+  const texts = sorted.map(({ text }) => text)
+  return { stored, fitting: { condition: printMembership(source, isPadded, texts), stored } }
+}
+
+/** Prints a condition for the values that are exactly one of some texts; `undefined` if the type has no texts. */
+export function compareText(
+  source: Source,
+  { kind, isPadded = false }: SourceType & { readonly isPadded?: boolean },
+  texts: readonly string[],
+): string | undefined {
+  return TEXT_KINDS.includes(kind)
+    ? printMembership(
+        source,
+        isPadded,
+        texts.filter((text) => canOccur(text, isPadded)),
+      )
+    : undefined
+}
+
+function printMembership(source: Source, isPadded: boolean, texts: readonly string[]): string {
+  if (texts.length === 0) return 'FALSE'
+  const literals = texts.map((text) => textLiteral(text, isPadded ? 'bpchar' : 'text'))
+  return `${comparedText(source, isPadded)} IN (${literals.join(', ')})`
+}
+
+/** True for a text that a value of the type can be. */
+function canOccur(text: string, isPadded: boolean): boolean {
+  return !text.includes('\0') && !(isPadded && text.endsWith(' '))
+}
+
+/** The value to compare. Comparisons of char(n) ignore the padding, so that it need not be removed for each. */
+function comparedText(source: Source, isPadded: boolean): string {
+  return isPadded ? `(${source.sql} COLLATE "C")` : textOf(source)
 }
 
 interface Indexed {

@@ -1,0 +1,109 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { beforeAll, expect, it } from 'vitest'
+import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
+import type { ConnectionTls } from '../../../src/engines/tables/connection.ts'
+import { describeOwnPostgres } from '../../postgres.ts'
+import { temporaryFolder } from '../fixture.ts'
+import { connectionOf } from './tables.ts'
+
+const NAME = 'warehouse.example'
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+
+/** Runs openssl, which fails the test with its own message. */
+function openssl(folder: string, ...args: readonly string[]): void {
+  const { status, stderr } = spawnSync('openssl', args, { cwd: folder, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`openssl failed:\n${stderr}`)
+}
+
+/** Creates an authority of its own, with its certificate and key in files of the given name. */
+function createAuthority(folder: string, name: string): string {
+  const subject = ['-subj', `/CN=${name}`, '-days', '2']
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${name}.key`]
+  openssl(folder, 'req', '-x509', ...key, ...subject, '-out', `${name}.crt`)
+  return readFileSync(join(folder, `${name}.crt`), 'utf8')
+}
+
+/** Creates a certificate for {@link NAME} that an authority signs. */
+function createCertificate(
+  folder: string,
+  authority: string,
+): { readonly cert: string; readonly key: string } {
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'server.key']
+  openssl(folder, 'req', ...key, '-subj', `/CN=${NAME}`, '-out', 'server.csr')
+  writeFileSync(join(folder, 'names'), `subjectAltName=DNS:${NAME}\n`)
+  const signer = ['-CA', `${authority}.crt`, '-CAkey', `${authority}.key`, '-CAcreateserial']
+  openssl(
+    folder,
+    'x509',
+    '-req',
+    '-in',
+    'server.csr',
+    ...signer,
+    ...['-days', '2', '-extfile', 'names', '-out', 'server.crt'],
+  )
+  const [cert, own] = ['server.crt', 'server.key'].map((name) => readFileSync(join(folder, name), 'utf8'))
+  return { cert: cert ?? '', key: own ?? '' }
+}
+
+const obstacle = hasOpenssl ? undefined : 'openssl is not installed'
+describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
+  let authority: string
+  let stranger: string
+  beforeAll(async () => {
+    const folder = await temporaryFolder()
+    authority = createAuthority(folder.path, 'authority')
+    stranger = createAuthority(folder.path, 'stranger')
+    const { cert, key } = createCertificate(folder.path, 'authority')
+    await folder.remove()
+    const data = join(own.server.folder, 'data')
+    const { uid, gid } = statSync(data)
+    const files = {
+      'server.crt': cert,
+      'server.key': key,
+      'pg_hba.conf': 'hostssl all all 127.0.0.1/32 trust\n',
+    }
+    for (const [name, text] of Object.entries(files)) {
+      writeFileSync(join(data, name), text)
+      chownSync(join(data, name), uid, gid)
+      chmodSync(join(data, name), 0o600)
+    }
+    writeFileSync(join(data, 'postgresql.conf'), 'ssl = on\n', { flag: 'a' })
+    await own.server.restart()
+    const admin = new Client({
+      connectionString: own.server.url('postgres'),
+      ssl: { ca: authority, checkServerIdentity: () => undefined },
+    })
+    await admin.connect()
+    await admin.query('CREATE VIEW encrypted AS SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+    await admin.end()
+  })
+
+  const described = async (tls: ConnectionTls | undefined) => {
+    const given = tls === undefined ? {} : { tls }
+    const engine = openPostgresTables({ ...connectionOf(own.server.url('postgres')), ...given })
+    try {
+      return { reachable: await engine.reachable(), found: await engine.describe({ name: 'encrypted' }) }
+    } finally {
+      await engine.close()
+    }
+  }
+
+  it('is opened to a server whose certificate a trusted authority has signed for its name', async () => {
+    const { reachable, found } = await described({ ca: authority, servername: NAME })
+    expect(reachable).toBe(true)
+    expect(found?.map(({ name }) => name)).toEqual(['ssl'])
+  })
+
+  it.each([
+    ['for another name', () => ({ ca: authority, servername: 'other.example' })],
+    ['for the host, which is not in the certificate', () => ({ ca: authority })],
+    ['of another authority', () => ({ ca: stranger, servername: NAME })],
+    ['that no public authority has signed', () => ({ servername: NAME })],
+    ['but without TLS', () => undefined],
+  ])('is refused to a server with a certificate %s', async (_, tls) => {
+    await expect(described(tls())).rejects.toThrow(expect.objectContaining({ name: 'EngineUnavailable' }))
+  })
+})
