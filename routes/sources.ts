@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import fastifyMultipart from '@fastify/multipart'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -102,16 +101,11 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (
       },
     },
     async (request, reply) => {
-      try {
-        const parts = request.parts()
-        const { value: part } = await parts.next().catch(refuseForm)
-        if (part?.type !== 'file' || part.fieldname !== 'file') throw refusePart()
-        const file = { name: part.filename ?? '', chunks: onlyPart(part.file, parts) }
-        return reply.code(201).send(await uploads.receive(principalOf(request).name, file))
-      } catch (error) {
-        reply.raw.once('finish', () => endUnread(request.raw))
-        throw error
-      }
+      const parts = request.parts()
+      const { value: part } = await parts.next().catch(refuseForm)
+      if (part?.type !== 'file' || part.fieldname !== 'file') throw refusePart()
+      const file = { name: part.filename ?? '', chunks: onlyPart(part.file, parts) }
+      return reply.code(201).send(await uploads.receive(principalOf(request).name, file))
     },
   )
 }
@@ -140,15 +134,4 @@ function refuseForm(error: unknown): never {
 
 function refusePart(): Refusal {
   return refuseField('invalid-request', 'file', 'must be the only part of a complete form, a file')
-}
-
-/** Time for which a client can read the refusal of a body that it is still sending. */
-const LATE_READER_MS = 1_000
-
-/** Ends the connection of a refused body that has not arrived completely. The rest of it is not read. */
-function endUnread(raw: IncomingMessage): void {
-  const end = () => {
-    if (!raw.complete) raw.socket.destroy()
-  }
-  setTimeout(end, LATE_READER_MS).unref()
 }

@@ -1,4 +1,5 @@
 import { Document, isMap, isScalar, isSeq, type Node } from 'yaml'
+import { shown } from './printing.ts'
 import type { Json } from './service.ts'
 
 /** A draft as the service sends it. */
@@ -47,8 +48,9 @@ function addAbove(document: Document, field: string, text: string): void {
   node.commentBefore = node.commentBefore == null ? ` ${text}` : `${node.commentBefore}\n ${text}`
 }
 
+/** Remarks may quote names and values of the data, which a terminal must not take for commands. */
 function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ')
+  return shown(text.replace(/\s+/g, ' '))
 }
 
 function wrapped(text: string): string {

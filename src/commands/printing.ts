@@ -1,6 +1,7 @@
-/** Prints JSON in lines that people can read. */
+/** Prints JSON in lines that people can read. Characters that a terminal would not show are escaped. */
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2))
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  console.log(JSON.stringify(value, null, 2).replace(/[\u007f-\u009f\p{Bidi_Control}]/gu, escaped))
 }
 
 /** Prints rows as columns of equal width. */

@@ -5,6 +5,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { Misuse } from './command.ts'
+import { shown } from './printing.ts'
 
 /** Options of every command that calls a service. */
 export interface ServiceOptions {
@@ -66,6 +67,8 @@ export function connect(
 ): ServiceClient {
   const base = addressOf(url)
   const key = keyOf(keyFile, environmentKey)
+  if (base.protocol === 'http:' && !isLoopback(base))
+    console.error(`Warning: the API key is sent unencrypted to ${base.host}. Use https.`)
   return {
     async send(method, path, body) {
       const answer = await sendRequest(
@@ -86,6 +89,11 @@ function addressOf(url: string): URL {
   if (parsed === undefined || !isHttp || parsed.username !== '' || parsed.password !== '')
     throw new Misuse('--url: must be an http(s) URL without user and password')
   return parsed
+}
+
+/** True for this machine. URLs have IPv4 addresses in their usual form. */
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
 }
 
 /** @throws Misuse whose message does not contain the key */
@@ -177,7 +185,7 @@ function parseJson(body: string): Json | undefined {
 /** Returns a problem document as lines: the code and the detail, then each field with the rule that it breaks. */
 function describeProblem({ code, title, detail, errors }: Json): string {
   const fields = Array.isArray(errors) ? errors : []
-  const lines = fields.map(({ field, rule }: Json) => `  ${field}: ${rule}`)
+  const lines = fields.map(({ field, rule }: Json) => `  ${shown(field)}: ${shown(rule)}`)
   // The detail of a refusal with fields repeats them.
-  return [`${code}: ${lines.length === 0 ? detail : (title ?? detail)}`, ...lines].join('\n')
+  return [`${shown(code)}: ${shown(lines.length === 0 ? detail : (title ?? detail))}`, ...lines].join('\n')
 }

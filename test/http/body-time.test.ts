@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import fastify from 'fastify'
+import fastify, { type FastifyReply } from 'fastify'
 import { expect, test } from 'vitest'
 import { limitBodyTime } from '../../src/http/body-time.ts'
 
@@ -10,9 +10,11 @@ async function listen() {
   const app = fastify()
   const watchBody = limitBodyTime({ totalMs: 300 })
   app.addHook('onRequest', async (request, reply) => watchBody(request, reply))
-  app.post('/refused', { onRequest: async (_request, reply) => reply.code(403).send() }, async () => 'done')
   app.post('/short', async () => 'done')
   const limited = (idleMs: number) => ({ config: { bodyTime: { totalMs: 600_000, idleMs } } })
+  const refuse = { onRequest: async (_request: unknown, reply: FastifyReply) => reply.code(403).send() }
+  app.post('/refused', refuse, async () => 'done')
+  app.post('/long-refused', { ...limited(60_000), ...refuse }, async () => 'done')
   app.post('/long', limited(60_000), async () => 'done')
   app.post('/idle', limited(300), async () => 'done')
   await app.listen({ port: 0 })
@@ -60,5 +62,20 @@ test('a connection ends if the body of an answered request does not', async () =
   expect(response.statusCode).toBe(403)
   response.resume()
   await once(sending, 'close')
+  await app.close()
+})
+
+test('attack: a caller without the role sends a body for as long as an upload may take', async () => {
+  const { app, port } = await listen()
+  const headers = { 'content-type': 'text/plain', 'content-length': 1_000_000_000 }
+  const sending = request({ port, path: '/long-refused', method: 'POST', headers })
+  sending.on('error', () => undefined)
+  const closed = once(sending, 'close')
+  const writing = setInterval(() => sending.write('x'), 20)
+  const [response] = await once(sending, 'response')
+  expect(response.statusCode).toBe(403)
+  response.resume()
+  await closed
+  clearInterval(writing)
   await app.close()
 })

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest'
 import type { TableColumn } from '../../src/catalog/dataset.ts'
 import { EngineFailure } from '../../src/engines/engine.ts'
+import type { TableEngine } from '../../src/engines/tables/table-engine.ts'
 import { draftDeclaration } from '../../src/registration/drafts/draft.ts'
+import { createDrafts } from '../../src/registration/drafts/drafts.ts'
 import { describeTable } from '../../src/registration/drafts/table.ts'
 import type { Connections } from '../../src/registration/sources/table.ts'
 
-type Describe = (table: {
-  readonly name: string
-  readonly schema?: string
-}) => Promise<readonly TableColumn[] | undefined>
+type Describe = TableEngine['describe']
 
 /** A connection whose engine can only describe tables: a draft must need nothing else. */
 function connected(describe: Describe): Connections {
@@ -86,4 +85,29 @@ test('a table that cannot be described is refused', async () => {
     throw new EngineFailure('EngineUnavailable')
   })
   await expect(describeTable(down, drafted, signal)).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('attack: clients that leave drafts of a database that stalls do not hold up other drafts', async () => {
+  const begun = Promise.withResolvers<void>()
+  let stalling = 0
+  const stalled: Describe = async ({ name }, signal) => {
+    if (name === 'working') return [column('age', 'integer')]
+    const { promise, reject } = Promise.withResolvers<never>()
+    signal?.addEventListener('abort', () => reject(signal.reason))
+    stalling += 1
+    if (stalling === 2) begun.resolve()
+    return promise
+  }
+  const folders = { dataDirectory: 'unused', temporaryDirectory: 'unused' }
+  const drafts = createDrafts({ ...folders, connections: connected(stalled) })
+  const propose = (table: string, from: string, leaving: AbortSignal) =>
+    drafts.propose({ ...drafted, table }, from, { showDataHints: false, signal: leaving })
+  const client = new AbortController()
+  const left = ['ada', 'eve', 'ida'].map((from) => propose('stalled', from, client.signal))
+  const other = propose('working', 'ada', signal)
+  await begun.promise
+  client.abort(new Error('left'))
+  const outcomes = await Promise.allSettled(left)
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect((await other).declaration).toMatchObject({ id: 'working' })
 })

@@ -72,9 +72,10 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
   }
 
   /** Reads facts of the catalog in a transaction of its own. */
-  const ask = (sql: string) =>
-    transactions.run({ isolation: 'statement', timeoutMs: statementTimeoutMs, prepare: [] }, (session) =>
-      session.rows(statementOf(sql)),
+  const ask = (sql: string, signal?: AbortSignal) =>
+    transactions.run(
+      { isolation: 'statement', timeoutMs: statementTimeoutMs, signal, prepare: [] },
+      (session) => session.rows(statementOf(sql)),
     )
 
   async function* readTable(
@@ -108,17 +109,17 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     ...createQueries(query),
     healthy: reachable,
     reachable,
-    describe: async (table) => {
-      const columns = readColumns(await ask(printColumns(qualified(table)))).filter(
+    describe: async (table, signal) => {
+      const columns = readColumns(await ask(printColumns(qualified(table)), signal)).filter(
         ({ readable }) => readable,
       )
       return columns.length === 0
         ? undefined
         : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
     },
-    refusal: async (table) => {
+    refusal: async (table, signal) => {
       if (connection.allowWritableRole) return undefined
-      const [row] = await ask(printMayWrite(qualified(table)))
+      const [row] = await ask(printMayWrite(qualified(table)), signal)
       return row?.[0] === 't' ? MAY_WRITE : undefined
     },
     fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,

@@ -57,15 +57,15 @@ export type StoredRows = readonly (readonly (string | null)[])[]
 export interface TableEngine extends Engine {
   /**
    * Describes the columns of a table or view; `undefined` if there is none that the connection may read.
-   * @throws EngineFailure
+   * @throws EngineFailure; the signal's reason once it is aborted.
    */
-  describe(table: TableName): Promise<readonly TableColumn[] | undefined>
+  describe(table: TableName, signal?: AbortSignal): Promise<readonly TableColumn[] | undefined>
   /**
    * Returns the rule that the connection breaks for a table, such as that its role may change it; `undefined` if it
    * breaks none. The text names no table and no value.
-   * @throws EngineFailure
+   * @throws EngineFailure; the signal's reason once it is aborted.
    */
-  refusal?(table: TableName): Promise<string | undefined>
+  refusal?(table: TableName, signal?: AbortSignal): Promise<string | undefined>
   /** Returns true if values of a table's column can be converted to a declared column. */
   fits(column: Column, source: TableColumn): boolean
   /**

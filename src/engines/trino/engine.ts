@@ -100,11 +100,13 @@ export function openTrinoEngine(
     },
     healthy: reachable,
     reachable,
-    describe: (table) =>
-      sessions.use(registering(), async (run) => {
-        const columns = await describeTable(run, { schema, ...table })
-        return columns.length === 0 ? undefined : columns
-      }),
+    describe: (table, signal) =>
+      sessions
+        .use(registering(signal), async (run) => {
+          const columns = await describeTable(run, { schema, ...table })
+          return columns.length === 0 ? undefined : columns
+        })
+        .catch((error: unknown) => reject(error, signal)),
     fits: (column, source) => encodeValue(column, { type: source.type, sql: 'x' }) !== undefined,
     inspect: (table, signal) =>
       sessions

@@ -23,7 +23,7 @@ export async function describeTable(
   const source = resolveTable(connections, { ...drafted, mode: 'live' })
   const table = parseTableName(source.table)
   const engine = connections.get(source.connection)?.engine
-  const columns = await readable(async () => engine?.describe(table), signal)
+  const columns = await readable(async () => engine?.describe(table, signal), signal)
   if (columns === undefined)
     throw refuseField('source-refused', 'source.table', 'names no table or view that the connection may read')
   return { source: { ...source }, name: table.name, columns: columns.map(describeColumn), notes: [] }

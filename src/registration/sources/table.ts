@@ -66,7 +66,7 @@ export async function attachTable(
   signal: AbortSignal,
 ): Promise<Required<Pick<CatalogEntry, 'ingestion' | 'tableColumns'>>> {
   const { columns } = attached
-  const table = await locateTable(connections, source, attached)
+  const table = await locateTable(connections, source, attached, signal)
   const { engine } = connectionOf(connections, source)
   const inspection = await readable(() => engine.inspect(table, signal), signal)
   refuseInspection(columns, inspection)
@@ -90,7 +90,7 @@ export async function copyTable(
 ): Promise<Required<Pick<CatalogEntry, 'ingestion'>>> {
   const { columns, unit: privacyUnit } = attached
   const { signal } = target
-  const table = await locateTable(connections, source, attached)
+  const table = await locateTable(connections, source, attached, signal)
   const { engine } = connectionOf(connections, source)
   const inspection = await readable(() => engine.inspect(table, signal), signal)
   refuseInvalidValues(columns, invalidValuesOf(columns, inspection))
@@ -113,14 +113,15 @@ async function locateTable(
   connections: Connections,
   source: TableSource,
   { declaration, columns, unit }: AttachedTable,
+  signal?: AbortSignal,
 ): Promise<TableDataset> {
   checkColumns(columns)
   const { engine } = connectionOf(connections, source)
   const table = parseTableName(source.table)
-  const found = await readable(() => engine.describe(table))
+  const found = await readable(() => engine.describe(table, signal), signal)
   if (found === undefined)
     throw refuseField('source-refused', 'source.table', 'names no table or view that the connection may read')
-  const rule = await readable(async () => engine.refusal?.(table))
+  const rule = await readable(async () => engine.refusal?.(table, signal), signal)
   if (rule !== undefined) throw refuseField('source-refused', 'source.connection', rule)
   const located = locateColumns(engine, columns, found)
   // The version does not matter before the publication.

@@ -265,3 +265,17 @@ test('rows are read in batches, and the signal stops the reading', async () => {
   await expect.poll(() => coordinator.received.some(({ method }) => method === 'DELETE')).toBe(true)
   await engine.close()
 })
+
+test('a signal ends the description of a table, and its place is free', async () => {
+  const coordinator = await startFakeCoordinator((request, response) => {
+    if (request.method === 'DELETE') answer(response, {}, 204)
+  })
+  const limits = { connections: 1, statementTimeoutMs: 60_000, registrationTimeoutMs: 60_000 }
+  const engine = openTrinoEngine(coordinator.connection({ limits }))
+  open.unshift(coordinator)
+  const leaving = new AbortController()
+  const reason = new Error('left')
+  const described = [0, 1].map(() => engine.describe(table.table, leaving.signal))
+  leaving.abort(reason)
+  for (const each of described) await expect(each).rejects.toBe(reason)
+})
