@@ -143,7 +143,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
     },
     closeDataset: async (dataset) => {
       const key = versionKey(dataset)
-      datasets.get(key)?.closing.abort(new EngineFailure())
+      datasets.get(key)?.closing.abort(new EngineFailure('EngineUnavailable'))
       datasets.delete(key)
     },
     close: async () => {

@@ -16,7 +16,10 @@ export interface SessionTerms {
 /** A place among the statements that may run at the same time, and a time limit. */
 export interface Session {
   readonly run: RunStatement
-  /** Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement. */
+  /**
+   * Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement, or the
+   * statements were cancelled.
+   */
   failureOf(error: unknown): EngineFailure
   /** Gives the place back. */
   end(): void
@@ -57,7 +60,7 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
       run: (sql) => client.run(sql, { signal: either, timeoutMs, onAccepted }),
       failureOf: (error) => {
         if (error instanceof EngineFailure) return error
-        if (!accepted) return new EngineFailure('EngineUnavailable')
+        if (!accepted || signal.aborted) return new EngineFailure('EngineUnavailable')
         return new EngineFailure(limit.signal.aborted ? 'EngineTimeout' : 'EngineFailure')
       },
       end: () => {

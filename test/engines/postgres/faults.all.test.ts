@@ -125,7 +125,9 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
 
   it('ends the statements of a dataset that is closed, and no others', async () => {
     const tables = opened()
-    const query = expect(tables.aggregate(slowDataset, count)).rejects.toMatchObject(failed('EngineFailure'))
+    const query = expect(tables.aggregate(slowDataset, count)).rejects.toMatchObject(
+      failed('EngineUnavailable'),
+    )
     await running(1)
     await tables.closeDataset(slowDataset)
     await query

@@ -207,7 +207,7 @@ describe('a dataset that is closed', () => {
     const answered = classOf(engine.aggregate(dataset, counted))
     await asked
     await engine.closeDataset(dataset)
-    expect(await answered).toBe('EngineFailure')
+    expect(await answered).toBe('EngineUnavailable')
     await expect.poll(() => coordinator.received.some(({ method }) => method === 'DELETE')).toBe(true)
     expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineUnavailable')
     await engine.close()

@@ -69,7 +69,7 @@ describeOwnTrino('Trino, when something breaks', (own) => {
     const answered = classOf(ask())
     await slowQuery(own.cluster)
     await engine.closeDataset(slow.dataset)
-    expect(await answered).toBe('EngineFailure')
+    expect(await answered).toBe('EngineUnavailable')
     await expect.poll(() => own.cluster.query(RUNNING), { timeout: 60_000 }).toEqual([])
     engine.open(slow)
     await expectAnswers()
