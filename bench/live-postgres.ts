@@ -10,7 +10,7 @@ import { startPostgresServer } from '../test/postgres-server.ts'
  */
 
 const ROWS = Number(process.argv[2] ?? 6_000_000)
-const ROUNDS = 9
+const ROUNDS = 5
 
 const CREATE = `CREATE TABLE lineitem AS SELECT
   (1 + random() * 199999)::int4 AS l_partkey,
