@@ -29,9 +29,6 @@ export interface AuditOptions extends AuditDependencies {
   readonly openPair: (pair: AuditedPair, folder: string) => Promise<OpenedPair>
 }
 
-/** Time limit for drawing the releases of a request. */
-export const AUDIT_TIMEOUT_MS = 300_000
-
 /** Two datasets of 1,000 rows need more than other bodies. */
 const AUDIT_BODY_LIMIT_BYTES = 1024 * 1024
 
@@ -67,7 +64,6 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
     '/v1/audit/releases',
     {
       onRequest: auditor.onRequest,
-      handlerTimeout: AUDIT_TIMEOUT_MS,
       bodyLimit: AUDIT_BODY_LIMIT_BYTES,
       schema: {
         tags: ['Audit'],

@@ -35,19 +35,12 @@ export interface DatasetsOptions {
   readonly catalog: Catalog
   readonly registry: Registry
   readonly connections: Pick<WatchedConnections, 'isReachable'>
-  /** Time limit for an ingestion. */
-  readonly ingestTimeoutMs: number
-}
-
-/** Time limit for a registration: its ingestion may wait as long as it may take. */
-export function registrationTimeoutMs(ingestTimeoutMs: number): number {
-  return 2 * ingestTimeoutMs + 60_000
 }
 
 /** Public facts of datasets, registration and withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
-  { authenticator, catalog, registry, connections, ingestTimeoutMs },
+  { authenticator, catalog, registry, connections },
 ) => {
   /** Public facts with the last known state of the database, which is not a fact of the registration. */
   const presentFacts = (entry: CatalogEntry) => ({
@@ -96,7 +89,6 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app.post(
     '/v1/datasets',
     {
-      handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
       onRequest: custodian.onRequest,
       // Before the schema, which names the first broken rule of each part only.
       preValidation: async (request) => requireAnswered(request.body),

@@ -12,9 +12,6 @@ export interface DraftsOptions {
   readonly drafts: Drafts
 }
 
-/** Time limit for a draft, including the wait for a turn. */
-const DRAFT_ANSWER_TIMEOUT_MS = 75_000
-
 /** Proposed declarations of sources. */
 export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { authenticator, drafts }) => {
   const { onRequest, security } = accessFor(authenticator, 'custodian')
@@ -22,7 +19,6 @@ export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { 
   app.post(
     '/v1/drafts',
     {
-      handlerTimeout: DRAFT_ANSWER_TIMEOUT_MS,
       onRequest,
       schema: {
         tags: ['Datasets'],

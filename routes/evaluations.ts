@@ -36,8 +36,6 @@ export interface EvaluationsOptions extends EvaluationDependencies {
 
 /** Time limit for the runs of an evaluation. */
 const EVALUATION_TIMEOUT_MS = 180_000
-/** Time limit for a request: reading the data, waiting for a thread, and the runs. */
-export const EVALUATION_ANSWER_TIMEOUT_MS = 400_000
 
 /** Formats an event with a JSON text, by media type of the stream. */
 const STREAMS = {
@@ -63,7 +61,6 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     '/v1/datasets/:dataset/evaluations',
     {
       onRequest: evaluators.onRequest,
-      handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
       schema: {
         tags: ['Evaluations'],
         operationId: 'evaluateQuery',
@@ -94,7 +91,6 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
     '/v1/datasets/:dataset/evaluations/batch',
     {
       onRequest: evaluators.onRequest,
-      handlerTimeout: EVALUATION_ANSWER_TIMEOUT_MS,
       schema: {
         tags: ['Evaluations'],
         operationId: 'evaluateBatch',

@@ -14,7 +14,6 @@ import { openedSession } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
-import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
@@ -27,9 +26,6 @@ export interface QueriesOptions extends AnswerDependencies {
   readonly catalog: Catalog
   readonly versionUses: VersionUses
 }
-
-/** Time limit for a batch. An answer that takes longer is stored, and a repeat of the request gets it. */
-export const BATCH_TIMEOUT_MS = 600_000 + MAX_DELAY_MS
 
 /** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
 const EXAMPLE_RELEASE = '88fd6946a2b289ce10a9c7bcb37690b6'
@@ -91,7 +87,6 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     '/v1/datasets/:dataset/queries/batch',
     {
       onRequest: analyst.onRequest,
-      handlerTimeout: BATCH_TIMEOUT_MS,
       config: { answersFromData: true },
       schema: {
         tags: ['Queries'],

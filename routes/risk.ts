@@ -14,8 +14,6 @@ export interface RiskOptions {
 
 /** Time limit for one computation. */
 const COMPUTATION_TIMEOUT_MS = 20_000
-/** Time limit for a request: a computation may wait for its turn for as long as it may run. */
-const REQUEST_TIMEOUT_MS = 3 * COMPUTATION_TIMEOUT_MS
 
 /** Largest body: a universe of ten thousand people, or a prior for as many worlds, fits. */
 const QUESTION_LIMIT_BYTES = 1024 * 1024
@@ -29,7 +27,6 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { auth
     {
       onRequest: everyone.onRequest,
       bodyLimit: QUESTION_LIMIT_BYTES,
-      handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
         operationId: 'assessRisk',
@@ -60,7 +57,6 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { auth
     {
       onRequest: everyone.onRequest,
       bodyLimit: QUESTION_LIMIT_BYTES,
-      handlerTimeout: REQUEST_TIMEOUT_MS,
       schema: {
         tags: ['Disclosure risk'],
         operationId: 'chooseEpsilon',

@@ -83,7 +83,6 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (
         mediaType: 'multipart/form-data',
         bodyTime: { totalMs: UPLOAD_TIMEOUT_MS, idleMs: UPLOAD_IDLE_MS },
       },
-      handlerTimeout: UPLOAD_TIMEOUT_MS + 30_000,
       onRequest,
       // The body is a stream. Its schema only documents it.
       validatorCompiler: () => (value) => ({ value }),

@@ -15,7 +15,6 @@ import {
 } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import type { AnswerDependencies } from '../src/answers/answer.ts'
-import { MAX_DELAY_MS } from '../src/answers/release-time.ts'
 import { createSparseVectorSessions, previewSession, showSession } from '../src/answers/session.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
@@ -27,8 +26,6 @@ export interface SparseVectorOptions extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly versionUses: VersionUses
-  /** Time limit for a request, without the delay of its release. */
-  readonly handlerTimeoutMs: number
 }
 
 /** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
@@ -43,8 +40,7 @@ const opened = {
 
 /** Sessions of the sparse vector technique: charged once, open until their positives are used up. */
 export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, ledger, handlerTimeoutMs } = dependencies
-  const handlerTimeout = handlerTimeoutMs + MAX_DELAY_MS
+  const { authenticator, catalog, ledger } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const sessions = createSparseVectorSessions({
@@ -56,7 +52,6 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     '/v1/datasets/:dataset/sparse-vector-sessions',
     {
       onRequest: analyst.onRequest,
-      handlerTimeout,
       config: { answersFromData: true },
       schema: {
         tags: ['Sparse vector'],
@@ -110,7 +105,6 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     '/v1/sparse-vector-sessions/:id/questions',
     {
       onRequest: analyst.onRequest,
-      handlerTimeout,
       config: { answersFromData: true },
       schema: {
         tags: ['Sparse vector'],

@@ -13,7 +13,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import { requireAnswered } from '../src/catalog/open-questions.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
-import { countsOf, type DatasetsOptions, publicFacts, registrationTimeoutMs } from './datasets.ts'
+import { countsOf, type DatasetsOptions, publicFacts } from './datasets.ts'
 import {
   permittedDataset,
   requireAllowedToSeparate,
@@ -23,8 +23,8 @@ import {
 
 /** Versions of the rows of datasets. */
 export const versionsRoutes: FastifyPluginAsyncZod<
-  Pick<DatasetsOptions, 'authenticator' | 'catalog' | 'registry' | 'ingestTimeoutMs'>
-> = async (app, { authenticator, catalog, registry, ingestTimeoutMs }) => {
+  Pick<DatasetsOptions, 'authenticator' | 'catalog' | 'registry'>
+> = async (app, { authenticator, catalog, registry }) => {
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
   const custodian = accessFor(authenticator, 'custodian')
 
@@ -52,7 +52,6 @@ export const versionsRoutes: FastifyPluginAsyncZod<
   app.post(
     '/v1/datasets/:dataset/versions',
     {
-      handlerTimeout: registrationTimeoutMs(ingestTimeoutMs),
       onRequest: custodian.onRequest,
       preValidation: async (request) => requireAnswered(request.body),
       schema: {

@@ -13,12 +13,12 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fas
 import { z } from 'zod'
 import { administrationRoutes } from '../routes/administration.ts'
 import { analystsRoutes } from '../routes/analysts.ts'
-import { AUDIT_TIMEOUT_MS, auditRoutes } from '../routes/audit.ts'
+import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { connectionsRoutes } from '../routes/connections.ts'
-import { datasetsRoutes, registrationTimeoutMs } from '../routes/datasets.ts'
+import { datasetsRoutes } from '../routes/datasets.ts'
 import { draftsRoutes } from '../routes/drafts.ts'
-import { EVALUATION_ANSWER_TIMEOUT_MS, evaluationsRoutes } from '../routes/evaluations.ts'
+import { evaluationsRoutes } from '../routes/evaluations.ts'
 import { ingestionsRoutes } from '../routes/ingestions.ts'
 import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
@@ -27,7 +27,7 @@ import { type MetricsAccess, type MetricsOptions, metricsRoutes } from '../route
 import { openApiOptions, openApiYaml, type SignIn, signInOptions } from '../routes/openapi.ts'
 import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
-import { BATCH_TIMEOUT_MS, queriesRoutes } from '../routes/queries.ts'
+import { queriesRoutes } from '../routes/queries.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
@@ -200,16 +200,8 @@ async function createServer(dependencies: AppDependencies) {
     bodyLimit: BODY_LIMIT_BYTES,
     // Uploads take longest; `limitBodyTime` has the shorter limits of all other bodies.
     requestTimeout: UPLOAD_TIMEOUT_MS,
-    // A socket may be idle for as long as its request may take.
-    connectionTimeout:
-      Math.max(
-        handlerTimeoutMs,
-        registrationTimeoutMs(ingestTimeoutMs),
-        BATCH_TIMEOUT_MS,
-        EVALUATION_ANSWER_TIMEOUT_MS,
-        AUDIT_TIMEOUT_MS,
-        UPLOAD_TIMEOUT_MS,
-      ) + 10_000,
+    // A socket may be idle for as long as its request may take. An ingestion may wait as long as it may take.
+    connectionTimeout: Math.max(handlerTimeoutMs, 2 * ingestTimeoutMs, UPLOAD_TIMEOUT_MS) + 60_000,
     // Requests that arrive during shutdown are still answered; only readiness changes.
     return503OnClosing: false,
     logController: new LogController({ disableRequestLogging: true }),
@@ -237,9 +229,12 @@ async function createServer(dependencies: AppDependencies) {
     async (request: FastifyRequest, body: string) =>
       body === '' && request.method === 'DELETE' ? undefined : parseJsonBody(body),
   )
-  // Not for requests with a body: Fastify ends this limit once it has read the body.
+  // Fastify ends this limit once it has read a body. Routes with a body limit their parts: the wait for a turn, the
+  // statements of engines and ledger, computations and ingestions.
   app.addHook('onRoute', (route) => {
     if (route.schema?.body === undefined) route.handlerTimeout ??= handlerTimeoutMs
+    else if (route.handlerTimeout !== undefined)
+      throw new RangeError(`${route.url} has a body, for which handlerTimeout has no effect`)
   })
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.

@@ -333,7 +333,7 @@ function frameworkParts(
     case 'FST_ERR_HANDLER_TIMEOUT':
       return {
         code: 'unavailable',
-        detail: 'The request took too long. If it was charged, a repeat is answered under the same charge.',
+        detail: 'The request took too long. Retry later.',
       }
     default: {
       const status = error.statusCode ?? 500
