@@ -40,6 +40,11 @@ const TRANSITIONS = [
   'opened -> granted in basic',
   'opened -> granted in zcdp',
   'absent -> not granted',
+  'opened -> cap replaced in basic',
+  'opened -> cap replaced in zcdp',
+  'same cap again',
+  'spent -> not replaced',
+  'absent -> not replaced',
   'unlimited -> allotted',
   'unlimited -> lifted',
   'unlimited -> stopped in basic',
@@ -211,6 +216,19 @@ const SCENARIOS: readonly Scenario[] = [
     yield chargeCall(charge(first, { idempotencyKey: `more for ${first}` }))
     yield { operation: 'allot', args: [share] }
   },
+  function* replacement({ first, charge }) {
+    const cap = (epsilon: number, name = 'survey'): ModelCall => ({
+      operation: 'replaceCap',
+      args: [name, grantOf(epsilon, epsilon), 'carol', 'a typing error'],
+    })
+    const { accounting: counted } = charge(first).price
+    const opening = { accounting: counted, neighbours: 'add-remove', granted: grantOf(20, 20) } as const
+    yield cap(1, 'nowhere')
+    yield { operation: 'openBudget', args: ['survey', opening, 'carol'] }
+    for (const epsilon of [25, 25, 10]) yield cap(epsilon)
+    yield chargeCall(charge(first, { dataset: 'survey', sharing: false }))
+    for (const epsilon of [10, 9, 30]) yield cap(epsilon)
+  },
   function* errors({ first, charge, price, attempt, id }) {
     const nowhere = { dataset: 'nowhere' }
     yield { operation: 'grant', args: ['nowhere', grantOf(1, 1), 'carol', 'asked for'] }
@@ -289,6 +307,10 @@ const open: fc.Arbitrary<Ask> = fc
 const grant: fc.Arbitrary<Ask> = fc.tuple(dataset, granted).map(([name, [epsilon, delta]]) => () => ({
   operation: 'grant',
   args: [name, grantOf(epsilon, delta), 'carol', 'asked for'],
+}))
+const replaceCap: fc.Arbitrary<Ask> = fc.tuple(dataset, granted).map(([name, [epsilon, delta]]) => () => ({
+  operation: 'replaceCap',
+  args: [name, grantOf(epsilon, delta), 'carol', 'a typing error'],
 }))
 const allot: fc.Arbitrary<Ask> = fc
   .tuple(dataset, analyst, fc.option(granted, { freq: 3, nil: undefined }))
@@ -393,6 +415,7 @@ const sessionAnswer: fc.Arbitrary<Ask> = fc
 const call = fc.oneof(
   { weight: 2, arbitrary: open },
   { weight: 2, arbitrary: grant },
+  { weight: 1, arbitrary: replaceCap },
   { weight: 3, arbitrary: allot },
   { weight: 16, arbitrary: charge },
   { weight: 7, arbitrary: answer },

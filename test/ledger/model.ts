@@ -83,6 +83,7 @@ interface ModelSession {
 export type ModelCall =
   | { readonly operation: 'openBudget'; readonly args: readonly [string, NewBudget, string] }
   | { readonly operation: 'grant'; readonly args: readonly [string, PrivacyLoss, string, string] }
+  | { readonly operation: 'replaceCap'; readonly args: readonly [string, PrivacyLoss, string, string] }
   | { readonly operation: 'allot'; readonly args: readonly [NewAllotment] }
   | { readonly operation: 'charge'; readonly args: readonly [ChargeRequest] }
   | { readonly operation: 'recordAnswer'; readonly args: readonly [string, number, string] }
@@ -156,6 +157,8 @@ export function stepModel(model: Model, call: ModelCall): Expected {
       return open(model, ...call.args)
     case 'grant':
       return grant(model, call.args[0], call.args[1], call.args[2])
+    case 'replaceCap':
+      return replaceCap(model, call.args[0], call.args[1], call.args[2])
     case 'allot':
       return allot(model, ...call.args)
     case 'charge':
@@ -199,6 +202,23 @@ function grant(model: Model, name: string, granted: PrivacyLoss, principal: stri
   dataset.cap = bought(dataset.accounting, dataset.granted)
   dataset.events.push({ kind: 'granted', principal, granted })
   return { result: budgetOf(dataset), transition: `opened -> granted in ${dataset.accounting}` }
+}
+
+function replaceCap(model: Model, name: string, granted: PrivacyLoss, principal: string): Expected {
+  const dataset = model.datasets.get(name)
+  if (dataset === undefined) return { result: { kind: 'no-budget' }, transition: 'absent -> not replaced' }
+  const units = unitsOfLoss(granted)
+  if (same(dataset.granted, units))
+    return { result: { kind: 'replaced', budget: budgetOf(dataset) }, transition: 'same cap again' }
+  if (!same(dataset.spent, NONE))
+    return { result: { kind: 'spent', budget: budgetOf(dataset) }, transition: 'spent -> not replaced' }
+  dataset.granted = units
+  dataset.cap = bought(dataset.accounting, units)
+  dataset.events.push({ kind: 'cap-replaced', principal, granted })
+  return {
+    result: { kind: 'replaced', budget: budgetOf(dataset) },
+    transition: `opened -> cap replaced in ${dataset.accounting}`,
+  }
 }
 
 function allot(model: Model, { dataset: name, analyst, granted, principal }: NewAllotment): Expected {

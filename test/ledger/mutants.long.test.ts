@@ -261,8 +261,53 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   budgets(
     'a grant does not raise the cap',
-    'const budget = { ...before.budget, granted, cap }',
-    'const budget = { ...before.budget, granted }',
+    ': before.budget.cap\n  const budget = { ...before.budget, granted, cap }',
+    ': before.budget.cap\n  const budget = { ...before.budget, granted }',
+  ),
+  budgets(
+    'a replaced cap is not stored',
+    'const cap = amountBoughtBy(accounting, granted)\n  const budget = { ...before.budget, granted, cap }',
+    'const cap = amountBoughtBy(accounting, granted)\n  const budget = { ...before.budget, granted }',
+  ),
+  budgets(
+    'a replaced cap keeps the earlier grant',
+    'const cap = amountBoughtBy(accounting, granted)\n  const budget = { ...before.budget, granted, cap }',
+    'const cap = amountBoughtBy(accounting, granted)\n  const budget = { ...before.budget, cap }',
+  ),
+  budgets(
+    'a cap is replaced after something was spent',
+    'if (!isSameAmount(before.budget.spent, noAmount(accounting)))',
+    'if (false)',
+  ),
+  budgets(
+    'the same cap again is recorded',
+    'if (isSameLoss(before.budget.granted, granted)) return',
+    'if (false) return',
+  ),
+  budgets(
+    'caps with the same epsilon are the same',
+    'return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto',
+    'return one.epsilonNano === other.epsilonNano',
+  ),
+  budgets(
+    'caps with the same delta are the same',
+    'return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto',
+    'return one.deltaAtto === other.deltaAtto',
+  ),
+  budgets(
+    'any cap may replace another one',
+    "expectCap(granted)\n  const before = batch.accounts.get(dataset)\n  if (before === undefined) return { kind: 'no-budget' }",
+    "const before = batch.accounts.get(dataset)\n  if (before === undefined) return { kind: 'no-budget' }",
+  ),
+  budgets(
+    'a replacement has no event',
+    "appendEvent(batch, dataset, {\n    kind: 'cap-replaced'",
+    "void ({\n    kind: 'cap-replaced'",
+  ),
+  budgets(
+    'a replacement is no administrative act',
+    "appendReference(batch, { kind: 'budget-replaced', principal, dataset }, event)",
+    'void event',
   ),
   budgets(
     'a grant adds the rho that it buys alone',

@@ -40,6 +40,16 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
     "return true ? undefined : 'a paid",
   ),
   replay('a cap may be lowered', 'if (!coversAmount(cap, budget.cap))', 'if (false)'),
+  replay(
+    'a cap may be replaced after something was spent',
+    'if (!isSameAmount(budget.spent, noAmount(budget.cap.accounting)))',
+    'if (false)',
+  ),
+  replay(
+    'a replaced cap need not be granted',
+    'if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap))',
+    'if (false)',
+  ),
   replay('a cap need not be granted', 'if (!bought) return', 'if (false) return'),
   replay(
     'a limit need not be granted',

@@ -127,6 +127,11 @@ export const BUDGETS: readonly ContractTest[] = [
       // The same cap again is not recorded.
       expect(await ledger.replaceCap('census', loss('3', '0.1'), 'carol', 'again')).toEqual(replaced)
       expect(await kindsOf(ledger)).toEqual(['opened', 'denied', 'cap-replaced', 'denied', 'cap-replaced'])
+      // Caps that differ in one amount only.
+      for (const granted of [loss('3', '0.2'), loss('2', '0.2'), loss('3', '0.2'), loss('3', '0.1')]) {
+        await ledger.replaceCap('census', granted, 'carol', 'another')
+        expect((await ledger.budget('census'))?.granted).toEqual(granted)
+      }
       const [entry] = await ledger.entries('census', { limit: 1 })
       expect(entry).toMatchObject({
         kind: 'cap-replaced',
