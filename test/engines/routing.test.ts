@@ -36,6 +36,8 @@ const CALLS: {
   countIndexes: (engine, dataset) => engine.countIndexes(dataset, asked),
   countIndexesInCells: (engine, dataset) => engine.countIndexesInCells(dataset, asked),
   countTexts: (engine, dataset) => engine.countTexts(dataset, asked),
+  accepts: (engine, dataset) =>
+    engine.accepts?.(dataset, {} as Parameters<NonNullable<Engine['accepts']>>[1]),
 }
 
 function routed() {
