@@ -28,6 +28,9 @@ interface OpenDataset {
 
 type QualifiedTable = TableDataset & { readonly table: QualifiedName }
 
+/** Largest number of columns of a view of PostgreSQL; tables have fewer. */
+const MOST_COLUMNS = 1_664
+
 const MAY_WRITE =
   'its role may change this table: it is a superuser, owns the table, or has INSERT, UPDATE, DELETE or TRUNCATE; ' +
   'use a role that may only SELECT, or set "allowWritableRole": true'
@@ -75,7 +78,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
   const ask = (sql: string, signal?: AbortSignal) =>
     transactions.run(
       { isolation: 'statement', timeoutMs: statementTimeoutMs, signal, prepare: [] },
-      (session) => session.rows(statementOf(sql)),
+      (session) => session.rows(statementOf(sql), MOST_COLUMNS),
     )
 
   async function* readTable(
@@ -155,7 +158,7 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
 
 async function inspectTable(session: Session, table: QualifiedTable): Promise<TableInspection> {
   const statements = printInspection(postgresDialect, table)
-  const only = async (sql: string) => (await session.rows(statementOf(sql)))[0] ?? []
+  const only = async (sql: string) => (await session.rows(statementOf(sql), 1))[0] ?? []
   const counts = await only(statements.counts)
   const repeated = await only(statements.repeated)
   const stored = await only(statements.stored)

@@ -25,7 +25,7 @@ export function createQueries(use: UseDataset): Queries {
     aggregate: (dataset, aggregate) =>
       use(dataset, async (session, dialect) => {
         const printed = printAggregate(aggregate, dataset, dialect)
-        return readAggregate(aggregate, printed.cells, await session.rows(printed))
+        return readAggregate(aggregate, printed.cells, await session.rows(printed, printed.cells))
       }),
     countIndexes: (dataset, counting) =>
       use(dataset, async (session, dialect) => {

@@ -43,8 +43,11 @@ export interface TransactionTerms {
 export interface Session {
   /** Runs a statement and passes on each row as it arrives. */
   each(statement: PrintedStatement, use: (row: Row) => void): Promise<void>
-  /** Runs a statement and returns its rows. */
-  rows(statement: PrintedStatement): Promise<readonly Row[]>
+  /**
+   * Runs a statement and returns its rows.
+   * @throws EngineFailure for more rows, which would otherwise fill the memory.
+   */
+  rows(statement: PrintedStatement, mostRows: number): Promise<readonly Row[]>
   /** Runs a statement and reads its rows in batches, each when it is asked for. */
   batches(statement: PrintedStatement): AsyncGenerator<readonly Row[]>
 }
@@ -299,9 +302,12 @@ function sessionOf(
     })
   return {
     each,
-    rows: async (statement) => {
+    rows: async (statement, mostRows) => {
       const rows: Row[] = []
-      await each(statement, (row) => rows.push(row))
+      await each(statement, (row) => {
+        if (rows.length >= mostRows) throw new EngineFailure()
+        rows.push(row)
+      })
       return rows
     },
     batches: async function* ({ sql, parameters }) {
