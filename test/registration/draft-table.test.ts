@@ -29,6 +29,7 @@ test('a table is drafted from the names and types of its columns', async () => {
     column('emergency', 'boolean', true),
     column('note', 'character varying(200)'),
     column('token', 'uuid'),
+    column('ward', 'enum clinic.ward', true),
     column('place', 'geometry'),
     column('odd', 'constructor'),
   ])
@@ -57,6 +58,7 @@ test('a table is drafted from the names and types of its columns', async () => {
       { name: 'emergency', type: 'boolean' },
       { name: 'note', type: 'string', nullable: true },
       { name: 'token', type: 'identifier' },
+      { name: 'ward', type: 'string' },
     ],
     privacyUnit: 'TODO',
     neighbours: 'add-remove',

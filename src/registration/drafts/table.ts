@@ -1,4 +1,5 @@
 import type { TableColumn } from '../../catalog/dataset.ts'
+import { ENUM_PREFIX } from '../../engines/postgres/encodings/source.ts'
 import { parseTableName } from '../../engines/tables/table-engine.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { type Connections, readable, resolveTable } from '../sources/table.ts'
@@ -59,6 +60,7 @@ const KINDS: Readonly<Record<string, DescribedType['kind']>> = {
 
 /** Returns the kind of values of a type of a database, such as `numeric(10,2)` or `timestamp(3) with time zone`. */
 function describeDatabaseType(type: string): DescribedType {
+  if (type.startsWith(ENUM_PREFIX)) return { kind: 'text' }
   const plain = type
     .toLowerCase()
     .replace(/\([^)]*\)/, '')
