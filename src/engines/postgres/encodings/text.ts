@@ -112,12 +112,10 @@ export function encodeIdentifier(source: Source, type: SourceType): EncodedValue
       return { stored: text, misfit: 'none' }
     case 'numeric':
       // NaN is no identifier.
-      return type.scale === 0
-        ? { stored: `CASE WHEN ${source.sql} <> 'NaN'::numeric THEN ${text} END` }
-        : undefined
+      return type.scale === 0 ? identifierWhere(`${source.sql} <> 'NaN'::numeric`, text) : undefined
     case 'text': {
       const isPresent = `(${text} >= '!' AND ${text} < E'\\x7f') OR btrim(${text}, ${SPACES}) <> ''`
-      return { stored: `CASE WHEN ${isPresent} THEN ${text} END` }
+      return identifierWhere(isPresent, text)
     }
     case 'boolean':
     case 'enum':
@@ -127,4 +125,8 @@ export function encodeIdentifier(source: Source, type: SourceType): EncodedValue
     case 'timestamptz':
       return undefined
   }
+}
+
+function identifierWhere(condition: string, text: string): EncodedValue {
+  return { stored: `CASE WHEN ${condition} THEN ${text} END`, fitting: { condition, stored: text } }
 }
