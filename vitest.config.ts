@@ -45,7 +45,14 @@ export default defineConfig({
       { extends: true, test: { name: 'all', include: [ALL], globalSetup: POSTGRES } },
       {
         extends: true,
-        test: { name: 'trino', include: [TRINO], globalSetup: [POSTGRES, 'test/trino-for-run.ts'] },
+        test: {
+          name: 'trino',
+          include: [TRINO],
+          globalSetup: 'test/trino-for-run.ts',
+          // One file after the other, and after all other tests: the cluster takes both cores and 2 GB.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
       },
       { extends: true, test: { name: 'long', include: [LONG], globalSetup: POSTGRES } },
     ],

@@ -33,6 +33,17 @@ function install(): void {
   renameSync(unfinished, TRINO_FOLDER)
 }
 
+/** Says in one line that the tests will be skipped, and why. */
+function giveUp(reason: string): void {
+  console.log(`Tests that need Trino are skipped: ${reason}.`)
+  process.exitCode = 1
+}
+
 const obstacle = trinoObstacle()
-if (obstacle === 'Trino is not installed') install()
-else if (obstacle !== undefined) console.log(`Trino was not installed: ${obstacle}.`)
+if (obstacle === 'Trino is not installed') {
+  try {
+    install()
+  } catch (error) {
+    giveUp(error instanceof Error ? error.message : String(error))
+  }
+} else if (obstacle !== undefined) giveUp(obstacle)

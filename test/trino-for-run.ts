@@ -1,17 +1,40 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
-import { startTrinoCluster, trinoObstacle } from './trino-server.ts'
+import { startTrinoCluster, TRINO_NODES, type TrinoCluster } from './trino-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The address of the run's cluster. */
-    trinoUrl: string | undefined
+    /** The address at which tests start and change the run's cluster; see {@link file://./trino.ts}. */
+    trinoControlUrl: string
   }
 }
 
-/** Starts one Trino cluster for a whole run of the tests that need it; see {@link file://./trino.ts}. */
-export default async function startTrinoForRun(project: TestProject): Promise<() => Promise<void>> {
-  if (trinoObstacle() !== undefined) return async () => undefined
-  const cluster = await startTrinoCluster()
-  project.provide('trinoUrl', cluster.url)
-  return () => cluster.remove()
+/** Takes the orders of test files, each of which runs in another process, for the one Trino cluster of a run. */
+export default async function controlTrinoForRun(project: TestProject): Promise<() => Promise<void>> {
+  let starting: Promise<TrinoCluster> | undefined
+  const obey = async (order: string): Promise<string> => {
+    starting ??= startTrinoCluster()
+    const cluster = await starting
+    const node = TRINO_NODES.find((each) => order.endsWith(`/${each}`))
+    if (order === '/start') await cluster.start()
+    else if (node === undefined) throw new Error('no such order')
+    else if (order.startsWith('/kill/')) await cluster.kill(node)
+    else if (order.startsWith('/stop/')) await cluster.stop(node)
+    else await cluster.resume(node)
+    return cluster.url
+  }
+  const control = createServer((request, response) => {
+    obey(request.url ?? '').then(
+      (url) => response.end(url),
+      (error: unknown) => response.writeHead(500).end(String(error)),
+    )
+  })
+  await new Promise<void>((resolve) => control.listen(0, '127.0.0.1', resolve))
+  project.provide('trinoControlUrl', `http://127.0.0.1:${(control.address() as AddressInfo).port}`)
+  return async () => {
+    control.close()
+    control.closeAllConnections()
+    await (await starting?.catch(() => undefined))?.remove()
+  }
 }

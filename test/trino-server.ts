@@ -36,8 +36,10 @@ export interface TrinoCluster {
   start(): Promise<void>
   /** SIGKILL for one node. */
   kill(node: TrinoNode): Promise<void>
-  /** SIGSTOP for one node, which then accepts connections and does not answer, or SIGCONT. */
-  signal(node: TrinoNode, signal: 'SIGSTOP' | 'SIGCONT'): void
+  /** SIGSTOP for one node, which then accepts connections and does not answer. */
+  stop(node: TrinoNode): Promise<void>
+  /** SIGCONT for one node. */
+  resume(node: TrinoNode): Promise<void>
   /** Runs a statement as an administrator and returns the rows of its result. */
   query(sql: string): Promise<readonly (readonly unknown[])[]>
   /** Stops the nodes and removes the folder. */
@@ -45,11 +47,13 @@ export interface TrinoCluster {
 }
 
 /** A server of the cluster. */
-export type TrinoNode = 'coordinator' | 'worker'
+export type TrinoNode = (typeof TRINO_NODES)[number]
 
 const START_WITHIN_MS = 240_000
 const LOOK_EVERY_MS = 200
-const NODES = ['coordinator', 'worker'] as const
+
+/** The servers of a cluster. */
+export const TRINO_NODES = ['coordinator', 'worker'] as const
 
 /** Returns why the cluster cannot run on this machine; `undefined` if it can. */
 export function trinoObstacle(): 'Trino is not installed' | 'Java is too old or not installed' | undefined {
@@ -93,7 +97,7 @@ export async function startTrinoCluster(): Promise<TrinoCluster> {
   const folder = mkdtempSync(path.join(tmpdir(), 'sotto-trino-'))
   const ports = { coordinator: await freePort(), worker: await freePort() }
   const url = `http://127.0.0.1:${ports.coordinator}`
-  for (const node of NODES) writeConfiguration(folder, node, ports)
+  for (const node of TRINO_NODES) writeConfiguration(folder, node, ports)
   const reaper = startReaper(folder)
   const running = new Map<TrinoNode, ChildProcess>()
   const logOf = (node: TrinoNode) => path.join(folder, `${node}.log`)
@@ -119,10 +123,10 @@ export async function startTrinoCluster(): Promise<TrinoCluster> {
   }
 
   async function start(): Promise<void> {
-    for (const node of NODES) startNode(node)
+    for (const node of TRINO_NODES) startNode(node)
     for (const startMs = performance.now(); !(await areActive(url)); await sleep(LOOK_EVERY_MS)) {
-      if (running.size === NODES.length && performance.now() < startMs + START_WITHIN_MS) continue
-      const logs = NODES.map((node) => readFileSync(logOf(node), 'utf8').slice(-5_000))
+      if (running.size === TRINO_NODES.length && performance.now() < startMs + START_WITHIN_MS) continue
+      const logs = TRINO_NODES.map((node) => readFileSync(logOf(node), 'utf8').slice(-5_000))
       throw new Error(`Trino did not start:\n${logs.join('\n')}`)
     }
   }
@@ -137,7 +141,7 @@ export async function startTrinoCluster(): Promise<TrinoCluster> {
   }
 
   async function remove(): Promise<void> {
-    for (const node of NODES) await kill(node)
+    for (const node of TRINO_NODES) await kill(node)
     await reaper.end()
   }
 
@@ -151,7 +155,8 @@ export async function startTrinoCluster(): Promise<TrinoCluster> {
     url,
     start,
     kill,
-    signal: (node, signal) => running.get(node)?.kill(signal),
+    stop: async (node) => void running.get(node)?.kill('SIGSTOP'),
+    resume: async (node) => void running.get(node)?.kill('SIGCONT'),
     query: (sql) => queryTrino(url, sql),
     remove,
   }
@@ -161,7 +166,7 @@ export async function startTrinoCluster(): Promise<TrinoCluster> {
 async function areActive(url: string): Promise<boolean> {
   try {
     const rows = await queryTrino(url, "SELECT node_id FROM system.runtime.nodes WHERE state = 'active'")
-    return rows.length === NODES.length
+    return rows.length === TRINO_NODES.length
   } catch {
     return false
   }

@@ -35,7 +35,8 @@ export interface TestedDatabase {
 }
 
 export interface ConformanceOptions {
-  /** Rows of the tables that random queries read. */
+  /** Number of the tables that random queries read, and of the rows of each. */
+  readonly tables?: number
   readonly rows?: number
   /** Random queries of each kind for each table. */
   readonly queries?: number
@@ -54,7 +55,13 @@ const MAX_ROWS = 6
  */
 export function testConformance(
   database: () => Promise<TestedDatabase>,
-  { rows = 10_000, queries = 60, encodings = true, unbounded = true }: ConformanceOptions = {},
+  {
+    tables: mostTables = 3,
+    rows = 10_000,
+    queries = 60,
+    encodings = true,
+    unbounded = true,
+  }: ConformanceOptions = {},
 ): void {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let tested: TestedDatabase
@@ -118,7 +125,7 @@ export function testConformance(
     },
   )
 
-  const tables = queriedTables(rows)
+  const tables = queriedTables(rows).slice(0, mostTables)
   for (const table of tables) {
     const declared = table.columns.map(({ column }) => column)
     const constant = table === tables[0]

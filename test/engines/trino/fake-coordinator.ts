@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TrinoConnection } from '../../../src/engines/tables/connection.ts'
 
@@ -22,10 +23,16 @@ export interface FakeCoordinator {
   close(): Promise<void>
 }
 
-/** Starts a fake coordinator. */
-export async function startFakeCoordinator(handle: Handler): Promise<FakeCoordinator> {
+/**
+ * Starts a fake coordinator.
+ * @param tls its certificate and key, as PEM texts; absent for plain HTTP
+ */
+export async function startFakeCoordinator(
+  handle: Handler,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<FakeCoordinator> {
   const received: ReceivedRequest[] = []
-  const server: Server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk
@@ -36,11 +43,12 @@ export async function startFakeCoordinator(handle: Handler): Promise<FakeCoordin
       received.push(got)
       handle(got, response)
     })
-  })
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
     received,
     connection: (facts = {}) => connectionTo('127.0.0.1', port, facts),
     close: () =>

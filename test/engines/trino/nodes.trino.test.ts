@@ -4,9 +4,9 @@ import { describeTrino } from '../../trino.ts'
 import { connectionTo } from './fake-coordinator.ts'
 import { COUNT_AND_SUM, lineItems, TINY_ANSWER } from './slow-table.ts'
 
-describeTrino('a cluster of two nodes', ({ url, query }) => {
+describeTrino('a cluster of two nodes', (trino) => {
   test('both work on a query', async () => {
-    const { hostname, port } = new URL(url)
+    const { hostname, port } = new URL(trino.url)
     const engine = openTrinoEngine(
       connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny', user: 'two-nodes' }),
     )
@@ -14,7 +14,7 @@ describeTrino('a cluster of two nodes', ({ url, query }) => {
     expect(await engine.describe(table.table)).toEqual(expect.arrayContaining([...table.columns]))
     engine.open(table)
     expect(await engine.aggregate(table.dataset, COUNT_AND_SUM)).toEqual(TINY_ANSWER)
-    const tasks = await query(
+    const tasks = await trino.query(
       'SELECT query_id, node_id, sum(processed_input_rows) FROM system.runtime.tasks JOIN system.runtime.queries USING (query_id) ' +
         `WHERE "user" = 'two-nodes' AND query LIKE '%sotto_checked_rows%' GROUP BY 1, 2`,
     )
@@ -25,7 +25,7 @@ describeTrino('a cluster of two nodes', ({ url, query }) => {
   })
 
   test('an unknown table has no description', async () => {
-    const { hostname, port } = new URL(url)
+    const { hostname, port } = new URL(trino.url)
     const engine = openTrinoEngine(connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny' }))
     expect(await engine.describe({ name: 'no such table' })).toBeUndefined()
     expect(await engine.describe({ schema: "no ' schema", name: 'lineitem' })).toBeUndefined()

@@ -11,7 +11,7 @@ type Catalog = 'memory' | 'iceberg'
 
 /** Creates a table in a schema of a catalog and inserts its rows. */
 export async function loadTable(
-  { query }: SharedTrino,
+  { query }: Pick<SharedTrino, 'query'>,
   schema: `${Catalog}.${string}`,
   { name, columns, rows }: SourceTable,
 ): Promise<TableName> {
