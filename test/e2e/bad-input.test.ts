@@ -260,7 +260,7 @@ describe('is refused with a problem document and costs nothing', () => {
   test.each([
     ['put', '/v1/datasets/census', 'DELETE, GET, HEAD, PATCH'],
     ['get', '/v1/datasets/census/queries', 'POST'],
-    ['post', '/v1/datasets/nowhere/budget?x=1', 'GET, HEAD'],
+    ['post', '/v1/datasets/nowhere/budget?x=1', 'GET, HEAD, PUT'],
     ['post', '/healthz', 'GET, HEAD'],
     ['patch', '/openapi.yaml', 'GET, HEAD'],
   ] as const)('%s %s is answered with 405 and Allow: %s', async (method, path, allow) => {

@@ -356,6 +356,10 @@ describe('operation', () => {
     await request
       .get('/readyz')
       .unset('authorization')
-      .expect(200, { status: 'ready', verification: 'complete' })
+      .expect(200, {
+        status: 'ready',
+        verification: 'complete',
+        connections: { configured: 0, unreachable: 0 },
+      })
   })
 })

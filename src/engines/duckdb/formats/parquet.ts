@@ -38,8 +38,28 @@ async function countsOfFooter(
   const perColumn = `SELECT column_id, sum(row_group_num_rows) AS row_count, sum(num_values) AS value_count
     FROM parquet_metadata($path) GROUP BY column_id`
   const counts = `SELECT coalesce(max(row_count), 0)::VARCHAR, coalesce(max(value_count), 0)::VARCHAR FROM (${perColumn})`
-  const [row = []] = await select(connection, counts, file, control)
+  const [row = []] = await select(connection, counts, file, control).catch((error: unknown) => {
+    control.signal?.throwIfAborted()
+    return countsOfFlatFile(connection, file, control, error)
+  })
   return row.map(Number)
+}
+
+/**
+ * Returns the counts of a file whose statistics DuckDB cannot print, such as those of times beyond its own range. A file
+ * without lists has as many values as rows.
+ */
+async function countsOfFlatFile(
+  connection: DuckDBConnection,
+  file: string,
+  control: IngestionControl,
+  error: unknown,
+) {
+  const lists = "SELECT true FROM parquet_schema($path) WHERE repetition_type = 'REPEATED' LIMIT 1"
+  if ((await select(connection, lists, file, control)).length > 0) throw error
+  const rows = 'SELECT sum(num_rows)::VARCHAR FROM parquet_file_metadata($path)'
+  const [[count] = []] = await select(connection, rows, file, control)
+  return [[count, count]]
 }
 
 async function select(connection: DuckDBConnection, sql: string, path: string, control: IngestionControl) {
