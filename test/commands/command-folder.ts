@@ -76,15 +76,15 @@ export function useCommandFolder(): void {
     const signer = await readHeadSigner(inFolder('signing.key'))
     const signed = (head: ChainHead) => ({ ...head, signature: signer.sign(head) })
 
-    const paidBy = chain('census', sampleHistory('zcdp'))[1]
-    const { dataset: _, ...receipt } = signed({ dataset: 'census', sequence: 2, hash: paidBy?.hash ?? '' })
+    const paidBy = chain('census', sampleHistory('zcdp'))[2]
+    const { dataset: _, ...receipt } = signed({ dataset: 'census', sequence: 3, hash: paidBy?.hash ?? '' })
     const answer = JSON.stringify({ ...JSON.parse(ANSWER), note: 'é', receipt })
     write('answer.json', answer)
     write('altered.json', answer.replace('2531', '2532'))
-    const before = chain('census', sampleHistory('zcdp', { answer }))[13]
+    const before = chain('census', sampleHistory('zcdp', { answer }))[14]
     const sessionAnswer = JSON.stringify({
       ...JSON.parse(SESSION_ANSWER),
-      receipt: { sequence: 14, hash: before?.hash },
+      receipt: { sequence: 15, hash: before?.hash },
     })
     write('session-answer.json', sessionAnswer)
     events = chain('census', sampleHistory('zcdp', { answer, sessionAnswer }))

@@ -32,8 +32,8 @@ describe('verify', () => {
       'the signature does not match the key',
     ],
     ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
-    ['--export census.jsonl --receipt altered.json', 'event 3 records another answer'],
-    ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 2 of census'],
+    ['--export census.jsonl --receipt altered.json', 'event 4 records another answer'],
+    ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 3 of census'],
   ])('a failed check is reported with exit code 1: %s', async (args, message) => {
     const { code, errors } = await ledger(`verify ${args}`)
     expect(errors).toContain(message)
@@ -49,9 +49,9 @@ describe('verify', () => {
     ['--head heads.jsonl --public-key signing.key.pub', 'heads.jsonl: event 3 of census: found, and signed'],
     [
       '--receipt answer.json --public-key signing.key.pub',
-      'answer.json: event 2 of census: found, with the answer, and signed',
+      'answer.json: event 3 of census: found, with the answer, and signed',
     ],
-    ['--receipt session-answer.json --dataset census', 'event 14 of census: found, with the answer;'],
+    ['--receipt session-answer.json --dataset census', 'event 15 of census: found, with the answer;'],
     ['--receipt unsigned.json', `unsigned.json: event ${LAST} of census: found; signature`],
   ])('heads and receipts are found: %s', async (args, message) => {
     const { code, output, errors } = await ledger(`verify --export census.jsonl ${args}`)
