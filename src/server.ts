@@ -194,8 +194,16 @@ async function openDatabases(
     reachable
       ? logger.info({ connection }, 'the database of the connection can be reached again')
       : logger.warn({ connection }, 'the database of the connection cannot be reached')
+  const onWritable = (connection: string) =>
+    logger.warn({ connection }, 'allowWritableRole: a table was accepted although the role may change it')
   try {
-    return await openConnections({ file, queryTimeoutMs, openTableEngine: tableEngines, onChange })
+    return await openConnections({
+      file,
+      queryTimeoutMs,
+      openTableEngine: tableEngines,
+      onChange,
+      onWritable,
+    })
   } catch (error) {
     if (!(error instanceof ConnectionFileError)) throw error
     throw new ConfigError(error.message.replace(/^/gm, 'SOTTO_CONNECTIONS: '))

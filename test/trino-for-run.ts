@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
-import { startTrinoCluster, TRINO_NODES, type TrinoCluster } from './trino-server.ts'
+import { startTrinoCluster, TRINO_NODES, type TrinoCluster, trinoObstacle } from './trino-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -10,8 +10,13 @@ declare module 'vitest' {
   }
 }
 
-/** Takes the orders of test files, each of which runs in another process, for the one Trino cluster of a run. */
+/**
+ * Takes the orders of test files, each of which runs in another process, for the one Trino cluster of a run. Prints a line
+ * if the tests are skipped.
+ */
 export default async function controlTrinoForRun(project: TestProject): Promise<() => Promise<void>> {
+  const obstacle = trinoObstacle()
+  if (obstacle !== undefined) console.log(`Tests that need Trino are skipped: ${obstacle}.`)
   let starting: Promise<TrinoCluster> | undefined
   const obey = async (order: string): Promise<string> => {
     starting ??= startTrinoCluster()

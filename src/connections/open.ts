@@ -3,8 +3,11 @@ import type { TableEngine } from '../engines/tables/table-engine.ts'
 import { readConnections } from './connection-file.ts'
 import { type ConnectionState, type WatchedConnections, watchConnections } from './watch.ts'
 
-/** Opens an engine for a connection. It does not reach the database. */
-export type OpenTableEngine = (connection: Connection) => TableEngine
+/**
+ * Opens an engine for a connection. It does not reach the database.
+ * @param onWritable called once, when the connection first accepts a table that its role may change
+ */
+export type OpenTableEngine = (connection: Connection, onWritable: () => void) => TableEngine
 
 /** Options of {@link openConnections}. */
 export interface ConnectionOptions {
@@ -14,6 +17,8 @@ export interface ConnectionOptions {
   readonly openTableEngine: OpenTableEngine
   /** Called when a connection becomes reachable or unreachable. */
   readonly onChange: (state: ConnectionState) => void
+  /** Called once for a connection, when it first accepts a table that its role may change. */
+  readonly onWritable: (connection: string) => void
 }
 
 /** A configured connection and its engine. */
@@ -34,9 +39,12 @@ export interface OpenedConnections {
  * @throws ConnectionFileError
  */
 export async function openConnections(options: ConnectionOptions): Promise<OpenedConnections> {
-  const { file, queryTimeoutMs, openTableEngine, onChange } = options
+  const { file, queryTimeoutMs, openTableEngine, onChange, onWritable } = options
   const configured = file === undefined ? [] : [...(await readConnections(file, { queryTimeoutMs })).values()]
-  const opened = configured.map((connection) => ({ connection, engine: openTableEngine(connection) }))
+  const opened = configured.map((connection) => ({
+    connection,
+    engine: openTableEngine(connection, () => onWritable(connection.name)),
+  }))
   return {
     opened: new Map(opened.map((each) => [each.connection.name, each])),
     connections: await watchConnections(opened, { onChange }),

@@ -3,10 +3,10 @@ import { openTrinoEngine } from '../engines/trino/engine.ts'
 import type { OpenTableEngine } from './open.ts'
 
 /** Opens the engine that a connection names. */
-export const openTableEngine: OpenTableEngine = (connection) => {
+export const openTableEngine: OpenTableEngine = (connection, onWritable) => {
   switch (connection.engine) {
     case 'postgres':
-      return openPostgresTables(connection)
+      return openPostgresTables(connection, onWritable)
     case 'trino':
       return openTrinoEngine(connection)
   }

@@ -38,11 +38,16 @@ const MAY_WRITE =
 /**
  * Reads tables of one PostgreSQL database in place. Every statement runs in a read-only transaction with settings of its
  * own, after the table's columns have been compared with those of the registration.
+ * @param onWritable called once, when the connection first accepts a table that its role may change
  */
-export function openPostgresTables(connection: PostgresConnection): TableEngine {
+export function openPostgresTables(
+  connection: PostgresConnection,
+  onWritable: () => void = () => {},
+): TableEngine {
   const { statementTimeoutMs, registrationTimeoutMs } = connection.limits
   const transactions = openTransactions(connection)
   const datasets = new Map<string, OpenDataset>()
+  let hasToldWritable = false
 
   const qualified = ({ schema, name }: TableName): QualifiedName => ({
     schema: schema ?? connection.schema,
@@ -121,9 +126,12 @@ export function openPostgresTables(connection: PostgresConnection): TableEngine 
         : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
     },
     refusal: async (table, signal) => {
-      if (connection.allowWritableRole) return undefined
       const [row] = await ask(printMayWrite(qualified(table)), signal)
-      return row?.[0] === 't' ? MAY_WRITE : undefined
+      if (row?.[0] !== 't') return undefined
+      if (!connection.allowWritableRole) return MAY_WRITE
+      if (!hasToldWritable) onWritable()
+      hasToldWritable = true
+      return undefined
     },
     fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
     inspect: (table, signal) => {

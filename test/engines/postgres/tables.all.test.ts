@@ -105,7 +105,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     expect(new Set(together).size).toBe(25)
   })
 
-  it('compare texts of char(n) and of collations that ignore case byte by byte', async () => {
+  it('compare the labels of enumerations byte by byte', async () => {
     await admin.query("CREATE TYPE mood AS ENUM ('a', 'A', 'b')")
     await admin.query("CREATE TABLE moods AS SELECT v::mood FROM (VALUES ('a'), ('A'), ('b'), (NULL)) t(v)")
     expect((await engine.describe({ name: 'moods' }))?.[0]?.type).toBe('enum public.mood')
@@ -191,6 +191,18 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     expect(await as('writes', false)).toContain('"allowWritableRole": true')
     expect(await as('postgres', false)).toContain('superuser')
     expect(await as('writes', true)).toBeUndefined()
+
+    // The operator is told once.
+    let told = 0
+    const accepting = openPostgresTables(connectionOf(url, { user: 'writes' }), () => {
+      told += 1
+    })
+    await admin.query('CREATE VIEW shown AS SELECT x FROM kept; GRANT SELECT ON shown TO writes')
+    expect(await accepting.refusal?.({ name: 'shown' })).toBeUndefined()
+    expect(told).toBe(0)
+    for (const _ of [1, 2]) expect(await accepting.refusal?.({ name: 'kept' })).toBeUndefined()
+    expect(told).toBe(1)
+    await accepting.close()
     await admin.query('DROP OWNED BY reads, writes; DROP ROLE reads; DROP ROLE writes')
   })
 

@@ -1,0 +1,194 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startTestService, type TestService } from '../../e2e/service.ts'
+import { describeOwnPostgres } from '../../postgres.ts'
+import { type StallingProxy, startStallingProxy } from '../../stalling-proxy.ts'
+
+const PATIENTS = 100
+const VISITS = {
+  title: 'Visits to a clinic',
+  source: { kind: 'table', connection: 'warehouse', table: 'visits' },
+  columns: [
+    { name: 'patient', type: 'identifier' },
+    { name: 'age', type: 'integer', lower: 0, upper: 110 },
+  ],
+  privacyUnit: { kind: 'person', column: 'patient', maxRows: 2 },
+  neighbours: 'add-remove',
+  timing: 'off',
+  budget: { epsilon: 10_000, delta: 0 },
+  failureLimit: 100,
+  separateBudget: 'A test.',
+}
+
+/** Noise of scale 1/40 moves a count of people by 2 or more with a probability below 1e-34. */
+const EPSILON = 40
+
+describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
+  let url: string
+  let admin: Client
+  let stalling: StallingProxy
+  let service: TestService
+
+  const connect = async () => {
+    admin = new Client(url)
+    admin.on('error', () => {})
+    await admin.connect()
+  }
+  beforeAll(async () => {
+    url = await own.server.createDatabase()
+    await connect()
+    // The rows of the view take as long as the table `pace` says.
+    await admin.query(`CREATE ROLE reader LOGIN PASSWORD 'right'; CREATE TABLE pace AS SELECT 0 AS seconds;
+      CREATE VIEW visits AS SELECT 'p' || i / 5 AS patient, 20 + i / 10 AS age
+        FROM generate_series(0, ${5 * PATIENTS - 1}) AS rows(i), pg_sleep((SELECT seconds FROM pace));
+      GRANT SELECT ON visits TO reader`)
+    const access = path.join(own.server.folder, 'data', 'pg_hba.conf')
+    await writeFile(access, `host all reader all scram-sha-256\n${await readFile(access, 'utf8')}`)
+    await admin.query('SELECT pg_reload_conf()')
+    stalling = await startStallingProxy(own.server.port)
+    const warehouse = {
+      ...{
+        engine: 'postgres',
+        host: '127.0.0.1',
+        port: stalling.port,
+        database: new URL(url).pathname.slice(1),
+      },
+      ...{ user: 'reader', passwordFile: 'reader.password', limits: { statementTimeoutMs: 5_000 } },
+    }
+    service = await startTestService(
+      { SOTTO_CONNECTIONS: 'connections.json' },
+      { files: { 'connections.json': JSON.stringify({ warehouse }), 'reader.password': 'right' } },
+    )
+  })
+  afterAll(async () => {
+    await service?.close()
+    await stalling?.close()
+    await admin?.end().catch(() => undefined)
+  })
+
+  const register = (id: string, changes: object = {}, signal?: AbortSignal) =>
+    fetch(`${service.url}/v1/datasets`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.keyOf('custodian')}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ id, ...VISITS, ...changes }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+  const ask = (id: string, epsilon: number) =>
+    service.as('analyst').post(`/v1/datasets/${id}/queries`).send({ kind: 'count', of: 'people', epsilon })
+  const spent = async (id: string): Promise<number> =>
+    (await service.as('analyst').get(`/v1/datasets/${id}/budget`).expect(200)).body.spent.epsilon
+  const setPace = (seconds: number) => admin.query('UPDATE pace SET seconds = $1', [seconds])
+  /** Waits until the server runs as many statements that read the view, and returns the processes. */
+  const reading = async (statements: number): Promise<readonly number[]> => {
+    for (;;) {
+      const { rows } = await admin.query<{ pid: number }>(
+        "SELECT pid FROM pg_stat_activity WHERE usename = 'reader' AND state = 'active' AND wait_event = 'PgSleep'",
+      )
+      if (rows.length === statements) return rows.map(({ pid }) => pid)
+      await sleep(10)
+    }
+  }
+
+  it('answers each fault with one problem; the charge stands and the repeat is answered under it', async () => {
+    expect((await register('faults')).status).toBe(201)
+    /** Each fault: how it begins, what happens while the query is under way, and how it ends. */
+    const faults: readonly {
+      readonly before?: () => Promise<unknown>
+      readonly during?: () => Promise<unknown>
+      readonly after?: () => Promise<unknown>
+      readonly counted: boolean
+    }[] = [
+      {
+        before: () => own.server.stop('fast'),
+        after: () => own.server.start().then(connect),
+        counted: false,
+      },
+      { during: () => own.server.kill(), after: () => own.server.start().then(connect), counted: true },
+      {
+        during: async () => admin.query('SELECT pg_terminate_backend($1)', [(await reading(1))[0]]),
+        counted: true,
+      },
+      {
+        during: async () => admin.query('SELECT pg_cancel_backend($1)', [(await reading(1))[0]]),
+        counted: true,
+      },
+      // The time limit ends it.
+      { during: async () => {}, counted: true },
+      { during: async () => stalling.stall(), after: async () => stalling.resume(), counted: true },
+      {
+        before: async () => {
+          await admin.query("ALTER ROLE reader PASSWORD 'other'")
+          await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+        },
+        after: () => writeFile(path.join(service.dataDirectory, 'reader.password'), 'other', { mode: 0o600 }),
+        counted: false,
+      },
+      {
+        before: async () => {
+          await admin.query('ALTER ROLE reader CONNECTION LIMIT 0')
+          await admin.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
+        },
+        after: () => admin.query('ALTER ROLE reader CONNECTION LIMIT -1'),
+        counted: false,
+      },
+    ]
+    const problems: string[] = []
+    let failures = 0
+    for (const [i, { before, during, after, counted }] of faults.entries()) {
+      const epsilon = EPSILON + i
+      const spentBefore = await spent('faults')
+      await before?.()
+      if (during !== undefined) await setPace(60)
+      const pending = ask('faults', epsilon).expect(500).then()
+      if (during !== undefined) await reading(1).then(during)
+      const { requestId: _, chargeId, ...problem } = (await pending).body
+      problems.push(JSON.stringify(problem))
+      await after?.()
+      await setPace(0)
+      expect(await spent('faults')).toBe(spentBefore + epsilon)
+      failures += counted ? 1 : 0
+      const state = await service.as('custodian').get('/v1/datasets/faults/suspension').expect(200)
+      expect(state.body, `fault ${i}`).toMatchObject({ suspended: false, failures })
+      const { body } = await ask('faults', epsilon).expect(200)
+      expect(body.id).toBe(chargeId)
+      expect(Math.abs(body.result.value - PATIENTS)).toBeLessThan(2)
+      expect(await spent('faults')).toBe(spentBefore + epsilon)
+    }
+    expect(new Set(problems).size).toBe(1)
+    expect(problems[0]).not.toMatch(/warehouse|reader|patient|postgres/i)
+    expect(service.logLines.join()).not.toMatch(/SELECT|patient_|password/)
+  })
+
+  it('cancels the statements of a dataset that is withdrawn', async () => {
+    expect((await register('withdrawn')).status).toBe(201)
+    await setPace(60)
+    const failed = ask('withdrawn', EPSILON).expect(500).then()
+    await reading(1)
+    await service.as('custodian').delete('/v1/datasets/withdrawn').expect(204)
+    await reading(0)
+    expect((await failed).body.code).toBe('query-failed')
+    await setPace(0)
+  })
+
+  it.each(['live', 'snapshot'])(
+    'lists the registration of a %s table, and cancels its statement when the client leaves',
+    async (mode) => {
+      await setPace(60)
+      const client = new AbortController()
+      const source = { ...VISITS.source, mode }
+      const left = expect(register('left', { source }, client.signal)).rejects.toThrow()
+      await reading(1)
+      const { body } = await service.as('custodian').get('/v1/ingestions').expect(200)
+      expect(body.ingestions).toMatchObject([{ dataset: 'left', kind: 'registration' }])
+      client.abort()
+      await left
+      await reading(0)
+      await setPace(0)
+      await service.as('custodian').get('/v1/datasets/left').expect(404)
+      await service.as('custodian').get('/v1/datasets/left/budget').expect(404)
+    },
+  )
+})
