@@ -155,3 +155,15 @@ test('a signal stops a snapshot between two batches and leaves nothing behind', 
   await expect(ingestValues(endless(), { signal: stopping.signal })).rejects.toThrow('stopped')
   expect(await readdir(folder.path)).toEqual([])
 })
+
+test('the progress is the part of the expected rows that was read, then that of the storing', async () => {
+  const progress: object[] = []
+  const onProgress = (step: object) => progress.push(step)
+  const rows = rowsOf([['1']], [['2'], ['3']], [['4'], ['5']])
+  await ingestValues(rows, { expectedRows: 4, onProgress })
+  expect(progress.filter((step) => 'phase' in step && step.phase === 'read')).toEqual(
+    // More rows than expected came.
+    [0, 0.25, 0.75, 1].map((fraction) => ({ phase: 'read', fraction })),
+  )
+  expect(progress.at(-1)).toEqual({ phase: 'store', fraction: 1 })
+})

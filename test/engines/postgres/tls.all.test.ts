@@ -26,11 +26,11 @@ function createAuthority(folder: string, name: string): string {
   return readFileSync(join(folder, `${name}.crt`), 'utf8')
 }
 
+/** A certificate and its key, as PEM texts. */
+type Pair = Required<Pick<ConnectionTls, 'cert' | 'key'>>
+
 /** Creates a certificate for {@link NAME} that an authority signs. */
-function createCertificate(
-  folder: string,
-  authority: string,
-): { readonly cert: string; readonly key: string } {
+function createCertificate(folder: string, authority: string): Pair {
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'server.key']
   openssl(folder, 'req', ...key, '-subj', `/CN=${NAME}`, '-out', 'server.csr')
   writeFileSync(join(folder, 'names'), `subjectAltName=DNS:${NAME}\n`)
@@ -52,25 +52,32 @@ const obstacle = hasOpenssl ? undefined : 'openssl is not installed'
 describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
   let authority: string
   let stranger: string
+  let known: Pair
+  let unknown: Pair
   beforeAll(async () => {
     const folder = await temporaryFolder()
     authority = createAuthority(folder.path, 'authority')
     stranger = createAuthority(folder.path, 'stranger')
     const { cert, key } = createCertificate(folder.path, 'authority')
+    known = createCertificate(folder.path, 'authority')
+    unknown = createCertificate(folder.path, 'stranger')
     await folder.remove()
     const data = join(own.server.folder, 'data')
     const { uid, gid } = statSync(data)
     const files = {
       'server.crt': cert,
       'server.key': key,
-      'pg_hba.conf': 'hostssl all all 127.0.0.1/32 trust\n',
+      'authority.crt': authority,
+      // The role `certified` must show a certificate that the authority has signed.
+      'pg_hba.conf':
+        'hostssl all certified 127.0.0.1/32 trust clientcert=verify-ca\nhostssl all all 127.0.0.1/32 trust\n',
     }
     for (const [name, text] of Object.entries(files)) {
       writeFileSync(join(data, name), text)
       chownSync(join(data, name), uid, gid)
       chmodSync(join(data, name), 0o600)
     }
-    writeFileSync(join(data, 'postgresql.conf'), 'ssl = on\n', { flag: 'a' })
+    writeFileSync(join(data, 'postgresql.conf'), "ssl = on\nssl_ca_file = 'authority.crt'\n", { flag: 'a' })
     await own.server.restart()
     const admin = new Client({
       connectionString: own.server.url('postgres'),
@@ -78,11 +85,12 @@ describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
     })
     await admin.connect()
     await admin.query('CREATE VIEW encrypted AS SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+    await admin.query('CREATE ROLE certified LOGIN; GRANT SELECT ON encrypted TO certified')
     await admin.end()
   })
 
-  const described = async (tls: ConnectionTls | undefined) => {
-    const given = tls === undefined ? {} : { tls }
+  const described = async (tls: ConnectionTls | undefined, user = 'postgres') => {
+    const given = { user, ...(tls === undefined ? {} : { tls }) }
     const engine = openPostgresTables({ ...connectionOf(own.server.url('postgres')), ...given })
     try {
       return { reachable: await engine.reachable(), found: await engine.describe({ name: 'encrypted' }) }
@@ -105,5 +113,16 @@ describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
     ['but without TLS', () => undefined],
   ])('is refused to a server with a certificate %s', async (_, tls) => {
     await expect(described(tls())).rejects.toThrow(expect.objectContaining({ name: 'EngineUnavailable' }))
+  })
+
+  it('shows the certificate of the client to a server that requires one', async () => {
+    const server = { ca: authority, servername: NAME }
+    const { reachable, found } = await described({ ...server, ...known }, 'certified')
+    expect(reachable).toBe(true)
+    expect(found?.map(({ name }) => name)).toEqual(['ssl'])
+    for (const client of [{}, unknown])
+      await expect(described({ ...server, ...client }, 'certified')).rejects.toThrow(
+        expect.objectContaining({ name: 'EngineUnavailable' }),
+      )
   })
 })

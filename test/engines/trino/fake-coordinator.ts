@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TrinoConnection } from '../../../src/engines/tables/connection.ts'
 
@@ -25,12 +25,9 @@ export interface FakeCoordinator {
 
 /**
  * Starts a fake coordinator.
- * @param tls its certificate and key, as PEM texts; absent for plain HTTP
+ * @param tls its certificate and key, and the clients that it accepts; absent for plain HTTP
  */
-export async function startFakeCoordinator(
-  handle: Handler,
-  tls?: { readonly cert: string; readonly key: string },
-): Promise<FakeCoordinator> {
+export async function startFakeCoordinator(handle: Handler, tls?: ServerOptions): Promise<FakeCoordinator> {
   const received: ReceivedRequest[] = []
   const listener: RequestListener = (request, response) => {
     let body = ''
