@@ -104,6 +104,24 @@ test('an ingestion stops when its id is registered otherwise', async () => {
   await service.as('custodian').delete('/v1/datasets/endless').expect(204)
 })
 
+test('the ingestion of a version stops when its dataset is withdrawn, which does not wait for it', async () => {
+  const { source } = endless
+  const published = { ...endless, id: 'withdrawn', source: { ...source, people: 2, rows: 2 } }
+  expect((await register(published)).status).toBe(201)
+  const pending = fetch(`${service.url}/v1/datasets/withdrawn/versions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.keyOf('custodian')}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ source }),
+  })
+  await expect.poll(ingestionsUnderWay, POLL).toBe(1)
+  await service.as('custodian').delete('/v1/datasets/withdrawn').expect(204)
+  const response = await pending
+  expect(response.status).toBe(409)
+  expect(await codeOf(response)).toBe('dataset-changed')
+  await expect.poll(ingestionsUnderWay, POLL).toBe(0)
+  await service.as('custodian').get('/v1/datasets/withdrawn').expect(404)
+})
+
 test('an ingestion stops when the service stops, and after its time limit', async () => {
   await service.restart({ SOTTO_INGEST_TIMEOUT_MS: '200' })
   const late = await register({ ...endless, id: 'late' })
