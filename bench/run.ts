@@ -34,9 +34,21 @@ const PARTS = [
 ] as const
 type Part = (typeof PARTS)[number]
 
-const { json: asJson, only } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, only: { type: 'string', multiple: true } },
+const {
+  json: asJson,
+  only,
+  rows,
+} = parseArgs({
+  options: {
+    json: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    rows: { type: 'string' },
+  },
 }).values
+if (rows !== undefined && !/^[1-9]\d{0,9}$/.test(rows)) {
+  console.error(`--rows ${rows}: must be a number of rows for the part large`)
+  process.exit(2)
+}
 const unknown = only?.find((part) => !PARTS.includes(part as Part))
 if (unknown !== undefined) {
   console.error(`--only ${unknown}: the parts are ${PARTS.join(', ')}`)
@@ -92,7 +104,7 @@ if (chosen('ingest')) {
   if (!asJson) printIngest(ingest)
 }
 if (chosen('large')) {
-  const large = await largeBenchmark()
+  const large = await largeBenchmark(rows === undefined ? undefined : Number(rows))
   results.large = large
   if (!asJson) printLarge(large)
 }

@@ -37,13 +37,16 @@ export interface IngestStatements {
   /** Create what the other statements use. */
   readonly prepare: readonly Statement[]
   /**
-   * Creates the temporary table `staged`, with the rows in the order of the source: for each declared column the value to
-   * keep, and the code of the rule that the source's value breaks.
+   * Creates a table with the rows in the order of the source: for each declared column the value to keep, and the codes of
+   * the rules that the source's values break. It is the table that queries read if the declaration leaves out no row and
+   * no column, and the temporary table `staged` otherwise.
    */
   readonly stage: Statement
+  /** Selects one row of texts: the number of staged rows, and that of rows with a misfit. */
+  readonly rows: Statement
   /**
-   * Selects one row of texts: the number of rows, the number of rows to leave out, and for each column and each kind of
-   * misfit its number. The misfits are those of the other rows unless the column causes rows to be left out.
+   * Selects one row of texts: the number of rows to leave out, and for each column and each kind of misfit its number. The
+   * misfits are those of the other rows unless the column causes rows to be left out.
    */
   readonly inspect: Statement
   /** Selects the numbers of the rows with the first misfits of a kind in a column, as texts, counted from 1. */
@@ -52,8 +55,8 @@ export interface IngestStatements {
   readonly repetitions: readonly { readonly position: number; readonly statement: Statement }[]
   /** Creates the temporary table `people`: each identifier with the number of its person. Absent if rows are people. */
   readonly people: Statement | undefined
-  /** Creates the table that queries read. */
-  readonly store: Statement
+  /** Create the table that queries read, or complete it. */
+  readonly store: readonly Statement[]
   /** Select a row if the stored values of a column exceed a declared limit. */
   readonly limits: readonly StoredLimit[]
 }
@@ -75,12 +78,12 @@ export interface RelationColumn {
 /** DuckDB's functions for the order of a person's rows. */
 export const duckDbDigest: DigestDialect = { md5Order: (text) => [`md5(${text})`] }
 
-/** A declared column of the table `staged`. */
+/** A declared column of the staged rows. */
 interface StagedColumn {
   readonly column: Column
-  /** Name of the value to keep in `staged`. */
+  /** Name of the value to keep. */
   readonly kept: string
-  /** Name of the code of the broken rule in `staged`. */
+  /** The code of the broken rule. */
   readonly misfit: string
 }
 
@@ -103,18 +106,36 @@ export function printIngest(
   sourceColumns: readonly RelationColumn[],
   table: string,
 ): IngestStatements {
+  const keepsAll = keepsAllValues(columns, unit)
   const encoded = columns.map((column, position): EncodedColumn => {
     const { name: _, ...facts } = at(sourceColumns, position)
     const encoding = encode(column, { position, name: `source${position}`, ...facts })
-    return { column, encoding, kept: `kept${position}`, misfit: `misfit${position}` }
+    const kept = keepsAll ? quoteIdentifier(column.name) : `kept${position}`
+    return { column, encoding, kept, misfit: misfitIn(position) }
   })
+  const staged = keepsAll ? quoteIdentifier(table) : 'staged'
+  const definition = `${keepsAll ? '' : 'TEMPORARY '}TABLE ${staged}`
   return {
     prepare: encoded.flatMap(({ encoding: { preparation } }) => preparation ?? []),
-    stage: printStage(encoded, source, sourceColumns),
-    inspect: printInspect(encoded),
-    places: (position, kind) => printPlaces(encoded, at(encoded, position), kind),
+    stage: printStage(encoded, source, sourceColumns, definition),
+    rows: printRowCounts(encoded, staged),
+    inspect: printInspect(encoded, staged),
+    places: (position, kind) => printPlaces(encoded, at(encoded, position), kind, staged),
     ...printStore(encoded, unit, table),
+    ...(keepsAll ? { store: printDropMisfits(encoded, staged) } : {}),
   }
+}
+
+/**
+ * Returns true if the stored rows are those of the source, with the same columns, so that they need no second table.
+ * Identifiers and rows that are left out must not be written to the file that queries read.
+ */
+function keepsAllValues(columns: readonly Column[], unit: IngestedUnit): boolean {
+  return (
+    unit.kind === 'row' &&
+    columns.length > 0 &&
+    columns.every(({ type, invalidValue }) => type !== 'identifier' && invalidValue.kind !== 'drop-row')
+  )
 }
 
 /**
@@ -155,14 +176,14 @@ export function storedType({ type }: Column): DuckDBType {
   }
 }
 
-/** The statements after the table `staged` has been filled. */
+/** The statements after the rows have been staged. */
 export type StoreStatements = Pick<IngestStatements, 'repetitions' | 'people' | 'store' | 'limits'>
 
 function printStore(staged: readonly StagedColumn[], unit: IngestedUnit, table: string): StoreStatements {
   return {
     repetitions: unit.kind === 'row' ? printRepetitions(staged) : [],
     people: unit.kind === 'row' ? undefined : printPeople(staged, unit),
-    store: unit.kind === 'row' ? printRows(staged, table) : printRowsOfPeople(staged, unit, table),
+    store: [unit.kind === 'row' ? printRows(staged, table) : printRowsOfPeople(staged, unit, table)],
     limits: staged.flatMap(({ column }, position) => printLimits(column, position, table)),
   }
 }
@@ -204,23 +225,26 @@ function printStage(
   encoded: readonly EncodedColumn[],
   source: Statement,
   sourceColumns: readonly RelationColumn[],
+  definition: string,
 ): Statement {
   const sourceValues = sourceColumns.map(({ name }, i) => `${quoteIdentifier(name)} AS source${i}`)
-  const codes = encoded.map(({ column, misfit }, i) => `${printMisfit(column, i)} AS ${misfit}`)
-  const kept = encoded.map(({ column, encoding, kept, misfit }, i) =>
+  const codes = encoded.map(({ column }, i) => `${printMisfit(column, i)} AS misfit${i}`)
+  // Names are qualified, because a declared name may be any of them.
+  const kept = encoded.map(({ column, encoding, kept }, i) =>
     column.invalidValue.kind === 'replace'
-      ? `CASE WHEN ${misfit} > 0 THEN CAST($replacement${i} AS ${encoding.storedType}) ELSE stored${i} END AS ${kept}`
-      : `stored${i} AS ${kept}`,
+      ? `CASE WHEN checked.misfit${i} > 0 THEN CAST($replacement${i} AS ${encoding.storedType}) ELSE checked.stored${i} END AS ${kept}`
+      : `checked.stored${i} AS ${kept}`,
   )
+  const misfits = misfitColumns(encoded).map((name, place) => `${printMisfits(encoded, place)} AS ${name}`)
   const values = printEncoded(
     encoded.map(({ encoding }) => encoding),
     `(SELECT ${list(sourceValues)} FROM ${source.sql})`,
   )
   return {
-    sql: `CREATE TEMPORARY TABLE staged AS
+    sql: `CREATE ${definition} AS
   WITH encoded AS (${values}),
   checked AS (SELECT ${list(['*', ...codes])} FROM encoded)
-  SELECT ${list([...kept, ...encoded.map(({ misfit }) => misfit)])} FROM checked`,
+  SELECT ${list([...kept, ...misfits])} FROM checked`,
     parameters: { ...source.parameters, ...replacements(encoded) },
   }
 }
@@ -229,9 +253,52 @@ function printStage(
 function printMisfit({ type, nullable }: Column, i: number): string {
   const { missing, unfit } = MISFIT_CODES
   // An identifier without a character other than white space is missing.
-  if (type === 'identifier')
-    return `CAST(CASE WHEN stored${i} IS NULL THEN ${missing} ELSE 0 END AS UTINYINT)`
-  return `CAST(CASE WHEN source${i} IS NULL THEN ${nullable ? 0 : missing} WHEN stored${i} IS NULL THEN ${unfit} ELSE 0 END AS UTINYINT)`
+  if (type === 'identifier') return `CAST(CASE WHEN stored${i} IS NULL THEN ${missing} ELSE 0 END AS BIGINT)`
+  return `CAST(CASE WHEN source${i} IS NULL THEN ${nullable ? 0 : missing} WHEN stored${i} IS NULL THEN ${unfit} ELSE 0 END AS BIGINT)`
+}
+
+/**
+ * Number of columns whose codes share a 64-bit integer, two bits each. Few columns are written and dropped that way, and
+ * where one is 0 in all rows, as is usual, DuckDB stores and compares a single value for each row group.
+ */
+const CODES_PER_INTEGER = 31
+const BITS_PER_CODE = 2
+
+/** Names of the columns that hold the codes of misfits. Declared names do not begin with `sotto_`. */
+function misfitColumns(encoded: readonly EncodedColumn[]): readonly string[] {
+  return Array.from({ length: Math.ceil(encoded.length / CODES_PER_INTEGER) }, (_, i) => `sotto_misfits${i}`)
+}
+
+/** The codes of the columns that share an integer, from the table `checked`. */
+function printMisfits(encoded: readonly EncodedColumn[], place: number): string {
+  const first = place * CODES_PER_INTEGER
+  return encoded
+    .slice(first, first + CODES_PER_INTEGER)
+    .map((_, i) => `checked.misfit${first + i} * ${2n ** BigInt(BITS_PER_CODE * i)}`)
+    .join(' + ')
+}
+
+/** The code of the column at a position, from the integer that it shares. */
+function misfitIn(position: number): string {
+  const shift = BITS_PER_CODE * (position % CODES_PER_INTEGER)
+  const mask = 2 ** BITS_PER_CODE - 1
+  return `((sotto_misfits${Math.floor(position / CODES_PER_INTEGER)} >> ${shift}) & ${mask})`
+}
+
+function printDropMisfits(encoded: readonly EncodedColumn[], staged: string): readonly Statement[] {
+  return misfitColumns(encoded).map((name) => ({
+    sql: `ALTER TABLE ${staged} DROP COLUMN ${name}`,
+    parameters: {},
+  }))
+}
+
+/** DuckDB answers each count from the statistics of the row groups without a misfit. */
+function printRowCounts(encoded: readonly EncodedColumn[], staged: string): Statement {
+  const misfits = misfitColumns(encoded).map((name) => `(SELECT count(*) FROM ${staged} WHERE ${name} <> 0)`)
+  return {
+    sql: `SELECT (SELECT count(*) FROM ${staged})::VARCHAR, (${['0', ...misfits].join(' + ')})::VARCHAR`,
+    parameters: {},
+  }
 }
 
 function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string, Parameter>> {
@@ -244,15 +311,14 @@ function replacements(encoded: readonly EncodedColumn[]): Readonly<Record<string
   )
 }
 
-function printInspect(encoded: readonly EncodedColumn[]): Statement {
+function printInspect(encoded: readonly EncodedColumn[], staged: string): Statement {
   const misfits = encoded.flatMap((column) =>
     MISFIT_KINDS.map((kind) => printHasMisfit(encoded, column, kind)),
   )
   const counts = [`NOT (${printStays(encoded)})`, ...misfits].map(
     (condition) => `count(*) FILTER (WHERE ${condition})`,
   )
-  const texts = ['count(*)', ...counts].map((count) => `${count}::VARCHAR`)
-  return { sql: `SELECT ${list(texts)} FROM staged`, parameters: {} }
+  return { sql: `SELECT ${list(counts.map((count) => `${count}::VARCHAR`))} FROM ${staged}`, parameters: {} }
 }
 
 /** A condition for the rows with a misfit that matters. Other values of a row that is left out do not. */
@@ -266,10 +332,15 @@ function printHasMisfit(
 }
 
 /** DuckDB numbers the rows of a table from 0 in the order in which they were inserted. */
-function printPlaces(encoded: readonly EncodedColumn[], column: EncodedColumn, kind: MisfitKind): Statement {
+function printPlaces(
+  encoded: readonly EncodedColumn[],
+  column: EncodedColumn,
+  kind: MisfitKind,
+  staged: string,
+): Statement {
   const condition = printHasMisfit(encoded, column, kind)
   return {
-    sql: `SELECT (rowid + 1)::VARCHAR FROM staged WHERE ${condition} ORDER BY rowid LIMIT ${PLACES_TOLD}`,
+    sql: `SELECT (rowid + 1)::VARCHAR FROM ${staged} WHERE ${condition} ORDER BY rowid LIMIT ${PLACES_TOLD}`,
     parameters: {},
   }
 }

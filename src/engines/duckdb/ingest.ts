@@ -181,8 +181,10 @@ async function ingestThrough(
   await readableOrRefused(() => run(statements.stage, 'read'))
   onProgress?.({ phase: 'store', fraction: 0 })
 
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = await countsOf(run, statements.inspect)
+  const [rowsRead = 0, rowsWithMisfits = 0] = await countsOf(run, statements.rows)
   if (relation.expectedRows !== rowsRead) throw unreadable()
+  const [rowsWithoutIdentifier = 0, ...misfits] =
+    rowsWithMisfits === 0 ? [] : await countsOf(run, statements.inspect)
   const invalidValues = await describeMisfits(columns, misfits, relation.places, async (position, kind) => {
     const rows = await run(statements.places(position, kind))
     return rows.getRows().map(([row]) => Number(row))
@@ -201,7 +203,7 @@ async function ingestThrough(
 }
 
 /**
- * Stores the rows of the table `staged`.
+ * Stores the staged rows.
  * @throws Refusal `source-does-not-fit`
  */
 export async function storeStaged(
@@ -213,7 +215,7 @@ export async function storeStaged(
     if (repeated.currentRowCount > 0) throw repeatedIdentifier(position)
   }
   const people = await numberPeople(run, statements.people)
-  await run(statements.store)
+  for (const statement of statements.store) await run(statement)
   for (const limit of statements.limits) {
     const exceeded = await run(limit.statement)
     if (exceeded.currentRowCount > 0) throw beyondLimit(limit)

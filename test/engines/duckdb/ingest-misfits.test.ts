@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Column } from '../../../src/catalog/dataset.ts'
 import { type Ingestion, ingest } from '../../../src/engines/duckdb/ingest.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
-import { column, temporaryFolder, withDuckDb } from '../fixture.ts'
+import { column, storedRows, temporaryFolder, withDuckDb } from '../fixture.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeAll(async () => {
@@ -104,6 +104,47 @@ describe('the places of the first misfits', () => {
       { rule: 'missing', values: 1, unit: 'line', first: [3] },
       { rule: 'not-a-whole-number', values: 1, unit: 'line', first: [4] },
     ])
+  })
+})
+
+describe('many columns', () => {
+  // More than share an integer of codes, some with names that ingestion uses itself.
+  const names = ['kept1', 'misfit0', 'stored2', 'source3', 'checked', 'staged']
+  const columns = Array.from({ length: 70 }, (_, i) =>
+    column.integer(names[i] ?? `c${i}`, 0n, 99n, i % 7 === 3 ? replaced : {}),
+  )
+  const rows = Array.from({ length: 70 }, (_, row) =>
+    columns.map((_, i) => (i === row ? '?' : i === row + 1 ? '' : String((row + i) % 100))),
+  )
+  const content = `${columns.map(({ name }) => name).join(',')},kept\n${rows.map((row) => `${row.join(',')},1\n`).join('')}`
+  const expected = rows.map((row) =>
+    Object.fromEntries(
+      columns.map(({ name }, i) => {
+        const invalid = i % 7 === 3 ? 0n : null
+        return [name, row[i] === '?' || row[i] === '' ? invalid : BigInt(row[i] ?? '')]
+      }),
+    ),
+  )
+  const expectedMisfits = columns.flatMap((_, i) => [
+    ...(i % 7 === 3 && i > 0 ? [{ rule: 'missing', values: 1, unit: 'line', first: [i + 1] }] : []),
+    { rule: 'not-a-whole-number', values: 1, unit: 'line', first: [i + 2] },
+  ])
+
+  it.each<[string, readonly Column[]]>([
+    ['written to the file at once', columns],
+    [
+      'staged for a rule that leaves out rows',
+      [...columns, column.boolean('kept', { invalidValue: { kind: 'drop-row' } })],
+    ],
+  ])('are counted and stored, %s', async (_, declared) => {
+    expect(await misfitsOfCsv(declared, content)).toEqual(expectedMisfits)
+    const path = join(folder.path, 'rows.duckdb')
+    expect(await storedRows(path, columns)).toEqual(expected)
+    const stored = await withDuckDb(
+      path,
+      "SELECT column_name FROM duckdb_columns() WHERE table_name = 'rows'",
+    )
+    expect(stored.map(([name]) => name)).toEqual(declared.map(({ name }) => name))
   })
 })
 

@@ -39,6 +39,11 @@ export function fastLayers(column: NumericColumn, source: SourceColumn): readonl
   return [...layers, { [`fast${i}`]: clamp(`index${i}`, column.lowerIndex, column.upperIndex) }]
 }
 
+/** Returns true if the layers, where there are any, resolve every value that is not NULL. */
+export function isAlwaysFast({ type }: SourceColumn): boolean {
+  return COMPARED_AS[type] !== undefined
+}
+
 /** A column's step as a fraction in lowest terms, and the largest number of steps that a value near its bounds has. */
 function gridOf({ stepNano, lowerIndex, upperIndex }: NumericColumn) {
   const divisor = greatestCommonDivisor(stepNano, NANO)
@@ -55,6 +60,7 @@ function layersOfIntegers(
   column: NumericColumn,
   { position: i, name }: SourceColumn,
   comparedAs: string,
+  result = `index${i}`,
 ): readonly Layer[] {
   const { numerator: p, denominator: q, largestIndex } = gridOf(column)
   if (8n * largestIndex * p + 4n * q > LARGEST_BIGINT) return []
@@ -66,15 +72,40 @@ function layersOfIntegers(
     p === 1n
       ? `${clamped} * ${q}`
       : `(${2n * q} * ${clamped} + ${p - 2n * p * start}) // ${2n * p} + ${start}`
-  return [{ [`index${i}`]: index }]
+  return [{ [result]: index }]
 }
 
 function layersOfDoubles(column: NumericColumn, source: SourceColumn): readonly Layer[] {
   const i = source.position
-  if (doublesAreExact(column))
-    return [...doubleLayers(column, source), roundedDown(column, i), nearest(column, i)]
+  if (doublesAreExact(column)) {
+    const whole = column.type === 'integer' && source.type === 'VARCHAR' ? layersOfWhole(column, source) : []
+    if (whole.length === 0)
+      return [...doubleLayers(column, source), roundedDown(column, i), nearest(column, i)]
+    const rest = `CASE WHEN whole${i} IS NULL THEN number${i} END`
+    return [
+      ...[...whole, ...doubleLayers(column, source, rest), roundedDown(column, i)],
+      nearest(column, i, `wholeindex${i}`),
+    ]
+  }
   if (source.type === 'DOUBLE' || source.type === 'FLOAT') return []
   return layersOfPlainIntegers(column, source)
+}
+
+/**
+ * `number<i>`: the text of the number. `whole<i>`: its value if the text is that of a 64-bit integer as DuckDB writes it,
+ * which needs no regular expression. `wholeindex<i>`: the index of that.
+ */
+function layersOfWhole(column: NumericColumn, source: SourceColumn): readonly Layer[] {
+  const i = source.position
+  const [text, cast, whole] = [`number${i}`, `cast${i}`, `whole${i}`]
+  const indexes = layersOfIntegers(column, { ...source, name: whole }, 'BIGINT', `wholeindex${i}`)
+  if (indexes.length === 0) return []
+  return [
+    { [text]: numberTextOf(source) },
+    { [cast]: `TRY_CAST(${text} AS BIGINT)` },
+    { [whole]: `CASE WHEN CAST(${cast} AS VARCHAR) = ${text} THEN ${cast} END` },
+    ...indexes,
+  ]
 }
 
 /** Texts of at most 18 digits, for columns whose bounds are too wide for doubles. */
@@ -109,7 +140,11 @@ function doublesAreExact(column: NumericColumn): boolean {
  * `double<i>`: the double nearest to the value, within the bounds and one step. NULL for a value that needs the general
  * path. `tie<i>`: true if the value equals every half step whose nearest double is `double<i>`.
  */
-function doubleLayers(column: NumericColumn, source: SourceColumn): readonly Layer[] {
+function doubleLayers(
+  column: NumericColumn,
+  source: SourceColumn,
+  text = numberTextOf(source),
+): readonly Layer[] {
   const { numerator, denominator } = gridOf(column)
   const i = source.position
   const edge = (index: bigint) => double(Number(index * numerator) / Number(denominator))
@@ -124,7 +159,6 @@ function doubleLayers(column: NumericColumn, source: SourceColumn): readonly Lay
     // The value is the shortest decimal that reads back as the double. A half step of 15 digits is shorter than others.
     return [{ [`parsed${i}`]: source.name }, { [`double${i}`]: usable(valid), [`tie${i}`]: 'true' }]
   }
-  const text = numberTextOf(source)
   const short = `length(raw${i}) <= ${DISTINCT_DIGITS}`
   const literal =
     column.type === 'integer'
@@ -142,11 +176,13 @@ function roundedDown(column: NumericColumn, i: number): Layer {
   return { [`floor${i}`]: `floor(double${i} / ${double(Number(numerator) / Number(denominator))})` }
 }
 
-function nearest(column: NumericColumn, i: number): Layer {
+/** `index<i>`: the index that another layer found, or that of the double. */
+function nearest(column: NumericColumn, i: number, found?: string): Layer {
   const { numerator, denominator } = gridOf(column)
   const half = `((2 * floor${i} + 1) * ${double(Number(numerator))} / ${double(Number(2n * denominator))})`
   const index = `CAST(floor${i} AS BIGINT) + CASE WHEN double${i} >= ${half} THEN 1 ELSE 0 END`
-  return { [`index${i}`]: `CASE WHEN tie${i} OR double${i} <> ${half} THEN ${index} END` }
+  const ofDouble = `CASE WHEN tie${i} OR double${i} <> ${half} THEN ${index} END`
+  return { [`index${i}`]: found === undefined ? ofDouble : `coalesce(${found}, ${ofDouble})` }
 }
 
 /** A number within bounds; NULL for NULL, which `least` and `greatest` would ignore. */

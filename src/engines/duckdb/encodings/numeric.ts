@@ -1,7 +1,7 @@
 import { BIGINT } from '@duckdb/node-api'
 import type { NumericColumn } from '../../../catalog/dataset.ts'
 import { type Encoding, type Layer, numberTextOf, type SourceColumn, trimmed } from './encoding.ts'
-import { fastLayers } from './numeric-fast.ts'
+import { fastLayers, isAlwaysFast } from './numeric-fast.ts'
 
 /** The fractional digits of a tick, to which literals are cut: enough to distinguish both sides of every half step. */
 const TICK_FRACTION_DIGITS = 10
@@ -20,6 +20,7 @@ export function encodeNumber(column: NumericColumn, source: SourceColumn): Encod
   const text = trimmed(numberTextOf(source))
   if (fast.length === 0) return encodeDigits(column, source.position, text)
   const done = `fast${source.position}`
+  if (isAlwaysFast(source)) return { layers: fast, stored: done, storedType: BIGINT }
   const slow = encodeDigits(column, source.position, `CASE WHEN ${done} IS NULL THEN ${text} END`)
   const stored = `CASE WHEN ${done} IS NOT NULL THEN ${done} ELSE ${slow.stored} END`
   return { ...slow, layers: [...fast, ...slow.layers], stored }
