@@ -51,7 +51,8 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
         tags,
         summary: 'List the administrative acts',
         description:
-          'Newest first: keys, refused sign-ins, registrations, withdrawals, grants, allotments, suspensions and resumptions.',
+          'Newest first: keys, refused sign-ins, registrations, refused sources, withdrawals, grants, allotments, suspensions and ' +
+          'resumptions.',
         security,
         querystring: ledgerQuery,
         response: { 200: actsPage, ...problemResponses },

@@ -3,30 +3,40 @@ import { datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { resumeRequest, suspensionReport } from '../schemas/suspension.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { TABLE_CHANGED } from '../src/answers/attempt.ts'
+import type { Principal } from '../src/access/principal.ts'
+import { suspensionReason } from '../src/answers/attempt.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
+import type { Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
 import { permittedDataset, requireOpened } from './require-dataset.ts'
 
 export interface SuspensionOptions {
   readonly authenticator: Authenticator
   readonly ledger: Ledger
+  readonly registry: Pick<Registry, 'tableState'>
 }
 
 /** Failures that suspend a dataset, and its resumption. */
 export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async (
   app,
-  { authenticator, ledger },
+  { authenticator, ledger, registry },
 ) => {
   const custodian = accessFor(authenticator, 'custodian')
   const overseers = accessFor(authenticator, 'custodian', 'auditor')
 
-  const report = async (dataset: string) => {
-    const { suspended, failures, counted } = requireOpened(await ledger.suspension(dataset), dataset)
-    const tableChanged = counted.some(({ errorClass }) => errorClass === TABLE_CHANGED)
+  const report = async (dataset: string, { role }: Principal) => {
+    const suspension = requireOpened(await ledger.suspension(dataset), dataset)
+    const { suspended, failures, counted } = suspension
+    const reason = suspensionReason(suspension)
+    // The columns of the table are not known to auditors.
+    const isTold = reason === 'table-changed' && role === 'custodian'
+    const found = isTold ? await registry.tableState(dataset) : undefined
     return {
       suspended,
-      ...(suspended ? { reason: tableChanged ? ('table-changed' as const) : ('failures' as const) } : {}),
+      ...(reason === undefined ? {} : { reason }),
+      ...(found === undefined
+        ? {}
+        : { message: found.message, table: { state: found.state, changes: found.changes } }),
       failures,
       counted: counted.map(({ chargeId, ...failure }) => ({ ...failure, release: chargeId })),
     }
@@ -42,13 +52,17 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
         summary: 'Get the failures of a dataset',
         description:
           'Lists the failures after charges that may depend on the data. At the `failureLimit` of the dataset they suspend ' +
-          'it for analysts. A live table whose columns have changed is suspended at its first failure.',
+          'it for analysts. A live table whose columns have changed is suspended at its first failure. Custodians are told which ' +
+          'columns differ now and what to do.',
         security: overseers.security,
         params: datasetParameters,
         response: { 200: suspensionReport, ...problemResponses },
       },
     },
-    async (request) => report(permittedDataset(principalOf(request), request.params.dataset)),
+    async (request) => {
+      const principal = principalOf(request)
+      return report(permittedDataset(principal, request.params.dataset), principal)
+    },
   )
 
   app.post(
@@ -72,7 +86,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
       const principal = principalOf(request)
       const dataset = permittedDataset(principal, request.params.dataset)
       await ledger.resume(dataset, principal.name, request.body.reason)
-      return report(dataset)
+      return report(dataset, principal)
     },
   )
 }

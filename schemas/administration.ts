@@ -9,6 +9,7 @@ const act = z
       'key-deleted',
       'sign-in-refused',
       'dataset-registered',
+      'source-refused',
       'version-published',
       'dataset-described',
       'dataset-withdrawn',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { budgetRequest } from './budget.ts'
 import { connectionName, tableName } from './connections.ts'
 import { budgetRisk, candidates } from './disclosure.ts'
+import { suspensionReason } from './suspension.ts'
 
 /** Id of a dataset, as used in paths. */
 export const datasetId = z
@@ -626,6 +627,12 @@ export const dataset = z
         'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
       ),
     registeredAt: z.iso.datetime(),
+    suspended: suspensionReason
+      .optional()
+      .describe(
+        'For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` ' +
+          'explains it.',
+      ),
   })
   .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })
 

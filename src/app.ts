@@ -16,6 +16,7 @@ import { analystsRoutes } from '../routes/analysts.ts'
 import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { connectionsRoutes } from '../routes/connections.ts'
+import { datasetChangesRoutes } from '../routes/dataset-changes.ts'
 import { datasetsRoutes } from '../routes/datasets.ts'
 import { draftsRoutes } from '../routes/drafts.ts'
 import { evaluationsRoutes } from '../routes/evaluations.ts'
@@ -28,11 +29,11 @@ import { openApiOptions, openApiYaml, type SignIn, signInOptions } from '../rout
 import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
 import { queriesRoutes } from '../routes/queries.ts'
+import { registrationsRoutes } from '../routes/registrations.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { suspensionRoutes } from '../routes/suspension.ts'
-import { versionsRoutes } from '../routes/versions.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { KeyActRecorder } from './access/key-acts.ts'
@@ -131,7 +132,8 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
-  await app.register(versionsRoutes, dependencies)
+  await app.register(registrationsRoutes, dependencies)
+  await app.register(datasetChangesRoutes, dependencies)
   await app.register(ingestionsRoutes, dependencies)
   await app.register(connectionsRoutes, dependencies)
   await app.register(sourcesRoutes, dependencies)

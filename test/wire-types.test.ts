@@ -43,7 +43,8 @@ test('evaluations have the types of their schemas', () => {
 })
 
 test('a declaration has the type of the public facts of a dataset, and a registration is one with a budget', () => {
-  type PublicFacts = Omit<Wire<typeof dataset>, 'version' | 'reachable' | 'rows' | 'people' | 'registeredAt'>
+  type StateFacts = 'version' | 'reachable' | 'rows' | 'people' | 'registeredAt' | 'suspended'
+  type PublicFacts = Omit<Wire<typeof dataset>, StateFacts>
   expectTypeOf<Plain<DatasetDeclaration>>().toEqualTypeOf<Plain<PublicFacts>>()
   type Declared = Omit<Wire<typeof registration>, 'budget' | 'separateBudget'>
   expectTypeOf<keyof Declared>().toEqualTypeOf<keyof DatasetDeclaration>()

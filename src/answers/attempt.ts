@@ -1,5 +1,5 @@
 import type { Dataset } from '../catalog/dataset.ts'
-import { type Charge, type Failure, type Ledger, LedgerFault } from '../ledger/ledger.ts'
+import { type Charge, type Failure, type Ledger, LedgerFault, type Suspension } from '../ledger/ledger.ts'
 import { EntropyFailure } from '../mechanisms/samplers/entropy.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { inFlight } from './charge.ts'
@@ -64,7 +64,27 @@ export function failureOf(error: unknown, { failureLimit }: Pick<Dataset, 'failu
 }
 
 /** Class of the failure of a query whose table no longer has the columns of the registration. */
-export const TABLE_CHANGED = 'TableChanged'
+const TABLE_CHANGED = 'TableChanged'
+
+/** Reason why a dataset is suspended, for its custodian. */
+export type SuspensionReason = 'failures' | 'table-changed'
+
+/** Returns the reason of a suspension; `undefined` if the dataset is not suspended. */
+export function suspensionReason({ suspended, counted }: Suspension): SuspensionReason | undefined {
+  if (!suspended) return undefined
+  return counted.some(({ errorClass }) => errorClass === TABLE_CHANGED) ? 'table-changed' : 'failures'
+}
+
+/** Reads the reason why a dataset is suspended; `undefined` if it is not. */
+export async function readSuspensionReason(
+  ledger: Pick<Ledger, 'head' | 'suspension'>,
+  dataset: string,
+): Promise<SuspensionReason | undefined> {
+  // Almost all datasets need no list of failures.
+  if (!(await ledger.head(dataset))?.suspended) return undefined
+  const suspension = await ledger.suspension(dataset)
+  return suspension === undefined ? undefined : suspensionReason(suspension)
+}
 
 /**
  * True for a failure that may depend on the query and the data, such as a time or memory limit. False for failures that

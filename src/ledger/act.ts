@@ -17,6 +17,7 @@ export const ACT_KINDS = [
   'key-deleted',
   'sign-in-refused',
   'dataset-registered',
+  'source-refused',
   'version-published',
   'dataset-described',
   'dataset-withdrawn',

@@ -9,7 +9,12 @@ import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
 import { type PreparedSource, prepareSource } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'
-import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './registered-sources.ts'
+import {
+  recordedSource,
+  recordRefusedSource,
+  requireNotShown,
+  requireUnregistered,
+} from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration } from './registration.ts'
 import type { Custodian, NewVersion, RegistryContext, TriedVersion } from './registry.ts'
 import { resolveTable } from './sources/table.ts'
@@ -54,8 +59,9 @@ export async function tryVersion(
   context: RegistryContext,
   id: string,
   request: VersionRequest,
-  { principal, givenUp }: Custodian,
+  custodian: Custodian,
 ): Promise<TriedVersion> {
+  const { principal, givenUp } = custodian
   const { catalog, ingestions, alone } = context
   const base = await alone(async () => requireRegistered(context, id))
   const checked = checkVersion(context, base, request)
@@ -66,7 +72,7 @@ export async function tryVersion(
   return ingestions.run({ purpose, givenUp, isOvertaken }, async (running) => {
     const source = await prepareSource(context, checked, running, principal)
     requireNotShown(catalog, declaration, source.digest)
-    requireUnregistered(catalog, { declaration, separateBudget }, source.digest)
+    requireUnregistered(catalog, { declaration, separateBudget }, source.digest, custodian)
     const prepared = await source.ingest()
     return { ...prepared, isUnchanged: isUnchanged(base, declaration, source, prepared) }
   })
@@ -181,7 +187,7 @@ async function recordVersion(
   const source = recordedSource(declaration, digest, request.separateBudget)
   if (source !== undefined) {
     const refusal = await ledger.registerSource(id, source, principal)
-    if (refusal?.kind === 'source-refused') throw refuseSource(refusal)
+    if (refusal?.kind === 'source-refused') throw await recordRefusedSource(ledger, refusal, id, principal)
     if (refusal?.kind === 'no-budget') throw unknownDataset(id)
   }
   await ledger.recordAct({ kind: 'version-published', principal, subject: id, facts: { version, synthetic } })

@@ -7,7 +7,12 @@ import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import type { RunningIngestion } from './ingestions.ts'
 import { type PreparedSource, prepareSource } from './prepare.ts'
 import { publish } from './publication.ts'
-import { recordedSource, refuseSource, requireNotShown, requireUnregistered } from './registered-sources.ts'
+import {
+  recordedSource,
+  recordRefusedSource,
+  requireNotShown,
+  requireUnregistered,
+} from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from './registry.ts'
 import { resolveTable } from './sources/table.ts'
@@ -43,8 +48,9 @@ export async function register(
 export async function tryRegistration(
   context: RegistryContext,
   request: RegistrationRequest,
-  { principal, givenUp }: Custodian,
+  custodian: Custodian,
 ): Promise<TriedRegistration> {
+  const { principal, givenUp } = custodian
   const { catalog, ingestions, alone } = context
   const registration = checkRegistration(withCompleteTable(context, request))
   const { declaration, granted } = registration
@@ -53,7 +59,7 @@ export async function tryRegistration(
   return ingestions.run({ purpose, givenUp, isOvertaken: () => false }, async (running) => {
     const source = await prepareSource(context, registration, running, principal)
     requireNotShown(catalog, declaration, source.digest)
-    requireUnregistered(catalog, registration, source.digest)
+    requireUnregistered(catalog, registration, source.digest, custodian)
     const { ingestion } = await source.ingest()
     const dataset = declareDataset(declaration, '1', ingestion.people ?? ingestion.rowsStored)
     return { dataset, ingestion, granted }
@@ -117,7 +123,7 @@ async function openBudget(
   const { declaration, granted } = registration
   const { id, accounting, synthetic } = declaration
   const outcome = await ledger.openBudget(id, newBudget(registration, source.digest), principal)
-  if (outcome.kind === 'source-refused') throw refuseSource(outcome)
+  if (outcome.kind === 'source-refused') throw await recordRefusedSource(ledger, outcome, id, principal)
   if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
   // Recorded before it takes effect, so that no registration goes unrecorded.
   await ledger.recordAct({

@@ -3,6 +3,7 @@ import { isGenerated } from '../catalog/dataset.ts'
 import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import type { Ledger, NewSource, SourceRefusal } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import type { Custodian } from './registry.ts'
 
 /**
  * Returns the source as the ledger records it. A source that the service generates has no people, and is not recorded.
@@ -37,7 +38,9 @@ export function requireNotShown(
 }
 
 /**
- * Refuses a source that the catalog knows under another id, as the ledger does when the budget is opened.
+ * Refuses a source that the catalog knows under another id, as the ledger does when the budget is opened. Because a dry
+ * run leaves no record, the datasets that a custodian may not use do not count: their digests would confirm a guess of a
+ * whole file.
  * @throws Refusal `source-registered`
  */
 export function requireUnregistered(
@@ -47,17 +50,37 @@ export function requireUnregistered(
     separateBudget,
   }: { readonly declaration: DatasetDeclaration; readonly separateBudget?: string | undefined },
   digest: string,
+  { datasets }: Pick<Custodian, 'datasets'>,
 ): void {
   if (isGenerated(source)) return
-  const same = catalog.registeredSources().filter((registered) => registered.digest === digest)
+  const mayUse = (dataset: string) => datasets === undefined || datasets.includes(dataset)
+  const same = catalog
+    .registeredSources()
+    .filter((registered) => registered.digest === digest && mayUse(registered.dataset))
   if (synthetic && same.some((registered) => !registered.synthetic))
     throw refuseSource({ kind: 'source-refused', because: 'registered-as-real' })
   if (!synthetic && separateBudget === undefined && same.some(({ dataset }) => dataset !== id))
     throw refuseSource({ kind: 'source-refused', because: 'registered-elsewhere' })
 }
 
+/**
+ * Records that a registration was refused for its source, and returns the refusal. It tells a custodian that another
+ * dataset has the same source, also if they may not use that dataset. The record does not name it.
+ * @param id the id that was to be registered, or to get a version
+ */
+export async function recordRefusedSource(
+  ledger: Pick<Ledger, 'recordAct'>,
+  refusal: SourceRefusal,
+  id: string,
+  principal: string,
+): Promise<Refusal> {
+  const { because } = refusal
+  await ledger.recordAct({ kind: 'source-refused', principal, subject: id, facts: { because } })
+  return refuseSource(refusal)
+}
+
 /** Converts the ledger's refusal of a source. */
-export function refuseSource({ because }: SourceRefusal): Refusal {
+function refuseSource({ because }: SourceRefusal): Refusal {
   switch (because) {
     case 'registered-as-real':
       return new Refusal(

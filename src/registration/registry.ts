@@ -16,6 +16,7 @@ import type { RegistrationRequest } from './registration.ts'
 import { type BudgetReplacement, replaceBudget } from './replace-budget.ts'
 import { createRetirement, type Retirement } from './retirement.ts'
 import type { Connections } from './sources/table.ts'
+import { readTableState, type TableState } from './table-state.ts'
 import { withdraw } from './withdraw.ts'
 
 /** Dependencies of registrations. */
@@ -40,6 +41,8 @@ export interface RegistryDependencies {
 /** A custodian who changes a dataset. */
 export interface Custodian {
   readonly principal: string
+  /** Ids of the datasets that the custodian may use; all of them if absent. */
+  readonly datasets?: readonly string[] | undefined
   /** Aborted once the client has disconnected. Stops an ingestion. */
   readonly givenUp?: AbortSignal | undefined
 }
@@ -112,6 +115,11 @@ export interface Registry {
    */
   replaceBudget(id: string, replacement: BudgetReplacement, principal: string): Promise<Budget>
   /**
+   * Compares the present columns of a live table with those of its registration.
+   * @returns `undefined` if the id is no dataset over a live table
+   */
+  tableState(id: string): Promise<TableState | undefined>
+  /**
    * Withdraws a dataset and deletes its ingested rows. The id keeps its budget and its spending.
    * @throws Refusal `unknown-dataset`
    */
@@ -181,6 +189,10 @@ export function createRegistry(dependencies: RegistryDependencies): Registry {
     stopIngestion: ingestions.stop,
     describe: (id, change, principal) => describeDataset(context, id, change, principal),
     replaceBudget: (id, replacement, principal) => replaceBudget(context, id, replacement, principal),
+    tableState: async (id) => {
+      const entry = catalog.get(id)
+      return entry === undefined ? undefined : readTableState(dependencies.connections, entry)
+    },
     withdraw: (id, principal) => withdraw(context, id, principal),
     recordSources: () => recordSources(dependencies),
     refresh: () => oneAtATime(() => catalog.refresh(rows).finally(ingestions.stopOvertaken)),

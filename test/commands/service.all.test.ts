@@ -102,8 +102,10 @@ test('datasets, budget, grant and withdraw, as tables and as JSON', async () => 
   await writeFile(inFolder('people.json'), JSON.stringify(declaration))
   expect((await sotto(['register', 'people.json'])).code).toBe(0)
   const listed = await sotto(['datasets'])
-  expect(listed.output).toMatch(/^id +version +registered +privacy unit/)
-  expect(listed.output).toMatch(/^people +1 +\d{4}-\d\d-\d\d +row +change-one +5 +made up +Made-up people$/m)
+  expect(listed.output).toMatch(/^id +version +state +registered +privacy unit/)
+  expect(listed.output).toMatch(
+    /^people +1 +open +\d{4}-\d\d-\d\d +row +change-one +5 +made up +Made-up people$/m,
+  )
   const { body } = await service.as('custodian').get('/v1/datasets')
   expect(JSON.parse((await sotto(['datasets', '--json'])).output)).toEqual(body)
 

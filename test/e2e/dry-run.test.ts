@@ -118,3 +118,70 @@ test('attack: a limited custodian counts values of a file without a record', asy
   expect(file.body.errors[0].field).toBe('source.kind')
   await tryVersion({ source }).expect(200)
 })
+
+test('attack: a limited custodian confirms a guess of the file of another dataset without a record', async () => {
+  const content = 'age,sex\n51,F\n52,M\n'
+  await writeFile(path.join(service.dataDirectory, 'secret.csv'), content)
+  const secret = { ...registration, id: 'secret', source: { ...registration.source, path: 'secret.csv' } }
+  await service.as('custodian').post('/v1/datasets').send(secret).expect(201)
+  const key = await createKey(service.dataDirectory, {
+    name: 'guesser',
+    role: 'custodian',
+    datasets: ['guess', 'wrong'],
+  })
+  const guesser = () => supertest.agent(service.url).set('authorization', `Bearer ${key}`)
+  const guess = async (id: string, text: string, changes: object = {}) => {
+    const sent = await guesser()
+      .post('/v1/sources')
+      .attach('file', Buffer.from(text), 'guess.csv')
+      .expect(201)
+    return {
+      ...registration,
+      id,
+      source: { kind: 'upload', upload: sent.body.id, format: 'csv' },
+      ...changes,
+    }
+  }
+  const right = await guess('guess', content)
+  const wrong = await guess('wrong', content.replace('52', '53'))
+  const tried = async (declared: object) => {
+    const { status, body } = await guesser().post('/v1/datasets?dryRun=true').send(declared)
+    return { status, body: { ...body, id: '' } }
+  }
+  expect(await tried(right)).toEqual(await tried(wrong))
+  expect(await tried({ ...right, synthetic: true })).toEqual(await tried({ ...wrong, synthetic: true }))
+  await guesser().post('/v1/datasets').send(wrong).expect(201)
+  const version = (source: object) =>
+    guesser().post('/v1/datasets/wrong/versions?dryRun=true').send({ source }).expect(200)
+  expect((await version(right.source)).body).toMatchObject({ unchanged: false })
+
+  // The registration is refused, because the same people would have two budgets. Both outcomes are recorded.
+  const refused = await guesser().post('/v1/datasets').send(right).expect(409)
+  expect(refused.body.code).toBe('source-registered')
+  expect(refused.text).not.toContain('secret')
+  const asVersion = await guesser()
+    .post('/v1/datasets/wrong/versions')
+    .send({ source: right.source })
+    .expect(409)
+  expect(asVersion.body.code).toBe('source-registered')
+  const shown = await guesser()
+    .post('/v1/datasets')
+    .send({ ...right, synthetic: true })
+    .expect(409)
+  expect(shown.body.errors[0].field).toBe('synthetic')
+  const { events } = await acts()
+  const recorded = events
+    .filter(({ principal }: { principal: string }) => principal === 'guesser')
+    .map(({ kind, subject, facts }: { kind: string; subject: string; facts: object }) => ({
+      kind,
+      subject,
+      facts,
+    }))
+  expect(recorded).toEqual([
+    { kind: 'source-refused', subject: 'guess', facts: { because: 'registered-as-real' } },
+    { kind: 'source-refused', subject: 'wrong', facts: { because: 'registered-elsewhere' } },
+    { kind: 'source-refused', subject: 'guess', facts: { because: 'registered-elsewhere' } },
+    { kind: 'dataset-registered', subject: 'wrong', facts: { version: '1', synthetic: false } },
+  ])
+  await guesser().get('/v1/datasets/guess/budget').expect(404)
+})

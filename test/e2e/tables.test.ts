@@ -253,6 +253,91 @@ test('a change of the columns suspends the dataset at once, with a reason that o
   expect((await ask('changed', COUNT).expect(200)).body.id).toBe(failed.body.chargeId)
 })
 
+const CHANGES: readonly (readonly [what: string, sql: string, table: object, message: RegExp])[] = [
+  [
+    'a missing column',
+    'ALTER TABLE %t DROP COLUMN age',
+    { state: 'changed', changes: [{ change: 'missing', column: 'age' }] },
+    /the column "age" is gone.*Restore the columns.*withdraw the dataset and register it again without it/,
+  ],
+  [
+    'another name',
+    'ALTER TABLE %t RENAME age TO years',
+    { state: 'changed', changes: [{ change: 'missing', column: 'age' }] },
+    /the column "age" is gone/,
+  ],
+  [
+    'another type',
+    'ALTER TABLE %t ALTER age TYPE INTEGER',
+    {
+      state: 'changed',
+      changes: [{ change: 'type', column: 'age', registered: 'BIGINT', present: 'INTEGER' }],
+    },
+    /the type of the column "age" was BIGINT and is INTEGER\. Restore the columns, or publish a new version/,
+  ],
+  [
+    'a new and a lost constraint',
+    'ALTER TABLE %t ALTER ward SET NOT NULL; ALTER TABLE %t ALTER patient DROP NOT NULL',
+    {
+      state: 'changed',
+      changes: [
+        { change: 'nullable', column: 'patient' },
+        { change: 'not-null', column: 'ward' },
+      ],
+    },
+    /the column "patient" may now be NULL; the column "ward" can no longer be NULL\. Restore/,
+  ],
+  ['a missing table', 'DROP TABLE %t', { state: 'missing', changes: [] }, /The table no longer exists/],
+]
+
+test.each(CHANGES)(
+  'its custodian is told of %s and what to do, and no one else',
+  async (_, sql, table, message) => {
+    const id = `changed-${CHANGES.findIndex(([, each]) => each === sql)}`
+    const create = `CREATE OR REPLACE TABLE "${id}" AS FROM visits WHERE ward IS NOT NULL;
+    ALTER TABLE "${id}" ALTER patient SET NOT NULL`
+    await database.run(create)
+    await register({ id, source: { ...VISITS.source, table: id } }).expect(201)
+    await database.run(sql.replaceAll('%t', `"${id}"`))
+    const suspension = async (role: 'custodian' | 'auditor') =>
+      (await service.as(role).get(`/v1/datasets/${id}/suspension`).expect(200)).body
+    expect(await suspension('custodian')).toEqual({ suspended: false, failures: 0, counted: [] })
+    const failed = await ask(id, COUNT).expect(500)
+    const told = await suspension('custodian')
+    expect(told).toMatchObject({ suspended: true, reason: 'table-changed', table })
+    expect(told.message).toMatch(message)
+
+    const { message: _message, table: _table, ...reason } = told
+    expect(await suspension('auditor')).toEqual(reason)
+    await service.as('analyst').get(`/v1/datasets/${id}/suspension`).expect(403)
+    for (const [role, suspended] of [
+      ['custodian', 'table-changed'],
+      ['auditor', undefined],
+      ['analyst', undefined],
+    ] as const) {
+      expect((await service.as(role).get(`/v1/datasets/${id}`).expect(200)).body.suspended).toBe(suspended)
+      const { datasets } = (await service.as(role).get('/v1/datasets').expect(200)).body
+      expect(datasets.find((listed: { id: string }) => listed.id === id).suspended).toBe(suspended)
+    }
+    const elsewhere = [failed.text, (await ask(id, COUNT).expect(409)).text, service.logLines.join()].join()
+    expect(elsewhere).not.toMatch(/BIGINT|INTEGER|may now be NULL|is gone/)
+
+    database.fail('EngineUnavailable')
+    const unreachable = await suspension('custodian')
+    expect(unreachable.table).toEqual({ state: 'unknown', changes: [] })
+    expect(unreachable.message).toMatch(/cannot be asked at present/)
+    database.fail(undefined)
+    await database.run(create)
+    const restored = await suspension('custodian')
+    expect(restored.table).toEqual({ state: 'as-registered', changes: [] })
+    expect(restored.message).toMatch(/Resume the dataset/)
+    const resume = service.as('custodian').post(`/v1/datasets/${id}/resume`).send({ reason: 'Restored.' })
+    expect((await resume.expect(200)).body).toEqual({ suspended: false, failures: 0, counted: [] })
+    await ask(id, COUNT).expect(200)
+    await withdraw(id)
+  },
+)
+
 test('a change of the columns during a session suspends the dataset at once, and the question is answered later', async () => {
   await registerTable('session')
   const opened = await service

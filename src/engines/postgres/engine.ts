@@ -118,12 +118,8 @@ export function openPostgresTables(
     healthy: reachable,
     reachable,
     describe: async (table, signal) => {
-      const columns = readColumns(await ask(printColumns(qualified(table)), signal)).filter(
-        ({ readable }) => readable,
-      )
-      return columns.length === 0
-        ? undefined
-        : columns.map(({ name, type, notNull }) => ({ name, type, notNull }))
+      const columns = readColumns(await ask(printColumns(qualified(table)), signal))
+      return columns.length === 0 ? undefined : columns
     },
     refusal: async (table, signal) => {
       const [row] = await ask(printMayWrite(qualified(table)), signal)

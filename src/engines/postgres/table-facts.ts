@@ -55,16 +55,11 @@ function isTable({ schema, name }: QualifiedName): string {
     AND c.relname = ${quoteLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
 }
 
-/** A column, and whether the role may read it. */
-export interface ReadableColumn extends TableColumn {
-  readonly readable: boolean
-}
-
-/** Reads the result of {@link printColumns}. */
-export function readColumns(rows: readonly Row[]): readonly ReadableColumn[] {
-  return rows.map(([name, type, notNull, readable]) => {
+/** Reads the columns that the role may read from the result of {@link printColumns}. */
+export function readColumns(rows: readonly Row[]): readonly TableColumn[] {
+  return rows.flatMap(([name, type, notNull, readable]) => {
     if (typeof name !== 'string' || typeof type !== 'string')
       throw new RangeError('a column has no name or type')
-    return { name, type, notNull: notNull === 't', readable: readable === 't' }
+    return readable === 't' ? [{ name, type, notNull: notNull === 't' }] : []
   })
 }

@@ -23,14 +23,41 @@ export interface TableDataset {
   readonly unit: KeyedPrivacyUnit
 }
 
+/** A difference between a column as it was at the registration of its table, and as it is now. */
+export type ColumnChange =
+  /** The table has no such column, or the connection may no longer read it. */
+  | { readonly change: 'missing'; readonly column: string }
+  | {
+      readonly change: 'type'
+      readonly column: string
+      readonly registered: string
+      readonly present: string
+    }
+  /** The column may be NULL now, and may no longer be NULL. */
+  | { readonly change: 'nullable' | 'not-null'; readonly column: string }
+
+/**
+ * Compares the columns that a table had at registration with those that it has now. Columns that are not declared may
+ * change.
+ */
+export function findColumnChanges(
+  registered: readonly TableColumn[],
+  found: readonly TableColumn[],
+): readonly ColumnChange[] {
+  const present = new Map(found.map((column) => [column.name, column]))
+  return registered.flatMap(({ name, type, notNull }): readonly ColumnChange[] => {
+    const now = present.get(name)
+    if (now === undefined) return [{ change: 'missing', column: name }]
+    const changes: ColumnChange[] = []
+    if (now.type !== type) changes.push({ change: 'type', column: name, registered: type, present: now.type })
+    if (now.notNull !== notNull) changes.push({ change: notNull ? 'nullable' : 'not-null', column: name })
+    return changes
+  })
+}
+
 /** @throws EngineFailure `TableChanged` unless a table still has the columns of its registration. */
-export function requireColumns(expected: readonly TableColumn[], found: readonly TableColumn[]): void {
-  const columns = new Map(found.map((column) => [column.name, column]))
-  for (const { name, type, notNull } of expected) {
-    const column = columns.get(name)
-    if (column === undefined || column.type !== type || column.notNull !== notNull)
-      throw new EngineFailure('TableChanged')
-  }
+export function requireColumns(registered: readonly TableColumn[], found: readonly TableColumn[]): void {
+  if (findColumnChanges(registered, found).length > 0) throw new EngineFailure('TableChanged')
 }
 
 /** Exact numbers about a table, for its custodian only. The arrays have an entry for each declared column. */

@@ -2,7 +2,11 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Column, Dataset } from '../../../src/catalog/dataset.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
-import type { TableDataset, TableEngine } from '../../../src/engines/tables/table-engine.ts'
+import {
+  findColumnChanges,
+  type TableDataset,
+  type TableEngine,
+} from '../../../src/engines/tables/table-engine.ts'
 import { describePostgres } from '../../postgres.ts'
 import { column, datasetOf } from '../fixture.ts'
 import { connectionOf } from './tables.ts'
@@ -220,6 +224,83 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     } finally {
       await guest.close()
       await admin.query('DROP OWNED BY guest; DROP ROLE guest')
+    }
+  })
+
+  it.each([
+    ['a column is gone', 'DROP COLUMN x', [{ change: 'missing', column: 'x' }]],
+    ['a column has another name', 'RENAME x TO z', [{ change: 'missing', column: 'x' }]],
+    [
+      'a column has another type',
+      'ALTER x TYPE bigint',
+      [{ change: 'type', column: 'x', registered: 'integer', present: 'bigint' }],
+    ],
+    [
+      'a type has another precision',
+      'ALTER "Y z" TYPE numeric(12,4)',
+      [{ change: 'type', column: 'Y z', registered: 'numeric(10,2)', present: 'numeric(12,4)' }],
+    ],
+    ['a column may be NULL', 'ALTER x DROP NOT NULL', [{ change: 'nullable', column: 'x' }]],
+    ['a column can no longer be NULL', 'ALTER "Y z" SET NOT NULL', [{ change: 'not-null', column: 'Y z' }]],
+    [
+      'a column has another type and may be NULL',
+      'ALTER x TYPE smallint, ALTER x DROP NOT NULL',
+      [
+        { change: 'type', column: 'x', registered: 'integer', present: 'smallint' },
+        { change: 'nullable', column: 'x' },
+      ],
+    ],
+    ['a column that is not declared changes', 'DROP COLUMN other, ADD COLUMN more text', []],
+  ])('are not queried once %s, and the change is known', async (_, change, changes) => {
+    await admin.query(`DROP TABLE IF EXISTS changing;
+      CREATE TABLE changing (x integer NOT NULL, "Y z" numeric(10,2), other text)`)
+    const declared = [column.integer('x', 0n, 9n), column.number('Y z', 1_000_000_000n, 0n, 9n)]
+    const table = await tableOf('changing', declared)
+    engine.open(table)
+    try {
+      const counted = {
+        groupBy: [],
+        statistics: [{ kind: 'count' }],
+        bounding: { kind: 'one-row-each' },
+      } as const
+      expect(await engine.aggregate(table.dataset, counted)).toEqual([[0n]])
+      await admin.query(`ALTER TABLE changing ${change}`)
+      const present = (await engine.describe({ name: 'changing' })) ?? []
+      expect(findColumnChanges(table.columns, present)).toEqual(changes)
+      const answer = engine.aggregate(table.dataset, counted)
+      if (changes.length === 0) expect(await answer).toEqual([[0n]])
+      else await expect(answer).rejects.toMatchObject({ name: 'TableChanged' })
+    } finally {
+      await engine.closeDataset(table.dataset)
+    }
+  })
+
+  it('are not queried once the role may no longer read a column, or the table is gone', async () => {
+    await admin.query(`CREATE TABLE granted (x integer NOT NULL, y integer); CREATE ROLE reader LOGIN;
+      GRANT SELECT ON granted TO reader`)
+    const reader = openPostgresTables(connectionOf(url, { user: 'reader', allowWritableRole: false }))
+    const x = { name: 'x', type: 'integer', notNull: true }
+    const dataset = datasetOf([column.integer('x', 0n, 9n)], 'granted')
+    const name = { name: 'granted' }
+    const counted = {
+      groupBy: [],
+      statistics: [{ kind: 'count' }],
+      bounding: { kind: 'one-row-each' },
+    } as const
+    try {
+      reader.open({ dataset, table: name, columns: [x], unit: { kind: 'row' } })
+      expect(await reader.aggregate(dataset, counted)).toEqual([[0n]])
+      await admin.query('REVOKE SELECT ON granted FROM reader; GRANT SELECT (y) ON granted TO reader')
+      expect(findColumnChanges([x], (await reader.describe(name)) ?? [])).toEqual([
+        { change: 'missing', column: 'x' },
+      ])
+      await expect(reader.aggregate(dataset, counted)).rejects.toMatchObject({ name: 'TableChanged' })
+      await admin.query('DROP TABLE granted')
+      expect(await reader.describe(name)).toBeUndefined()
+      await expect(reader.aggregate(dataset, counted)).rejects.toMatchObject({ name: 'TableChanged' })
+    } finally {
+      await reader.close()
+      await admin.query('DROP OWNED BY reader; DROP ROLE reader')
     }
   })
 })

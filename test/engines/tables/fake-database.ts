@@ -9,11 +9,12 @@ import { printAggregate, printIndexCounting, printTextCounting } from '../../../
 import { readAggregate } from '../../../src/engines/sql-result.ts'
 import { printInspection, readInspection } from '../../../src/engines/tables/inspection.ts'
 import { printRead, printRelation, type TableDialect } from '../../../src/engines/tables/relation.ts'
-import type {
-  StoredRows,
-  TableDataset,
-  TableEngine,
-  TableName,
+import {
+  requireColumns,
+  type StoredRows,
+  type TableDataset,
+  type TableEngine,
+  type TableName,
 } from '../../../src/engines/tables/table-engine.ts'
 import { collectIndexCounts, collectTextCounts } from '../../../src/engines/value-counts.ts'
 
@@ -108,9 +109,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     const table = tables.get(keyOf(dataset))
     if (table === undefined) throw new EngineFailure('EngineUnavailable')
     reach()
-    const present = (await describe(table.table))?.map((column) => JSON.stringify(column)) ?? []
-    if (!table.columns.every((column) => present.includes(JSON.stringify(column))))
-      throw new EngineFailure('TableChanged')
+    requireColumns(table.columns, (await describe(table.table)) ?? [])
     const { sql, parameters } = print({ ...dialect, relation: () => printRelation(dialect, table) })
     return read((await connection.runAndReadAll(sql, [...parameters])).getRows())
   }
