@@ -16,7 +16,7 @@ async function openSchema(trino: SharedTrino, catalog: 'memory' | 'iceberg'): Pr
 }
 
 describeTrino('Trino over tables in memory', (trino) => {
-  testConformance(() => openSchema(trino, 'memory'), { unbounded: false, rows: 2_000, queries: 2 })
+  testConformance(() => openSchema(trino, 'memory'), { unbounded: false, rows: 10_000, queries: 2 })
 })
 
 describeTrino('Trino over tables of Iceberg', (trino) => {
