@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 
-/* A hostile server, whose results never end. */
+/* Servers that no test can install: hostile, too old, or with another encoding. */
 
 let close: () => Promise<void> = async () => {}
 afterEach(() => close())
@@ -40,7 +40,8 @@ const READY = message('Z', 'T')
 const ENDED = message('C', 'SELECT 1\0')
 const ROWS = Buffer.concat(Array.from({ length: 1_000 }, () => row('age', 'integer', 'f', 't')))
 
-async function startEndlessServer() {
+/** Starts a server with some facts, whose descriptions of tables never end. */
+async function startFakeServer({ encoding = 'UTF8', version = '160000' } = {}) {
   let sent = 0
   const endless = (socket: Socket) => {
     if (socket.destroyed || sent > 200_000) return
@@ -53,7 +54,10 @@ async function startEndlessServer() {
       const text = bytes.toString('latin1')
       if (text.includes('application_name')) socket.write(Buffer.concat([message('R', int32(0)), READY]))
       else if (text.includes('server_encoding'))
-        socket.write(Buffer.concat([ENDED, description(3), row('1', 'UTF8', '160000'), ENDED, READY]))
+        socket.write(Buffer.concat([ENDED, description(3), row('1', encoding, version), ENDED, READY]))
+      else if (text.includes('SELECT 1'))
+        socket.write(Buffer.concat([description(1), row('1'), ENDED, READY]))
+      else if (text.includes('COMMIT')) socket.write(Buffer.concat([ENDED, READY]))
       else if (text.includes('pg_cancel_backend')) socket.destroy()
       else if (text.includes('pg_attribute')) {
         socket.write(description(4))
@@ -66,19 +70,32 @@ async function startEndlessServer() {
   return { port: (server.address() as AddressInfo).port }
 }
 
-test('attack: a result that never ends is refused at the rows that it can have', async () => {
-  const server = await startEndlessServer()
-  const engine = openPostgresTables({
+const engineOf = (port: number) =>
+  openPostgresTables({
     engine: 'postgres',
     name: 'warehouse',
     host: '127.0.0.1',
-    port: server.port,
+    port,
     user: 'sotto',
     database: 'clinic',
     schema: 'public',
     allowWritableRole: false,
     limits: { connections: 1, statementTimeoutMs: 20_000, registrationTimeoutMs: 20_000 },
   })
+
+test('attack: a result that never ends is refused at the rows that it can have', async () => {
+  const engine = engineOf((await startFakeServer()).port)
   await expect(engine.describe({ name: 'visits' })).rejects.toMatchObject({ name: 'EngineFailure' })
+  await engine.close()
+})
+
+test.each([
+  [{ version: '140000' }, true],
+  [{ version: '139999' }, false],
+  // Texts of another encoding would be compared by other bytes.
+  [{ encoding: 'LATIN1' }, false],
+])('a server with %o can be used: %s', async (facts, isUsable) => {
+  const engine = engineOf((await startFakeServer(facts)).port)
+  expect(await engine.reachable()).toBe(isUsable)
   await engine.close()
 })
