@@ -52,10 +52,14 @@ export function isGivenUp(request: FastifyRequest, reply: FastifyReply): boolean
  */
 export function givenUpSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  if (reply.raw.closed || reply.raw.socket?.destroyed) controller.abort()
-  else reply.raw.once('close', () => controller.abort())
+  const giveUp = () => controller.abort(GIVEN_UP)
+  if (reply.raw.closed || reply.raw.socket?.destroyed) giveUp()
+  else reply.raw.once('close', giveUp)
   return controller.signal
 }
+
+/** Reason of the signals. Each request has one, and making an error for each would take several times as long. */
+const GIVEN_UP = new DOMException('the client has disconnected or has been answered', 'AbortError')
 
 /** Sends a stored answer, a replay, or another document that is JSON already. */
 export function sendAnswer(reply: FastifyReply, { body, replayed }: Answer): FastifyReply {

@@ -46,7 +46,7 @@ import type { Extent } from './custody/verification.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { limitBodyTime } from './http/body-time.ts'
-import { documentationPolicy, setHeaders, setHeadersWithoutHooks } from './http/headers.ts'
+import { commonHeaders, documentationPolicy } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './http/limits.ts'
 import type { Metrics } from './http/metrics.ts'
@@ -170,18 +170,22 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 export async function buildMetricsApp(
   options: MetricsOptions & Pick<AppDependencies, 'logger' | 'tls'>,
 ): Promise<FastifyInstance> {
+  const headers = commonHeaders(options.tls !== undefined)
   const app = fastify({
     loggerInstance: options.logger,
     ...(options.tls === undefined ? {} : { https: options.tls }),
     requestTimeout: 30_000,
     logController: new LogController({ disableRequestLogging: true }),
     frameworkErrors: (error, request, reply) => {
-      setHeadersWithoutHooks(reply)
+      reply.headers(headers)
       return sendProblem(error, request, reply)
     },
     clientErrorHandler: sendConnectionProblem,
   }).withTypeProvider<ZodTypeProvider>()
-  await setHeaders(app, options.tls !== undefined)
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(headers)
+    done()
+  })
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(sendProblem)
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, createAllowedMethods()))
@@ -194,6 +198,7 @@ async function createServer(dependencies: AppDependencies) {
   const { logger, handlerTimeoutMs, ingestTimeoutMs, clock, requestLimits, metrics, tls, trustedProxies } =
     dependencies
   const watchBody = limitBodyTime({ totalMs: REQUEST_TIMEOUT_MS })
+  const headers = commonHeaders(tls !== undefined)
   const app = fastify({
     loggerInstance: logger,
     ...(tls === undefined ? {} : { https: tls }),
@@ -211,7 +216,7 @@ async function createServer(dependencies: AppDependencies) {
       // No hook runs for these requests.
       recordWhenClosed(request, reply, metrics)
       watchBody(request, reply)
-      setHeadersWithoutHooks(reply)
+      reply.headers(headers)
       keyless.countRefused(error, request, reply).then((refused) => sendProblem(refused, request, reply))
     },
     clientErrorHandler: sendConnectionProblem,
@@ -240,11 +245,12 @@ async function createServer(dependencies: AppDependencies) {
   })
   app.decorateRequest('principal', null)
   // Before all other hooks, which may end a request.
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     recordWhenClosed(request, reply, metrics)
     watchBody(request, reply)
+    reply.headers(headers)
+    done()
   })
-  await setHeaders(app, tls !== undefined)
   const keyless: KeylessLimit = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),
@@ -259,8 +265,9 @@ async function createServer(dependencies: AppDependencies) {
   })
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     request.arrivedAtMs = clock.nowMs()
+    done()
   })
   return app
 }
@@ -281,9 +288,10 @@ function drainBeforeClose(
     // Requests that wait for a computation or an ingestion would delay the stop, some by minutes.
     await Promise.all([registry, riskPool, evaluationPool, plotPool].map((each) => each.close()))
   })
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
     // A connection that is kept alive would delay the stop until it times out.
     if (stopping) reply.header('connection', 'close')
+    done()
   })
   const check = async () =>
     !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())

@@ -86,7 +86,7 @@ export interface Change<Result> {
 /** The key file of a data folder: `keys.json`. */
 export interface KeyFileAccess {
   /**
-   * Returns the contents, read again if the file has changed.
+   * Returns the contents, read again if the file has changed. Calls in one turn of the event loop share one look at the file.
    * @throws KeyFileFault if the file is missing or damaged.
    */
   read(): KeyFile
@@ -103,12 +103,21 @@ export interface KeyFileAccess {
 export function openKeyFile(dataDirectory: string): KeyFileAccess {
   const file = path.join(dataDirectory, 'keys.json')
   let copy: Copy | undefined
+  /** The contents as they were seen in this turn of the event loop. A request that arrives later is in a later turn. */
+  let seen: KeyFile | undefined
 
   function read(): KeyFile {
+    if (seen !== undefined) return seen
     const found = readIfChanged(file, copy)
     if (found === undefined) throw new KeyFileFault(`${file} is missing`)
     copy = found
-    return copy.contents
+    seen = found.contents
+    setImmediate(forget)
+    return seen
+  }
+
+  function forget(): void {
+    seen = undefined
   }
 
   function exists(): boolean {
@@ -123,10 +132,12 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
       await createWritableFolder(dataDirectory)
       return whileLocked(path.join(dataDirectory, 'keys.lock'), async () => {
         copy = undefined
+        forget()
         const before = exists() ? read() : EMPTY
         const { contents, result } = await change(before)
         // Validated as at reading, so that no change can write a file that cannot be read.
         if (contents !== before) await writePrivately(file, textOf(currentFile.parse(contents)))
+        forget()
         return result
       })
     },

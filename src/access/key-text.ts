@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 const PREFIX = 'sotto_'
@@ -40,7 +40,7 @@ export function isKeyText(text: string): boolean {
  * by their digest, so the duration of a search reveals nothing about a stored key.
  */
 export function digestOfKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex')
+  return hash('sha256', key, 'hex')
 }
 
 function checksumOf(secret: string): string {

@@ -1,5 +1,6 @@
-import fastifyHelmet from '@fastify/helmet'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import helmet from 'helmet'
 
 /** Content security policy of all responses except Swagger UI: they load and embed nothing. */
 const CONTENT_POLICY = {
@@ -18,29 +19,25 @@ export const CONTENT_POLICY_TEXT = Object.entries(CONTENT_POLICY)
 const HTTPS_ONLY_SECONDS = 15_552_000
 
 /**
- * Sets the headers of every response: a strict content security policy, no sniffing of media types, no frames, no
- * referrer, and no storage by caches, because almost every response depends on a key.
+ * Returns the headers of every response: a strict content security policy, no sniffing of media types, no frames, no
+ * referrer, and no storage by caches, because almost every response depends on a key. They depend on no request, so that
+ * they are made once.
  * @param https true if the service itself speaks TLS; behind a proxy, the proxy sets `Strict-Transport-Security`
  */
-export async function setHeaders(app: FastifyInstance, https: boolean): Promise<void> {
-  await app.register(fastifyHelmet, {
+export function commonHeaders(https: boolean): Readonly<Record<string, string>> {
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
+  const setHeaders = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: CONTENT_POLICY },
     xFrameOptions: { action: 'deny' },
     strictTransportSecurity: https ? { maxAge: HTTPS_ONLY_SECONDS, includeSubDomains: false } : false,
     // The sign-in popup must be able to return to Swagger UI.
     crossOriginOpenerPolicy: false,
   })
-  app.addHook('onRequest', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
-  })
-}
-
-/** Sets the headers of a response to a request for which no hook runs, because its address is malformed. */
-export function setHeadersWithoutHooks(reply: FastifyReply): void {
-  reply
-    .header('content-security-policy', CONTENT_POLICY_TEXT)
-    .header('cache-control', 'no-store')
-    .header('x-content-type-options', 'nosniff')
+  setHeaders(response.req, response, () => undefined)
+  response.setHeader('cache-control', 'no-store')
+  return Object.fromEntries(
+    Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)]),
+  )
 }
 
 /**

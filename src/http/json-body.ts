@@ -20,7 +20,7 @@ export function parseJsonBody(text: string): unknown {
   if (text.trim() === '') throw new Refusal('malformed-json', 'The body is empty. Send a JSON object.')
   try {
     requireUniqueKeys(text)
-    return parse(text, reviveExactly)
+    return text.isWellFormed() && !UNUSUAL.test(text) ? parse(text) : parse(text, reviveExactly)
   } catch (error) {
     if (error instanceof Refusal) throw error
     throw new Refusal(
@@ -29,6 +29,12 @@ export function parseJsonBody(text: string): unknown {
     )
   }
 }
+
+/**
+ * Finds texts that may contain an unpaired surrogate, as an escape sequence, or a number that a double does not represent:
+ * with an exponent, or with 16 digits or more. Doubles represent all decimals of 15 digits.
+ */
+const UNUSUAL = /\\u|\d[eE]|[\d.]{16}/
 
 function reviveExactly(key: string, value: unknown, context?: { source?: string }): unknown {
   // An unpaired surrogate has no UTF-8 encoding, so it could be neither hashed nor stored unchanged.

@@ -12,6 +12,7 @@ test.each([
   ['{"constructor":{"prototype":{"a":1}}}', 'not valid JSON'],
   ['{"a":"\\ud800"}', 'well-formed'],
   ['{"\\ud800":1}', 'well-formed'],
+  ['{"a":"\ud800"}', 'well-formed'],
   [`${'['.repeat(1000)}${']'.repeat(1000)}`, '40 levels'],
   [`${'{"not":'.repeat(41)}1${'}'.repeat(41)}`, '40 levels'],
 ])('%s is refused: %s', (text, rule) => {
@@ -44,6 +45,20 @@ test.each([
   '5e-324',
 ])('the number %s is accepted', (literal) => {
   expect(parseJsonBody(`{"a":${literal}}`)).toEqual({ a: Number(literal) })
+})
+
+test('every decimal of 15 digits is read', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 10 ** 15 - 1 }),
+      fc.integer({ min: 0, max: 15 }),
+      (digits, places) => {
+        const text = String(digits).padStart(places + 1, '0')
+        const literal = `${text.slice(0, text.length - places)}.${text.slice(text.length - places)}0`
+        expect(parseJsonBody(`{"a":-${literal}}`)).toEqual({ a: -Number(literal) })
+      },
+    ),
+  )
 })
 
 test('every double that JSON writes is read back', () => {

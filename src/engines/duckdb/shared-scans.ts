@@ -1,7 +1,7 @@
 import type { Dataset } from '../../catalog/dataset.ts'
 import type { Aggregate } from '../../planner/aggregate.ts'
-import { commonColumns, printSharedScan, scanColumns } from '../printing/shared-scan.ts'
-import { type PrintedAggregate, printAggregate } from '../sql-printer.ts'
+import { commonColumns, integerCount, printSharedScan, scanColumns } from '../printing/shared-scan.ts'
+import { printAggregate } from '../sql-printer.ts'
 import { readAggregate, readSharedScan } from '../sql-result.ts'
 import { readRows } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
@@ -23,18 +23,17 @@ export interface SharedScans {
 
 /** Largest number of integers of an aggregate that shares a scan. More of them take longer to release than to read. */
 const MOST_SHARED_INTEGERS = 100
-/** Largest statement, in characters, and largest number of its values, of an aggregate that shares a scan. */
-const [LONGEST_SHARED_SQL, MOST_SHARED_PARAMETERS] = [2_048, 32]
+/** Longest text of an aggregate that shares a scan, in characters. Longer conditions take longer than the scan. */
+const LONGEST_SHARED_TEXT = 1_024
 /** Share of the time limit that a shared scan may take. If it fails, each aggregate has the rest on its own. */
 const SHARED_TIME = 1 / 4
 
-/** An aggregate as its own statement, and the names of the scans that can compute it. */
+/** The names by which aggregates share their computation. */
 interface Scannable {
-  readonly printed: PrintedAggregate
   /** Aggregates with the same name are computed by one statement; absent for an aggregate that shares no scan. */
   readonly scan?: string
-  /** Aggregates with the same name read the same integers. */
-  readonly question: string
+  /** Aggregates with the same text read the same integers. */
+  readonly text: string
 }
 
 /** An aggregate that waits for its scan. */
@@ -63,23 +62,22 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
   let waiting: Asked[] = []
   const sharedMs = Math.floor(queryTimeoutMs * SHARED_TIME)
 
-  const alone = async ({ aggregate, printed }: Pick<Asked, 'aggregate' | 'printed'>) =>
-    readAggregate(aggregate, printed.cells, await pool.run(printed, readRows))
-
   /** Computes aggregates that read the same integers. */
   const computeEqual = async (asked: readonly Asked[], timeoutMs = queryTimeoutMs): Promise<void> => {
     const [first] = asked
     if (first === undefined) return
-    const { printed } = first
-    await pool.run(printed, readRows, timeoutMs).then(
-      (rows) => settle(asked, ({ aggregate }) => readAggregate(aggregate, printed.cells, rows)),
-      (error: unknown) => refuse(asked, error),
-    )
+    try {
+      const printed = printAggregate(first.aggregate, first.dataset, duckDbDialect)
+      const rows = await pool.run(printed, readRows, timeoutMs)
+      settle(asked, ({ aggregate }) => readAggregate(aggregate, printed.cells, rows))
+    } catch (error) {
+      refuse(asked, error)
+    }
   }
 
   /** Computes aggregates that have the same scan. */
   const computeTogether = async (asked: readonly Asked[]): Promise<void> => {
-    const questions = [...Map.groupBy(asked, ({ question }) => question).values()]
+    const questions = [...Map.groupBy(asked, ({ text }) => text).values()]
     const firsts = questions.flatMap(([first]) => first ?? [])
     const [first, second] = firsts
     if (first === undefined || second === undefined) return computeEqual(asked)
@@ -116,11 +114,10 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
   return {
     flush,
     async aggregate(dataset, aggregate) {
-      const scannable = scannableOf(dataset, aggregate)
-      if (scannable.scan === undefined) return alone({ aggregate, printed: scannable.printed })
       const { promise, resolve, reject } = Promise.withResolvers<Integers>()
-      waiting.push({ ...scannable, dataset, aggregate, resolve, reject })
-      if (waiting.length === 1) setImmediate(flush)
+      const asked: Asked = { ...scannableOf(dataset, aggregate), dataset, aggregate, resolve, reject }
+      if (asked.scan === undefined) void computeEqual([asked])
+      else if (waiting.push(asked) === 1) setImmediate(flush)
       return promise
     },
   }
@@ -147,40 +144,28 @@ function missing(): never {
 const scannables = new WeakMap<Aggregate, Scannable & { readonly dataset: Dataset }>()
 
 /**
- * Prints an aggregate, and names its scan. The queue in front of the engine asks before the engine does, so that the last
- * result for each aggregate is kept.
- * @throws RangeError for an aggregate that does not fit the dataset, which planning excludes.
+ * Names the scan of an aggregate. The queue in front of the engine asks before the engine does, so that the last result for
+ * each aggregate is kept.
+ * @throws RangeError for group keys that do not fit the dataset, which planning excludes.
  */
 function scannableOf(dataset: Dataset, aggregate: Aggregate): Scannable {
   const known = scannables.get(aggregate)
   if (known?.dataset === dataset) return known
-  const printed = printAggregate(aggregate, dataset, duckDbDialect)
-  const { sql, parameters, cells } = printed
+  const text = JSON.stringify(aggregate, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
   const isSmall =
-    cells * aggregate.statistics.length <= MOST_SHARED_INTEGERS &&
-    sql.length <= LONGEST_SHARED_SQL &&
-    parameters.length <= MOST_SHARED_PARAMETERS
-  const question = JSON.stringify([
-    sql,
-    cells,
-    ...parameters.map((value) => (typeof value === 'bigint' ? `${value}` : value)),
-  ])
-  const scannable = {
-    dataset,
-    printed,
-    question,
-    ...(isSmall ? { scan: nameScan(dataset, aggregate, question) } : {}),
-  }
+    text.length <= LONGEST_SHARED_TEXT &&
+    integerCount(aggregate, dataset, duckDbDialect) <= MOST_SHARED_INTEGERS
+  const scannable = { dataset, text, ...(isSmall ? { scan: nameScan(dataset, aggregate, text) } : {}) }
   scannables.set(aggregate, scannable)
   return scannable
 }
 
-function nameScan(dataset: Dataset, aggregate: Aggregate, question: string): string {
+function nameScan(dataset: Dataset, aggregate: Aggregate, text: string): string {
   const columns = scanColumns(aggregate, dataset)
   const common = commonColumns(dataset)
   const scan =
     columns === undefined
-      ? question
+      ? text
       : [...columns].filter((column) => !common.has(column)).length === 0
         ? []
         : [...columns].sort()

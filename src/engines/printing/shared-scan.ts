@@ -72,6 +72,15 @@ export function scanColumns(aggregate: Aggregate, dataset: Dataset): ReadonlySet
   return groupCount(columns, dataset) <= MOST_GROUPS ? columns : undefined
 }
 
+/**
+ * Returns the number of integers that an aggregate consists of.
+ * @throws RangeError for group keys that do not fit the dataset.
+ */
+export function integerCount({ groupBy, statistics }: Aggregate, dataset: Dataset, dialect: Dialect): number {
+  const { cells } = printCells({ dataset, dialect, parameters: [] }, groupBy, undefined)
+  return cells * statistics.length
+}
+
 /** The largest number of groups of rows that columns can distinguish, by their declarations. */
 function groupCount(columns: Iterable<string>, dataset: Dataset): number {
   let groups = 1

@@ -235,11 +235,20 @@ describe('aggregates that are asked for at the same time', () => {
     }
     const list: Aggregate = {
       ...count,
-      where: { kind: 'index-in', column: 'small', indexes: edges.slice(0, 33) },
+      where: { kind: 'index-in', column: 'small', indexes: [...edges, ...edges] },
     }
     expect([bins, list].map((each) => engine.scanOf?.(dataset, each))).toEqual([undefined, undefined])
+  })
+
+  it('fail alone if they do not fit the dataset', async () => {
+    const [{ dataset, rows } = { dataset: datasetOf([]), rows: [] }] = tables
     const unknown: Aggregate = { ...count, where: { kind: 'is-null', column: 'nowhere' } }
-    expect(engine.scanOf?.(dataset, unknown)).toBeUndefined()
+    const [known, failed] = await Promise.allSettled([
+      engine.aggregate(dataset, count),
+      engine.aggregate(dataset, unknown),
+    ])
+    expect(known).toEqual({ status: 'fulfilled', value: aggregateRows(count, rows) })
+    expect(failed).toMatchObject({ status: 'rejected', reason: expect.any(EngineFailure) })
   })
 })
 
