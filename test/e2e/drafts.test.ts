@@ -149,6 +149,18 @@ test.each([
   ['tabs', 'form.tsv', 'a\tb\td\nx\t1.5\t31.12.2023\ny\t2.5\t01.02.2024\n', { delimiter: 'tab' }],
   ['spaces', 'form.txt', 'a b d\nx 1.5 31.12.2023\ny 2.5 01.02.2024\n', { delimiter: 'space' }],
   [
+    'several spaces, at the ends of lines as well',
+    'form.txt',
+    '  a   b         d\n  x 1.5  31.12.2023  \nyyy  22.5 01.02.2024\n',
+    { delimiter: 'space' },
+  ],
+  [
+    'several spaces, some in quotes',
+    'form.txt',
+    'a        b          d\n"x  y"   1.5 31.12.2023\n"z"     22.5 01.02.2024\n',
+    { delimiter: 'space' },
+  ],
+  [
     'bars and single quotes',
     'bars.csv',
     "a|b|d\n'x|y'|1.5|31.12.2023\nz|2.5|01.02.2024\n",
@@ -191,6 +203,31 @@ test.each([
   const { declaration } = await draft('encoded.csv')
   expect(declaration.source.csv).toEqual({ encoding })
   expect(declaration.columns).toMatchObject([{ name: 'Stra\u00dfe' }, { name: 'Alter', type: 'integer' }])
+})
+
+test('a wide file is drafted with as many columns as a declaration can have', async () => {
+  const names = Array.from({ length: 2_000 }, (_, i) => `c${i}`)
+  const row = (i: number) => names.map((_, column) => (column + i) % 60).join(',')
+  await write(
+    'wide.csv',
+    `${[names.join(','), ...Array.from({ length: 60 }, (_, i) => row(i))].join('\n')}\n`,
+  )
+  const { declaration, notes, dataHints } = await draft('wide.csv', true)
+  expect(declaration.columns.map(({ name }: { name: string }) => name)).toEqual(names.slice(0, 200))
+  const text = '"c200" and 1799 more are left out: there are more than 200 columns.'
+  expect(notes.filter(({ field }: { field: string }) => field === 'columns')).toEqual([
+    { field: 'columns', text },
+  ])
+  expect(dataHints).toContainEqual({ field: 'columns.199.upper', text: 'largest in the first rows: 59' })
+})
+
+test('a file with more columns than a draft can read is refused with that reason', async () => {
+  const row = Array.from({ length: 20_000 }, (_, i) => i).join(',')
+  await write('wider.csv', `${row}\n${row}\n${row}\n`)
+  const source = { kind: 'file', path: 'clinic/wider.csv' }
+  const { body } = await service.as('custodian').post('/v1/drafts').send({ source }).expect(422)
+  expect(body).toMatchObject({ code: 'source-unreadable', errors: [{ field: 'source' }] })
+  expect(body.errors[0].rule).toBe('has too many columns for a draft; write the declaration by hand')
 })
 
 test('a long file is read at its beginning only', async () => {

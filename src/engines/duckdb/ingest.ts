@@ -35,7 +35,7 @@ import {
   runControlled,
 } from './ingest-progress.ts'
 import { type IngestedUnit, printIngest, type RelationColumn, type StoreStatements } from './ingest-sql.ts'
-import { type InstanceLimits, openLockedInstance, ROWS_TABLE } from './instance.ts'
+import { type InstanceLimits, isMemoryError, openLockedInstance, ROWS_TABLE } from './instance.ts'
 
 /** A file to ingest. */
 export interface Ingestion extends IngestionControl {
@@ -338,11 +338,6 @@ async function readableOrRefused<T>(read: () => Promise<T>): Promise<T> {
     if (error instanceof Refusal || isMemoryError(error)) throw error
     throw unreadable()
   }
-}
-
-/** True for DuckDB's error for a statement that needs more memory or temporary space than its limits. */
-function isMemoryError(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('Out of Memory Error')
 }
 
 function unreadable(): Refusal {

@@ -63,3 +63,8 @@ export async function openLockedInstance(
   }
   return instance
 }
+
+/** True for DuckDB's error for a statement that needs more memory or temporary space than its limits. */
+export function isMemoryError(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Out of Memory Error')
+}

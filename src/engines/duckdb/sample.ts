@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type DuckDBConnection, VARCHAR } from '@duckdb/node-api'
 import { quoteIdentifier } from '../dialect.ts'
 import { runControlled } from './ingest-progress.ts'
-import { openLockedInstance } from './instance.ts'
+import { isMemoryError, openLockedInstance } from './instance.ts'
 
 /** The first rows of a file, described. Everything here depends on data that is not protected by noise. */
 export interface Sample {
@@ -24,11 +24,17 @@ export interface SniffedCsv {
   readonly dateFormat?: string
 }
 
-/** A column and facts about its values in the sample. */
+/** A column of the file. */
 export interface SampledColumn {
   readonly name: string
   /** DuckDB's name of the type. */
   readonly type: string
+  /** Facts about its values in the sample. Absent if its values were not read. */
+  readonly facts?: SampledFacts
+}
+
+/** Facts about the values of a column in the sample. */
+export interface SampledFacts {
   readonly nulls: number
   readonly distinct: number
   /** Number of characters of the longest value. */
@@ -45,7 +51,11 @@ export interface SampledColumn {
 export interface SampledFile {
   /** An absolute path. CSV must be UTF-8. */
   readonly path: string
+  /** The same text with single spaces between fields, for a file whose fields are separated by several. */
+  readonly spacedPath?: string
   readonly format: 'csv' | 'parquet'
+  /** Chooses the columns whose values are read, by their places. */
+  readonly choose: (columns: readonly NamedColumn[]) => readonly number[]
   /** A folder that only this call uses. */
   readonly temporaryDirectory: string
   readonly signal: AbortSignal
@@ -53,6 +63,9 @@ export interface SampledFile {
 
 /** The file is not in its format. */
 export class UnreadableSample extends Error {}
+
+/** The file has too many columns to describe. */
+export class WideSample extends Error {}
 
 /** Number of rows that are described. */
 const SAMPLE_ROWS = 20_000
@@ -64,12 +77,14 @@ const LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1
 
 /**
  * Describes the first rows of a file in a locked instance that can reach no other file.
- * @throws UnreadableSample if the file cannot be read; the signal's reason once it has aborted.
+ * @throws UnreadableSample if the file cannot be read; WideSample if it needs too much memory; the signal's reason once
+ * it has aborted.
  */
 export async function describeSample(file: SampledFile): Promise<Sample> {
   const { temporaryDirectory, signal } = file
   const limits = { ...LIMITS, temporaryDirectory }
-  const instance = await openLockedInstance(':memory:', 'READ_WRITE', limits, [file.path])
+  const readable = [file.path, ...(file.spacedPath === undefined ? [] : [file.spacedPath])]
+  const instance = await openLockedInstance(':memory:', 'READ_WRITE', limits, readable)
   try {
     const connection = await instance.connect()
     try {
@@ -79,6 +94,7 @@ export async function describeSample(file: SampledFile): Promise<Sample> {
     }
   } catch (error) {
     signal.throwIfAborted()
+    if (isMemoryError(error)) throw new WideSample('the file needs too much memory')
     // DuckDB's messages may quote data.
     throw error instanceof UnreadableSample ? error : new UnreadableSample('the file cannot be read')
   } finally {
@@ -88,37 +104,48 @@ export async function describeSample(file: SampledFile): Promise<Sample> {
 }
 
 async function describe(connection: DuckDBConnection, file: SampledFile): Promise<Sample> {
-  const { columns, csv } =
-    file.format === 'csv' ? await readCsv(connection, file.path) : await readParquet(connection, file.path)
+  const { columns, chosen, csv } =
+    file.format === 'csv' ? await readCsv(connection, file) : await readParquet(connection, file)
   const [[rows] = []] = await rowsOf(connection, 'SELECT count(*)::VARCHAR FROM sample')
-  const described: SampledColumn[] = []
-  for (const [index, column] of columns.entries())
-    described.push({ ...column, ...(await factsOf(connection, `field${index}`)) })
+  const described: SampledColumn[] = [...columns]
+  for (const index of chosen) {
+    const column = columns[index]
+    if (column !== undefined)
+      described[index] = { ...column, facts: await factsOf(connection, `field${index}`) }
+  }
   return { rows: Number(rows), columns: described, ...(csv === undefined ? {} : { csv }) }
 }
 
-type NamedColumn = Pick<SampledColumn, 'name' | 'type'>
+/** A column by its name and DuckDB's name of its type. */
+export type NamedColumn = Pick<SampledColumn, 'name' | 'type'>
 
 /** Reads the first rows of a Parquet file into the table `sample`, as texts with generated names. */
-async function readParquet(connection: DuckDBConnection, path: string) {
+async function readParquet(connection: DuckDBConnection, { path, choose }: SampledFile) {
   const relation = 'read_parquet($path, hive_partitioning = false, union_by_name = false)'
   const described = await rowsOf(connection, `DESCRIBE SELECT * FROM ${relation}`, { path })
   const columns: NamedColumn[] = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
-  const texts = columns.map(
-    ({ name }, index) => `left(CAST(${quoteIdentifier(name)} AS VARCHAR), ${LONGEST_READ}) AS field${index}`,
-  )
-  const sql = `CREATE TABLE sample AS SELECT ${texts.join(', ')} FROM ${relation} LIMIT ${SAMPLE_ROWS}`
+  const chosen = choose(columns)
+  const texts = chosen.map((index) => {
+    const name = quoteIdentifier(columns[index]?.name ?? '')
+    return `left(CAST(${name} AS VARCHAR), ${LONGEST_READ}) AS field${index}`
+  })
+  const sql = `CREATE TABLE sample AS SELECT ${listOrTrue(texts)} FROM ${relation} LIMIT ${SAMPLE_ROWS}`
   await rowsOf(connection, sql, { path })
-  return { columns, csv: undefined }
+  return { columns, chosen, csv: undefined }
+}
+
+/** A list to select. A table needs a column, even if none was chosen. */
+function listOrTrue(expressions: readonly string[]): string {
+  return expressions.length === 0 ? 'true' : expressions.join(', ')
 }
 
 /** Number of characters that are read of each value. */
 const LONGEST_READ = 1_000
 
 /** Reads the first rows of a CSV file into the table `sample`, as texts with generated names. */
-async function readCsv(connection: DuckDBConnection, path: string) {
-  const sniffed = await sniff(connection, path)
-  const { columns, csv } = sniffed
+async function readCsv(connection: DuckDBConnection, file: SampledFile) {
+  const { columns, csv, path } = await sniff(connection, file)
+  const chosen = file.choose(columns)
   const options = [
     'auto_detect = false',
     `columns = {${columns.map((_, index) => `'field${index}': 'VARCHAR'`).join(', ')}}`,
@@ -130,23 +157,35 @@ async function readCsv(connection: DuckDBConnection, path: string) {
     "comment = ''",
     'ignore_errors = true',
   ]
-  const sql = `CREATE TABLE sample AS SELECT * FROM read_csv($path, ${options.join(', ')}) LIMIT ${SAMPLE_ROWS}`
+  const fields = chosen.map((index) => `field${index}`)
+  const sql = `CREATE TABLE sample AS SELECT ${listOrTrue(fields)} FROM read_csv($path, ${options.join(', ')}) LIMIT ${SAMPLE_ROWS}`
   await rowsOf(connection, sql, { path, delimiter: csv.delimiter, quote: csv.quote ?? '' })
-  return sniffed
+  return { columns, chosen, csv }
+}
+
+interface SniffedFile {
+  readonly columns: readonly NamedColumn[]
+  readonly csv: SniffedCsv
+  /** The file in which this form was found. */
+  readonly path: string
 }
 
 async function sniff(
   connection: DuckDBConnection,
-  path: string,
-): Promise<{ readonly columns: readonly NamedColumn[]; readonly csv: SniffedCsv }> {
+  { path, spacedPath = path }: SampledFile,
+): Promise<SniffedFile> {
   const found = await sniffWith(connection, path)
+  if (found.columns.length > 1) return found
   // The sniffer does not try spaces on its own.
-  const spaced =
-    found.columns.length === 1 ? await sniffWith(connection, path, ' ').catch(() => undefined) : undefined
+  const spaced = await sniffWith(connection, spacedPath, ' ').catch(() => undefined)
   return spaced !== undefined && spaced.columns.length > 1 ? spaced : found
 }
 
-async function sniffWith(connection: DuckDBConnection, path: string, delimiter?: string) {
+async function sniffWith(
+  connection: DuckDBConnection,
+  path: string,
+  delimiter?: string,
+): Promise<SniffedFile> {
   const options = delimiter === undefined ? '' : ', delim = $delimiter'
   const sql = `SELECT Delimiter, Quote, HasHeader, SkipRows, DateFormat, TimestampFormat,
       [[unnested.name, unnested.type] FOR unnested IN Columns]::JSON::VARCHAR
@@ -171,14 +210,11 @@ async function sniffWith(connection: DuckDBConnection, path: string, delimiter?:
     name: csv.header ? name : `column${index + 1}`,
     type,
   }))
-  return { columns, csv }
+  return { columns, csv, path }
 }
 
 /** Returns facts about a column of the table `sample`, which holds texts. */
-async function factsOf(
-  connection: DuckDBConnection,
-  field: string,
-): Promise<Omit<SampledColumn, 'name' | 'type'>> {
+async function factsOf(connection: DuckDBConnection, field: string): Promise<SampledFacts> {
   const number = `try_cast(${field} AS DOUBLE)`
   const isNumeric = `count(${number}) = count(${field})`
   const sql = `SELECT count(*) FILTER (${field} IS NULL), count(DISTINCT ${field}), max(length(${field})),

@@ -6,6 +6,9 @@ export interface Remark {
   readonly text: string
 }
 
+/** Largest number of columns of a declaration. */
+export const MOST_COLUMNS = 200
+
 /** A source, described for a draft. */
 export interface DescribedSource {
   /** The source as a registration declares it. */
@@ -23,7 +26,10 @@ export interface DescribedColumn {
   readonly type: DescribedType
   /** True if the database excludes NULL. */
   readonly notNull?: boolean
-  /** Facts about the first rows. Absent for tables, of which no row is read. */
+  /**
+   * Facts about the first rows. Absent for tables, of which no row is read, and for columns beyond the number that a
+   * declaration can have.
+   */
   readonly sampled?: SampledValues
 }
 

@@ -1,6 +1,6 @@
 import { OPEN_QUESTION } from '../../catalog/open-questions.ts'
 import { draftColumn } from './column.ts'
-import type { DescribedSource, Remark } from './described.ts'
+import { type DescribedColumn, type DescribedSource, MOST_COLUMNS, type Remark } from './described.ts'
 
 /** A proposed declaration. */
 export interface Draft {
@@ -20,9 +20,6 @@ const WARNING =
   'Everything in a declaration is public, and nothing in it is protected by noise. A bound, a step or a list of categories ' +
   'that is taken from the data reveals values of single people. Answer the questions from knowledge of how the data come ' +
   'about: the questionnaire, the law, the system that produced the file.'
-
-/** Largest number of columns of a declaration. */
-const MOST_COLUMNS = 200
 
 /** Proposes a declaration of a source. */
 export function draftDeclaration(described: DescribedSource, showDataHints: boolean): Draft {
@@ -54,10 +51,7 @@ export function draftDeclaration(described: DescribedSource, showDataHints: bool
     ],
     notes: [
       ...described.notes,
-      ...leftOut.map(({ name, type }) => ({
-        field: 'columns',
-        text: `${JSON.stringify(name)} is left out: ${type.kind === 'other' ? `its type is ${type.name}` : `there are more than ${MOST_COLUMNS} columns`}.`,
-      })),
+      ...notesOnLeftOut(leftOut),
       ...columns.flatMap(({ notes }) => notes),
       {
         field: 'neighbours',
@@ -66,6 +60,26 @@ export function draftDeclaration(described: DescribedSource, showDataHints: bool
     ],
     ...(showDataHints ? { dataHints: columns.flatMap(({ dataHints }) => dataHints) } : {}),
   }
+}
+
+/** Remarks on the columns that the draft leaves out. Of those beyond the limit only the first is named. */
+function notesOnLeftOut(leftOut: readonly DescribedColumn[]): readonly Remark[] {
+  const remark = (text: string) => ({ field: 'columns', text })
+  const beyond = leftOut.filter(({ type }) => type.kind !== 'other')
+  const [first] = beyond
+  const more = beyond.length === 1 ? 'is' : `and ${beyond.length - 1} more are`
+  return [
+    ...leftOut.flatMap(({ name, type }) =>
+      type.kind === 'other' ? [remark(`${JSON.stringify(name)} is left out: its type is ${type.name}.`)] : [],
+    ),
+    ...(first === undefined
+      ? []
+      : [
+          remark(
+            `${JSON.stringify(first.name)} ${more} left out: there are more than ${MOST_COLUMNS} columns.`,
+          ),
+        ]),
+  ]
 }
 
 function unitQuestion(identifiers: readonly string[]): string {

@@ -5,19 +5,28 @@ import path from 'node:path'
 import { createGunzip } from 'node:zlib'
 import type { CsvDeclaration, CsvDialect, DateFormat, FileFormat } from '../../catalog/dataset.ts'
 import { DELIMITERS, QUOTES } from '../../engines/duckdb/formats/csv-shape.ts'
+import { withSingleSpaces } from '../../engines/duckdb/formats/csv-text.ts'
 import { PARQUET_MAGIC } from '../../engines/duckdb/formats/parquet.ts'
 import {
   describeSample,
+  type NamedColumn,
   type Sample,
   type SampledColumn,
   type SniffedCsv,
   UnreadableSample,
+  WideSample,
 } from '../../engines/duckdb/sample.ts'
 import { writeDigested } from '../../files/durable-file.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { openSourceFile } from '../sources/file.ts'
 import { openUpload, uploadName } from '../uploads.ts'
-import type { DescribedColumn, DescribedSource, DescribedType, Remark } from './described.ts'
+import {
+  type DescribedColumn,
+  type DescribedSource,
+  type DescribedType,
+  MOST_COLUMNS,
+  type Remark,
+} from './described.ts'
 
 /** A file to draft a declaration for. */
 export type DraftedFile =
@@ -52,16 +61,35 @@ export async function describeFile(file: DraftedFile, context: DraftContext): Pr
     const copy = path.join(folder, 'sample')
     const format = await formatOf(handle)
     const text = format === 'csv' ? await writeStart(handle, copy) : await copyWhole(handle, copy, signal)
-    const temporaryDirectory = path.join(folder, 'temporary')
-    const sample = await describeSample({ path: copy, format, temporaryDirectory, signal })
+    const sample = await describeSample({
+      path: copy,
+      ...(format === 'csv' ? { spacedPath: spacedCopy(copy) } : {}),
+      ...{ format, choose: describedPlaces, temporaryDirectory: path.join(folder, 'temporary'), signal },
+    })
     return { name, ...describeSampled(file, format, text, sample) }
   } catch (error) {
     if (error instanceof UnreadableSample || error instanceof InvalidText)
       throw refuseField('source-unreadable', 'source', 'is not recognised as CSV or Parquet')
+    if (error instanceof WideSample) {
+      const rule = 'has too many columns for a draft; write the declaration by hand'
+      throw refuseField('source-unreadable', 'source', rule)
+    }
     throw error
   } finally {
     await handle.close()
   }
+}
+
+/** Returns the places of the columns that a declaration can have. */
+function describedPlaces(columns: readonly NamedColumn[]): readonly number[] {
+  return columns
+    .flatMap(({ type }, place) => (describeDuckDbType(type).kind === 'other' ? [] : [place]))
+    .slice(0, MOST_COLUMNS)
+}
+
+/** The copy of a text in which single spaces separate fields, as ingestion reads files with this delimiter. */
+function spacedCopy(copy: string): string {
+  return `${copy}.spaced`
 }
 
 /** A file without text, or one that cannot be decompressed. */
@@ -98,8 +126,18 @@ async function writeStart(handle: FileHandle, copy: string): Promise<SampledText
   const label = encoding === 'utf-16' && bytes[0] === 0xfe ? 'utf-16be' : LABELS[encoding]
   const text = new TextDecoder(label).decode(bytes)
   const isCut = bytes.length >= SAMPLE_BYTES
-  await writeFile(copy, isCut ? text.slice(0, text.lastIndexOf('\n') + 1) : text, { mode: 0o600 })
+  const lines = Buffer.from(isCut ? text.slice(0, text.lastIndexOf('\n') + 1) : text)
+  await writeFile(copy, lines, { mode: 0o600 })
+  await writeFile(spacedCopy(copy), withSingleSpaces(chunksOf(lines), '"'), { mode: 0o600 })
   return { encoding, hasQuotes: text.includes('"') }
+}
+
+const CHUNK_BYTES = 2 ** 16
+
+/** Yields the bytes in chunks, between which other work can run. */
+function* chunksOf(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += CHUNK_BYTES)
+    yield bytes.subarray(start, start + CHUNK_BYTES)
 }
 
 const LABELS: Readonly<Record<Encoding, string>> = {
@@ -146,7 +184,7 @@ function describeSampled(
   { csv, rows, columns }: Sample,
 ): Omit<DescribedSource, 'name'> {
   const decimalComma =
-    csv !== undefined && csv.delimiter !== ',' && columns.some((column) => column.decimalComma)
+    csv !== undefined && csv.delimiter !== ',' && columns.some(({ facts }) => facts?.decimalComma === true)
   const dialect = csv === undefined || text === undefined ? undefined : dialectOf(csv, text, decimalComma)
   const source = { ...file, format, ...(dialect === undefined ? {} : { csv: dialect }) }
   return {
@@ -203,21 +241,14 @@ function nameOf<Name extends string>(characters: Readonly<Record<Name, string>>,
 }
 
 function describeColumn(
-  { name, type, nulls, distinct, longest, least, largest, values, ...column }: SampledColumn,
+  { name, type, facts }: SampledColumn,
   { rows, decimalComma, csv }: { rows: number; decimalComma: boolean; csv: SniffedCsv | undefined },
 ): DescribedColumn {
+  if (facts === undefined) return { name, type: describeDuckDbType(type, csv?.dateFormat) }
+  const { decimalComma: hasComma, ...values } = facts
   const found: DescribedType =
-    decimalComma && column.decimalComma ? { kind: 'number' } : describeDuckDbType(type, csv?.dateFormat)
-  return {
-    name,
-    type: found,
-    sampled: {
-      ...{ rows, nulls, distinct, longest },
-      ...(least === undefined ? {} : { least }),
-      ...(largest === undefined ? {} : { largest }),
-      ...(values === undefined ? {} : { values }),
-    },
-  }
+    decimalComma && hasComma ? { kind: 'number' } : describeDuckDbType(type, csv?.dateFormat)
+  return { name, type: found, sampled: { rows, ...values } }
 }
 
 /**

@@ -133,8 +133,8 @@ async function* transcoded(
  * Yields the text with single spaces between fields and no spaces at the ends of lines. Spaces in quotes stay.
  * A quote within a field counts as one that opens or closes; such a text is refused later.
  */
-async function* withSingleSpaces(
-  chunks: AsyncIterable<Buffer>,
+export async function* withSingleSpaces(
+  chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
   quote: CsvDialect['quote'],
 ): AsyncGenerator<Buffer> {
   const quoteByte = quote === 'none' ? undefined : quote.charCodeAt(0)
