@@ -18,7 +18,7 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
     )
 }
 
-/** Returns a text that a terminal shows as it is: control characters of a remote text could change what it shows. */
+/** Replaces characters of a remote text, such as control characters, that could change what a terminal shows. */
 export function shown(value: unknown): string {
   return String(value ?? '').replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?')
 }

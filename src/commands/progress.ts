@@ -17,11 +17,11 @@ export interface Terminal {
 
 const BAR_WIDTH = 30
 const REDRAW_MS = 100
-/** Time between two questions about the progress of an ingestion. */
+/** Time between two requests for the progress of an ingestion. */
 const POLL_MS = 1_000
 
 /**
- * Shows the progress of work with a known number of bytes as a bar, and that of other work as the time that it has taken.
+ * Shows the progress of work: as a bar if its number of bytes is known, otherwise as the time that it has taken.
  */
 export function showProgress(label: string, totalBytes?: number): Progress {
   const elapsed = elapsedSince(performance.now())

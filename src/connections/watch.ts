@@ -16,7 +16,7 @@ export interface ConnectionState {
   readonly reachable: boolean
 }
 
-/** The last known states of all configured connections. Reading them never reaches a database. */
+/** The last known states of all configured connections. Reading a state sends nothing to a database. */
 export interface WatchedConnections {
   list(): readonly ConnectionState[]
   /** Returns false for a connection that is not configured. */
@@ -66,7 +66,7 @@ export async function watchConnections(
     const before = reachable.get(name)
     const isReachable = await Promise.race([running, wait(checkTimeoutMs, false, { ref: false })])
     reachable.set(name, isReachable)
-    // The first state is news only if it is a fault.
+    // The first state is reported only if the database cannot be reached.
     if (isReachable !== (before ?? true)) onChange(stateOf(watched))
   }
 

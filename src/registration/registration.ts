@@ -53,7 +53,7 @@ export function checkRegistration(request: RegistrationRequest): CheckedRegistra
 /**
  * Converts a budget to the loss that it grants.
  * @param prefix of the fields of the budget in the request
- * @throws Refusal `invalid-request` for a budget that is out of range or buys nothing.
+ * @throws Refusal `invalid-request` for a budget that is out of range, or whose amount is 0 under its accounting.
  */
 export function grantedBy(
   { epsilon, delta }: CatalogEntry['budget'],

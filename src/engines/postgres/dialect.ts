@@ -8,8 +8,8 @@ import { int4, int8, textLiteral } from './encodings/literals.ts'
 const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
 /**
- * PostgreSQL's SQL over a table that is read in place. Integers are printed, because they cannot be misread and a
- * statement has at most 65,535 parameters; texts are bound. The sum of bigints is numeric, which no number of rows
+ * Prints PostgreSQL's SQL over a table that is read in place. Texts are bound. Integers are printed as literals with a
+ * type, because a statement has at most 65,535 parameters. The sum of bigints is numeric, which no number of rows
  * overflows.
  */
 export const postgresDialect: TableDialect = {

@@ -48,7 +48,7 @@ export interface Session {
    * @throws EngineFailure for more rows, which would otherwise fill the memory.
    */
   rows(statement: PrintedStatement, mostRows: number): Promise<readonly Row[]>
-  /** Runs a statement and reads its rows in batches, each when it is asked for. */
+  /** Runs a statement and reads its rows in batches, on demand. */
   batches(statement: PrintedStatement): AsyncGenerator<readonly Row[]>
 }
 

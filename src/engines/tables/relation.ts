@@ -29,7 +29,7 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
     source: TableColumn & { readonly sql: string },
     predicate: ComparisonOf,
   ): string | undefined
-  /** A replacement for values that do not fit, as a literal that cannot be misread. */
+  /** Prints the replacement for values that do not fit, as a literal with its type. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }
 

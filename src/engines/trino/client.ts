@@ -44,7 +44,7 @@ export class TrinoFailure extends Error {
 export interface ClientLimits {
   /** Largest size of one answer. */
   readonly maxPageBytes: number
-  /** Time in which a request is repeated that the cluster cannot answer at present. */
+  /** Time for which a request is repeated while the cluster cannot answer it. */
   readonly retryMs: number
 }
 
@@ -93,7 +93,8 @@ export function openTrinoClient(connection: TrinoConnection, limits: ClientLimit
   }
 
   /**
-   * Sends a statement. After the signal it waits a little for the answer, without which the statement cannot be cancelled.
+   * Sends a statement. After the signal it waits up to {@link CANCEL_MS} for the answer, which has the address that cancels
+   * the statement.
    */
   async function submit(statement: Exchange, signal: AbortSignal): Promise<Page> {
     signal.throwIfAborted()
@@ -170,7 +171,7 @@ function createSender(connection: TrinoConnection, { maxPageBytes }: ClientLimit
   const agent =
     tls === undefined
       ? new HttpAgent({ keepAlive: true })
-      : // Whatever NODE_TLS_REJECT_UNAUTHORIZED says.
+      : // Certificates are checked even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
         new HttpsAgent({ keepAlive: true, ...tls, rejectUnauthorized: true })
   const start: typeof requestHttp = tls === undefined ? requestHttp : requestHttps
 

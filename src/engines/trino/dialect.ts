@@ -53,7 +53,7 @@ function printValue(value: SqlValue, type: SqlValueType): string {
   }
 }
 
-/** Size of the conditions, in characters, that are surely compiled into one method of the Java virtual machine. */
+/** Largest size of conditions, in characters, that are compiled as one method of the Java virtual machine. */
 const LARGEST_METHOD = 4_000
 
 /**

@@ -9,7 +9,7 @@ export interface DraftedColumn {
   readonly dataHints: readonly Remark[]
 }
 
-/** Number of sampled rows from which on values that never repeat suggest an identifier. */
+/** Smallest number of sampled rows in which values that never repeat suggest an identifier. */
 const ENOUGH_ROWS = 100
 
 /** Longest value of an identifier, in characters. Longer texts that never repeat are free text. */

@@ -33,7 +33,7 @@ export interface DescribedColumn {
   readonly sampled?: SampledValues
 }
 
-/** A kind of values, whatever the source calls it. */
+/** Kind of a column's values, by the same name for all sources. */
 export type DescribedType =
   | { readonly kind: 'integer' | 'number' | 'boolean' | 'text' | 'uuid' }
   | { readonly kind: 'date' | 'timestamp'; readonly dateFormat?: DateFormat }

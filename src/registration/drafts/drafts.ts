@@ -23,9 +23,9 @@ export interface Drafts {
 
 /** Options of {@link Drafts.propose}. */
 export interface DraftOptions {
-  /** True adds values of the data. */
+  /** True if the draft lists values of the data. */
   readonly showDataHints: boolean
-  /** Ends the work once the client has left. */
+  /** Aborted once the client has disconnected. */
   readonly signal: AbortSignal
 }
 

@@ -33,7 +33,7 @@ export type DraftedFile =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'upload'; readonly upload: string }
 
-/** Surroundings of a draft. */
+/** Folders, principal and signal of a draft. */
 export interface DraftContext {
   readonly dataDirectory: string
   readonly principal: string

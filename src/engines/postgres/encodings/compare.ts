@@ -117,7 +117,7 @@ function compareNumber(
 ): Comparison | undefined {
   // Twice the lower edge of an index, in nanos.
   const edge = (index: bigint) => (2n * index - 1n) * stepNano
-  // Floating-point numbers are compared as their shortest decimals, which only their texts tell.
+  // Floating-point numbers are compared as their shortest decimals, which only the conversion to text computes.
   if (kind === 'numeric') return (operator, index) => `${sql} ${operator} ${halfNanos(edge(index))}`
   if (kind !== 'integer') return undefined
   return (operator, index) => {

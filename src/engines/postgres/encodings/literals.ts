@@ -1,9 +1,9 @@
-/** A 64-bit integer that cannot be misread. */
+/** Prints a 64-bit integer with its type. Quotes keep its sign apart from operators. */
 export function int8(value: bigint): string {
   return `'${value}'::int8`
 }
 
-/** A 32-bit integer that cannot be misread. */
+/** Prints a 32-bit integer with its type. */
 export function int4(value: bigint): string {
   return `'${value}'::int4`
 }

@@ -6,7 +6,7 @@ import { type Source, type SourceType, unlessNull } from './source.ts'
 
 const NANO = 10n ** 9n
 
-/** Integers of this magnitude can be computed with in 64 bits. */
+/** Largest magnitude of integers whose sums stay within 64 bits. */
 const LARGEST_BIGINT = 2n ** 62n
 
 /** A column's grid: its step as a fraction in lowest terms, and its bounds as indexes. */
@@ -35,7 +35,7 @@ function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: Numeri
 }
 
 /**
- * Numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
+ * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
  * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
  * whole in an `integer` column.
  */
@@ -156,7 +156,7 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   }
 }
 
-/** The largest error of a number of steps that is computed with. */
+/** Largest error for which a number of steps is computed in doubles. */
 const LARGEST_ERROR = 2 ** -4
 
 /**

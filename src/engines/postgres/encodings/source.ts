@@ -45,7 +45,7 @@ export interface Source {
   readonly notNull: boolean
 }
 
-/** An expression for values, and NULL for NULL. */
+/** Prints an expression that is NULL where the source is NULL. */
 export function unlessNull({ sql, notNull }: Source, expression: string): string {
   return notNull ? expression : `CASE WHEN ${sql} IS NOT NULL THEN ${expression} END`
 }

@@ -9,7 +9,7 @@ const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n
 
 /**
- * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
+ * Encodes dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
  * one that a timestamp states, or that of an instant in UTC.
  */
 export function encodeDate(
@@ -37,7 +37,7 @@ export function dateOf({ sql }: Source, kind: SourceType['kind']): string | unde
 }
 
 /**
- * Instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
+ * Encodes instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
  * Dates and timestamps without time zone are in the declared time zone.
  */
 export function encodeTimestamp(

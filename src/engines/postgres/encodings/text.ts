@@ -12,14 +12,14 @@ function textOf({ sql }: Source): string {
   return `(${sql}::text COLLATE "C")`
 }
 
-/** Texts, as they are. */
+/** Encodes texts unchanged. */
 export function encodeText(source: Source, { kind }: SourceType): EncodedValue | undefined {
   return TEXT_KINDS.includes(kind) ? { stored: textOf(source), misfit: 'none' } : undefined
 }
 
 const WHITE_SPACE = "E' \\t\\n\\r'"
 
-/** Booleans; 0 and 1; and the spellings that ingestion accepts. */
+/** Encodes booleans, 0 and 1, and the spellings that ingestion accepts. */
 export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValue | undefined {
   const { sql } = source
   if (kind === 'boolean') return { stored: sql, misfit: 'none' }
@@ -34,7 +34,7 @@ export function encodeBoolean(source: Source, { kind }: SourceType): EncodedValu
   }
 }
 
-/** The index of exactly a declared category. */
+/** Encodes a text as the index of the declared category that equals it. */
 export function encodeCategory(
   { categories }: CategoryColumn,
   source: Source,
@@ -86,7 +86,7 @@ interface Indexed {
   readonly index: number
 }
 
-/** More categories are searched by halves. */
+/** Largest number of categories that are compared one by one. More are found by binary search. */
 const MOST_COMPARED = 6
 
 function printSearch(text: string, sorted: readonly Indexed[], type: 'text' | 'bpchar'): string {
@@ -103,7 +103,7 @@ function printSearch(text: string, sorted: readonly Indexed[], type: 'text' | 'b
 
 const SPACES = quoteLiteral(SEPARATORS)
 
-/** The identifier as its exact text; NULL for a text without a character other than white space. */
+/** Encodes an identifier as its exact text, and as NULL if the text has only white space. */
 export function encodeIdentifier(source: Source, type: SourceType): EncodedValue | undefined {
   const text = textOf(source)
   switch (type.kind) {

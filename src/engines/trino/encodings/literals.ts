@@ -1,9 +1,9 @@
-/** A 64-bit integer that cannot be misread. A plain number would be a 32-bit integer, whose arithmetic can overflow. */
+/** Prints a 64-bit integer with its type. A plain number would be a 32-bit integer, whose arithmetic can overflow. */
 export function bigint(value: bigint): string {
   return `BIGINT '${value}'`
 }
 
-/** A 32-bit integer that cannot be misread. */
+/** Prints a 32-bit integer with its type. */
 export function integer(value: bigint): string {
   return `INTEGER '${value}'`
 }
@@ -13,7 +13,7 @@ export function wide(value: bigint): string {
   return `CAST('${value}' AS DECIMAL(38, 0))`
 }
 
-/** A double that cannot be misread. A number with a decimal point would be a DECIMAL. */
+/** Prints a double with its type. A number with a decimal point would be a DECIMAL. */
 export function double(value: number): string {
   return `DOUBLE '${value}'`
 }
@@ -32,8 +32,8 @@ export function clamped(value: string, least: string, most: string): string {
 const LARGEST_EXACT_INTEGER = 2n ** 53n
 
 /**
- * The number of edges that an integer within 2^53 is not below. The edges are one constant: Trino cannot compile a nested
- * search of hundreds of them.
+ * Prints the number of edges that are at most an integer within 2^53. The edges are one constant, because Trino cannot
+ * compile a nested search of hundreds of them.
  * @param edges increasing integers
  */
 export function edgesBelow(integer: string, edges: readonly bigint[]): string {

@@ -7,7 +7,7 @@ import type { SourceType } from './source.ts'
 
 const NANO = 10n ** 9n
 
-/** Integers of this magnitude can be computed with in 64 bits. */
+/** Largest magnitude of integers whose sums stay within 64 bits. */
 const LARGEST_BIGINT = 2n ** 62n
 
 /** The fractional digits to which numbers are cut: enough to distinguish both sides of every half step. */
@@ -44,7 +44,7 @@ function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: Numeri
 }
 
 /**
- * Numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
+ * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
  * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
  * whole in an `integer` column.
  *

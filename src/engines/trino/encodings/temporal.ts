@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000n
 const MS_PER_DAY = SECONDS_PER_DAY * MS_PER_SECOND
 
 /**
- * Dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
+ * Encodes dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
  * one that a timestamp states, or that of an instant in UTC.
  */
 export function encodeDate(column: DateColumn, sql: string, { kind }: SourceType): EncodedValue | undefined {
@@ -38,7 +38,7 @@ function daysOf(date: string): string {
 }
 
 /**
- * Instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
+ * Encodes instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
  * Dates and timestamps without time zone are in the declared time zone. Digits beyond milliseconds are cut off, which
  * rounding to a step of whole seconds does not notice.
  */

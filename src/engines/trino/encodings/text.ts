@@ -20,7 +20,7 @@ function textOf(sql: string, { kind }: SourceType): string | undefined {
   }
 }
 
-/** Texts, as they are. */
+/** Encodes texts unchanged. */
 export function encodeText(sql: string, type: SourceType): EncodedValue | undefined {
   const text = textOf(sql, type)
   return text === undefined ? undefined : { stored: text, misfit: 'none' }
@@ -28,7 +28,7 @@ export function encodeText(sql: string, type: SourceType): EncodedValue | undefi
 
 const WHITE_SPACE = textLiteral(' \t\n\r')
 
-/** Booleans; 0 and 1; and the spellings that ingestion accepts. */
+/** Encodes booleans, 0 and 1, and the spellings that ingestion accepts. */
 export function encodeBoolean(sql: string, type: SourceType): EncodedValue | undefined {
   if (type.kind === 'boolean') return { stored: sql, misfit: 'none' }
   if (type.kind === 'integer') return { stored: `CASE ${sql} WHEN 1 THEN TRUE WHEN 0 THEN FALSE END` }
@@ -41,10 +41,10 @@ export function encodeBoolean(sql: string, type: SourceType): EncodedValue | und
   }
 }
 
-/** More categories are looked up in a map. */
+/** Largest number of categories that are compared one by one. More are looked up in a map. */
 const MOST_COMPARED = 16
 
-/** The index of exactly a declared category. */
+/** Encodes a text as the index of the declared category that equals it. */
 export function encodeCategory(
   { categories }: CategoryColumn,
   sql: string,
@@ -63,7 +63,7 @@ export function encodeCategory(
 
 const SPACES = textLiteral(SEPARATORS)
 
-/** The identifier as its exact text; NULL for a text without a character other than white space. */
+/** Encodes an identifier as its exact text, and as NULL if the text has only white space. */
 export function encodeIdentifier(sql: string, type: SourceType): EncodedValue | undefined {
   switch (type.kind) {
     case 'integer':
