@@ -90,7 +90,8 @@ export async function openUploads(options: UploadOptions): Promise<Uploads> {
   const { dataDirectory, keepMs } = options
   const root = path.join(dataDirectory, FOLDER)
   await mkdir(root, { recursive: true, mode: 0o700 })
-  const sweep = (abandonedMs: number) => sweepFolder(root, keepMs, abandonedMs)
+  const sweep = (abandonedMs: number) => sweepFolder(root, abandonedMs)
+  await shortenKeepTimes(root, keepMs)
   // Without other processes, all unfinished files are those of a process that has ended.
   await sweep(options.shared ? ABANDONED_MS : 0)
   const timer = setInterval(() => sweep(ABANDONED_MS).catch(options.onError), SWEEP_EVERY_MS)
@@ -98,7 +99,7 @@ export async function openUploads(options: UploadOptions): Promise<Uploads> {
   return {
     receive: (principal, file) => receive(options, folderOf(dataDirectory, principal), file),
     async list(principal) {
-      const uploads = await readUploads(folderOf(dataDirectory, principal), keepMs)
+      const uploads = await readUploads(folderOf(dataDirectory, principal))
       return uploads.filter(isCurrent).sort((a, b) => (a.uploadedAt < b.uploadedAt ? 1 : -1))
     },
     async delete(principal, id) {
@@ -242,28 +243,55 @@ async function requireSpace({ disk, totalBytes }: UploadOptions, folder: string)
   )
 }
 
-async function readUploads(folder: string, keepMs: number): Promise<Upload[]> {
+async function readUploads(folder: string): Promise<Upload[]> {
   const names = await readdir(folder).catch(() => [])
   const ids = names.flatMap((name) => (name.endsWith('.json') ? [name.slice(0, -'.json'.length)] : []))
   const uploads = await Promise.all(
     ids.map(async (id) => {
       const stored = await readFacts(filesOf(folder, id).facts)
-      return stored === undefined ? [] : [{ id, ...stored, expiresAt: expiryOf(stored, keepMs) }]
+      return stored === undefined ? [] : [{ id, ...stored }]
     }),
   )
   return uploads.flat()
 }
 
-/** A shorter time of the configuration applies to earlier uploads as well. */
-function expiryOf({ uploadedAt, expiresAt }: StoredFacts, keepMs: number): string {
-  const bySetting = new Date(Date.parse(uploadedAt) + keepMs).toISOString()
-  return bySetting < expiresAt ? bySetting : expiresAt
+/** Applies a shorter time of the configuration to the uploads that are stored. */
+async function shortenKeepTimes(root: string, keepMs: number): Promise<void> {
+  for (const principal of await readdir(root)) {
+    const folder = path.join(root, principal)
+    for (const { id, ...stored } of await readUploads(folder)) {
+      const expiresAt = new Date(Date.parse(stored.uploadedAt) + keepMs).toISOString()
+      if (expiresAt < stored.expiresAt)
+        await writePrivately(filesOf(folder, id).facts, JSON.stringify({ ...stored, expiresAt }))
+    }
+  }
 }
 
+/** Returns the facts of an upload; undefined if there is none or its file is damaged. */
 async function readFacts(file: string): Promise<StoredFacts | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : JSON.parse(text)
+  if (text === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return isStoredFacts(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
+
+function isStoredFacts(value: unknown): value is StoredFacts {
+  if (typeof value !== 'object' || value === null) return false
+  const { name, bytes, format, uploadedAt, expiresAt }: Partial<Record<keyof StoredFacts, unknown>> = value
+  return (
+    typeof name === 'string' &&
+    Number.isSafeInteger(bytes) &&
+    (format === 'csv' || format === 'parquet') &&
+    [uploadedAt, expiresAt].every((time) => typeof time === 'string' && ISO_TIME.test(time))
+  )
+}
+
+/** A time as `Date.toISOString` writes it. */
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
 function isCurrent({ expiresAt }: Upload): boolean {
   return Date.parse(expiresAt) > Date.now()
@@ -277,10 +305,10 @@ async function remove(folder: string, id: string): Promise<boolean> {
   return existed
 }
 
-async function sweepFolder(root: string, keepMs: number, abandonedMs: number): Promise<void> {
+async function sweepFolder(root: string, abandonedMs: number): Promise<void> {
   for (const principal of await readdir(root)) {
     const folder = path.join(root, principal)
-    const uploads = await readUploads(folder, keepMs)
+    const uploads = await readUploads(folder)
     for (const upload of uploads) if (!isCurrent(upload)) await remove(folder, upload.id)
     const known = new Set(uploads.filter(isCurrent).flatMap(({ id }) => [`${id}.json`, `${id}.rows`]))
     for (const name of await readdir(folder)) {

@@ -147,6 +147,22 @@ test('the space of a principal is limited; others are not affected', async () =>
   await upload('x'.repeat(20_000), 'a.csv', asLimited()).expect(201)
 })
 
+test('parallel uploads that together exceed the space of a principal never exceed it', async () => {
+  const bytes = 95_000
+  const answers = await Promise.all(Array.from({ length: 6 }, () => upload('x'.repeat(bytes))))
+  const received = answers.filter(({ status }) => status === 201)
+  expect(received.length).toBeLessThanOrEqual(2)
+  for (const { status, body } of answers.filter((each) => !received.includes(each)))
+    expect([status, body.code]).toEqual([429, 'quota-exceeded'])
+  const { sources } = (await service.as('custodian').get('/v1/sources').expect(200)).body
+  expect(new Set(sources.map(({ id }: { id: string }) => id))).toEqual(
+    new Set(received.map(({ body }) => body.id)),
+  )
+  expect(await stored()).toHaveLength(2 * received.length)
+  // The refused ones hold no space.
+  for (let free = 2 - received.length; free > 0; free -= 1) await upload('x'.repeat(bytes)).expect(201)
+})
+
 const PART = 'Content-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nage\r\n1'
 const sendForm = (body: string) =>
   service
@@ -226,3 +242,44 @@ test('an upload expires, and a start removes what a crash left', async () => {
   await service.restart()
   expect(await stored()).toEqual([])
 })
+
+/** Changes the stored facts of the only upload. */
+async function changeFacts(change: (text: string) => string) {
+  const facts = (await stored()).find((name) => name.endsWith('.json')) ?? ''
+  const file = path.join(service.dataDirectory, '.uploads', facts)
+  await writeFile(file, change(await readFile(file, 'utf8')))
+}
+
+test('a shorter time of the configuration applies to earlier uploads, also when they are used', async () => {
+  const { body: sent } = await upload('age\n71\n').expect(201)
+  const uploadedAt = new Date(Date.now() - 2 * 3_600_000).toISOString()
+  await changeFacts((text) => JSON.stringify({ ...JSON.parse(text), uploadedAt }))
+  await service.restart({ SOTTO_UPLOAD_KEEP_HOURS: '3' })
+  const { sources } = (await service.as('custodian').get('/v1/sources').expect(200)).body
+  const expiresAt = new Date(Date.parse(uploadedAt) + 3 * 3_600_000).toISOString()
+  expect(sources).toMatchObject([{ id: sent.id, uploadedAt, expiresAt }])
+  await service.restart({ SOTTO_UPLOAD_KEEP_HOURS: '1' })
+  await register(registrationOf('shortened', sent.id)).expect(422)
+  expect(await stored()).toEqual([])
+})
+
+test.each([
+  ['no JSON', () => '{"name": "peop'],
+  ['no object', () => 'null'],
+  ['without a time', (text: string) => JSON.stringify({ ...JSON.parse(text), expiresAt: undefined })],
+  ['with another time', (text: string) => JSON.stringify({ ...JSON.parse(text), expiresAt: 'tomorrow' })],
+])(
+  'an upload whose facts are damaged (%s) does not exist, and the next start removes it',
+  async (_, damage) => {
+    const { body: sent } = await upload('age\n81\n').expect(201)
+    await changeFacts(damage)
+    const custodian = service.as('custodian')
+    expect((await custodian.get('/v1/sources').expect(200)).body.sources).toEqual([])
+    const refused = await register(registrationOf('damaged', sent.id)).expect(422)
+    expect(refused.body).toMatchObject({ code: 'source-refused', errors: [{ field: 'source.upload' }] })
+    const source = { kind: 'upload', upload: sent.id }
+    await custodian.post('/v1/drafts').send({ source }).expect(422)
+    await service.restart()
+    expect(await stored()).toEqual([])
+  },
+)

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../src/ledger/open.ts'
@@ -7,6 +7,7 @@ import { expectNothingLost } from './balance-check.ts'
 import { faultsOf, messagesByKey, startCharging } from './children.ts'
 import { makeFolder, temporaryFolder, temporaryLedger } from './folders.ts'
 import { chance, roundCount, roundCounter } from './rounds.ts'
+import { makeServiceFolder } from './service.ts'
 import { titled } from './tracing.ts'
 
 test('a limit on the size of files: writing fails with an error, and everything acknowledged is kept', async () => {
@@ -36,8 +37,7 @@ function reasonNotMounted(): string | undefined {
 const unmounted = reasonNotMounted()
 
 describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), () => {
-  function mount(size: string) {
-    const folder = temporaryFolder()
+  function mount(size: string, folder = temporaryFolder()) {
     const run = (...args: string[]) => expect(spawnSync('mount', args).status, args.join(' ')).toBe(0)
     run('-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder)
     onTestFinished(() => {
@@ -94,5 +94,32 @@ describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), (
     const ledger = await openLedger({ url })
     await expectNothingLost(ledger, 'census', messagesByKey(charging.lines))
     await ledger.close()
+  })
+
+  test('an upload that fills the disk gets the reason and leaves nothing, and the next one is stored', async () => {
+    const { directory, custodianKey, start } = await makeServiceFolder()
+    const uploads = path.join(directory, '.uploads')
+    mkdirSync(uploads)
+    mount('2m', uploads)
+    const service = await start()
+    const upload = async (bytes: number) => {
+      const body = new FormData()
+      body.append('file', new Blob(['x'.repeat(bytes)]), 'people.csv')
+      const headers = { authorization: `Bearer ${custodianKey}` }
+      const response = await fetch(`${service.url}/v1/sources`, { method: 'POST', headers, body })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const stored = () =>
+      readdirSync(uploads, { recursive: true }).filter((name) => String(name).includes('/'))
+    const { status, body } = await upload(3_000_000)
+    expect(status).toBe(503)
+    expect(body).toMatchObject({
+      code: 'unavailable',
+      detail: 'The disk has too little free space for uploads. Ask the operator.',
+    })
+    expect(stored()).toEqual([])
+    expect((await upload(1_000_000)).status).toBe(201)
+    expect(stored()).toHaveLength(2)
+    expect(await service.stop('SIGTERM')).toBe(0)
   })
 })
