@@ -657,12 +657,17 @@ const misfits = z
     values: exactCount.describe('Number of the values.'),
     unit: z
       .enum(['line', 'record', 'row'])
+      .optional()
       .describe(
-        'Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
+        'Absent for tables, whose rows have no places. Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
           'header, where they are not lines because values have line breaks or lines are blank. `row`: rows of the Parquet ' +
           'file.',
       ),
-    first: z.array(exactCount).readonly().describe('Places of the first values, five at most.'),
+    first: z
+      .array(exactCount)
+      .readonly()
+      .optional()
+      .describe('Places of the first values, five at most. Absent for tables.'),
   })
   .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
 
@@ -685,9 +690,7 @@ const ingestionCounts = z
             .array(misfits)
             .readonly()
             .optional()
-            .describe(
-              'The values by the rule that they broke. Absent for live tables, and if an earlier release ingested the source.',
-            ),
+            .describe('The values by the rule that they broke. Absent if an earlier release counted them.'),
         }),
       )
       .readonly(),

@@ -60,7 +60,7 @@ export interface IngestionCounts {
 export interface InvalidValues {
   readonly column: string
   readonly values: number
-  /** The values by the rule that they broke. Absent for live tables, and if an earlier release ingested the source. */
+  /** The values by the rule that they broke. Absent if an earlier release counted them. */
   readonly misfits?: readonly Misfits[]
 }
 
@@ -78,11 +78,12 @@ export interface Misfits {
   readonly values: number
   /**
    * Unit of the places: lines of a CSV file, counted from its first; records of a CSV file below its header, if records
-   * are not lines because values have line breaks or lines are blank; rows of a Parquet file. All are counted from 1.
+   * are not lines because values have line breaks or lines are blank; rows of a Parquet file. All are counted from 1. Absent
+   * for tables, as are the places.
    */
-  readonly unit: 'line' | 'record' | 'row'
+  readonly unit?: 'line' | 'record' | 'row'
   /** Places of the first values, five at most. */
-  readonly first: readonly number[]
+  readonly first?: readonly number[]
 }
 
 /** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */

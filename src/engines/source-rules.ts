@@ -47,7 +47,10 @@ export function rangeIsComputable({ stepNano, lowerIndex, upperIndex }: NumericC
  * @param found invalid values of each column
  * @throws Refusal `source-does-not-fit`
  */
-export function refuseInvalidValues(columns: readonly Column[], found: readonly InvalidValues[]): void {
+export function refuseInvalidValues(
+  columns: readonly Column[],
+  found: readonly Required<InvalidValues>[],
+): void {
   const errors = columns.flatMap(({ type, invalidValue }, position) => {
     const invalid = found[position]
     if (invalidValue.kind !== 'refuse' || invalid === undefined || invalid.values === 0) return []
@@ -58,16 +61,12 @@ export function refuseInvalidValues(columns: readonly Column[], found: readonly 
   if (first !== undefined) throw new Refusal('source-does-not-fit', `${first.field}: ${first.rule}`, errors)
 }
 
-function brokenRules(type: Column['type'], { misfits = [] }: InvalidValues): readonly string[] {
+function brokenRules(type: Column['type'], { misfits }: Required<InvalidValues>): readonly string[] {
   const remedy = 'declare onInvalidValue "dropRow" to leave them out'
-  if (misfits.length === 0)
-    return type === 'identifier'
-      ? [`the source has rows without this identifier; ${remedy}`]
-      : ['the source has values that do not fit the declaration of this column']
   return misfits.map((each) =>
     type === 'identifier'
-      ? `the source has ${each.values} ${each.values === 1 ? 'row' : 'rows'} without this identifier, ${placesOf(each)}; ${remedy}`
-      : `the source has ${each.values} ${descriptionOf(each)}, ${placesOf(each)}`,
+      ? `the source has ${each.values} ${each.values === 1 ? 'row' : 'rows'} without this identifier${placesOf(each)}; ${remedy}`
+      : `the source has ${each.values} ${descriptionOf(each)}${placesOf(each)}`,
   )
 }
 
@@ -90,9 +89,11 @@ function descriptionOf({ rule, values }: Misfits): string {
   return values === 1 ? `value that ${one}` : `values that ${several}`
 }
 
-function placesOf({ values, unit, first }: Misfits): string {
+/** The places of misfits as the end of a sentence; empty for tables. */
+function placesOf({ values, unit, first = [] }: Misfits): string {
+  if (unit === undefined) return ''
   const places = `in ${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}`
-  return values > first.length ? `first ${places}` : places
+  return values > first.length ? `, first ${places}` : `, ${places}`
 }
 
 /** Refusal of an identifier that several rows have, where each row is a privacy unit. */

@@ -77,9 +77,9 @@ test('a live table is registered with its counts, queried in its database, follo
     rowsStored: 200,
     people: 100,
     invalidValues: [
-      { column: 'patient', values: 0 },
-      { column: 'Age', values: 0 },
-      { column: 'ward', values: 125 },
+      { column: 'patient', values: 0, misfits: [] },
+      { column: 'Age', values: 0, misfits: [] },
+      { column: 'ward', values: 125, misfits: [{ rule: 'not-a-category', values: 125 }] },
     ],
   })
   expect(database.calls).toEqual(['inspect', 'open visits 1'])
@@ -163,9 +163,53 @@ test.each([
   const { body } = await register({ id: 'refused', ...changes }).expect(
     code === 'invalid-request' ? 400 : 422,
   )
-  expect(body).toMatchObject({ code, errors: [{ field }] })
+  expect(body.code).toBe(code)
+  expect(new Set(body.errors.map((error: { field: string }) => error.field))).toEqual(new Set([field]))
   await service.as('custodian').get('/v1/datasets/refused').expect(404)
   await service.as('custodian').get('/v1/datasets/refused/budget').expect(404)
+})
+
+test('misfits of a table are told by their rules, to its custodian only', async () => {
+  await database.run(`CREATE OR REPLACE TABLE misfits AS FROM visits;
+    UPDATE misfits SET patient = '' WHERE patient = 'p7'; UPDATE misfits SET age = NULL WHERE patient = 'p8'`)
+  const [patient, age, ward] = VISITS.columns
+  const strict = { id: 'misfits', source: { ...VISITS.source, table: 'misfits' } }
+  const refusing = [patient, age, { ...ward, nullable: false }]
+  const { body } = await register({ ...strict, columns: refusing }).expect(422)
+  expect(body.errors).toEqual([
+    {
+      field: 'columns.0.name',
+      rule: 'the source has 5 rows without this identifier; declare onInvalidValue "dropRow" to leave them out',
+    },
+    { field: 'columns.1.name', rule: 'the source has 5 values that are missing' },
+    { field: 'columns.2.name', rule: 'the source has 125 values that are missing' },
+    { field: 'columns.2.name', rule: 'the source has 125 values that are not declared categories' },
+  ])
+  const replacing = [
+    { ...patient, onInvalidValue: 'dropRow' },
+    { ...age, onInvalidValue: { replaceWith: 40 } },
+    { ...ward, nullable: false, onInvalidValue: { replaceWith: 'A' } },
+  ]
+  const told = await register({ ...strict, columns: replacing }).expect(201)
+  expect(told.body.ingestion).toMatchObject({ rowsRead: 500, rowsWithoutIdentifier: 5 })
+  expect(told.body.ingestion.invalidValues).toEqual([
+    { column: 'patient', values: 5, misfits: [{ rule: 'missing', values: 5 }] },
+    { column: 'Age', values: 5, misfits: [{ rule: 'missing', values: 5 }] },
+    // Of the 5 rows without identifier, which are left out, two have no ward and one has the ward Z.
+    {
+      column: 'ward',
+      values: 247,
+      misfits: [
+        { rule: 'missing', values: 123 },
+        { rule: 'not-a-category', values: 124 },
+      ],
+    },
+  ])
+  expect((await service.as('analyst').get('/v1/datasets/misfits').expect(200)).text).not.toMatch(
+    /misfits":|124/,
+  )
+  expect(service.logLines.join()).not.toMatch(/not-a-category|12[345] values/)
+  await withdraw('misfits')
 })
 
 test('a connection that breaks a rule for the table is refused with the rule', async () => {
@@ -415,7 +459,11 @@ test('a snapshot has the rows of one moment, as a live table has them, and a new
     people: 100,
     ingestion: { rowsRead: 500, rowsBeyondMaxRows: 300, rowsStored: 200, people: 100 },
   })
-  expect(body.ingestion.invalidValues).toContainEqual({ column: 'ward', values: 125 })
+  expect(body.ingestion.invalidValues).toContainEqual({
+    column: 'ward',
+    values: 125,
+    misfits: [{ rule: 'not-a-category', values: 125 }],
+  })
   const people = { kind: 'count', of: 'people', epsilon: 20 }
   for (const id of ['now', 'then']) {
     const answer = await ask(id, people).expect(200)

@@ -7,6 +7,7 @@ import type { KeyedPrivacyUnit } from '../../src/catalog/person-key.ts'
 import { type DuckDbEngine, openDuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingest.ts'
 import type { Engine, TextCounts } from '../../src/engines/engine.ts'
+import { describeMisfits } from '../../src/engines/misfits.ts'
 import type {
   StoredRows,
   TableDataset,
@@ -110,10 +111,13 @@ export function testConformance(
         : { kind: 'row' }
       const tableDataset = tableDatasetOf(dataset, name, unit, await tested.engine.describe(name))
       const { rowsBeyondMaxRows: _beyond, invalidValues, ...counts } = await store(table, dataset, unit)
-      expect(await tested.engine.inspect(tableDataset)).toMatchObject({
-        ...counts,
-        invalidValues: invalidValues.map(({ values }) => values),
-      })
+      const inspection = await tested.engine.inspect(tableDataset)
+      expect(inspection).toMatchObject(counts)
+      const withoutPlaces = invalidValues.map(({ misfits = [], ...each }) => ({
+        ...each,
+        misfits: misfits.map(({ rule, values }) => ({ rule, values })),
+      }))
+      expect(await describeMisfits(dataset.columns, inspection.misfits)).toEqual(withoutPlaces)
       if (hasIdentifier) return
       const expected = await storedTexts(join(folder.path, `${dataset.id}.duckdb`), dataset.columns)
       const stored = await collected(tested.engine.read(tableDataset))

@@ -2,6 +2,7 @@ import { BIGINT, BOOLEAN, type DuckDBType, INTEGER, VARCHAR } from '@duckdb/node
 import type { Column } from '../../catalog/dataset.ts'
 import { gridPoints } from '../../catalog/value-limits.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
   type DigestDialect,
   digestedType,
@@ -18,7 +19,12 @@ import { encodeIdentifier } from './encodings/identifier.ts'
 import { encodeNumber } from './encodings/numeric.ts'
 import { encodeDate, encodeTimestamp } from './encodings/temporal.ts'
 import { encodeText } from './encodings/text.ts'
-import { MISFIT_CODES, MISFIT_KINDS, type MisfitKind, PLACES_TOLD } from './ingest-misfits.ts'
+
+/** Codes of the ways in which a value can be a misfit, in staged rows. 0: it fits. */
+const MISFIT_CODES: Readonly<Record<MisfitKind, number>> = { missing: 1, unfit: 2 }
+
+/** Number of places of misfits that the custodian is told, for each rule of a column. */
+const PLACES_TOLD = 5
 
 /** Privacy unit of a source's rows, as ingestion needs it. */
 export type IngestedUnit =

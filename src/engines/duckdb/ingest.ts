@@ -13,6 +13,7 @@ import { publishFile } from '../../files/durable-file.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { EngineFailure } from '../engine.ts'
+import { describeMisfits } from '../misfits.ts'
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../source-rules.ts'
 import type { Statement } from './encodings/encoding.ts'
 import { canIdentify } from './encodings/identifier.ts'
@@ -27,7 +28,6 @@ import {
   type SourceBounds,
   type ValueSizes,
 } from './ingest-bounds.ts'
-import { describeMisfits } from './ingest-misfits.ts'
 import {
   type IngestionControl,
   type IngestionProgress,
@@ -185,9 +185,12 @@ async function ingestThrough(
   if (relation.expectedRows !== rowsRead) throw unreadable()
   const [rowsWithoutIdentifier = 0, ...misfits] =
     rowsWithMisfits === 0 ? [] : await countsOf(run, statements.inspect)
-  const invalidValues = await describeMisfits(columns, misfits, relation.places, async (position, kind) => {
-    const rows = await run(statements.places(position, kind))
-    return rows.getRows().map(([row]) => Number(row))
+  const invalidValues = await describeMisfits(columns, misfits, {
+    ...relation.places,
+    rows: async (position, kind) => {
+      const rows = await run(statements.places(position, kind))
+      return rows.getRows().map(([row]) => Number(row))
+    },
   })
   refuseInvalidValues(columns, invalidValues)
   const { rowsStored, people } = await storeStaged(run, statements)

@@ -1,10 +1,12 @@
 import type { Column } from '../../catalog/dataset.ts'
 import { gridPoints } from '../../catalog/value-limits.ts'
+import { MISFIT_KINDS } from '../misfits.ts'
 import { PERSON_COLUMN } from '../person-rows.ts'
 import {
   encodeColumns,
   printCheckedRows,
   printKeptRows,
+  printMisfits,
   printRelation,
   printStays,
   type TableDialect,
@@ -13,7 +15,7 @@ import type { TableDataset, TableInspection } from './table-engine.ts'
 
 /** The statements that check a table. Each result is one row of integers as texts. */
 export interface InspectionStatements {
-  /** The number of rows, the number of rows without identifier, and for each column the number of misfits. */
+  /** The number of rows, the number of rows without identifier, and for each column the numbers of its misfits by kind. */
   readonly counts: string
   /** For each column, 1 if it is an identifier that must not repeat and does, otherwise 0. */
   readonly repeated: string
@@ -31,10 +33,17 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
   const encoded = encodeColumns(dialect, table)
   const kept = printKeptRows(dialect, encoded, table.table)
   const identified = printStays(encoded.filter(({ column }) => column.invalidValue.kind === 'drop-row'))
-  const misfits = encoded.map(({ column, invalid }) =>
-    column.invalidValue.kind === 'drop-row' ? invalid : `${invalid} AND ${identified}`,
-  )
-  const counts = [`NOT (${identified})`, ...misfits].map((condition) => dialect.countIf(condition))
+  const misfits = encoded.flatMap((each) => {
+    const conditions = printMisfits(each)
+    return MISFIT_KINDS.map((kind) => {
+      const condition = conditions[kind]
+      if (condition === undefined) return ZERO
+      return dialect.countIf(
+        each.column.invalidValue.kind === 'drop-row' ? condition : `${condition} AND ${identified}`,
+      )
+    })
+  })
+  const counts = [dialect.countIf(`NOT (${identified})`), ...misfits]
   const repeated = encoded.map(({ column, kept: value }) =>
     table.unit.kind === 'row' && column.type === 'identifier'
       ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
@@ -47,7 +56,7 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
     column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
   ])
   return {
-    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table)}`,
+    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table, { withMissing: true })}`,
     repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
     stored: `SELECT ${texts(['count(*)', people])} FROM ${relation}`,
     limits: `SELECT ${texts(limits)} FROM ${kept}`,
@@ -59,7 +68,7 @@ export type InspectionResults = Readonly<Record<keyof InspectionStatements, read
 
 /** @throws RangeError for results that are not integers. */
 export function readInspection({ dataset, unit }: TableDataset, results: InspectionResults): TableInspection {
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...invalidValues] = results.counts.map(readCount)
+  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = results.counts.map(readCount)
   const [rowsStored = 0, people = 0] = results.stored.map(readCount)
   const limits = results.limits.map(readCount)
   return {
@@ -67,7 +76,7 @@ export function readInspection({ dataset, unit }: TableDataset, results: Inspect
     rowsWithoutIdentifier,
     rowsStored,
     ...(unit.kind === 'person' ? { people } : {}),
-    invalidValues,
+    misfits,
     repeated: results.repeated.map((value) => readCount(value) === 1),
     distinctValues: dataset.columns.map((column, i) => (hasLimit(column) ? limits[2 * i] : undefined)),
     longestTexts: dataset.columns.map((column, i) =>

@@ -1,6 +1,7 @@
 import { type Column, isQueryable, type QueryableColumn, type TableColumn } from '../../catalog/dataset.ts'
 import type { Predicate } from '../../planner/aggregate.ts'
 import { type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
+import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
   type DigestDialect,
   digestedType,
@@ -68,6 +69,8 @@ interface EncodedColumn extends EncodedValue {
   readonly flagName: string
   /** Name of the flag of a value that does not fit; it is never NULL. */
   readonly invalid: string
+  /** Name of a flag of a value that is NULL; it exists only where a misfit may be NULL or not. */
+  readonly missing: string
   /** Name of the value after the rule for values that do not fit. */
   readonly kept: string
 }
@@ -284,17 +287,27 @@ function printKeptValue(dialect: TableDialect, encoded: EncodedColumn, guarded: 
   return `coalesce(${stored}, ${ifPresent(dialect.literal(column.invalidValue.value, column))})`
 }
 
-/** Prints all rows of a table, with their values under the names `storedName` and `invalid`. */
-export function printCheckedRows(encoded: readonly EncodedColumn[], table: TableName): string {
-  const checks = encoded.map((each) => ({ ...each, ...printCheck(each) }))
-  const values = checks.flatMap(({ stored, storedName, flag, flagName }) => [
+/**
+ * Prints all rows of a table, with their values under the names `storedName` and `invalid`.
+ * @param withMissing true for rows whose misfits {@link printMisfits} counts
+ */
+export function printCheckedRows(
+  encoded: readonly EncodedColumn[],
+  table: TableName,
+  { withMissing = false }: { readonly withMissing?: boolean } = {},
+): string {
+  const flagsMissing = (each: EncodedColumn) => withMissing && misfitKinds(each).length > 1
+  const checks = encoded.map((each) => ({ ...each, ...printCheck(each), isFlagged: flagsMissing(each) }))
+  const values = checks.flatMap(({ stored, storedName, flag, flagName, isFlagged, source, missing }) => [
     `${stored} AS ${storedName}`,
     ...(flag === undefined ? [] : [`${flag} AS ${flagName}`]),
+    ...(isFlagged ? [`(${source} IS NULL) AS ${missing}`] : []),
   ])
   const rows = `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_stored_rows`
-  const checked = checks.flatMap(({ storedName, invalid, isInvalid }) => [
+  const checked = checks.flatMap(({ storedName, invalid, isInvalid, isFlagged, missing }) => [
     storedName,
     `${isInvalid} AS ${invalid}`,
+    ...(isFlagged ? [missing] : []),
   ])
   return `(SELECT ${checked.join(', ')} FROM ${rows}) AS sotto_checked_rows`
 }
@@ -321,6 +334,21 @@ function printCheck(encoded: EncodedColumn): {
   return mayBeNull
     ? { isInvalid: `(${flagName} AND ${isMissing})`, flag: `(${source} IS NOT NULL)`, flagName }
     : { isInvalid: `(${isMissing})`, flagName }
+}
+
+/** The kinds of misfits that a column can have. An identifier of any value that does not fit is missing. */
+function misfitKinds(encoded: EncodedColumn): readonly MisfitKind[] {
+  if (alwaysFits(encoded)) return []
+  if (encoded.column.type === 'identifier' || encoded.misfit === 'none') return ['missing']
+  return acceptsNull(encoded) || encoded.notNull ? ['unfit'] : MISFIT_KINDS
+}
+
+/** Prints for each kind of misfit that a column can have the condition on checked rows under which they have one. */
+export function printMisfits(encoded: EncodedColumn): { readonly [Kind in MisfitKind]?: string } {
+  const { invalid, missing } = encoded
+  const kinds = misfitKinds(encoded)
+  if (kinds.length > 1) return { missing, unfit: `${invalid} AND NOT ${missing}` }
+  return Object.fromEntries(kinds.map((kind) => [kind, invalid]))
 }
 
 function alwaysFits(encoded: EncodedColumn): boolean {
@@ -370,6 +398,7 @@ export function encodeColumns(
       storedName: `sotto_stored${i}`,
       flagName: `sotto_flag${i}`,
       invalid: `sotto_invalid${i}`,
+      missing: `sotto_missing${i}`,
       kept: `sotto_kept${i}`,
     }
     return { ...encoded, column, found, source, notNull: found.notNull, ...names }

@@ -1,6 +1,7 @@
 import type { Column, Dataset, DatasetVersion, TableColumn } from '../../catalog/dataset.ts'
 import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
+import type { MISFIT_KINDS } from '../misfits.ts'
 
 /** A table or view of a database, as its custodian names it. The connection determines the schema if none is named. */
 export interface TableName {
@@ -60,15 +61,21 @@ export function requireColumns(registered: readonly TableColumn[], found: readon
   if (findColumnChanges(registered, found).length > 0) throw new EngineFailure('TableChanged')
 }
 
-/** Exact numbers about a table, for its custodian only. The arrays have an entry for each declared column. */
+/**
+ * Exact numbers about a table, for its custodian only. The arrays have an entry for each declared column, unless stated
+ * otherwise.
+ */
 export interface TableInspection {
   readonly rowsRead: number
   readonly rowsWithoutIdentifier: number
   readonly rowsStored: number
   /** Absent if each row is a person. */
   readonly people?: number
-  /** Misfits; those of rows without identifier count for the identifier only. */
-  readonly invalidValues: readonly number[]
+  /**
+   * Misfits: for each column an entry for each of {@link MISFIT_KINDS}. Those of rows without identifier count for the
+   * identifier only.
+   */
+  readonly misfits: readonly number[]
   /** True for an identifier with the same value in several rows, where each row is a person. */
   readonly repeated: readonly boolean[]
   /** Number of distinct stored values, for columns with a declared limit. */

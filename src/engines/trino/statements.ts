@@ -1,4 +1,5 @@
 import type { TableColumn } from '../../catalog/dataset.ts'
+import { MISFIT_KINDS } from '../misfits.ts'
 import {
   type InspectionResults,
   type InspectionStatements,
@@ -64,7 +65,12 @@ const PARTS = [
 ] as const satisfies readonly (keyof InspectionStatements)[]
 
 function splitResults(row: readonly unknown[], columns: number): InspectionResults {
-  const widths = { counts: 2 + columns, repeated: columns, stored: 2, limits: 2 * columns }
+  const widths = {
+    counts: 2 + MISFIT_KINDS.length * columns,
+    repeated: columns,
+    stored: 2,
+    limits: 2 * columns,
+  }
   let start = 0
   const [counts, repeated, stored, limits] = PARTS.map((part) => {
     const from = start

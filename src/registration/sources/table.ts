@@ -5,6 +5,7 @@ import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
 import type { OpenedConnection } from '../../connections/open.ts'
 import { ingestStored, type StoredIngestion } from '../../engines/duckdb/ingest-stored.ts'
 import { EngineFailure } from '../../engines/engine.ts'
+import { describeMisfits } from '../../engines/misfits.ts'
 import {
   beyondLimit,
   checkColumns,
@@ -69,8 +70,10 @@ export async function attachTable(
   const table = await locateTable(connections, source, attached, signal)
   const { engine } = connectionOf(connections, source)
   const inspection = await readable(() => engine.inspect(table, signal), signal)
+  const invalidValues = await describeMisfits(columns, inspection.misfits)
+  refuseInvalidValues(columns, invalidValues)
   refuseInspection(columns, inspection)
-  return { ingestion: countsOf(columns, inspection), tableColumns: table.columns }
+  return { ingestion: countsOf(inspection, invalidValues), tableColumns: table.columns }
 }
 
 /** Destination and limits of a snapshot. */
@@ -93,7 +96,8 @@ export async function copyTable(
   const table = await locateTable(connections, source, attached, signal)
   const { engine } = connectionOf(connections, source)
   const inspection = await readable(() => engine.inspect(table, signal), signal)
-  refuseInvalidValues(columns, invalidValuesOf(columns, inspection))
+  const invalidValues = await describeMisfits(columns, inspection.misfits)
+  refuseInvalidValues(columns, invalidValues)
   const rows = engine.read(table, signal)
   const expectedRows = inspection.rowsRead - inspection.rowsWithoutIdentifier
   const copied = await readable(
@@ -101,7 +105,7 @@ export async function copyTable(
     signal,
   )
   const rowsRead = copied.rowsRead + inspection.rowsWithoutIdentifier
-  return { ingestion: countsOf(columns, { ...inspection, ...copied, rowsRead }) }
+  return { ingestion: countsOf({ ...inspection, ...copied, rowsRead }, invalidValues) }
 }
 
 /**
@@ -163,9 +167,8 @@ function columnNamed(found: readonly TableColumn[], name: string): TableColumn |
   return others.length === 0 ? folded : undefined
 }
 
-/** @throws Refusal `source-does-not-fit` for the first rule that the values break, in the order of ingestion. */
+/** @throws Refusal `source-does-not-fit` for an identifier that repeats, or the first limit that is exceeded. */
 function refuseInspection(columns: readonly Column[], inspection: TableInspection): void {
-  refuseInvalidValues(columns, invalidValuesOf(columns, inspection))
   const repeated = inspection.repeated.indexOf(true)
   if (repeated !== -1) throw repeatedIdentifier(repeated)
   for (const [position, column] of columns.entries()) {
@@ -180,23 +183,15 @@ function refuseInspection(columns: readonly Column[], inspection: TableInspectio
 }
 
 function countsOf(
-  columns: readonly Column[],
-  inspection: TableInspection,
+  { rowsRead, rowsWithoutIdentifier, rowsStored, people }: TableInspection,
+  invalidValues: readonly InvalidValues[],
 ): Required<CatalogEntry>['ingestion'] {
-  const { rowsRead, rowsWithoutIdentifier, rowsStored, people } = inspection
   return {
     ...{ rowsRead, rowsWithoutIdentifier, rowsStored },
     rowsBeyondMaxRows: rowsRead - rowsWithoutIdentifier - rowsStored,
     ...(people === undefined ? {} : { people }),
-    invalidValues: invalidValuesOf(columns, inspection),
+    invalidValues,
   }
-}
-
-function invalidValuesOf(
-  columns: readonly Column[],
-  { invalidValues }: TableInspection,
-): readonly InvalidValues[] {
-  return columns.map(({ name }, i) => ({ column: name, values: invalidValues[i] ?? 0 }))
 }
 
 /** Converts failures of a database to refusals. Its own messages may quote data. */

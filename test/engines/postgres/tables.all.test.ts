@@ -85,7 +85,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     expect(await engine.inspect(table)).toMatchObject({
       rowsRead: 1,
       rowsWithoutIdentifier: 1,
-      invalidValues: [1, 0, 0],
+      misfits: [1, 0, 0, 0, 0, 0],
     })
     expect(await stored('nans', column.number('x', 1n, 0n, 9n))).toEqual([null])
     expect(await stored('nans', column.integer('y', 0n, 9n))).toEqual([null])

@@ -115,9 +115,9 @@ describeTrino('the service over a table of Trino', (trino) => {
       rowsStored: 200,
       people: 100,
       invalidValues: [
-        { column: 'Patient', values: 0 },
-        { column: 'AGE', values: 0 },
-        { column: 'ward', values: 125 },
+        { column: 'Patient', values: 0, misfits: [] },
+        { column: 'AGE', values: 0, misfits: [] },
+        { column: 'ward', values: 125, misfits: [{ rule: 'not-a-category', values: 125 }] },
       ],
     })
     near(await people('visits', 40), 100)

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { CsvDialect } from '../../../catalog/dataset.ts'
+import type { RowPlaces } from '../../misfits.ts'
 import { requireRows } from '../ingest-bounds.ts'
-import type { RowPlaces } from '../ingest-misfits.ts'
 import { quoteLiteral } from '../instance.ts'
 import { type CsvShape, createCsvShapeReader, DELIMITERS, QUOTES } from './csv-shape.ts'
 import { isGzip, readText } from './csv-text.ts'

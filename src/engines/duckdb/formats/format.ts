@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { CsvDialect, FileFormat } from '../../../catalog/dataset.ts'
+import type { RowPlaces } from '../../misfits.ts'
 import type { SourceBounds } from '../ingest-bounds.ts'
-import type { RowPlaces } from '../ingest-misfits.ts'
 import type { IngestionControl } from '../ingest-progress.ts'
 import type { RelationColumn } from '../ingest-sql.ts'
 import { csvFormat } from './csv.ts'

@@ -1,0 +1,76 @@
+import type { InvalidValues, Misfits } from '../catalog/catalog.ts'
+import type { Column } from '../catalog/dataset.ts'
+
+/**
+ * The ways in which a value does not fit its column: it is NULL, or no identifier, where there must be a value; or it
+ * breaks the rule of the column's type. Counts of misfits are in this order.
+ */
+export const MISFIT_KINDS = ['missing', 'unfit'] as const
+
+export type MisfitKind = (typeof MISFIT_KINDS)[number]
+
+/** Places of the rows of a file, as its custodian finds them. */
+export interface RowPlaces {
+  readonly unit: NonNullable<Misfits['unit']>
+  /** Number of lines before the first row. */
+  readonly offset: number
+}
+
+/** Places of rows, with a function that reads those of the first misfits of a kind in a column, counted from 1. */
+export interface MisfitPlaces extends RowPlaces {
+  readonly rows: (position: number, kind: MisfitKind) => Promise<readonly number[]>
+}
+
+/**
+ * Describes the misfits of each declared column.
+ * @param counts for each column, and for each kind in the order of {@link MISFIT_KINDS}
+ * @param places absent for a table, whose rows have none; they are read for the columns that have misfits
+ */
+export async function describeMisfits(
+  columns: readonly Column[],
+  counts: readonly number[],
+  places?: MisfitPlaces,
+): Promise<readonly Required<InvalidValues>[]> {
+  const described: Required<InvalidValues>[] = []
+  for (const [position, column] of columns.entries()) {
+    const misfits: Misfits[] = []
+    for (const [place, kind] of MISFIT_KINDS.entries()) {
+      const values = counts[position * MISFIT_KINDS.length + place] ?? 0
+      if (values === 0) continue
+      const rule = kind === 'missing' ? 'missing' : unfitRule(column)
+      misfits.push({ rule, values, ...(places === undefined ? {} : await placesOf(places, position, kind)) })
+    }
+    const values = misfits.reduce((sum, each) => sum + each.values, 0)
+    described.push({ column: column.name, values, misfits })
+  }
+  return described
+}
+
+async function placesOf(
+  { unit, offset, rows }: MisfitPlaces,
+  position: number,
+  kind: MisfitKind,
+): Promise<Required<Pick<Misfits, 'unit' | 'first'>>> {
+  return { unit, first: (await rows(position, kind)).map((row) => row + offset) }
+}
+
+/** The rule that a value breaks that is present and does not fit its column's type. */
+function unfitRule({ type }: Column): Misfits['rule'] {
+  switch (type) {
+    case 'integer':
+      return 'not-a-whole-number'
+    case 'number':
+      return 'not-a-number'
+    case 'date':
+      return 'not-a-date'
+    case 'timestamp':
+      return 'not-a-timestamp'
+    case 'boolean':
+      return 'not-a-boolean'
+    case 'category':
+      return 'not-a-category'
+    case 'string':
+    case 'identifier':
+      return 'not-a-text'
+  }
+}
