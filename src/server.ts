@@ -373,7 +373,8 @@ async function main(): Promise<void> {
   // Files that any part of the process writes, including the engine, are readable by their owner only.
   process.umask(0o077)
   const config = readConfig(process.env)
-  const logger = pino({ level: config.logLevel })
+  // Lines that are logged during a write are written together by the next one, and at the latest when the process exits.
+  const logger = pino({ level: config.logLevel }, pino.destination({ sync: false }))
   const service = await startService(config, logger)
   // The time limit depends on the datasets, and is therefore set at the stop.
   closeWithGrace({ delay: false, logger, skip: [...FATAL_SIGNALS] }, async ({ signal, err }) => {

@@ -41,8 +41,9 @@ export function createSharedPlaces(limiter: Limiter, seats: number): SharedPlace
   const groups = new Map<string, TurnQueue<Member>>()
   let guests = 0
 
-  /** Takes waiting tasks of a group into a place, those of different turns alternately. */
-  const seatGuests = (queue: TurnQueue<Member>, shared: SharedPlace): void => {
+  /** Shares a place with waiting tasks of the group, those of different turns alternately. */
+  const share = (place: Place, queue: TurnQueue<Member>): SharedPlace => {
+    const shared = { place, tasks: 1 }
     while (shared.tasks < seats) {
       const next = queue.takeNext(() => true)
       if (next === undefined) break
@@ -50,6 +51,7 @@ export function createSharedPlaces(limiter: Limiter, seats: number): SharedPlace
       guests += 1
       next.seatIn(shared)
     }
+    return shared
   }
 
   const seatOf = (shared: SharedPlace): Seat => {
@@ -65,53 +67,50 @@ export function createSharedPlaces(limiter: Limiter, seats: number): SharedPlace
     }
   }
 
-  /** Takes a free place, and the tasks of the group that wait into it. */
-  const take = async (queue: TurnQueue<Member>, turn: string): Promise<SharedPlace> => {
-    const shared = { place: await limiter.enter({ turn }), tasks: 1 }
-    seatGuests(queue, shared)
-    return shared
-  }
-
-  /** Waits for a place, or for another task that takes this one into its place. */
-  const waitIn = async (queue: TurnQueue<Member>, turn: string): Promise<SharedPlace> => {
-    const wait = new AbortController()
-    const taken: { place?: SharedPlace } = {}
-    const member: Member = {
-      turn,
-      start: () => undefined,
-      refuse: () => undefined,
-      returning: false,
-      seatIn(shared) {
-        taken.place = shared
-        wait.abort(SEATED)
-      },
-    }
-    queue.add(member)
-    try {
-      const own = await limiter.enter({ turn, signal: wait.signal })
-      if (taken.place !== undefined) own.leave()
-      else {
-        queue.remove(member)
-        taken.place = { place: own, tasks: 1 }
-        seatGuests(queue, taken.place)
-      }
-    } catch (error) {
-      queue.remove(member)
-      if (taken.place === undefined) throw error
-    }
-    return taken.place
-  }
-
   return {
     async enter(group, turn) {
       const queue = groups.get(group) ?? createTurnQueue<Member>()
       groups.set(group, queue)
       try {
-        return seatOf(limiter.mustWait(turn) ? await waitIn(queue, turn) : await take(queue, turn))
+        const entered = await enterOrJoin(limiter, queue, turn)
+        return seatOf('tasks' in entered ? entered : share(entered, queue))
       } finally {
         if (queue.size() === 0 && groups.get(group) === queue) groups.delete(group)
       }
     },
     guests: () => guests,
+  }
+}
+
+/** Waits for a place, or for a task of the group that takes this one into its place. */
+async function enterOrJoin(
+  limiter: Limiter,
+  queue: TurnQueue<Member>,
+  turn: string,
+): Promise<Place | SharedPlace> {
+  if (!limiter.mustWait(turn)) return limiter.enter({ turn })
+  const wait = new AbortController()
+  const joined: { place?: SharedPlace } = {}
+  const member: Member = {
+    turn,
+    start: () => undefined,
+    refuse: () => undefined,
+    returning: false,
+    seatIn(shared) {
+      joined.place = shared
+      wait.abort(SEATED)
+    },
+  }
+  queue.add(member)
+  try {
+    const own = await limiter.enter({ turn, signal: wait.signal })
+    if (joined.place === undefined) return own
+    own.leave()
+    return joined.place
+  } catch (error) {
+    if (joined.place === undefined) throw error
+    return joined.place
+  } finally {
+    queue.remove(member)
   }
 }
