@@ -66,9 +66,10 @@ export interface TextCounts {
 
 /**
  * An aggregate that could not be computed. The message is constant, because the database's own message may quote data.
- * Its name is `EngineUnavailable` if no statement was run: the dataset is not open or no connection could be opened, so
- * that every request fails alike; and if the dataset was closed while a statement ran. It is `TableChanged` if the columns of a table in a database are no longer those of
- * the registration. Other failures may depend on the data.
+ * Its name is `EngineUnavailable` if no statement was run: the dataset is not open, no connection could be opened, or the
+ * database accepts no more statements, so that every request fails alike; and if the dataset was closed while a statement
+ * ran. It is `TableChanged` if the columns of a table in a database are no longer those of the registration. Other
+ * failures may depend on the data.
  */
 export class EngineFailure extends Error {
   constructor(

@@ -34,11 +34,17 @@ export interface StatementOptions {
 
 /** A statement that failed. The message is constant, because Trino's own message may quote data. */
 export class TrinoFailure extends Error {
-  constructor() {
+  /** True if the cluster refused the statement because too many wait in its resource group. It has read no row then. */
+  readonly isRefused: boolean
+  constructor(isRefused = false) {
     super('the statement failed')
     this.name = 'TrinoFailure'
+    this.isRefused = isRefused
   }
 }
+
+/** Trino's name of the error for a statement that found the queue of its resource group full. */
+const QUEUE_FULL = 'QUERY_QUEUE_FULL'
 
 /** Limits of the protocol, which tests change. */
 export interface ClientLimits {
@@ -129,7 +135,7 @@ export function openTrinoClient(connection: TrinoConnection, limits: ClientLimit
       onAccepted?.()
       for (;;) {
         next = page.nextUri
-        if (page.failed) throw new TrinoFailure()
+        if (page.errorName !== undefined) throw new TrinoFailure(page.errorName === QUEUE_FULL)
         if (page.data.length > 0) yield page.data
         if (next === undefined) return
         page = await exchange({ method: 'GET', url: next }, signal)
@@ -160,7 +166,8 @@ interface Answer {
 interface Page {
   readonly data: TrinoRows
   readonly nextUri: string | undefined
-  readonly failed: boolean
+  /** Trino's name of the error, or an empty text for an error without one. Absent unless the statement failed. */
+  readonly errorName: string | undefined
 }
 
 /** Sends requests to one coordinator only, whatever address an answer names, and follows no redirects. */
@@ -237,7 +244,12 @@ function pageOf(text: string): Page {
   const isPage =
     Array.isArray(data) && data.every(Array.isArray) && (nextUri === undefined || typeof nextUri === 'string')
   if (!isPage) throw new TrinoFailure()
-  return { data, nextUri, failed: error !== undefined && error !== null }
+  return { data, nextUri, errorName: error === undefined || error === null ? undefined : nameOf(error) }
+}
+
+function nameOf(error: unknown): string {
+  const isNamed = typeof error === 'object' && error !== null && 'errorName' in error
+  return isNamed ? String(error.errorName) : ''
 }
 
 function documentOf(text: string): {

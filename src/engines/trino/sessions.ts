@@ -1,6 +1,6 @@
 import { createLimiter } from '../../concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
-import type { TrinoClient, TrinoRows } from './client.ts'
+import { type TrinoClient, TrinoFailure, type TrinoRows } from './client.ts'
 
 /** Runs a statement and returns its pages that have rows. */
 export type RunStatement = (sql: string) => AsyncIterable<TrinoRows>
@@ -17,8 +17,8 @@ export interface SessionTerms {
 export interface Session {
   readonly run: RunStatement
   /**
-   * Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement, or the
-   * statements were cancelled.
+   * Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement or has refused
+   * one, or if the statements were cancelled.
    */
   failureOf(error: unknown): EngineFailure
   /** Gives the place back. */
@@ -60,7 +60,8 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
       run: (sql) => client.run(sql, { signal: either, timeoutMs, onAccepted }),
       failureOf: (error) => {
         if (error instanceof EngineFailure) return error
-        if (!accepted || signal.aborted) return new EngineFailure('EngineUnavailable')
+        const isRefused = error instanceof TrinoFailure && error.isRefused
+        if (!accepted || isRefused || signal.aborted) return new EngineFailure('EngineUnavailable')
         return new EngineFailure(limit.signal.aborted ? 'EngineTimeout' : 'EngineFailure')
       },
       end: () => {

@@ -156,6 +156,19 @@ describe('the class of a failure', () => {
     await later.engine.close()
   })
 
+  test('too many queries in the resource group: unavailable, for the first statement and for a later one', async () => {
+    const refuse: Handler = (_, response) => answer(response, { error: { errorName: 'QUERY_QUEUE_FULL' } })
+    const { engine } = await start(refuse)
+    expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineUnavailable')
+    await engine.close()
+    const coordinator = await startFakeCoordinator(refuse)
+    open.push(coordinator)
+    const full = openTrinoEngine(coordinator.connection())
+    full.open(table)
+    expect(await classOf(full.aggregate(dataset, counted))).toBe('EngineUnavailable')
+    await full.close()
+  })
+
   test('a query that takes too long: timeout, and it is cancelled', async () => {
     const { engine, coordinator } = await start(never, { statementTimeoutMs: 200 })
     expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineTimeout')
