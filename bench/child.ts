@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const START_WITHIN_MS = 60_000
@@ -9,6 +9,8 @@ const LOOK_EVERY_MS = 20
 /** A server under measurement, in its own process. */
 export interface Child {
   readonly url: string
+  /** Returns the processor time of all its threads so far, in milliseconds; NaN where there is no `/proc`. */
+  processorMs(): number
   /** Sends a stop signal and waits until the process has ended. */
   stop(): Promise<void>
 }
@@ -40,6 +42,7 @@ export async function startChild(command: ChildCommand): Promise<Child> {
   try {
     return {
       url: await announcedUrl(child, command),
+      processorMs: () => processorMs(child.pid),
       stop: async () => {
         child.kill('SIGTERM')
         await ended
@@ -49,6 +52,17 @@ export async function startChild(command: ChildCommand): Promise<Child> {
     child.kill('SIGKILL')
     throw error
   }
+}
+
+/** Length of a clock tick of Linux. */
+const TICK_MS = 10
+
+function processorMs(pid: number | undefined): number {
+  const file = `/proc/${pid}/stat`
+  if (!existsSync(file)) return Number.NaN
+  // The fields after the name, which may contain spaces: the state is field 3, the times in ticks are fields 14 and 15.
+  const fields = readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  return (Number(fields[14 - 3]) + Number(fields[15 - 3])) * TICK_MS
 }
 
 async function announcedUrl(child: ChildProcess, { logFile, announcement }: ChildCommand): Promise<string> {

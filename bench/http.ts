@@ -33,6 +33,8 @@ export interface HttpFigure extends Pick<Comparison, 'rows' | 'counts'> {
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Processor time of the server for each request. It depends less on other work of the machine than the rates. */
+  readonly processorMsPerRequest: number
   /** Sotto's requests per second divided by this server's in the same round; absent for Sotto itself. */
   readonly sottoRatio?: { readonly median: number; readonly lowest: number; readonly highest: number }
   readonly goal?: number
@@ -126,7 +128,7 @@ export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
         logFile: path.join(folder, `bare-route-${number}.log`),
         announcement: /bare route at (\S+)\./,
       })
-      figures.push(...(await compare(comparison, { sotto: sotto.url, bare: bare.url, authorization })))
+      figures.push(...(await compare(comparison, { sotto, bare, authorization })))
       await bare.stop()
     }
     return figures
@@ -137,51 +139,47 @@ export async function httpBenchmark(): Promise<readonly HttpFigure[]> {
 }
 
 interface Servers {
-  readonly sotto: string
-  readonly bare: string
+  readonly sotto: Child
+  readonly bare: Child
   readonly authorization: string
 }
 
+/** One run against a server. */
+interface Run extends Load {
+  readonly processorMsPerRequest: number
+}
+
 async function compare(comparison: Comparison, servers: Servers): Promise<readonly HttpFigure[]> {
-  const { dataset, counts, connections: numbers, rounds: roundCount, roundMs } = comparison
-  const { authorization } = servers
-  // The same requests everywhere, so that the load generator costs the same for every server.
-  const target = (url: string): Target => ({
-    url,
-    authorization,
-    body: JSON.stringify(countFrom(30)),
-    ...(counts === 'different' ? { bodies: AGES.map((age) => JSON.stringify(countFrom(age))) } : {}),
-  })
-  const targets: Readonly<Record<Contender, Target>> = {
-    sotto: target(`${servers.sotto}/v1/datasets/${dataset}/queries`),
-    'bare route': target(servers.bare + SINGLE_COMMIT_ROUTE),
-    'bare route, grouped commits': target(servers.bare + GROUPED_COMMIT_ROUTE),
-  }
-  const spent = async () => Math.round((await spentEpsilon(servers.sotto, dataset, authorization)) / EPSILON)
+  const { dataset, connections: numbers, rounds: roundCount, roundMs } = comparison
+  const { sotto, bare, authorization } = servers
+  const targets = targetsOf(comparison, servers)
+  const spent = async () => Math.round((await spentEpsilon(sotto.url, dataset, authorization)) / EPSILON)
 
   const spentBefore = await spent()
   let answers = 0
   let cutOff = 0
-  const measure = async (contender: Contender, connections: number, durationMs: number): Promise<Load> => {
+  const measure = async (contender: Contender, connections: number, durationMs: number): Promise<Run> => {
+    const server = contender === 'sotto' ? sotto : bare
+    const before = server.processorMs()
     const load = await measureLoad(targets[contender], connections, durationMs)
     await sleep(PAUSE_MS)
     if (contender === 'sotto') {
       answers += load.answers
       cutOff += connections
     }
-    return load
+    return { ...load, processorMsPerRequest: (server.processorMs() - before) / load.answers }
   }
 
   const warmUpMs = Math.max(WARM_UP_MS, roundMs)
   for (const contender of CONTENDERS) await measure(contender, Math.max(...numbers), warmUpMs)
-  const rounds: Record<Contender, Load>[][] = numbers.map(() => [])
+  const rounds: Record<Contender, Run>[][] = numbers.map(() => [])
   for (let round = 0; round < roundCount; round += 1) {
     // Every other round runs in reverse order, so that no server always follows the same one.
     const order = round % 2 === 0 ? CONTENDERS : CONTENDERS.toReversed()
     for (const [index, connections] of numbers.entries()) {
-      const loads: Partial<Record<Contender, Load>> = {}
+      const loads: Partial<Record<Contender, Run>> = {}
       for (const contender of order) loads[contender] = await measure(contender, connections, roundMs)
-      rounds[index]?.push(loads as Record<Contender, Load>)
+      rounds[index]?.push(loads as Record<Contender, Run>)
     }
   }
 
@@ -193,13 +191,31 @@ async function compare(comparison: Comparison, servers: Servers): Promise<readon
   )
 }
 
+/** The same requests for every server, so that the load generator costs the same. */
+function targetsOf(
+  { dataset, counts }: Comparison,
+  { sotto, bare, authorization }: Servers,
+): Readonly<Record<Contender, Target>> {
+  const target = (url: string): Target => ({
+    url,
+    authorization,
+    body: JSON.stringify(countFrom(30)),
+    ...(counts === 'different' ? { bodies: AGES.map((age) => JSON.stringify(countFrom(age))) } : {}),
+  })
+  return {
+    sotto: target(`${sotto.url}/v1/datasets/${dataset}/queries`),
+    'bare route': target(bare.url + SINGLE_COMMIT_ROUTE),
+    'bare route, grouped commits': target(bare.url + GROUPED_COMMIT_ROUTE),
+  }
+}
+
 function figure(
   { rows, counts, connections: numbers, goals }: Comparison,
   contender: Contender,
   connections: number,
-  rounds: readonly Readonly<Record<Contender, Load>>[],
+  rounds: readonly Readonly<Record<Contender, Run>>[],
 ): HttpFigure {
-  const medianOf = (value: (load: Load) => number) => median(rounds.map((round) => value(round[contender])))
+  const medianOf = (value: (run: Run) => number) => median(rounds.map((round) => value(round[contender])))
   const ratios = rounds.map((round) => round.sotto.requestsPerSecond / round[contender].requestsPerSecond)
   const goal = connections === Math.max(...numbers) ? goals?.[contender] : undefined
   return {
@@ -210,6 +226,7 @@ function figure(
     requestsPerSecond: medianOf((load) => load.requestsPerSecond),
     p50Ms: medianOf((load) => load.p50Ms),
     p99Ms: medianOf((load) => load.p99Ms),
+    processorMsPerRequest: medianOf((run) => run.processorMsPerRequest),
     ...(contender === 'sotto'
       ? {}
       : {

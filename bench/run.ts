@@ -145,17 +145,19 @@ function printHttp(figures: readonly HttpFigure[]): void {
       'requests/s',
       'p50 ms',
       'p99 ms',
+      'processor ms/request',
       'Sotto / this one (rounds)',
       'goal',
     ],
-    figures.map(({ rows, counts, connections, contender, requestsPerSecond, p50Ms, p99Ms, ...figure }) => [
+    figures.map(({ rows, counts, connections, contender, ...figure }) => [
       String(rows),
       counts,
       String(connections),
       contender,
-      requestsPerSecond.toFixed(0),
-      p50Ms.toFixed(1),
-      p99Ms.toFixed(1),
+      figure.requestsPerSecond.toFixed(0),
+      figure.p50Ms.toFixed(1),
+      figure.p99Ms.toFixed(1),
+      figure.processorMsPerRequest.toFixed(2),
       figure.sottoRatio === undefined
         ? ''
         : `${figure.sottoRatio.median.toFixed(2)} (${figure.sottoRatio.lowest.toFixed(2)} to ${figure.sottoRatio.highest.toFixed(2)})`,
