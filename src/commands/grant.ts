@@ -1,5 +1,6 @@
 import { printBudget } from './budget.ts'
 import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
+import { EXACT_NUMBER_RULE, exactNumber } from './exact-number.ts'
 import { printJson } from './printing.ts'
 import { addServiceOptions, connect, type ServiceOptions } from './service.ts'
 
@@ -33,9 +34,9 @@ export const grant: CommandDefinition = (command) => {
   )
 }
 
-/** @throws Misuse for a text that is not a decimal number that a double holds exactly as written. */
+/** @throws Misuse for a text that is not a decimal number that arrives as it was typed. */
 function amountFrom(option: string, text: string): number {
-  if (!/^\d{1,9}(\.\d{1,18})?(e-?\d{1,2})?$/i.test(text) || text.replace(/\D/g, '').length > 15)
-    throw new Misuse(`${option}: must be a decimal number with at most 15 digits, such as 0.5 or 1e-6`)
-  return Number(text)
+  const amount = exactNumber(text)
+  if (amount === undefined) throw new Misuse(`${option}: ${EXACT_NUMBER_RULE}`)
+  return amount
 }

@@ -2,6 +2,7 @@ import { populationSource } from '../../schemas/dataset.ts'
 import { ruleOf } from '../../schemas/rule.ts'
 import { populationCsv } from '../registration/sources/population.ts'
 import { type CommandDefinition, exitingWith, Misuse, SUCCESS, writeOutput } from './command.ts'
+import { exactNumber } from './exact-number.ts'
 
 /** `npx sotto population` */
 export const population: CommandDefinition = (command) => {
@@ -16,7 +17,11 @@ the same rows as a registration with the source {"kind": "population", "rows": <
     .action(
       exitingWith(async ({ rows, seed, output }: Partial<Record<'rows' | 'seed' | 'output', string>>) => {
         const parsed = populationSource.safeParse(
-          { kind: 'population', rows: rows === undefined ? undefined : Number(rows), seed },
+          {
+            kind: 'population',
+            rows: rows === undefined ? undefined : (exactNumber(rows) ?? Number.NaN),
+            seed,
+          },
           { error: ruleOf },
         )
         if (!parsed.success) {

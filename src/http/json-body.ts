@@ -1,4 +1,5 @@
 import { parse } from 'secure-json-parse'
+import { isSameDecimal } from '../privacy/decimal.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 
 /**
@@ -41,28 +42,6 @@ function reviveExactly(key: string, value: unknown, context?: { source?: string 
   if (!key.isWellFormed() || (typeof value === 'string' && !value.isWellFormed())) throw new SyntaxError()
   if (typeof value !== 'number' || context?.source === undefined) return value
   return isSameDecimal(context.source, String(value)) ? value : Number.NaN
-}
-
-/** Longest number literal that is compared. Longer ones are never exact doubles that a client would send. */
-const LONGEST_LITERAL = 64
-
-/** Tests if two number literals denote the same decimal, in any notation. */
-function isSameDecimal(a: string, b: string): boolean {
-  if (a === b) return true
-  if (a.length > LONGEST_LITERAL) return false
-  const [left, right] = [normalForm(a), normalForm(b)]
-  return left !== undefined && left === right
-}
-
-/** Returns the sign, the significant digits without zeros at either end, and the exponent of the last digit. */
-function normalForm(literal: string): string | undefined {
-  const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,6}))?$/.exec(literal)
-  if (match === null) return undefined
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
-  const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
-  if (significant === '') return '0'
-  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
 /** An object or array that has not been closed yet. */

@@ -62,3 +62,25 @@ const EXACT_POWERS_OF_TEN = Array.from({ length: 23 }, (_, exponent) => Number(`
 
 /** Integers up to this one are exact doubles. */
 const MOST_UNITS = BigInt(Number.MAX_SAFE_INTEGER)
+
+/** Longest number literal that is compared. Longer ones are never exact doubles that a client would send. */
+const LONGEST_LITERAL = 64
+
+/** Returns true if two literals of JSON denote the same decimal, in any notation. Of a long literal it returns false. */
+export function isSameDecimal(a: string, b: string): boolean {
+  if (a === b) return true
+  if (a.length > LONGEST_LITERAL) return false
+  const [left, right] = [normalForm(a), normalForm(b)]
+  return left !== undefined && left === right
+}
+
+/** Returns the sign, the significant digits without zeros at either end, and the exponent of the last digit. */
+function normalForm(literal: string): string | undefined {
+  const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,6}))?$/.exec(literal)
+  if (match === null) return undefined
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const significant = digits.replace(/0+$/, '')
+  if (significant === '') return '0'
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
+}
