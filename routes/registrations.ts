@@ -144,6 +144,7 @@ function registrationForbidden(): Refusal {
   return new Refusal(
     'forbidden',
     'The key is limited to other datasets. It cannot register one under this id.',
+    [{ field: 'id', rule: 'must be the id of a dataset that the key permits' }],
   )
 }
 

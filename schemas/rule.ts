@@ -21,7 +21,10 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_key':
       return `has a name that ${issue.issues.map(({ message }) => message).join('; ')}`
     case 'invalid_union':
-      return issue.input === undefined ? 'is required' : 'matches no allowed variant'
+      if (issue.input === undefined) return 'is required'
+      return Array.isArray(issue.options)
+        ? `must be one of ${issue.options.join(', ')}`
+        : 'matches no allowed variant'
     default:
       return undefined
   }

@@ -51,7 +51,7 @@ const tableState = z
     state: z
       .enum(['as-registered', 'changed', 'missing', 'unknown'])
       .describe(
-        '`as-registered`: the declared columns are those of the registration. `changed`: `changes` lists the differences. ' +
+        '`as-registered`: the declared columns are those of the present version. `changed`: `changes` lists the differences. ' +
           '`missing`: the table does not exist, or the connection may no longer read it. `unknown`: the database did not answer.',
       ),
     changes: z.array(columnChange).readonly(),

@@ -217,7 +217,7 @@ const STORAGE_RETRY_SECONDS = 3_600
 export function suspended(dataset: string): Refusal {
   return new Refusal(
     'dataset-suspended',
-    `The dataset ${dataset} is suspended after repeated failures, until its custodian resumes it. Nothing was ` +
+    `The dataset ${dataset} is suspended after failures, until its custodian resumes it. Nothing was ` +
       'charged. Stored answers are still replayed.',
   )
 }

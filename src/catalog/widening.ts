@@ -78,7 +78,7 @@ function readingOf(column: GridDeclaration): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Both values have been checked as bounds. */
+/** False for a text that is no bound, which the check of the declaration refuses. */
 function isBelow({ type }: GridDeclaration, first: number | string, second: number | string): boolean {
   const [one, other] = [parseGridValue(type, first), parseGridValue(type, second)]
   return 'nano' in one && 'nano' in other && one.nano < other.nano

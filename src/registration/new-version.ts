@@ -1,20 +1,19 @@
 import type { CatalogEntry } from '../catalog/catalog.ts'
 import { isLiveSource, type Source } from '../catalog/dataset.ts'
-import type { ColumnDeclaration, DatasetDeclaration } from '../catalog/declaration.ts'
+import {
+  type ColumnDeclaration,
+  type DatasetDeclaration,
+  withSelectableLimits,
+} from '../catalog/declaration.ts'
 import { withDescriptionsOf, withoutDescriptions } from '../catalog/description.ts'
 import { requireWidening } from '../catalog/widening.ts'
 import { canonicalJson } from '../ledger/canonical.ts'
 import { unknownDataset } from '../privacy/refusal.ts'
 import { changedMeanwhile, type RunningIngestion } from './ingestions.ts'
-import { type PreparedSource, prepareSource } from './prepare.ts'
+import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'
-import {
-  recordedSource,
-  recordRefusedSource,
-  requireNotShown,
-  requireUnregistered,
-} from './registered-sources.ts'
+import { recordedSource, recordRefusedSource, requireNotShown } from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration } from './registration.ts'
 import type { Custodian, NewVersion, RegistryContext, TriedVersion } from './registry.ts'
 import { resolveTable } from './sources/table.ts'
@@ -65,16 +64,11 @@ export async function tryVersion(
   const { catalog, ingestions, alone } = context
   const base = await alone(async () => requireRegistered(context, id))
   const checked = checkVersion(context, base, request)
-  const { declaration } = checked
-  const { separateBudget } = request
   const isOvertaken = () => !isSameRegistration(base, catalog.get(id))
   const purpose = { dataset: id, kind: 'version', dryRun: true, principal } as const
   return ingestions.run({ purpose, givenUp, isOvertaken }, async (running) => {
-    const source = await prepareSource(context, checked, running, principal)
-    requireNotShown(catalog, declaration, source.digest)
-    requireUnregistered(catalog, { declaration, separateBudget }, source.digest, custodian)
-    const prepared = await source.ingest()
-    return { ...prepared, isUnchanged: isUnchanged(base, declaration, source, prepared) }
+    const { source, ...prepared } = await tryIngestion(context, checked, running, custodian)
+    return { ...prepared, isUnchanged: isUnchanged(base, checked.declaration, source, prepared) }
   })
 }
 
@@ -96,17 +90,22 @@ function isSameRegistration(base: CatalogEntry, entry: CatalogEntry | undefined)
 function checkVersion(
   { connections }: Pick<RegistryContext, 'connections'>,
   { declaration, budget }: CatalogEntry,
-  { source: asked, columns }: VersionRequest,
+  { source: asked, columns, separateBudget }: VersionRequest,
 ): CheckedRegistration {
   const source = asked?.kind === 'table' ? resolveTable(connections, asked) : asked
-  const checked = checkRegistration({
+  const widened =
+    columns === undefined
+      ? declaration.columns
+      : withSelectableLimits(withDescriptionsOf(columns, declaration.columns))
+  // First, so that a changed type is told as such, not by a rule of the privacy unit that it breaks.
+  requireWidening(declaration.columns, widened)
+  return checkRegistration({
     ...declaration,
     ...(source === undefined ? {} : { source }),
-    ...(columns === undefined ? {} : { columns: withDescriptionsOf(columns, declaration.columns) }),
+    columns: widened,
     budget,
+    separateBudget,
   })
-  requireWidening(declaration.columns, checked.declaration.columns)
-  return checked
 }
 
 interface VersionToIngest {

@@ -3,7 +3,9 @@ import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
 import type { RunningIngestion } from './ingestions.ts'
 import { type IngestedVersion, ingestInto, requireRow } from './publication.ts'
-import type { RegistryDependencies } from './registry.ts'
+import { requireNotShown, requireUnregistered } from './registered-sources.ts'
+import type { CheckedRegistration } from './registration.ts'
+import type { Custodian, RegistryDependencies } from './registry.ts'
 import { copySource } from './sources/source.ts'
 import { attachTable, copyTable, tableDigest } from './sources/table.ts'
 
@@ -66,4 +68,21 @@ export async function prepareSource(
       ),
     }),
   }
+}
+
+/**
+ * Copies and ingests a source as a publication does, for a registration that is checked and not made.
+ * @throws Refusal as {@link prepareSource} does, `source-registered`, or `source-does-not-fit`.
+ */
+export async function tryIngestion(
+  context: Pick<RegistryDependencies, 'catalog' | 'connections' | 'dataDirectory' | 'sourceBounds'>,
+  checked: CheckedRegistration,
+  running: Pick<RunningIngestion, 'workspace' | 'signal' | 'onProgress'>,
+  custodian: Custodian,
+): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'> & { readonly source: PreparedSource }> {
+  const { catalog } = context
+  const source = await prepareSource(context, checked, running, custodian.principal)
+  requireNotShown(catalog, checked.declaration, source.digest)
+  requireUnregistered(catalog, checked, source.digest, custodian)
+  return { source, ...(await source.ingest()) }
 }

@@ -5,14 +5,9 @@ import type { NewBudget } from '../ledger/ledger.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import type { RunningIngestion } from './ingestions.ts'
-import { type PreparedSource, prepareSource } from './prepare.ts'
+import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
-import {
-  recordedSource,
-  recordRefusedSource,
-  requireNotShown,
-  requireUnregistered,
-} from './registered-sources.ts'
+import { recordedSource, recordRefusedSource, requireNotShown } from './registered-sources.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from './registry.ts'
 import { resolveTable } from './sources/table.ts'
@@ -51,16 +46,13 @@ export async function tryRegistration(
   custodian: Custodian,
 ): Promise<TriedRegistration> {
   const { principal, givenUp } = custodian
-  const { catalog, ingestions, alone } = context
+  const { ingestions, alone } = context
   const registration = checkRegistration(withCompleteTable(context, request))
   const { declaration, granted } = registration
   await alone(() => requireRegistrable(context, registration))
   const purpose = { dataset: declaration.id, kind: 'registration', dryRun: true, principal } as const
   return ingestions.run({ purpose, givenUp, isOvertaken: () => false }, async (running) => {
-    const source = await prepareSource(context, registration, running, principal)
-    requireNotShown(catalog, declaration, source.digest)
-    requireUnregistered(catalog, registration, source.digest, custodian)
-    const { ingestion } = await source.ingest()
+    const { ingestion } = await tryIngestion(context, registration, running, custodian)
     const dataset = declareDataset(declaration, '1', ingestion.people ?? ingestion.rowsStored)
     return { dataset, ingestion, granted }
   })

@@ -59,7 +59,9 @@ export function requireUnregistered(
     .filter((registered) => registered.digest === digest && mayUse(registered.dataset))
   if (synthetic && same.some((registered) => !registered.synthetic))
     throw refuseSource({ kind: 'source-refused', because: 'registered-as-real' })
-  if (!synthetic && separateBudget === undefined && same.some(({ dataset }) => dataset !== id))
+  // The id keeps a source that it has, although another one was given a separate budget over it.
+  const isOwn = same.some((registered) => registered.dataset === id && registered.synthetic === synthetic)
+  if (!synthetic && separateBudget === undefined && !isOwn && same.length > 0)
     throw refuseSource({ kind: 'source-refused', because: 'registered-elsewhere' })
 }
 

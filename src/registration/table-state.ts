@@ -7,7 +7,7 @@ import type { Connections } from './sources/table.ts'
 /** The columns of a live table, compared with those of its registration. For the custodian only. */
 export interface TableState {
   /**
-   * - `as-registered`: the declared columns are those of the registration.
+   * - `as-registered`: the declared columns are those of the present version.
    * - `changed`: they differ as `changes` lists.
    * - `missing`: there is no such table, or the connection may no longer read it.
    * - `unknown`: the database did not answer.
@@ -62,7 +62,7 @@ const RESTORE_OR_PUBLISH =
 function explain({ state, changes }: ComparedColumns): string {
   switch (state) {
     case 'as-registered':
-      return 'The table has the columns of its registration again. Resume the dataset.'
+      return 'The table has the columns of the present version. Resume the dataset.'
     case 'missing':
       return (
         'The table no longer exists, or the connection may no longer read it. Restore the table or the grant, then resume ' +

@@ -325,6 +325,18 @@ describe('is refused with a problem document and costs nothing', () => {
     expect(await spent()).toEqual(before)
   })
 
+  test('a variant that is not known, with those that are', async () => {
+    const refused = await service
+      .as('custodian')
+      .post('/v1/datasets')
+      .send({ id: 'variants', source: { kind: 'database' } })
+      .expect(400)
+    expect(refused.body.errors).toContainEqual({
+      field: 'source.kind',
+      rule: 'must be one of file, upload, table, population, visits',
+    })
+  })
+
   test('an unknown dataset', async () => {
     const { problem } = await sendRaw(count(''), {}, '/v1/datasets/nowhere/queries')
     expect(problem).toMatchObject({ code: 'unknown-dataset', status: 404 })

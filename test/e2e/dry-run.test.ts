@@ -85,6 +85,15 @@ test('a dry run of a version checks its source, and is refused as the version wo
     .expect(201)
   expect((await tryVersion({ source: others }).expect(409)).body.code).toBe('source-registered')
   await tryVersion({ source: others, separateBudget: 'Another study.' }).expect(200)
+  // A source of its own, over which another id was given a separate budget.
+  const separate = { id: 'separate', source: others, separateBudget: 'Another study.' }
+  await custodian
+    .post('/v1/datasets')
+    .send({ ...registration, ...separate })
+    .expect(201)
+  const own = await custodian.post('/v1/datasets/others/versions?dryRun=true').send({}).expect(200)
+  expect(own.body).toMatchObject({ unchanged: true })
+  await custodian.delete('/v1/datasets/separate').expect(204)
   await custodian.delete('/v1/datasets/others').expect(204)
   const unknown = await custodian.post('/v1/datasets/never/versions?dryRun=true').send({}).expect(404)
   expect(unknown.body.code).toBe('unknown-dataset')

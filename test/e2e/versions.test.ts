@@ -165,7 +165,7 @@ describe('the declaration', () => {
     ['categories in another order', [delivery, { ...kind, categories: ['B', 'A'] }], 'columns.1.categories'],
     ['a narrower bound', [{ ...delivery, upper: 999 }, kind], 'columns.0.upper'],
     ['another step', [{ ...delivery, step: 2 }, kind], 'columns.0.step'],
-    ['an invalid declaration', [{ ...delivery, lower: 2_000 }, kind], 'columns.0.upper'],
+    ['an invalid declaration', [{ ...delivery, lower: -1e17 }, kind], 'columns.0.lower'],
   ])('may not change otherwise: %s', async (_name, columns, field) => {
     await service.as('custodian').delete('/v1/datasets/narrow')
     await register('narrow')
@@ -173,6 +173,15 @@ describe('the declaration', () => {
     expect(body.errors[0].field).toBe(field)
     expect(await versionsOf('narrow')).toHaveLength(1)
   })
+})
+
+test('a new version with another type of the privacy unit is told so', async () => {
+  const note = { name: 'note', type: 'identifier' }
+  await register('unit', { columns: [note], privacyUnit: { kind: 'person', column: 'note', maxRows: 2 } })
+  const { body } = await publish('unit', { columns: [{ ...note, type: 'string' }] }).expect(400)
+  expect(body.errors).toEqual([
+    { field: 'columns.0.type', rule: 'must be identifier, as in the version before' },
+  ])
 })
 
 describe('over the switch', () => {

@@ -66,13 +66,8 @@ export async function attachTable(
   attached: AttachedTable,
   signal: AbortSignal,
 ): Promise<Required<Pick<CatalogEntry, 'ingestion' | 'tableColumns'>>> {
-  const { columns } = attached
-  const table = await locateTable(connections, source, attached, signal)
-  const { engine } = connectionOf(connections, source)
-  const inspection = await readable(() => engine.inspect(table, signal), signal)
-  const invalidValues = await describeMisfits(columns, inspection.misfits)
-  refuseInvalidValues(columns, invalidValues)
-  refuseInspection(columns, inspection)
+  const { table, inspection, invalidValues } = await inspectTable(connections, source, attached, signal)
+  requireLimits(attached.columns, inspection)
   return { ingestion: countsOf(inspection, invalidValues), tableColumns: table.columns }
 }
 
@@ -93,11 +88,8 @@ export async function copyTable(
 ): Promise<Required<Pick<CatalogEntry, 'ingestion'>>> {
   const { columns, unit: privacyUnit } = attached
   const { signal } = target
-  const table = await locateTable(connections, source, attached, signal)
-  const { engine } = connectionOf(connections, source)
-  const inspection = await readable(() => engine.inspect(table, signal), signal)
-  const invalidValues = await describeMisfits(columns, inspection.misfits)
-  refuseInvalidValues(columns, invalidValues)
+  const inspected = await inspectTable(connections, source, attached, signal)
+  const { engine, table, inspection, invalidValues } = inspected
   const rows = engine.read(table, signal)
   const expectedRows = inspection.rowsRead - inspection.rowsWithoutIdentifier
   const copied = await readable(
@@ -106,6 +98,33 @@ export async function copyTable(
   )
   const rowsRead = copied.rowsRead + inspection.rowsWithoutIdentifier
   return { ingestion: countsOf({ ...inspection, ...copied, rowsRead }, invalidValues) }
+}
+
+/** A table whose rows were counted. */
+interface InspectedTable {
+  readonly engine: TableEngine
+  readonly table: TableDataset
+  readonly inspection: TableInspection
+  readonly invalidValues: readonly InvalidValues[]
+}
+
+/**
+ * Finds the declared columns in a table and counts its rows and misfits.
+ * @throws Refusal as {@link locateTable} does, and `source-does-not-fit` for misfits that are refused.
+ */
+async function inspectTable(
+  connections: Connections,
+  source: TableSource,
+  attached: AttachedTable,
+  signal?: AbortSignal,
+): Promise<InspectedTable> {
+  const { columns } = attached
+  const table = await locateTable(connections, source, attached, signal)
+  const { engine } = connectionOf(connections, source)
+  const inspection = await readable(() => engine.inspect(table, signal), signal)
+  const invalidValues = await describeMisfits(columns, inspection.misfits)
+  refuseInvalidValues(columns, invalidValues)
+  return { engine, table, inspection, invalidValues }
 }
 
 /**
@@ -168,7 +187,7 @@ function columnNamed(found: readonly TableColumn[], name: string): TableColumn |
 }
 
 /** @throws Refusal `source-does-not-fit` for an identifier that repeats, or the first limit that is exceeded. */
-function refuseInspection(columns: readonly Column[], inspection: TableInspection): void {
+function requireLimits(columns: readonly Column[], inspection: TableInspection): void {
   const repeated = inspection.repeated.indexOf(true)
   if (repeated !== -1) throw repeatedIdentifier(repeated)
   for (const [position, column] of columns.entries()) {
