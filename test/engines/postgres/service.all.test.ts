@@ -49,18 +49,16 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
     await writeFile(access, `host all reader all scram-sha-256\n${await readFile(access, 'utf8')}`)
     await admin.query('SELECT pg_reload_conf()')
     stalling = await startStallingProxy(own.server.port)
-    const warehouse = {
-      ...{
-        engine: 'postgres',
-        host: '127.0.0.1',
-        port: stalling.port,
-        database: new URL(url).pathname.slice(1),
-      },
-      ...{ user: 'reader', passwordFile: 'reader.password', limits: { statementTimeoutMs: 5_000 } },
-    }
+    const connection = (statementTimeoutMs: number) => ({
+      ...{ engine: 'postgres', host: '127.0.0.1', port: stalling.port, user: 'reader' },
+      ...{ database: new URL(url).pathname.slice(1), passwordFile: 'reader.password' },
+      limits: { statementTimeoutMs },
+    })
+    // Long enough for every fault to begin while the query is under way, and as long as the stalled network takes.
+    const connections = { warehouse: connection(15_000), hasty: connection(500) }
     service = await startTestService(
       { SOTTO_CONNECTIONS: 'connections.json' },
-      { files: { 'connections.json': JSON.stringify({ warehouse }), 'reader.password': 'right' } },
+      { files: { 'connections.json': JSON.stringify(connections), 'reader.password': 'right' } },
     )
   })
   afterAll(async () => {
@@ -94,8 +92,11 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
 
   it('answers each fault with one problem; the charge stands and the repeat is answered under it', async () => {
     expect((await register('faults')).status).toBe(201)
+    const source = { ...VISITS.source, connection: 'hasty' }
+    expect((await register('hasty', { source })).status).toBe(201)
     /** Each fault: how it begins, what happens while the query is under way, and how it ends. */
     const faults: readonly {
+      readonly dataset?: string
       readonly before?: () => Promise<unknown>
       readonly during?: () => Promise<unknown>
       readonly after?: () => Promise<unknown>
@@ -116,7 +117,7 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
         counted: true,
       },
       // The time limit ends it.
-      { during: async () => {}, counted: true },
+      { dataset: 'hasty', before: () => setPace(60), counted: true },
       { during: async () => stalling.stall(), after: async () => stalling.resume(), counted: true },
       {
         before: async () => {
@@ -136,26 +137,26 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
       },
     ]
     const problems: string[] = []
-    let failures = 0
-    for (const [i, { before, during, after, counted }] of faults.entries()) {
+    const failures: Record<string, number> = {}
+    for (const [i, { dataset = 'faults', before, during, after, counted }] of faults.entries()) {
       const epsilon = EPSILON + i
-      const spentBefore = await spent('faults')
+      const spentBefore = await spent(dataset)
       await before?.()
       if (during !== undefined) await setPace(60)
-      const pending = ask('faults', epsilon).expect(500).then()
+      const pending = ask(dataset, epsilon).expect(500).then()
       if (during !== undefined) await reading(1).then(during)
       const { requestId: _, chargeId, ...problem } = (await pending).body
       problems.push(JSON.stringify(problem))
       await after?.()
       await setPace(0)
-      expect(await spent('faults')).toBe(spentBefore + epsilon)
-      failures += counted ? 1 : 0
-      const state = await service.as('custodian').get('/v1/datasets/faults/suspension').expect(200)
-      expect(state.body, `fault ${i}`).toMatchObject({ suspended: false, failures })
-      const { body } = await ask('faults', epsilon).expect(200)
+      expect(await spent(dataset)).toBe(spentBefore + epsilon)
+      failures[dataset] = (failures[dataset] ?? 0) + (counted ? 1 : 0)
+      const state = await service.as('custodian').get(`/v1/datasets/${dataset}/suspension`).expect(200)
+      expect(state.body, `fault ${i}`).toMatchObject({ suspended: false, failures: failures[dataset] })
+      const { body } = await ask(dataset, epsilon).expect(200)
       expect(body.id).toBe(chargeId)
       expect(Math.abs(body.result.value - PATIENTS)).toBeLessThan(2)
-      expect(await spent('faults')).toBe(spentBefore + epsilon)
+      expect(await spent(dataset)).toBe(spentBefore + epsilon)
     }
     expect(new Set(problems).size).toBe(1)
     expect(problems[0]).not.toMatch(/warehouse|reader|patient|postgres/i)
