@@ -5,6 +5,7 @@ import type { KeyedPrivacyUnit } from '../src/catalog/person-key.ts'
 import { openPostgresTables } from '../src/engines/postgres/engine.ts'
 import type { Aggregate, Bounding } from '../src/planner/aggregate.ts'
 import { startPostgresServer } from '../test/postgres-server.ts'
+import { AGGREGATES, FLAG, lineitem, measure, type QueryName, STATUS } from './lineitem.ts'
 
 /*
  * Queries over a PostgreSQL table that is read in place, beside SQL written by hand that computes the same integers: first
@@ -25,48 +26,6 @@ const CREATE = `CREATE TABLE lineitem AS SELECT
   DATE '1992-01-02' + (random() * 2526)::int AS l_shipdate
   FROM generate_series(1, ${ROWS})`
 
-const CENT = 10_000_000n
-const facts = { nullable: false, invalidValue: { kind: 'refuse' } } as const
-const cents = (name: string, upperIndex: bigint): Column => ({
-  ...{ ...facts, name, upperIndex },
-  ...{ type: 'number', stepNano: CENT, lowerIndex: 0n },
-})
-const category = (name: string, categories: readonly string[]): Column => ({
-  ...facts,
-  name,
-  type: 'category',
-  categories,
-})
-const dayOf = (date: string) => BigInt(Date.parse(date) / 86_400_000)
-const columns: readonly Column[] = [
-  cents('l_quantity', 5_000n),
-  cents('l_extendedprice', 11_000_000n),
-  cents('l_discount', 10n),
-  category('l_returnflag', ['A', 'N', 'R']),
-  category('l_linestatus', ['F', 'O']),
-  {
-    ...{ ...facts, name: 'l_shipdate', type: 'date', dateFormat: 'YYYY-MM-DD', stepNano: 1_000_000_000n },
-    ...{ lowerIndex: dayOf('1992-01-01'), upperIndex: dayOf('1998-12-31') },
-  },
-]
-const ofRows: Dataset = {
-  ...{
-    id: 'lineitem',
-    title: 'lineitem',
-    version: '1',
-    columns,
-    privacyUnit: { kind: 'row' },
-    neighbours: 'add-remove',
-  },
-  ...{
-    source: { kind: 'file', path: 'none.csv', format: 'csv' },
-    synthetic: true,
-    accounting: 'basic',
-    sharing: false,
-  },
-  ...{ timing: 'off', failureLimit: 3, queryLimits: {} },
-}
-
 const identifier: Column = {
   ...{ name: 'l_partkey', type: 'identifier', nullable: false },
   invalidValue: { kind: 'refuse' },
@@ -74,7 +33,10 @@ const identifier: Column = {
 const MAX_ROWS = 20
 const KEY = '0123456789abcdef'.repeat(4)
 const unit = { kind: 'person', column: 'l_partkey', maxRows: MAX_ROWS } as const
-const ofPeople: Dataset = { ...ofRows, id: 'people', columns: [identifier, ...columns], privacyUnit: unit }
+const ofPeople: Dataset = {
+  ...{ ...lineitem, id: 'people', columns: [identifier, ...lineitem.columns] },
+  privacyUnit: unit,
+}
 
 const clamped = (column: string, upper: number) => `least(greatest((${column} * 100)::int8, 0), ${upper})`
 const [quantity, price, discount] = [
@@ -82,12 +44,9 @@ const [quantity, price, discount] = [
   clamped('l_extendedprice', 11_000_000),
   clamped('l_discount', 10),
 ]
-const FLAG = "CASE l_returnflag WHEN 'A' THEN 0 WHEN 'N' THEN 1 WHEN 'R' THEN 2 END"
-const STATUS = "CASE l_linestatus WHEN 'F' THEN 0 WHEN 'O' THEN 1 END"
 /** An expert's checks for the values that the declaration excludes, cheap ones first. */
 const CHECKS = `l_quantity <> 'NaN' AND l_extendedprice <> 'NaN' AND l_discount <> 'NaN'
   AND l_linestatus IN ('F', 'O') AND l_returnflag IN ('A', 'N', 'R')`
-const sumOf = (column: string) => ({ kind: 'affine-sum', column, factor: 1n, offset: 0n }) as const
 
 /** Each row in stored form, with its place among the rows of its person. */
 const rankedRows = (
@@ -100,84 +59,39 @@ const rankedRows = (
     ${price} AS price, ${discount} AS discount, ${FLAG} AS flag, ${STATUS} AS status
     FROM lineitem WHERE ${checks}) AS stored) AS ranked WHERE place <= ${MAX_ROWS}`
 
-/**
- * Queries: their names and aggregates, and SQL that computes the same integers: for rows, with a place for checks, and for
- * people, with a place for ranked rows.
- */
-const QUERIES: readonly (readonly [
-  name: string,
-  aggregate: Omit<Aggregate, 'bounding'>,
-  ofRows: (checks: string) => string,
-  ofPeople: (rows: string) => string,
-])[] = [
-  [
-    'count of a year',
-    {
-      ...{ groupBy: [], statistics: [{ kind: 'count' }] },
-      where: {
-        kind: 'index-between',
-        column: 'l_shipdate',
-        lower: dayOf('1994-01-01'),
-        upper: dayOf('1994-12-31'),
-      },
-    },
-    (checks) =>
+/** SQL that computes the same integers: for rows, with a place for checks, and for people, with a place for ranked rows. */
+interface ByHand {
+  readonly ofRows: (checks: string) => string
+  readonly ofPeople: (rows: string) => string
+}
+
+const BY_HAND: Readonly<Record<QueryName, ByHand>> = {
+  'count of a year': {
+    ofRows: (checks) =>
       `SELECT count(*) FROM lineitem WHERE l_shipdate BETWEEN '1994-01-01' AND '1994-12-31' AND ${checks}`,
-    (rows) => `SELECT count(*) FROM ${rows} AND l_shipdate BETWEEN '1994-01-01' AND '1994-12-31'`,
-  ],
-  [
-    'sum of prices',
-    { groupBy: [], statistics: [sumOf('l_extendedprice')] },
-    (checks) => `SELECT sum(${price}) FROM lineitem WHERE ${checks}`,
-    (rows) => `SELECT sum(price) FROM ${rows}`,
-  ],
-  [
-    'sums by flag and status',
-    {
-      statistics: [sumOf('l_quantity'), sumOf('l_extendedprice')],
-      groupBy: [
-        { kind: 'category', column: 'l_returnflag', size: 3, nullCell: false },
-        { kind: 'category', column: 'l_linestatus', size: 2, nullCell: false },
-      ],
-    },
-    (checks) =>
+    ofPeople: (rows) => `SELECT count(*) FROM ${rows} AND l_shipdate BETWEEN '1994-01-01' AND '1994-12-31'`,
+  },
+  'sum of prices': {
+    ofRows: (checks) => `SELECT sum(${price}) FROM lineitem WHERE ${checks}`,
+    ofPeople: (rows) => `SELECT sum(price) FROM ${rows}`,
+  },
+  'sums by flag and status': {
+    ofRows: (checks) =>
       `SELECT sum(${quantity}), sum(${price}) FROM lineitem WHERE ${checks} GROUP BY ${FLAG}, ${STATUS} ORDER BY ${FLAG}, ${STATUS}`,
-    (rows) => `SELECT sum(quantity), sum(price) FROM ${rows} GROUP BY flag, status ORDER BY flag, status`,
-  ],
-  [
-    'histogram of quantities',
-    {
-      statistics: [{ kind: 'count' }],
-      groupBy: [
-        {
-          ...{ kind: 'bins', column: 'l_quantity', nullCell: false },
-          edges: Array.from({ length: 51 }, (_, bin) => BigInt(bin * 100 + 1)),
-        },
-      ],
-    },
-    (checks) =>
+    ofPeople: (rows) =>
+      `SELECT sum(quantity), sum(price) FROM ${rows} GROUP BY flag, status ORDER BY flag, status`,
+  },
+  'histogram of quantities': {
+    ofRows: (checks) =>
       `SELECT count(*) FROM lineitem WHERE l_quantity >= 0.005 AND ${checks} GROUP BY (${quantity} - 1) / 100 ORDER BY (${quantity} - 1) / 100`,
-    (rows) =>
+    ofPeople: (rows) =>
       `SELECT count(*) FROM ${rows} AND quantity > 0 GROUP BY (quantity - 1) / 100 ORDER BY (quantity - 1) / 100`,
-  ],
-  [
-    'sum of products',
-    {
-      ...{ groupBy: [] },
-      statistics: [
-        {
-          kind: 'affine-product-sum',
-          terms: [
-            { column: 'l_quantity', factor: 1n, offset: 0n },
-            { column: 'l_discount', factor: 1n, offset: 0n },
-          ],
-        },
-      ],
-    },
-    (checks) => `SELECT sum(${quantity} * ${discount}) FROM lineitem WHERE ${checks}`,
-    (rows) => `SELECT sum(quantity * discount) FROM ${rows}`,
-  ],
-]
+  },
+  'sum of products': {
+    ofRows: (checks) => `SELECT sum(${quantity} * ${discount}) FROM lineitem WHERE ${checks}`,
+    ofPeople: (rows) => `SELECT sum(quantity * discount) FROM ${rows}`,
+  },
+}
 
 const server = await startPostgresServer({ settings: { shared_buffers: '1GB' } })
 try {
@@ -201,7 +115,7 @@ try {
     })
     engine.open({ dataset, table: { name: 'lineitem' }, columns: sources, unit: keyed })
   }
-  open(ofRows, { kind: 'row' })
+  open(lineitem, { kind: 'row' })
   open(ofPeople, { ...unit, key: KEY })
   /** Prints the times of a query in place and of statements that must compute the same integers. */
   const compare = async (name: string, dataset: Dataset, aggregate: Aggregate, texts: readonly string[]) => {
@@ -210,21 +124,22 @@ try {
       const { rows } = await client.query({ text, rowMode: 'array' })
       return (rows[0] ?? []).map((_: unknown, i: number) => rows.map((row) => String(row[i])))
     })
-    const measured = await measure([inPlace, ...byHand])
+    const measured = await measure([inPlace, ...byHand], ROUNDS, 1)
     if (new Set(measured.map(({ answer }) => JSON.stringify(answer))).size > 1)
       throw new Error(`the integers of ${name} differ`)
-    const [live = Number.NaN, ...others] = measured.map(({ ms }) => ms)
+    const [live = Number.NaN, ...others] = measured.map(({ medianMs }) => medianMs)
     const figures = others.map((ms) => `by hand ${ms.toFixed(0)} ms, ratio ${(live / ms).toFixed(2)}`)
     console.log(`${name.padEnd(34)} live ${live.toFixed(0)} ms, ${figures.join('; without checks: ')}`)
   }
-  for (const [name, aggregate, sqlWith] of QUERIES) {
-    const texts = [sqlWith(CHECKS), sqlWith('TRUE')]
-    await compare(name, ofRows, { ...aggregate, bounding: { kind: 'one-row-each' } }, texts)
+  const names = Object.keys(AGGREGATES) as QueryName[]
+  for (const name of names) {
+    const texts = [CHECKS, 'TRUE'].map((checks) => BY_HAND[name].ofRows(checks))
+    await compare(name, lineitem, { ...AGGREGATES[name], bounding: { kind: 'one-row-each' } }, texts)
   }
-  for (const [name, aggregate, , sqlWith] of QUERIES) {
-    const texts = [sqlWith(rankedRows(CHECKS)), sqlWith(rankedRows('TRUE'))]
+  for (const name of names) {
+    const texts = [CHECKS, 'TRUE'].map((checks) => BY_HAND[name].ofPeople(rankedRows(checks)))
     const bounding: Bounding = { kind: 'rows', rows: MAX_ROWS }
-    await compare(`${name} of people`, ofPeople, { ...aggregate, bounding }, texts)
+    await compare(`${name} of people`, ofPeople, { ...AGGREGATES[name], bounding }, texts)
   }
   console.log(
     `load of the machine: ${loadavg()
@@ -235,23 +150,4 @@ try {
   await client.end()
 } finally {
   await server.remove()
-}
-
-/** The median time of each of several works that take turns, after a turn that is not measured, and its last answer. */
-async function measure<Answer>(
-  works: readonly (() => Promise<Answer>)[],
-): Promise<readonly { readonly ms: number; readonly answer: Answer }[]> {
-  const measured = []
-  for (const work of works) measured.push({ work, answer: await work(), times: [] as number[] })
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const each of measured) {
-      const start = performance.now()
-      each.answer = await each.work()
-      each.times.push(performance.now() - start)
-    }
-  }
-  return measured.map(({ answer, times }) => ({
-    ms: times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN,
-    answer,
-  }))
 }

@@ -1,138 +1,49 @@
 import { loadavg } from 'node:os'
-import type { Column, Dataset } from '../src/catalog/dataset.ts'
 import type { TrinoConnection } from '../src/engines/tables/connection.ts'
 import { openTrinoClient } from '../src/engines/trino/client.ts'
 import { openTrinoEngine } from '../src/engines/trino/engine.ts'
 import { describeTable } from '../src/engines/trino/statements.ts'
-import type { Aggregate } from '../src/planner/aggregate.ts'
 import { startTrinoCluster } from '../test/trino-server.ts'
+import { AGGREGATES, FLAG, lineitem, measure, type QueryName, STATUS } from './lineitem.ts'
 
 /*
  * Queries over an Iceberg table that Trino reads in place, beside SQL written by hand that computes the same integers and
- * leaves out the same rows: those with a category that is not declared. The table is TPC-H's lineitem, which Trino's
- * connector `tpch` generates. A cluster of two nodes is started. Run: `node bench/live-trino.ts [scale]`.
+ * leaves out the same rows: those with NULL, or with a category that is not declared. The table is TPC-H's lineitem, which
+ * Trino's connector `tpch` generates. A cluster of two nodes is started. Run: `node bench/live-trino.ts [scale [rounds]]`.
  */
 
 const SCALE = process.argv[2] ?? '1'
-const ROUNDS = 7
+const ROUNDS = Number(process.argv[3] ?? 7)
+const WARM_UPS = 2
 
 const TABLE = 'iceberg.bench.lineitem'
 const CREATE = [
   'CREATE SCHEMA iceberg.bench',
   `CREATE TABLE ${TABLE} (
-    quantity DECIMAL(15, 2) NOT NULL, extendedprice DECIMAL(15, 2) NOT NULL, discount DECIMAL(15, 2) NOT NULL,
-    returnflag VARCHAR NOT NULL, linestatus VARCHAR NOT NULL, shipdate DATE NOT NULL)`,
+    l_quantity DECIMAL(15, 2) NOT NULL, l_extendedprice DECIMAL(15, 2) NOT NULL, l_discount DECIMAL(15, 2) NOT NULL,
+    l_returnflag VARCHAR NOT NULL, l_linestatus VARCHAR NOT NULL, l_shipdate DATE NOT NULL)`,
   `INSERT INTO ${TABLE} SELECT CAST(quantity AS DECIMAL(15, 2)), CAST(extendedprice AS DECIMAL(15, 2)),
     CAST(discount AS DECIMAL(15, 2)), returnflag, linestatus, shipdate FROM tpch.sf${SCALE}.lineitem`,
 ]
 
-const CENT = 10_000_000n
-const facts = { nullable: false, invalidValue: { kind: 'refuse' } } as const
-const cents = (name: string, upperIndex: bigint): Column => ({
-  ...{ ...facts, name, upperIndex },
-  ...{ type: 'number', stepNano: CENT, lowerIndex: 0n },
-})
-const category = (name: string, categories: readonly string[]): Column => ({
-  ...facts,
-  name,
-  type: 'category',
-  categories,
-})
-const dayOf = (date: string) => BigInt(Date.parse(date) / 86_400_000)
-const columns: readonly Column[] = [
-  cents('quantity', 5_000n),
-  cents('extendedprice', 11_000_000n),
-  cents('discount', 10n),
-  category('returnflag', ['A', 'N', 'R']),
-  category('linestatus', ['F', 'O']),
-  {
-    ...{ ...facts, name: 'shipdate', type: 'date', dateFormat: 'YYYY-MM-DD', stepNano: 1_000_000_000n },
-    ...{ lowerIndex: dayOf('1992-01-01'), upperIndex: dayOf('1998-12-31') },
-  },
-]
-const dataset: Dataset = {
-  ...{ id: 'lineitem', title: 'lineitem', version: '1', columns },
-  ...{ privacyUnit: { kind: 'row' }, neighbours: 'add-remove', synthetic: true, accounting: 'basic' },
-  source: { kind: 'file', path: 'none.csv', format: 'csv' },
-  ...{ sharing: false, timing: 'off', failureLimit: 3, queryLimits: {} },
-}
-
 const clamped = (column: string, upper: number) =>
   `least(greatest(CAST(${column} * 100 AS BIGINT), 0), ${upper})`
 const [quantity, price, discount] = [
-  clamped('quantity', 5_000),
-  clamped('extendedprice', 11_000_000),
-  clamped('discount', 10),
+  clamped('l_quantity', 5_000),
+  clamped('l_extendedprice', 11_000_000),
+  clamped('l_discount', 10),
 ]
-const FLAG = "CASE returnflag WHEN 'A' THEN 0 WHEN 'N' THEN 1 WHEN 'R' THEN 2 END"
-const STATUS = "CASE linestatus WHEN 'F' THEN 0 WHEN 'O' THEN 1 END"
-const ROWS = `FROM ${TABLE} WHERE returnflag IN ('A', 'N', 'R') AND linestatus IN ('F', 'O')`
-const sumOf = (column: string) => ({ kind: 'affine-sum', column, factor: 1n, offset: 0n }) as const
-const bounding = { kind: 'one-row-each' } as const
+const isPresent = lineitem.columns.map(({ name }) => `${name} IS NOT NULL`).join(' AND ')
+const ROWS = `FROM ${TABLE} WHERE l_returnflag IN ('A', 'N', 'R') AND l_linestatus IN ('F', 'O') AND ${isPresent}`
 
-/** Names of queries, each with its aggregate and the SQL that computes the same integers. */
-const QUERIES: readonly (readonly [string, Aggregate, string])[] = [
-  [
-    'count of a year',
-    {
-      ...{ bounding, groupBy: [], statistics: [{ kind: 'count' }] },
-      where: {
-        kind: 'index-between',
-        column: 'shipdate',
-        lower: dayOf('1994-01-01'),
-        upper: dayOf('1994-12-31'),
-      },
-    },
-    `SELECT count(*) ${ROWS} AND shipdate BETWEEN DATE '1994-01-01' AND DATE '1994-12-31'`,
-  ],
-  [
-    'sum of prices',
-    { bounding, groupBy: [], statistics: [sumOf('extendedprice')] },
-    `SELECT sum(${price}) ${ROWS}`,
-  ],
-  [
-    'sums by flag and status',
-    {
-      ...{ bounding, statistics: [sumOf('quantity'), sumOf('extendedprice')] },
-      groupBy: [
-        { kind: 'category', column: 'returnflag', size: 3, nullCell: false },
-        { kind: 'category', column: 'linestatus', size: 2, nullCell: false },
-      ],
-    },
-    `SELECT coalesce(q, 0), coalesce(p, 0) FROM UNNEST(sequence(0, 5)) AS cells(cell) LEFT JOIN (
-       SELECT ${FLAG} * 2 + ${STATUS} AS cell, sum(${quantity}) AS q, sum(${price}) AS p ${ROWS} GROUP BY 1
-     ) USING (cell) ORDER BY cell`,
-  ],
-  [
-    'histogram of quantities',
-    {
-      ...{ bounding, statistics: [{ kind: 'count' }] },
-      groupBy: [
-        {
-          ...{ kind: 'bins', column: 'quantity', nullCell: false },
-          edges: Array.from({ length: 51 }, (_, bin) => BigInt(bin * 100 + 1)),
-        },
-      ],
-    },
-    `SELECT count(*) ${ROWS} AND ${quantity} > 0 GROUP BY (${quantity} - 1) / 100 ORDER BY (${quantity} - 1) / 100`,
-  ],
-  [
-    'sum of products',
-    {
-      ...{ bounding, groupBy: [] },
-      statistics: [
-        {
-          kind: 'affine-product-sum',
-          terms: [
-            { column: 'quantity', factor: 1n, offset: 0n },
-            { column: 'discount', factor: 1n, offset: 0n },
-          ],
-        },
-      ],
-    },
-    `SELECT sum(${quantity} * ${discount}) ${ROWS}`,
-  ],
-]
+/** SQL that computes the same integers as each query. */
+const BY_HAND: Readonly<Record<QueryName, string>> = {
+  'count of a year': `SELECT count(*) ${ROWS} AND l_shipdate BETWEEN DATE '1994-01-01' AND DATE '1994-12-31'`,
+  'sum of prices': `SELECT sum(${price}) ${ROWS}`,
+  'sums by flag and status': `SELECT sum(${quantity}), sum(${price}) ${ROWS} GROUP BY ${FLAG} * 2 + ${STATUS}`,
+  'histogram of quantities': `SELECT count(*) ${ROWS} AND l_quantity >= 0.005 GROUP BY (${quantity} - 1) / 100`,
+  'sum of products': `SELECT sum(${quantity} * ${discount}) ${ROWS}`,
+}
 
 const cluster = await startTrinoCluster()
 try {
@@ -149,24 +60,26 @@ try {
   const engine = openTrinoEngine(connection)
   const table = { schema: 'bench', name: 'lineitem' }
   const sources = (await engine.describe(table)) ?? []
-  engine.open({ dataset, table, columns: sources, unit: { kind: 'row' } })
-  const check = await measure([() => describeTable(run, table)])
-  console.log(`comparison of the columns: ${check[0]?.ms.toFixed(0)} ms, in each live query`)
-  for (const [name, aggregate, sql] of QUERIES) {
-    const [live, raw] = await measure([
-      async () => (await engine.aggregate(dataset, aggregate)).map((cells) => cells.map(String)),
-      async () => {
-        const rows: (readonly unknown[])[] = []
-        for await (const page of run(sql)) rows.push(...page)
-        return rows[0]?.map((_, i) => rows.map((row) => String(row[i])))
-      },
-    ])
-    if (live === undefined || raw === undefined || JSON.stringify(live.answer) !== JSON.stringify(raw.answer))
+  engine.open({ dataset: lineitem, table, columns: sources, unit: { kind: 'row' } })
+  const [comparison] = await measure([() => describeTable(run, table)], ROUNDS, WARM_UPS)
+  console.log(`comparison of the columns: ${comparison?.shortestMs.toFixed(0)} ms, beside each live query`)
+  for (const [name, sql] of Object.entries(BY_HAND)) {
+    const aggregate = { ...AGGREGATES[name as QueryName], bounding: { kind: 'one-row-each' } } as const
+    const inPlace = async () =>
+      (await engine.aggregate(lineitem, aggregate)).map((cells) => cells.map(String))
+    const byHand = async () => {
+      const rows: (readonly unknown[])[] = []
+      for await (const page of run(sql)) rows.push(...page)
+      return (rows[0] ?? []).map((_, i) => rows.map((row) => String(row[i])))
+    }
+    const [live, raw] = await measure([inPlace, byHand], ROUNDS, WARM_UPS)
+    if (live === undefined || raw === undefined) throw new Error('no figures')
+    if (JSON.stringify(sorted(live.answer)) !== JSON.stringify(sorted(raw.answer)))
       throw new Error(`the integers of ${name} differ`)
-    const alone = live.ms - (check[0]?.ms ?? 0)
     console.log(
-      `${name.padEnd(24)} live ${live.ms.toFixed(0)} ms, without the comparison ${alone.toFixed(0)} ms, by hand ` +
-        `${raw.ms.toFixed(0)} ms, ratios ${(live.ms / raw.ms).toFixed(2)} and ${(alone / raw.ms).toFixed(2)}`,
+      `${name.padEnd(24)} live ${live.shortestMs.toFixed(0)} ms, by hand ${raw.shortestMs.toFixed(0)} ms, ratio ` +
+        `${(live.shortestMs / raw.shortestMs).toFixed(2)}; medians ${live.medianMs.toFixed(0)} and ` +
+        `${raw.medianMs.toFixed(0)} ms, ratio ${(live.medianMs / raw.medianMs).toFixed(2)}`,
     )
   }
   console.log(
@@ -180,18 +93,8 @@ try {
   await cluster.remove()
 }
 
-/** The shortest time of each work in several rounds, which take turns after two that are not measured, and its answer. */
-async function measure<Answer>(
-  works: readonly (() => Promise<Answer>)[],
-): Promise<readonly { readonly ms: number; readonly answer: Answer }[]> {
-  const best: { ms: number; answer: Answer }[] = []
-  for (let round = -2; round < ROUNDS; round += 1) {
-    for (const [i, work] of works.entries()) {
-      const start = performance.now()
-      const answer = await work()
-      const ms = performance.now() - start
-      best[i] = { ms: round < 0 ? Number.POSITIVE_INFINITY : Math.min(ms, best[i]?.ms ?? ms), answer }
-    }
-  }
-  return best
+/** The rows of an answer without their order, and without cells that no row is in, which SQL by hand does not have. */
+function sorted(columns: readonly (readonly string[])[]): readonly string[] {
+  const rows = (columns[0] ?? []).map((_, i) => columns.map((column) => column[i] ?? '').join(' '))
+  return rows.filter((row) => !/^0( 0)*$/.test(row)).sort()
 }

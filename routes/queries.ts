@@ -51,7 +51,7 @@ const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches, their previews, and stored releases. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
-  const { authenticator, catalog, versionUses, ledger, limits } = dependencies
+  const { authenticator, catalog, versionUses, ledger } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
   const everyone = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
 
@@ -132,7 +132,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { queries } = request.body
       const balances = await requireBalances(ledger, principalOf(request), dataset.id)
-      return previewBatch({ dataset, queries }, limits, balances, request.query)
+      return previewBatch({ dataset, queries }, dependencies, balances, request.query)
     },
   )
 
@@ -156,7 +156,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const balances = await requireBalances(ledger, principalOf(request), dataset.id)
-      return preview({ dataset, query: request.body }, limits, balances, request.query)
+      return preview({ dataset, query: request.body }, dependencies, balances, request.query)
     },
   )
 

@@ -101,8 +101,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   const { queries } = batch
   const { leaseMs, limits } = dependencies
   const planned = await planQueries(queries, batch.dataset, limits)
-  for (const [place, each] of planned.plans.entries())
-    withinField(`queries.${place}`, () => requireAccepted(each, dependencies.engine))
+  requireAllAccepted(planned, dependencies.engine)
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
   const request = { batch: queries.map(questionOf) }
@@ -206,6 +205,12 @@ async function releaseOf(
   }
 }
 
+/** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
+function requireAllAccepted({ plans }: BatchPlan, engine: Engine): void {
+  for (const [place, each] of plans.entries())
+    withinField(`queries.${place}`, () => requireAccepted(each, engine))
+}
+
 /** Balances that a preview compares its price with. */
 export interface PreviewBalances {
   readonly budget: Budget
@@ -220,16 +225,17 @@ export interface AssumedAdversary {
 
 /**
  * Previews a question: its cost, its accuracy and its disclosure risk. It charges nothing and reads no data.
- * @throws Refusal if the question does not fit the dataset.
+ * @throws Refusal if the question does not fit the dataset or its database, as {@link answer} does.
  */
 export function preview(
   question: Pick<Question, 'dataset' | 'query'>,
-  limits: PlanLimits,
+  { engine, limits }: Pick<AnswerDependencies, 'engine' | 'limits'>,
   { budget, analyst }: PreviewBalances,
   adversary: AssumedAdversary = {},
 ) {
   const { dataset, query } = question
   const planned = plan(query, dataset, limits)
+  requireAccepted(planned, engine)
   const described = describePlan(planned)
   const { loss } = planned
   const { accuracy } = described
@@ -245,16 +251,17 @@ export function preview(
 
 /**
  * Previews a batch as {@link preview} does a question. Between two queries it yields to other work of the process.
- * @throws Refusal if a question does not fit the dataset.
+ * @throws Refusal if a question does not fit the dataset or its database.
  */
 export async function previewBatch(
   batch: Pick<Batch, 'dataset' | 'queries'>,
-  limits: PlanLimits,
+  { engine, limits }: Pick<AnswerDependencies, 'engine' | 'limits'>,
   { budget, analyst }: PreviewBalances,
   adversary: AssumedAdversary = {},
 ) {
   const { dataset } = batch
   const planned = await planQueries(batch.queries, batch.dataset, limits)
+  requireAllAccepted(planned, engine)
   const { granted } = budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
   const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }

@@ -40,8 +40,11 @@ export interface Dialect {
   anyRow(condition: string): string
   /** A 64-bit integer in the type of sums. */
   wide(integer: string): string
-  /** The exact sum of 64-bit or 128-bit integers; NULL without rows. */
-  sum(integers: string): string
+  /**
+   * The exact sum of 64-bit or 128-bit integers; NULL without rows.
+   * @param largestMagnitude no integer exceeds it; if it is absent, it is unknown
+   */
+  sum(integers: string, largestMagnitude?: bigint): string
   /** The exact product of two columns of indexes, where no product exceeds this magnitude. */
   product(left: string, right: string, largestMagnitude: bigint): string
   /** The integer part of the quotient of two 64-bit integers, neither of which is negative. */
@@ -75,7 +78,7 @@ export const standardSql = {
   countIf: (condition) => `count(*) FILTER (WHERE ${condition})`,
   anyRow: (condition) => `bool_or(${condition})`,
   wide: (integer) => `CAST(${integer} AS DECIMAL(38, 0))`,
-  sum: (integers) => `sum(${integers})`,
+  sum: (integers: string) => `sum(${integers})`,
   quotient: (dividend, divisor) => `(${dividend} / ${divisor})`,
   booleanIndex: (column) => `CAST(${column} AS INTEGER)`,
   isNotTrue: (condition) => `(${condition} IS NOT TRUE)`,

@@ -6,7 +6,14 @@ import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/query.ts'
 import { createAdmission } from '../../src/answers/admission.ts'
-import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
+import {
+  type AnswerDependencies,
+  answer,
+  answerBatch,
+  preview,
+  previewBatch,
+  type Question,
+} from '../../src/answers/answer.ts'
 import { AnswerFailure } from '../../src/answers/failure.ts'
 import { systemClock } from '../../src/answers/release-time.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
@@ -17,7 +24,8 @@ import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { report } from '../../src/planner/report.ts'
-import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
+import { noAmount } from '../../src/privacy/accounting.ts'
+import { deltaAtto, epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { epsilonSpent } from '../balances.ts'
 import { people } from '../planner/people.ts'
@@ -112,6 +120,17 @@ test('a query that the engine does not accept is refused before any debit', asyn
   expect(accepted).toEqual(['aggregate', 'countIndexes'])
   const refuses = { ...deps, engine: { ...deps.engine, accepts: () => false } }
   await expect(answer(refuses, question)).rejects.toMatchObject({ code: 'query-does-not-fit' })
+  // Previews refuse the same queries in the same way.
+  const balances = {
+    budget: { granted: NO_LOSS, cap: noAmount('basic'), spent: noAmount('basic') },
+    analyst: { principal, spent: noAmount('basic'), spentOnShared: noAmount('basic') },
+  }
+  accepted.length = 0
+  await expect(previewBatch({ dataset, queries }, fussy, balances)).rejects.toMatchObject({
+    code: 'query-does-not-fit',
+    message: expect.stringMatching(/^queries\.1: /),
+  })
+  expect(() => preview(question, refuses, balances)).toThrow(/too long for the database/)
   expect(await kinds()).toEqual(['opened'])
   expect(await spent()).toBe(0)
 })

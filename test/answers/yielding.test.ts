@@ -43,7 +43,7 @@ test('previews of batches in a loop do not hold up other requests', async () => 
     budget: { granted: NO_LOSS, cap: spent, spent },
     analyst: { principal: 'ada', spent, spentOnShared: spent },
   }
-  const preview = () => previewBatch({ dataset, queries: counts }, limits, balances)
+  const preview = () => previewBatch({ dataset, queries: counts }, { engine: {} as Engine, limits }, balances)
   expect(await turnsDuring(preview)).toBeGreaterThanOrEqual(199)
 })
 

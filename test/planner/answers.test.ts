@@ -129,7 +129,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const query = querySchema.parse({ ...price, ...wire })
         const planned = planOf({ ...price, ...wire }, neighbours, size)
 
-        const before = preview({ dataset, query }, LIMITS, balances)
+        const before = preview({ dataset, query }, dependenciesOver(rows), balances)
         requireFinite(before)
         expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
 

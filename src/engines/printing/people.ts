@@ -16,10 +16,10 @@ import {
   isRowStatistic,
   printCounts,
   printIndexed,
-  printProduct,
   printResult,
   printRowStatistic,
   printSums,
+  sumOfProducts,
 } from './statistics.ts'
 
 /*
@@ -95,7 +95,7 @@ function printStatistic(people: PersonRows, statistic: PeopleStatistic): readonl
       const value = printPersonValue(people, statistic.perPerson)
       const sums = printSums(printer, value.index)
       if (statistic.kind === 'affine-sum') return sums.map(printResult)
-      const squares = printer.dialect.sum(printProduct(printer, value, value))
+      const squares = sumOfProducts(printer, value, value)
       return [{ kind: 'sum', sql: squares } as const, ...sums].map(printResult)
     }
   }

@@ -52,15 +52,15 @@ export function printRowStatistic(printer: Printer, statistic: RowStatistic): re
     case 'affine-count':
       return [count(dialect.countIf(printPredicate(printer, statistic.where))), count('count(*)')]
     case 'affine-sum': {
-      const { index, nullable } = printIndexed(printer, statistic.column)
-      return [sum(dialect.sum(index)), countOf(index, nullable, statistic.offset)]
+      const { index, nullable, largestMagnitude } = printIndexed(printer, statistic.column)
+      return [sum(dialect.sum(index, largestMagnitude)), countOf(index, nullable, statistic.offset)]
     }
     case 'affine-square-sum': {
       const column = printIndexed(printer, statistic.column)
       const { offset } = statistic
       return [
-        sum(dialect.sum(printProduct(printer, column, column))),
-        offset === 0n ? NOT_READ : sum(dialect.sum(column.index)),
+        sum(sumOfProducts(printer, column, column)),
+        offset === 0n ? NOT_READ : sum(dialect.sum(column.index, column.largestMagnitude)),
         countOf(column.index, column.nullable, offset),
       ]
     }
@@ -70,9 +70,9 @@ export function printRowStatistic(printer: Printer, statistic: RowStatistic): re
       const [{ offset }, { offset: otherOffset }] = statistic.terms
       const oneOfBoth = indexWithOther(one, other)
       return [
-        sum(dialect.sum(printProduct(printer, one, other))),
-        otherOffset === 0n ? NOT_READ : sum(dialect.sum(oneOfBoth)),
-        offset === 0n ? NOT_READ : sum(dialect.sum(indexWithOther(other, one))),
+        sum(sumOfProducts(printer, one, other)),
+        otherOffset === 0n ? NOT_READ : sum(dialect.sum(oneOfBoth, one.largestMagnitude)),
+        offset === 0n ? NOT_READ : sum(dialect.sum(indexWithOther(other, one), other.largestMagnitude)),
         countOf(oneOfBoth, one.nullable || other.nullable, offset * otherOffset),
       ]
     }
@@ -158,12 +158,16 @@ export function printIndexed(printer: Printer, name: string): IndexedColumn {
   return { index: quoted, nullable, largestMagnitude: -lowerIndex > upperIndex ? -lowerIndex : upperIndex }
 }
 
-/** @throws RangeError if a product could be too large to be added up. */
-export function printProduct({ dialect }: Printer, one: IndexedColumn, other: IndexedColumn): string {
+/**
+ * Prints the sum of the products of two columns.
+ * @throws RangeError if a product could be too large to be added up.
+ */
+export function sumOfProducts({ dialect }: Printer, one: IndexedColumn, other: IndexedColumn): string {
   for (const { largestMagnitude } of [one, other])
     if (largestMagnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
       throw new RangeError('the indexes of a column are too large to be multiplied')
-  return dialect.product(one.index, other.index, one.largestMagnitude * other.largestMagnitude)
+  const largestMagnitude = one.largestMagnitude * other.largestMagnitude
+  return dialect.sum(dialect.product(one.index, other.index, largestMagnitude), largestMagnitude)
 }
 
 /** Prints the index of one column where the other is not NULL, and NULL elsewhere. */

@@ -21,11 +21,9 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
   encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
   /**
    * Prints a condition on the source that is TRUE for exactly the values that fit and whose stored value satisfies a
-   * predicate; it may also be TRUE for values that do not fit. `undefined` if there is no such condition. If the
-   * function is absent, conditions are computed from stored values, and rows are checked after their values have been
-   * computed.
+   * predicate; it may also be TRUE for values that do not fit. `undefined` if there is no such condition.
    */
-  compare?(
+  compare(
     column: Column,
     source: TableColumn & { readonly sql: string },
     predicate: ComparisonOf,
@@ -114,14 +112,14 @@ function printRelationOfRows(
 
 /**
  * Prints the relation of the rows that satisfy conditions, which are compared with the values in the table where that is
- * exact. `undefined` where rows are ranked before conditions apply, and for a dialect that does not compare the source.
+ * exact. `undefined` where rows are ranked before conditions apply.
  */
 export function printSelectedRows(
   dialect: TableDialect,
   table: TableDataset,
   predicates: readonly Predicate[],
 ): SelectedRows | undefined {
-  if (table.unit.kind !== 'row' || dialect.compare === undefined) return undefined
+  if (table.unit.kind !== 'row') return undefined
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const conditions: string[] = []
   const remaining: number[] = []
@@ -147,7 +145,7 @@ function printOnSource(
       const operands = predicate.predicates.flatMap((each) => printOnSource(dialect, encoded, each) ?? [])
       if (operands.length < predicate.predicates.length) return undefined
       if (operands.length === 0) return predicate.kind === 'and' ? 'TRUE' : 'FALSE'
-      return `(${operands.join(predicate.kind === 'and' ? ' AND ' : ' OR ')})`
+      return printJoined(dialect, operands, predicate.kind === 'and' ? 'AND' : 'OR')
     }
     case 'not': {
       const operand = printOnSource(dialect, encoded, predicate.predicate)
@@ -159,7 +157,7 @@ function printOnSource(
       if (found === undefined || !(alwaysFits(found) || removesMisfits(found))) return undefined
       if (predicate.kind === 'is-null')
         return found.notNull || !acceptsNull(found) ? 'FALSE' : `(${found.source} IS NULL)`
-      return dialect.compare?.(found.column, { ...found.found, sql: found.source }, predicate)
+      return dialect.compare(found.column, { ...found.found, sql: found.source }, predicate)
     }
   }
 }
@@ -241,30 +239,24 @@ function isConstant(column: Column): boolean {
   return column.type !== 'identifier' && column.constantPerPerson === true
 }
 
-/** Prints the rows that no rule leaves out, with their values under the names `kept`. */
+/**
+ * Prints the rows that no rule leaves out, with their values under the names `kept`. The conditions are on the source
+ * alone, so that the database can divide the work.
+ */
 export function printKeptRows(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
   table: TableName,
-  selection: Selection = UNGUARDED,
-): string {
-  if (dialect.compare !== undefined) return printRowsThatFit(dialect, encoded, table, selection)
-  const values = encoded.map((each) => `${printKept(dialect, each)} AS ${each.kept}`)
-  const stays = printStays(encoded)
-  return `(SELECT ${values.join(', ')} FROM ${printCheckedRows(encoded, table)} WHERE ${stays}) AS sotto_kept_rows`
-}
-
-/** Prints kept rows with conditions on the source alone, in one step, so that the database can divide the work. */
-function printRowsThatFit(
-  dialect: TableDialect,
-  encoded: readonly EncodedColumn[],
-  table: TableName,
-  { conditions, guarded }: Selection,
+  { conditions, guarded }: Selection = UNGUARDED,
 ): string {
   const values = encoded.map((each) => `${printKeptValue(dialect, each, guarded)} AS ${each.kept}`)
   const checks = [...conditions, ...encoded.flatMap(printFits)]
-  const where = checks.length === 0 ? '' : ` WHERE ${checks.join(' AND ')}`
+  const where = checks.length === 0 ? '' : ` WHERE ${printJoined(dialect, checks, 'AND')}`
   return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}${where}) AS sotto_kept_rows`
+}
+
+function printJoined(dialect: TableDialect, conditions: readonly string[], operator: 'AND' | 'OR'): string {
+  return dialect.join?.(conditions, operator) ?? `(${conditions.join(` ${operator} `)})`
 }
 
 /** Prints the condition on a value under which its row stays, if there is one. */
@@ -357,13 +349,6 @@ function alwaysFits(encoded: EncodedColumn): boolean {
 
 function acceptsNull({ column }: EncodedColumn): boolean {
   return column.nullable && column.type !== 'identifier'
-}
-
-function printKept(dialect: TableDialect, encoded: EncodedColumn): string {
-  const { column, storedName, invalid } = encoded
-  if (alwaysFits(encoded) || column.type === 'identifier' || column.invalidValue.kind !== 'replace')
-    return storedName
-  return `CASE WHEN ${invalid} THEN ${dialect.literal(column.invalidValue.value, column)} ELSE ${storedName} END`
 }
 
 /**

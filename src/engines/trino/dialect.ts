@@ -1,5 +1,6 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
 import type { TableDialect } from '../tables/relation.ts'
+import { compareSource } from './encodings/compare.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
 import { printWideQuotient } from './encodings/numeric.ts'
@@ -7,19 +8,26 @@ import { printWideQuotient } from './encodings/numeric.ts'
 /** The largest product that is computed in 64 bits; larger ones are decimals. */
 const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
+/** The largest integers whose sum is computed in 64 bits, which is faster than decimals; see below for its limit. */
+const LARGEST_SUMMED_IN_64_BITS = 2n ** 26n
+
 /**
  * Trino's SQL over a table that is read in place. Statements have no parameters: integers are printed, and texts as the
  * hexadecimal digits of their bytes.
  *
- * Sums are DECIMAL(38, 0), whose overflow would be an error. An index is within 2^53, so that a sum of fewer than 2^63
- * indexes is below 10^35. A sum of squares or products of indexes within 2^45 overflows 38 digits only with more than
- * 8 * 10^10 rows, all of them at the outermost bound.
+ * The overflow of a sum would be an error. A sum of integers within 2^26 is a bigint, which overflows only with more than
+ * 10^11 rows, all of them at the outermost bound. Every other sum is DECIMAL(38, 0). An index is within 2^53, so that a sum
+ * of fewer than 2^63 indexes is below 10^35. A sum of squares or products of indexes within 2^45 overflows 38 digits only
+ * with more than 8 * 10^10 rows, all of them at the outermost bound.
  */
 export const trinoDialect: TableDialect = {
   ...standardSql,
   value: printValue,
   countIf: (condition) => `count_if(${condition})`,
-  sum: (integers) => `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
+  sum: (integers, largestMagnitude) =>
+    largestMagnitude !== undefined && largestMagnitude <= LARGEST_SUMMED_IN_64_BITS
+      ? `sum(${integers})`
+      : `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
   product: (left, right, largestMagnitude) =>
     largestMagnitude > LARGEST_64_BIT_PRODUCT
       ? `(CAST(${left} AS DECIMAL(38, 0)) * CAST(${right} AS DECIMAL(38, 0)))`
@@ -34,6 +42,7 @@ export const trinoDialect: TableDialect = {
   countedInteger: (counted) => `CAST(${counted} AS DOUBLE)`,
   md5Order: (digested) => [`md5(to_utf8(${digested}))`],
   encode: encodeValue,
+  compare: compareSource,
   literal: (value, column) => {
     if (typeof value === 'number') return integer(BigInt(value))
     if (typeof value !== 'string') return printValue(value, 'bigint')

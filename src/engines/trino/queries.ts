@@ -8,12 +8,12 @@ import { printAggregate, printCellCounting, printIndexCounting, printTextCountin
 import { readAggregate } from '../sql-result.ts'
 import { type Collector, collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
 import { LONGEST_STATEMENT, type TrinoRows } from './client.ts'
-import { trinoDialect } from './dialect.ts'
 import type { RunStatement } from './sessions.ts'
 
-/** The relation of an open dataset, and statements that read it. */
+/** The SQL of an open dataset, and statements that read it. */
 export interface OpenRelation {
-  readonly relation: string
+  /** The dialect whose relation is the dataset's table. */
+  readonly dialect: Dialect
   readonly run: RunStatement
 }
 
@@ -26,14 +26,15 @@ export type UseDataset = <Answer>(
   query: (open: OpenRelation) => Promise<Answer>,
 ) => Promise<Answer>
 
-type Queries = Pick<Engine, 'aggregate' | 'countIndexes' | 'countIndexesInCells' | 'countTexts'>
+/** The methods of an engine that read data. */
+export type Queries = Pick<Engine, 'aggregate' | 'countIndexes' | 'countIndexesInCells' | 'countTexts'>
 
 /** Prints queries, runs them, and reads their results. */
 export function createQueries(use: UseDataset): Queries {
   return {
     aggregate: (dataset, aggregate) =>
       use(dataset, async (open) => {
-        const { sql, cells } = printAggregate(aggregate, dataset, dialectOf(open))
+        const { sql, cells } = printAggregate(aggregate, dataset, open.dialect)
         const rows: (readonly unknown[])[] = []
         for await (const page of pagesOf(open, { sql })) {
           if (rows.length + page.length > cells) throw new RangeError('the result has more rows than cells')
@@ -43,17 +44,17 @@ export function createQueries(use: UseDataset): Queries {
       }),
     countIndexes: (dataset, counting) =>
       use(dataset, (open) => {
-        const printed = printIndexCounting(counting, dataset, dialectOf(open), MOST_VALUES + 1)
+        const printed = printIndexCounting(counting, dataset, open.dialect, MOST_VALUES + 1)
         return collect(pagesOf(open, printed), collectIndexCounts(), isIndexRow)
       }),
     countIndexesInCells: (dataset, counting) =>
       use(dataset, (open) => {
-        const printed = printCellCounting(counting, dataset, dialectOf(open), MOST_VALUES + 1)
+        const printed = printCellCounting(counting, dataset, open.dialect, MOST_VALUES + 1)
         return collect(pagesOf(open, printed), collectCellCounts(printed.cells), isCellRow)
       }),
     countTexts: (dataset, counting) =>
       use(dataset, (open) => {
-        const printed = printTextCounting(counting, dataset, dialectOf(open), MOST_TEXTS + 1)
+        const printed = printTextCounting(counting, dataset, open.dialect, MOST_TEXTS + 1)
         return collect(pagesOf(open, printed), collectTextCounts(), isTextRow)
       }),
   }
@@ -61,14 +62,10 @@ export function createQueries(use: UseDataset): Queries {
 
 /**
  * Returns true if the statement of a reading is short enough for Trino.
- * @param open the relation of the dataset
+ * @param dialect the dialect whose relation is the dataset's table
  */
-export function isShortEnough(
-  open: Pick<OpenRelation, 'relation'>,
-  dataset: Dataset,
-  reading: Reading,
-): boolean {
-  return printReading(reading, dataset, dialectOf(open)).sql.length <= LONGEST_STATEMENT
+export function isShortEnough(dialect: Dialect, dataset: Dataset, reading: Reading): boolean {
+  return printReading(reading, dataset, dialect).sql.length <= LONGEST_STATEMENT
 }
 
 function printReading(reading: Reading, dataset: Dataset, dialect: Dialect): PrintedStatement {
@@ -82,10 +79,6 @@ function printReading(reading: Reading, dataset: Dataset, dialect: Dialect): Pri
     case 'countTexts':
       return printTextCounting(reading.counting, dataset, dialect, MOST_TEXTS + 1)
   }
-}
-
-function dialectOf({ relation }: Pick<OpenRelation, 'relation'>): Dialect {
-  return { ...trinoDialect, relation: () => relation }
 }
 
 /** Runs a statement. Between pages it yields to other work of the process. */

@@ -2,8 +2,11 @@ import { createLimiter } from '../../concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
 import { type TrinoClient, TrinoFailure, type TrinoRows } from './client.ts'
 
-/** Runs a statement and returns its pages that have rows. */
-export type RunStatement = (sql: string) => AsyncIterable<TrinoRows>
+/**
+ * Runs a statement and returns its pages that have rows.
+ * @param signal cancels this statement alone
+ */
+export type RunStatement = (sql: string, signal?: AbortSignal) => AsyncIterable<TrinoRows>
 
 /** Terms on which statements run. */
 export interface SessionTerms {
@@ -57,7 +60,12 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
     const timer = setTimeout(() => limit.abort(), timeoutMs)
     const either = AbortSignal.any([limit.signal, signal])
     return {
-      run: (sql) => client.run(sql, { signal: either, timeoutMs, onAccepted }),
+      run: (sql, own) =>
+        client.run(sql, {
+          signal: own === undefined ? either : AbortSignal.any([either, own]),
+          timeoutMs,
+          onAccepted,
+        }),
       failureOf: (error) => {
         if (error instanceof EngineFailure) return error
         const isRefused = error instanceof TrinoFailure && error.isRefused

@@ -66,6 +66,7 @@ const dialect: TableDialect = {
         return undefined
     }
   },
+  compare: () => undefined,
   literal: (value) => (typeof value === 'string' ? textOf(value) : String(value)),
 }
 

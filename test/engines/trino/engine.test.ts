@@ -34,7 +34,7 @@ afterEach(async () => {
 async function start(
   handleQuery: Handler,
   {
-    columns = [['age', 'integer', 'YES']],
+    columns = [['age', 'integer', 'YES', 1]],
     statementTimeoutMs = 60_000,
     connections = 2,
   }: {
@@ -91,7 +91,7 @@ describe('an aggregate', () => {
   })
 
   test('never relies on NOT NULL, which a connector claims and nothing enforces', async () => {
-    const { engine, coordinator } = await start(rows(['12']), { columns: [['age', 'integer', 'NO']] })
+    const { engine, coordinator } = await start(rows(['12']), { columns: [['age', 'integer', 'NO', 1]] })
     const required = datasetOf(
       [column.integer('age', 0n, 120n, { nullable: false, invalidValue: { kind: 'refuse' } })],
       'required',
@@ -99,7 +99,7 @@ describe('an aggregate', () => {
     const columns = [{ name: 'age', type: 'integer', notNull: true }]
     engine.open({ ...table, dataset: required, columns })
     expect(await engine.aggregate(required, counted)).toEqual([[12n]])
-    expect(coordinator.received.at(-1)?.body).toContain('"age" IS NULL')
+    expect(coordinator.received.at(-1)?.body).toContain('"age" IS NOT NULL')
     await engine.close()
   })
 
@@ -190,19 +190,45 @@ describe('the class of a failure', () => {
 
   test.each([
     ['is gone', []],
-    ['has another type', [['age', 'bigint', 'YES']]],
-    ['must not be NULL any more', [['age', 'integer', 'NO']]],
-  ])('a column that %s: the table changed, and no query is sent', async (_, columns) => {
-    const { engine, coordinator } = await start(rows(['1']), { columns })
-    expect(await classOf(engine.aggregate(dataset, counted))).toBe('TableChanged')
-    expect(coordinator.received).toHaveLength(1)
+    ['has another type', [['age', 'bigint', 'YES', 1]]],
+    ['must not be NULL any more', [['age', 'integer', 'NO', 1]]],
+  ])('a column that %s: the table changed, whatever becomes of the query', async (_, columns) => {
+    const failed: Handler = (_, response) => answer(response, { error: { message: 'no such column' } })
+    for (const handleQuery of [rows(['1']), failed, never]) {
+      const { engine, coordinator } = await start(handleQuery, { columns })
+      expect(await classOf(engine.aggregate(dataset, counted))).toBe('TableChanged')
+      const isCancelled = () => coordinator.received.some(({ method }) => method === 'DELETE')
+      if (handleQuery === never) await expect.poll(isCancelled).toBe(true)
+      await engine.close()
+    }
+  })
+
+  test('an answer is not given before the columns were compared', async () => {
+    const compared = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    const coordinator = await startFakeCoordinator(async ({ body }, response) => {
+      if (!body.includes('information_schema')) {
+        answer(response, { data: [['1']] })
+        answered.resolve()
+        return
+      }
+      await compared.promise
+      answer(response, { data: [] })
+    })
+    open.push(coordinator)
+    const engine = openTrinoEngine(coordinator.connection())
+    engine.open(table)
+    const outcome = classOf(engine.aggregate(dataset, counted))
+    await answered.promise
+    compared.resolve()
+    expect(await outcome).toBe('TableChanged')
     await engine.close()
   })
 
   test('a further column of the table is no change', async () => {
     const columns = [
-      ['age', 'integer', 'YES'],
-      ['other', 'integer', 'YES'],
+      ['other', 'integer', 'YES', 2],
+      ['age', 'integer', 'YES', 1],
     ]
     const { engine } = await start(rows(['1']), { columns })
     expect(await classOf(engine.aggregate(dataset, counted))).toBe('answered')

@@ -1,8 +1,9 @@
 import type { NumericColumn } from '../../../catalog/dataset.ts'
 import { divideRoundingDown, greatestCommonDivisor } from '../../../privacy/rational.ts'
+import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
-import { type Source, type SourceType, unlessNull } from './source.ts'
+import { type SourceType, unlessNull } from './source.ts'
 
 const NANO = 10n ** 9n
 

@@ -1,3 +1,5 @@
+import type { Source } from '../../tables/comparisons.ts'
+
 /** A type of PostgreSQL whose values can be stored. Domains, arrays, ranges and composite types are not among them. */
 export type SourceType =
   | { readonly kind: 'integer'; readonly bits: 16 | 32 | 64 }
@@ -36,13 +38,6 @@ export function sourceTypeOf(name: string): SourceType | undefined {
   if (numeric !== null) return { kind: 'numeric', precision: Number(numeric[1]), scale: Number(numeric[2]) }
   const plain = name.replace(/^(character|character varying|timestamp)\(\d+\)/, '$1')
   return Object.hasOwn(TYPES, plain) ? TYPES[plain] : undefined
-}
-
-/** A value of a table's column, as SQL. */
-export interface Source {
-  readonly sql: string
-  /** True if the database guarantees that it is never NULL. */
-  readonly notNull: boolean
 }
 
 /** Prints an expression that is NULL where the source is NULL. */

@@ -1,9 +1,10 @@
 import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { LARGEST_OFFSET_SECONDS, type LocalOffset, localOffsets } from '../../clock.ts'
+import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
-import { type Source, type SourceType, unlessNull } from './source.ts'
+import { type SourceType, unlessNull } from './source.ts'
 
 const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n

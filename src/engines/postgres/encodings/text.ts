@@ -1,8 +1,9 @@
 import type { CategoryColumn } from '../../../catalog/dataset.ts'
+import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'
 import { quoteLiteral, textLiteral } from './literals.ts'
-import type { Source, SourceType } from './source.ts'
+import type { SourceType } from './source.ts'
 
 /** Kinds of types whose values are the same texts in every engine. */
 const TEXT_KINDS: readonly SourceType['kind'][] = ['text', 'enum', 'uuid', 'integer', 'boolean']

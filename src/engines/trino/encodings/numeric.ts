@@ -60,14 +60,20 @@ export function encodeNumber(column: NumericColumn, sql: string, type: SourceTyp
     case 'decimal': {
       const index = printDecimal(grid, sql, type)
       return grid.whole && type.scale > 0
-        ? { stored: `CASE WHEN ${sql} = truncate(${sql}) THEN ${index} END` }
+        ? guarded(`${sql} = truncate(${sql})`, index)
         : { stored: index, misfit: 'none' }
     }
     case 'float':
-      return { stored: printFloat(grid, sql, type.bits) }
+      return encodeFloat(grid, sql, type.bits)
     default:
       return undefined
   }
+}
+
+/** Trino may compute an expression before the condition on its row, so the guard remains. */
+function guarded(condition: string, index: string): EncodedValue {
+  const stored = `CASE WHEN ${condition} THEN ${index} END`
+  return { stored, fitting: { condition, stored } }
 }
 
 /** Prints the index of an integer. */
@@ -98,7 +104,8 @@ function printBigint({ lower, upper, largest }: Grid, sql: string, p: bigint, q:
   )
 }
 
-type Digits = Pick<Extract<SourceType, { kind: 'decimal' }>, 'precision' | 'scale'>
+/** Number of digits of a decimal, and of those after its point. */
+export type Digits = Pick<Extract<SourceType, { kind: 'decimal' }>, 'precision' | 'scale'>
 
 /** Decimals of this precision fit 64 bits, without their point. */
 const BIGINT_DIGITS = 18
@@ -143,7 +150,7 @@ function printWide(grid: Grid, sql: string, digits: Digits): string {
 }
 
 /** A decimal, given without its point. */
-function decimal(units: bigint, { precision, scale }: Digits): string {
+export function decimal(units: bigint, { precision, scale }: Digits): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
   const point = digits.length - scale
   const number = `${units < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`
@@ -166,7 +173,7 @@ export function printWideQuotient(dividend: string, divisor: string): string {
   return `((${dividend} - ${dividend} % ${divisor}) / ${divisor})`
 }
 
-function printFloat(grid: Grid, sql: string, bits: 32 | 64): string {
+function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   const value = bits === 64 ? sql : `CAST(${sql} AS DOUBLE)`
   const shortest = `json_format(CAST(${sql} AS JSON))`
   // A REAL is not the double of its shortest decimal.
@@ -174,7 +181,7 @@ function printFloat(grid: Grid, sql: string, bits: 32 | 64): string {
     bits === 64 ? sql : `CASE WHEN is_finite(${value}) THEN TRY_CAST(${shortest} AS DOUBLE) ELSE ${value} END`
   const fits = grid.whole ? `${value} = floor(${value})` : `NOT is_nan(${value})`
   const index = doublesAreExact(grid) ? printDouble(grid, nearest) : printShortest(grid, value, shortest)
-  return `CASE WHEN ${fits} THEN ${index} END`
+  return guarded(fits, index)
 }
 
 /** Integers up to this magnitude are exact in doubles. */

@@ -20,7 +20,8 @@ export function encodeDate(column: DateColumn, sql: string, { kind }: SourceType
   return { stored: index, misfit: 'none' }
 }
 
-function dateOf(sql: string, kind: SourceType['kind']): string | undefined {
+/** The date that a value states; `undefined` for types without one. */
+export function dateOf(sql: string, kind: SourceType['kind']): string | undefined {
   switch (kind) {
     case 'date':
       return sql
@@ -31,6 +32,11 @@ function dateOf(sql: string, kind: SourceType['kind']): string | undefined {
     default:
       return undefined
   }
+}
+
+/** A constant date. */
+export function dateAt(days: bigint): string {
+  return `date_add('day', ${bigint(days)}, DATE '1970-01-01')`
 }
 
 function daysOf(date: string): string {

@@ -52,13 +52,26 @@ export function encodeCategory(
 ): EncodedValue | undefined {
   const text = textOf(sql, type)
   if (text === undefined) return undefined
-  if (categories.length <= MOST_COMPARED) {
+  const condition = compareText(sql, type, categories)
+  if (condition !== undefined) {
     const cases = categories.map((category, index) => `WHEN ${textLiteral(category)} THEN ${index}`)
-    return { stored: `CASE ${text} ${cases.join(' ')} END` }
+    const stored = `CASE ${text} ${cases.join(' ')} END`
+    return { stored, fitting: { condition, stored } }
   }
   // One constant, which is faster to plan than one for each category.
   const indexes = JSON.stringify(Object.fromEntries(categories.map((category, index) => [category, index])))
   return { stored: `element_at(CAST(json_parse(${textLiteral(indexes)}) AS MAP(VARCHAR, INTEGER)), ${text})` }
+}
+
+/**
+ * Prints a condition for the values that are exactly one of some texts; `undefined` if there are many, or the type has no
+ * texts.
+ */
+export function compareText(sql: string, type: SourceType, texts: readonly string[]): string | undefined {
+  const text = textOf(sql, type)
+  if (text === undefined || texts.length > MOST_COMPARED) return undefined
+  if (texts.length === 0) return 'FALSE'
+  return `${text} IN (${texts.map((each) => textLiteral(each)).join(', ')})`
 }
 
 const SPACES = textLiteral(SEPARATORS)
@@ -74,8 +87,12 @@ export function encodeIdentifier(sql: string, type: SourceType): EncodedValue | 
     case 'text':
     case 'char': {
       const text = textOf(sql, type)
+      if (text === undefined) return undefined
       const isPresent = `(${text} >= '!' AND ${text} < ${textLiteral('\x7f')}) OR trim(BOTH ${SPACES} FROM ${text}) <> ''`
-      return { stored: `CASE WHEN ${isPresent} THEN ${text} END` }
+      return {
+        stored: `CASE WHEN ${isPresent} THEN ${text} END`,
+        fitting: { condition: isPresent, stored: text },
+      }
     }
     case 'boolean':
     case 'float':
