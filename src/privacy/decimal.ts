@@ -51,17 +51,8 @@ export function formatDecimal(units: bigint, fractionDigits: number): string {
 
 /** Double nearest to `units` * 10^-fractionDigits, for display and JSON. */
 export function numberFromDecimal(units: bigint, fractionDigits: number): number {
-  const divisor = EXACT_POWERS_OF_TEN[fractionDigits]
-  // The quotient of two exact doubles is the double nearest to it (IEEE 754).
-  if (divisor !== undefined && units >= -MOST_UNITS && units <= MOST_UNITS) return Number(units) / divisor
   return Number(formatDecimal(units, fractionDigits))
 }
-
-/** The powers of ten that doubles represent exactly, from 10^0 to 10^22. */
-const EXACT_POWERS_OF_TEN = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-
-/** Integers up to this one are exact doubles. */
-const MOST_UNITS = BigInt(Number.MAX_SAFE_INTEGER)
 
 /** Longest number literal that is compared. Longer ones are never exact doubles that a client would send. */
 const LONGEST_LITERAL = 64
