@@ -7,6 +7,9 @@ export type SqlValue = bigint | string | boolean
 /** The type of a value: 64-bit integer, 32-bit integer, boolean or text. */
 export type SqlValueType = 'bigint' | 'integer' | 'boolean' | 'text'
 
+/** Adds a parameter to a statement and returns its number, counted from 1. */
+export type Bind = (value: SqlValue) => number
+
 /** A relation of the rows that satisfy some of several conditions. */
 export interface SelectedRows {
   readonly relation: string
@@ -23,17 +26,14 @@ export interface Dialect {
    * The relation to select from: a row for each row of the dataset, and under each declared name a column of stored
    * values (64-bit grid indexes, 32-bit category indexes, booleans, texts).
    */
-  relation(dataset: Dataset): string
+  relation(dataset: Dataset, bind: Bind): string
   /**
    * The relation of the rows for which all of several conditions hold, except those that it leaves to be checked.
    * Absent, or `undefined`, if the relation checks no conditions.
    */
   selectRows?(dataset: Dataset, conditions: readonly Predicate[]): SelectedRows | undefined
-  /**
-   * A value of a statement, as a parameter or as a literal that cannot be misread.
-   * @param bind adds a parameter to the statement and returns its number, counted from 1
-   */
-  value(value: SqlValue, type: SqlValueType, bind: (value: SqlValue) => number): string
+  /** A value of a statement, as a parameter or as a literal that cannot be misread. */
+  value(value: SqlValue, type: SqlValueType, bind: Bind): string
   /** The number of rows for which a condition is TRUE; 0 without rows. */
   countIf(condition: string): string
   /** TRUE if a condition is TRUE for any row, otherwise FALSE or NULL. */

@@ -50,7 +50,7 @@ const MOST_PARTS = 30
  * Expressions that order the rows of one person: the digest of the key, the person's identifier and the row's values.
  * Rows with equal digests are identical.
  *
- * @param key 64 hexadecimal digits
+ * @param key the secret key as SQL, which {@link requireKey} has checked
  * @param identifier the person's identifier, a text that is not NULL
  */
 export function printRowOrder(
@@ -60,19 +60,26 @@ export function printRowOrder(
   values: readonly DigestedValue[],
 ): readonly string[] {
   return dialect.md5Order(
-    concatenated([keyed(key, 'row'), lengthPrefixed(identifier), ...values.map(canonicalText)]),
+    concatenated([key, `'row'`, lengthPrefixed(identifier), ...values.map(canonicalText)]),
   )
 }
 
-/** Expressions that order people: the digest of the key and the person's identifier. */
+/**
+ * Expressions that order people: the digest of the key and the person's identifier. After the key there is the purpose, so
+ * that digests for different purposes are unrelated.
+ * @param key as for {@link printRowOrder}
+ */
 export function printPersonOrder(dialect: DigestDialect, key: string, identifier: string): readonly string[] {
-  return dialect.md5Order(concatenated([keyed(key, 'person'), lengthPrefixed(identifier)]))
+  return dialect.md5Order(concatenated([key, `'person'`, lengthPrefixed(identifier)]))
 }
 
-/** The key with the purpose of the digest, so that digests for different purposes are unrelated. */
-function keyed(key: string, purpose: 'row' | 'person'): string {
+/**
+ * Returns a secret key of a version. Any quotation makes a literal of it.
+ * @throws RangeError for a text other than 64 hexadecimal digits
+ */
+export function requireKey(key: string): string {
   if (!/^[0-9a-f]{64}$/.test(key)) throw new RangeError('the key is not 64 hexadecimal digits')
-  return `'${key}${purpose}'`
+  return key
 }
 
 /** A value as a text that no other value has, and that ends unambiguously where the next one begins. */

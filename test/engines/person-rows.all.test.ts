@@ -12,7 +12,7 @@ import {
 import { postgresDialect } from '../../src/engines/postgres/dialect.ts'
 import { describePostgres } from '../postgres.ts'
 
-const KEY = '00112233445566778899aabbccddeeff'.repeat(2)
+const KEY = `'${'00112233445566778899aabbccddeeff'.repeat(2)}'`
 
 /** A row: its number, its person, and its values. */
 type Row = readonly [number, string, string | null, boolean | null, string | null, string | null]

@@ -10,6 +10,7 @@ import {
   printPersonOrder,
   printRowOrder,
   RANK_COLUMN,
+  requireKey,
 } from '../person-rows.ts'
 import type { DeclaredLimit } from '../source-rules.ts'
 import { encodeBoolean } from './encodings/boolean.ts'
@@ -389,7 +390,7 @@ type PersonUnit = Extract<IngestedUnit, { kind: 'person' }>
 
 /** Numbers people in the order of a keyed digest, which says nothing about their order in the source. */
 function printPeople(encoded: readonly StagedColumn[], { position, key }: PersonUnit): Statement {
-  const order = printPersonOrder(duckDbDigest, key, 'identifier').join(', ')
+  const order = printPersonOrder(duckDbDigest, `'${requireKey(key)}'`, 'identifier').join(', ')
   return {
     sql: `CREATE TEMPORARY TABLE people AS
   SELECT identifier, row_number() OVER (ORDER BY ${order}) - 1 AS person
@@ -409,7 +410,7 @@ function printRowsOfPeople(
 ): Statement {
   const stored = storedColumns(encoded)
   const digested = stored.map(({ column, kept }) => ({ type: digestedType(column), sql: kept }))
-  const order = printRowOrder(duckDbDigest, key, 'identifier', digested)
+  const order = printRowOrder(duckDbDigest, `'${requireKey(key)}'`, 'identifier', digested)
   const digests = order.map((sql, i) => ({ name: `digest${i}`, sql }))
   // Names are qualified, because a declared name may be any of them.
   const values = stored.map(({ column, kept }) => {

@@ -1,22 +1,15 @@
 import { versionKey } from '../../catalog/dataset.ts'
 import type { Dialect } from '../dialect.ts'
 import { EngineFailure } from '../engine.ts'
-import type { PrintedStatement } from '../printing/printer.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
-import { printInspection, readInspection } from '../tables/inspection.ts'
-import { printRead, printRelation, printSelectedRows } from '../tables/relation.ts'
-import {
-  requireColumns,
-  type StoredRows,
-  type TableDataset,
-  type TableEngine,
-  type TableInspection,
-  type TableName,
-} from '../tables/table-engine.ts'
+import { encodeColumns, printRelation, printSelectedRows } from '../tables/relation.ts'
+import type { TableEngine } from '../tables/table-engine.ts'
 import { postgresDialect } from './dialect.ts'
+import { createLookups } from './lookups.ts'
+import { type QualifiedTable, qualifyTable, readingTerms } from './qualified-table.ts'
 import { createQueries, type UseDataset } from './queries.ts'
-import { printColumns, printHold, printMayWrite, type QualifiedName, readColumns } from './table-facts.ts'
-import { openTransactions, type Session, type TransactionTerms } from './transactions.ts'
+import { createRegistrationReads } from './registration-reads.ts'
+import { openTransactions } from './transactions.ts'
 
 /** A dataset that is open for queries. */
 interface OpenDataset {
@@ -25,15 +18,6 @@ interface OpenDataset {
   /** Cancels its queries. */
   readonly closing: AbortController
 }
-
-type QualifiedTable = TableDataset & { readonly table: QualifiedName }
-
-/** Largest number of columns of a view of PostgreSQL; tables have fewer. */
-const MOST_COLUMNS = 1_664
-
-const MAY_WRITE =
-  'its role may change this table: it is a superuser, owns the table, or has INSERT, UPDATE, DELETE or TRUNCATE; ' +
-  'use a role that may only SELECT, or set "allowWritableRole": true'
 
 /**
  * Reads tables of one PostgreSQL database in place. Every statement runs in a read-only transaction with settings of its
@@ -44,109 +28,32 @@ export function openPostgresTables(
   connection: PostgresConnection,
   onWritable: () => void = () => {},
 ): TableEngine {
-  const { statementTimeoutMs, registrationTimeoutMs } = connection.limits
   const transactions = openTransactions(connection)
+  const { lockable, ...lookups } = createLookups(connection, transactions, onWritable)
   const datasets = new Map<string, OpenDataset>()
-  let hasToldWritable = false
-
-  const qualified = ({ schema, name }: TableName): QualifiedName => ({
-    schema: schema ?? connection.schema,
-    name,
-  })
-  const qualifiedTable = (table: TableDataset): QualifiedTable => ({
-    ...table,
-    table: qualified(table.table),
-  })
-
-  /** Terms of statements that read a table: its definition is kept and compared first. */
-  const termsOf = (
-    { table, columns }: QualifiedTable,
-    terms: Pick<TransactionTerms, 'isolation' | 'timeoutMs' | 'signal'>,
-  ): TransactionTerms => ({
-    ...terms,
-    prepare: [printHold(table), printColumns(table)],
-    check: (rows) => requireColumns(columns, readColumns(rows)),
-  })
 
   const query: UseDataset = async (dataset, work) => {
     const open = datasets.get(versionKey(dataset))
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
-    const terms = {
+    const terms = readingTerms(open.table, {
       isolation: 'statement',
-      timeoutMs: statementTimeoutMs,
+      timeoutMs: connection.limits.statementTimeoutMs,
       signal: open.closing.signal,
-    } as const
-    return transactions.run(termsOf(open.table, terms), (session) => work(session, open.dialect))
-  }
-
-  /** Reads facts of the catalog in a transaction of its own. */
-  const ask = (sql: string, signal?: AbortSignal) =>
-    transactions.run(
-      { isolation: 'statement', timeoutMs: statementTimeoutMs, signal, prepare: [] },
-      (session) => session.rows(statementOf(sql), MOST_COLUMNS),
-    )
-
-  async function* readTable(
-    table: QualifiedTable,
-    signal: AbortSignal | undefined,
-  ): AsyncIterable<StoredRows> {
-    const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
-    const transaction = await transactions.open(termsOf(table, terms))
-    let isComplete = false
-    try {
-      yield* transaction.session.batches(statementOf(printRead(postgresDialect, table)))
-      isComplete = true
-    } catch (error) {
-      throw transaction.abandon(error)
-    } finally {
-      if (isComplete) transaction.finish()
-      else transaction.abandon(new EngineFailure())
-    }
-  }
-
-  async function reachable(): Promise<boolean> {
-    // Every busy connection either answers or runs out of time.
-    if (transactions.busy()) return true
-    return ask('SELECT 1').then(
-      () => true,
-      () => false,
-    )
+    })
+    return transactions.run(terms, (session) => work(session, open.dialect))
   }
 
   return {
     ...createQueries(query),
-    healthy: reachable,
-    reachable,
-    describe: async (table, signal) => {
-      const columns = readColumns(await ask(printColumns(qualified(table)), signal))
-      return columns.length === 0 ? undefined : columns
-    },
-    refusal: async (table, signal) => {
-      const [row] = await ask(printMayWrite(qualified(table)), signal)
-      if (row?.[0] !== 't') return undefined
-      if (!connection.allowWritableRole) return MAY_WRITE
-      if (!hasToldWritable) onWritable()
-      hasToldWritable = true
-      return undefined
-    },
+    ...lookups,
+    ...createRegistrationReads(connection, transactions, { lockable }),
+    healthy: lookups.reachable,
     fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
-    inspect: (table, signal) => {
-      const named = qualifiedTable(table)
-      const terms = { isolation: 'snapshot', timeoutMs: registrationTimeoutMs, signal } as const
-      return transactions.run(termsOf(named, terms), (session) => inspectTable(session, named))
-    },
-    read: (table, signal) => readTable(qualifiedTable(table), signal),
-    open: (table) => {
-      const key = versionKey(table.dataset)
+    open: (given) => {
+      const key = versionKey(given.dataset)
       if (datasets.has(key)) return
-      const named = qualifiedTable(table)
-      const relation = printRelation(postgresDialect, named)
-      const dialect: Dialect = {
-        ...postgresDialect,
-        relation: () => relation,
-        selectRows: (_, conditions) => printSelectedRows(postgresDialect, named, conditions),
-      }
-      datasets.set(key, { table: named, dialect, closing: new AbortController() })
+      const table = qualifyTable(given, connection)
+      datasets.set(key, { table, dialect: dialectOf(table), closing: new AbortController() })
     },
     closeDataset: async (dataset) => {
       const key = versionKey(dataset)
@@ -160,16 +67,12 @@ export function openPostgresTables(
   }
 }
 
-async function inspectTable(session: Session, table: QualifiedTable): Promise<TableInspection> {
-  const statements = printInspection(postgresDialect, table)
-  const only = async (sql: string) => (await session.rows(statementOf(sql), 1))[0] ?? []
-  const counts = await only(statements.counts)
-  const repeated = await only(statements.repeated)
-  const stored = await only(statements.stored)
-  const limits = await only(statements.limits)
-  return readInspection(table, { counts, repeated, stored, limits })
-}
-
-function statementOf(sql: string): PrintedStatement {
-  return { sql, parameters: [] }
+/** @throws RangeError for a table whose columns do not fit. */
+function dialectOf(table: QualifiedTable): Dialect {
+  encodeColumns(postgresDialect, table)
+  return {
+    ...postgresDialect,
+    relation: (_, bind) => printRelation(postgresDialect, table, bind),
+    selectRows: (_, conditions) => printSelectedRows(postgresDialect, table, conditions),
+  }
 }

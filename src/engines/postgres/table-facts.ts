@@ -17,6 +17,24 @@ export function printHold(table: QualifiedName): string {
 }
 
 /**
+ * Prints a statement that keeps the definition of a table as {@link printHold} does, but without taking a snapshot, so that
+ * the transaction's snapshot is not older.
+ */
+export function printLock(table: QualifiedName): string {
+  return `LOCK TABLE ${printTableName(table)} IN ACCESS SHARE MODE`
+}
+
+/**
+ * Prints a statement that returns whether the role may use {@link printLock}; no row if there is no table. The command takes
+ * neither materialized views nor foreign tables, and does not count rights on columns.
+ */
+export function printLockable(table: QualifiedName): string {
+  return `SELECT c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT')
+    AND has_schema_privilege(c.relnamespace, 'USAGE')
+  FROM pg_class c WHERE ${isTable(table)}`
+}
+
+/**
  * Prints a statement that describes the columns of a table, view, materialized view, partitioned table or foreign table.
  *
  * NOT NULL holds for tables only; PostgreSQL does not enforce it for foreign tables, even if they are partitions, nor for

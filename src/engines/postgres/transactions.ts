@@ -52,6 +52,11 @@ export interface Session {
   batches(statement: PrintedStatement): AsyncGenerator<readonly Row[]>
 }
 
+/** A statement without parameters. */
+export function statementOf(sql: string): PrintedStatement {
+  return { sql, parameters: [] }
+}
+
 /** Read-only transactions of one database. */
 export interface Transactions {
   /**

@@ -3,7 +3,7 @@ import type { Bounding, GroupKey, Predicate } from '../../planner/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { PERSON_COLUMN, RANK_COLUMN } from '../person-rows.ts'
 import type { PrintedCondition } from './predicates.ts'
-import { type Printer, printValue } from './printer.ts'
+import { type Printer, printDatasetRows, printValue } from './printer.ts'
 
 /*
  * Bounding of each person's contribution. A person dataset has two columns beside the declared ones: the person, and
@@ -75,9 +75,10 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
 
 /** Prints the relation to select from, and the conditions that it does not check itself. */
 function printSelection(
-  { dataset, dialect }: Printer,
+  printer: Printer,
   conditions: readonly PrintedCondition[],
 ): { readonly relation: string; readonly conditions: string[] } {
+  const { dataset, dialect } = printer
   const selected = dialect.selectRows?.(
     dataset,
     conditions.map(({ predicate }) => predicate),
@@ -85,7 +86,7 @@ function printSelection(
   const remaining =
     selected === undefined ? conditions : conditions.filter((_, place) => selected.remaining.includes(place))
   return {
-    relation: selected?.relation ?? dialect.relation(dataset),
+    relation: selected?.relation ?? printDatasetRows(printer),
     conditions: remaining.map(({ sql }) => sql),
   }
 }

@@ -46,6 +46,11 @@ export function printValue({ dialect, parameters }: Printer, value: SqlValue, ty
   return dialect.value(value, type, (bound) => parameters.push(bound))
 }
 
+/** Prints the relation of the dataset's rows. */
+export function printDatasetRows({ dataset, dialect, parameters }: Printer): string {
+  return dialect.relation(dataset, (bound) => parameters.push(bound))
+}
+
 /** Prints an index to compare with; all indexes beyond every stored one compare the same. */
 export function printIndex(printer: Printer, index: bigint): string {
   if (index > OUTERMOST_INDEX) return printValue(printer, OUTERMOST_INDEX, 'bigint')

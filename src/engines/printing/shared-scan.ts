@@ -4,7 +4,7 @@ import type { Aggregate, GroupKey, Predicate, Statistic } from '../../planner/ag
 import { type Dialect, quoteIdentifier } from '../dialect.ts'
 import { keepsAllRows, maxRowsOf } from './bounding.ts'
 import { printPredicate } from './predicates.ts'
-import { ANY_TYPE, type PrintedStatement, type Printer, printColumn } from './printer.ts'
+import { ANY_TYPE, type PrintedStatement, type Printer, printColumn, printDatasetRows } from './printer.ts'
 import {
   type Counted,
   isRowStatistic,
@@ -184,12 +184,11 @@ function printGroups(
   measures: readonly string[],
   places: readonly string[],
 ): string {
-  const { dialect, dataset } = printer
   const keys = groupedBy.map((name) => printColumn(printer, name, ANY_TYPE))
   const names = measures.map((_, index) => quoteIdentifier(`sotto_measure${index}`))
   const columns = [...keys, ...measures.map((measure, index) => `${measure} AS ${names[index]}`)].join(', ')
   const grouping = keys.length === 0 ? '' : ` GROUP BY ${keys.join(', ')}`
-  const groups = `(SELECT ${columns} FROM ${dialect.relation(dataset)}${grouping}) AS sotto_groups`
+  const groups = `(SELECT ${columns} FROM ${printDatasetRows(printer)}${grouping}) AS sotto_groups`
   return `SELECT ${[...names, ...places].join(', ')} FROM ${groups}`
 }
 

@@ -1,13 +1,12 @@
 import type { Column } from '../../catalog/dataset.ts'
 import { gridPoints } from '../../catalog/value-limits.ts'
 import { MISFIT_KINDS } from '../misfits.ts'
-import { PERSON_COLUMN } from '../person-rows.ts'
 import {
   encodeColumns,
+  personOf,
   printCheckedRows,
   printKeptRows,
   printMisfits,
-  printRelation,
   printStays,
   type TableDialect,
 } from './relation.ts'
@@ -49,8 +48,6 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
       ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
       : ZERO,
   )
-  const relation = printRelation(dialect, table)
-  const people = table.unit.kind === 'row' ? 'count(*)' : `count(DISTINCT ${PERSON_COLUMN})`
   const limits = encoded.flatMap(({ column, kept: value }) => [
     hasLimit(column) ? `count(DISTINCT ${value})` : ZERO,
     column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
@@ -58,9 +55,20 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
   return {
     counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table, { withMissing: true })}`,
     repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
-    stored: `SELECT ${texts(['count(*)', people])} FROM ${relation}`,
+    stored: printStored(encoded, table.unit, kept),
     limits: `SELECT ${texts(limits)} FROM ${kept}`,
   }
+}
+
+/** Prints a statement that counts the rows that queries read, and their people. It needs no order of a person's rows. */
+function printStored(
+  encoded: Parameters<typeof personOf>[0],
+  unit: TableDataset['unit'],
+  rows: string,
+): string {
+  if (unit.kind === 'row') return `SELECT ${texts(['count(*)', 'count(*)'])} FROM ${rows}`
+  const ofEach = `SELECT least(count(*), ${unit.maxRows}) AS sotto_rows FROM ${rows} GROUP BY ${personOf(encoded, unit)}`
+  return `SELECT ${texts(['coalesce(sum(sotto_rows), 0)', 'count(*)'])} FROM (${ofEach}) AS sotto_people`
 }
 
 /** Rows of texts, as the statements of {@link printInspection} return them. */

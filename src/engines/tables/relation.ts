@@ -1,6 +1,6 @@
 import { type Column, isQueryable, type QueryableColumn, type TableColumn } from '../../catalog/dataset.ts'
 import type { Predicate } from '../../planner/aggregate.ts'
-import { type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
+import { type Bind, type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
   type DigestDialect,
@@ -8,6 +8,7 @@ import {
   PERSON_COLUMN,
   printRowOrder,
   RANK_COLUMN,
+  requireKey,
 } from '../person-rows.ts'
 import type { TableDataset, TableName } from './table-engine.ts'
 
@@ -91,14 +92,23 @@ const UNGUARDED: Selection = { conditions: [], guarded: false }
  * are the privacy units, the relation has the person and the rank of each row, and at most `maxRows` rows of a person.
  * The text can follow `FROM`.
  *
+ * @param bind adds the secret key that orders the rows of people; absent for a dialect without parameters
  * @throws RangeError for a column whose types do not fit, which registration excludes.
  */
-export function printRelation(dialect: TableDialect, table: TableDataset): string {
+export function printRelation(
+  dialect: TableDialect,
+  table: TableDataset,
+  bind: Bind = rejectParameter,
+): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
   return unit.kind === 'row'
     ? printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
-    : printRowsOfPeople(dialect, encoded, unit, printKeptRows(dialect, encoded, table.table))
+    : printRowsOfPeople(dialect, encoded, unit, table.table, bind)
+}
+
+function rejectParameter(): never {
+  throw new RangeError('a dialect without parameters binds a value')
 }
 
 function printRelationOfRows(
@@ -172,11 +182,34 @@ function removesMisfits({ column }: EncodedColumn): boolean {
  * later does not fit, so that the size of an answer stays limited.
  */
 function withinLength(encoded: EncodedColumn): EncodedColumn {
-  const { column, stored } = encoded
+  const { column } = encoded
   if (column.type !== 'string' || column.selectable === undefined) return encoded
   const { misfit: _, fitting: __, ...others } = encoded
-  const isWithin = `length(${stored}) <= ${column.selectable.maxLength}`
-  return { ...others, stored: `CASE WHEN ${isWithin} THEN ${stored} END` }
+  return { ...others, ...limitLength(encoded, column.selectable.maxLength) }
+}
+
+/**
+ * Largest number of characters of a text of a person's row. The digest that orders rows joins their texts, and joined
+ * texts must stay below the longest text of a database: in PostgreSQL 1 GB, for at most 1,664 columns. It is also the
+ * default limit of ingestion.
+ */
+const LONGEST_DIGESTED_TEXT = 65_536
+
+/** Limits the length of the texts that the order of a person's rows depends on. A longer text does not fit. */
+function withinDigest(column: Column, encoded: EncodedValue): EncodedValue {
+  const isText = column.type === 'string' && column.selectable === undefined
+  // Identifiers of which every value fits are integers and UUIDs.
+  const isIdentifier = column.type === 'identifier' && encoded.misfit !== 'none'
+  return isText || isIdentifier ? limitLength(encoded, LONGEST_DIGESTED_TEXT) : encoded
+}
+
+function limitLength({ stored, misfit, fitting }: EncodedValue, longest: number): EncodedValue {
+  const within = (text: string) => `length(${text}) <= ${longest}`
+  const limited = `CASE WHEN ${within(stored)} THEN ${stored} END`
+  if (misfit === 'none') return { stored: limited, fitting: { condition: within(stored), stored } }
+  if (fitting === undefined) return { stored: limited }
+  const condition = `(${fitting.condition}) AND ${within(fitting.stored)}`
+  return { stored: limited, fitting: { condition, stored: fitting.stored } }
 }
 
 /**
@@ -195,16 +228,18 @@ function printRowsOfPeople(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
   unit: PersonUnit,
-  rows: string,
+  table: TableName,
+  bind: Bind,
 ): string {
   const person = personOf(encoded, unit)
   const digested = encoded
     .filter(({ column }) => isQueryable(column))
     .map(({ column, kept }) => ({ type: digestedType(column), sql: kept }))
-  const order = printRowOrder(dialect, unit.key, person, digested)
+  const key = dialect.value(requireKey(unit.key), 'text', bind)
+  const order = printRowOrder(dialect, key, person, digested)
   const digests = order.map((sql, i) => ({ sql, name: `sotto_digest${i}` }))
   const ownRows = `(PARTITION BY ${person} ORDER BY ${digests.map(({ name }) => name).join(', ')})`
-  const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${rows}`
+  const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${printKeptRows(dialect, encoded, table)}`
   const columns = [
     printColumns(encoded, ({ column, kept }) =>
       isConstant(column) ? `first_value(${kept}) OVER ${ownRows}` : kept,
@@ -371,7 +406,7 @@ export function printTableName({ schema, name }: TableName): string {
 /** @throws RangeError for a column whose types do not fit. */
 export function encodeColumns(
   dialect: TableDialect,
-  { dataset, columns }: TableDataset,
+  { dataset, columns, unit }: TableDataset,
 ): readonly EncodedColumn[] {
   return dataset.columns.map((column, i) => {
     const found = columns[i]
@@ -386,6 +421,7 @@ export function encodeColumns(
       missing: `sotto_missing${i}`,
       kept: `sotto_kept${i}`,
     }
-    return { ...encoded, column, found, source, notNull: found.notNull, ...names }
+    const value = unit.kind === 'person' ? withinDigest(column, encoded) : encoded
+    return { ...value, column, found, source, notNull: found.notNull, ...names }
   })
 }

@@ -4,8 +4,9 @@ import { textLiteral } from '../../../src/engines/postgres/encodings/literals.ts
 import { sourceTypeOf } from '../../../src/engines/postgres/encodings/source.ts'
 import { printColumns } from '../../../src/engines/postgres/table-facts.ts'
 import { printAggregate } from '../../../src/engines/sql-printer.ts'
-import { printRelation } from '../../../src/engines/tables/relation.ts'
-import { requireColumns } from '../../../src/engines/tables/table-engine.ts'
+import { printInspection } from '../../../src/engines/tables/inspection.ts'
+import { printRead, printRelation } from '../../../src/engines/tables/relation.ts'
+import { requireColumns, type TableDataset } from '../../../src/engines/tables/table-engine.ts'
 import { column, datasetOf } from '../fixture.ts'
 
 describe('a value in a statement', () => {
@@ -119,5 +120,52 @@ describe('a relation', () => {
     )
     expect(statement).toBe(`SELECT CAST(count(*) AS VARCHAR) FROM ${sql}`)
     expect(parameters).toEqual([])
+  })
+
+  it('of people has the secret key as a parameter, and no statement has it in its text', () => {
+    const key = '0123456789abcdef'.repeat(4)
+    const patient = { name: 'id', type: 'text', notNull: true }
+    const people: TableDataset = {
+      dataset: {
+        ...datasetOf([column.identifier('id'), ...dataset.columns], 'people'),
+        privacyUnit: { kind: 'person', column: 'id', maxRows: 3 },
+      },
+      table: { name: 'visits' },
+      columns: [patient, ...columns],
+      unit: { kind: 'person', column: 'id', maxRows: 3, key },
+    }
+    const { sql, parameters } = printAggregate(
+      {
+        groupBy: [],
+        statistics: [{ kind: 'count-people' }],
+        bounding: { kind: 'rows', rows: 2 },
+        where: { kind: 'is-null', column: 'sex' },
+      },
+      people.dataset,
+      { ...postgresDialect, relation: (_, bind) => printRelation(postgresDialect, people, bind) },
+    )
+    expect(parameters).toEqual([key])
+    expect(sql).toContain("md5(concat($1::text, 'row', ")
+    for (const each of [
+      sql,
+      printRead(postgresDialect, people),
+      ...Object.values(printInspection(postgresDialect, people)),
+    ])
+      expect(each).not.toContain(key)
+  })
+
+  it('of people leaves out a text that is too long to be joined with others', () => {
+    const people: TableDataset = {
+      dataset: datasetOf([column.identifier('id'), column.string('note')], 'people'),
+      table: { name: 'visits' },
+      columns: ['id', 'note'].map((name) => ({ name, type: 'text', notNull: true })),
+      unit: { kind: 'person', column: 'id', maxRows: 3, key: '0123456789abcdef'.repeat(4) },
+    }
+    const sql = printRelation(postgresDialect, people, () => 1)
+    const length = (name: string) => `length((sotto_source."${name}"::text COLLATE "C")) <= 65536`
+    expect(sql).toContain(`AND ${length('id')})`)
+    expect(sql).toContain(`CASE WHEN ${length('note')} THEN`)
+    const ofRows = printRelation(postgresDialect, { ...people, unit: { kind: 'row' } })
+    expect(ofRows).not.toContain('length(')
   })
 })

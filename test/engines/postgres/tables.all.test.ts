@@ -26,6 +26,16 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     await admin.end()
   })
 
+  const waitingForLocks = async (sessions: number): Promise<void> => {
+    for (;;) {
+      const { rows } = await admin.query<{ waiting: number }>(
+        `SELECT count(*)::int AS waiting FROM pg_stat_activity
+          WHERE wait_event_type = 'Lock' AND datname = current_database()`,
+      )
+      if (rows[0]?.waiting === sessions) return
+    }
+  }
+
   /** The stored values of one column of a table. */
   const stored = async (name: string, declared: Column): Promise<readonly (string | null)[]> => {
     const values: (string | null)[] = []
@@ -273,6 +283,85 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     } finally {
       await engine.closeDataset(table.dataset)
     }
+  })
+
+  it.each([
+    ['a table', 'altered', ''],
+    ['a view of it', 'altered_view', 'CREATE VIEW altered_view AS SELECT id, x FROM altered'],
+  ])('are read as they are once a concurrent rewrite has been committed: %s', async (_, name, prepare) => {
+    await admin.query(`DROP TABLE IF EXISTS altered CASCADE; CREATE TABLE altered (id text, x integer);
+      INSERT INTO altered SELECT i, i % 10 FROM generate_series(1, 100) i; ${prepare}`)
+    const table = await tableOf(name, [column.identifier('id'), column.integer('x', 0n, 9n)])
+    const other = new Client(url)
+    await other.connect()
+    try {
+      // Rows that are rewritten in their old type are invisible to a snapshot from before.
+      await other.query('BEGIN; LOCK TABLE altered; ALTER TABLE altered SET UNLOGGED')
+      const inspected = engine.inspect(table)
+      const values = stored(name, column.integer('x', 0n, 9n))
+      await waitingForLocks(2)
+      await other.query('COMMIT')
+      expect(await inspected).toMatchObject({ rowsRead: 100, rowsStored: 100 })
+      expect(await values).toHaveLength(100)
+    } finally {
+      await other.end()
+    }
+  })
+
+  it('are not read if a concurrent change of a column has been committed', async () => {
+    await admin.query(`CREATE TABLE widened (x integer); INSERT INTO widened SELECT generate_series(1, 9)`)
+    const table = await tableOf('widened', [column.integer('x', 0n, 9n)])
+    const other = new Client(url)
+    await other.connect()
+    try {
+      await other.query('BEGIN; ALTER TABLE widened ALTER x TYPE bigint')
+      const refused = expect(engine.inspect(table)).rejects.toMatchObject({ name: 'TableChanged' })
+      await waitingForLocks(1)
+      await other.query('COMMIT')
+      await refused
+    } finally {
+      await other.end()
+    }
+  })
+
+  it('are read in one snapshot by a role that may read some columns only', async () => {
+    await admin.query(`CREATE TABLE partial (x integer, secret text); INSERT INTO partial SELECT generate_series(1, 9);
+      CREATE MATERIALIZED VIEW frozen AS SELECT x FROM partial;
+      CREATE ROLE few LOGIN; GRANT SELECT (x) ON partial TO few; GRANT SELECT ON frozen TO few`)
+    const few = openPostgresTables(connectionOf(url, { user: 'few', allowWritableRole: false }))
+    try {
+      for (const name of ['partial', 'frozen']) {
+        const table = await tableOf(name, [column.integer('x', 0n, 9n)])
+        expect(await few.inspect(table)).toMatchObject({ rowsRead: 9 })
+      }
+    } finally {
+      await few.close()
+      await admin.query('DROP OWNED BY few; DROP ROLE few')
+    }
+  })
+
+  it('of people leave out texts that are too long to be joined with others', async () => {
+    await admin.query(`CREATE TABLE long (id text, note text, remark text);
+      INSERT INTO long VALUES ('a', repeat('ä', 65536), 'x'), ('b', repeat('ä', 65537), 'x'), ('c', 'x', repeat('y', 65537)),
+        (repeat('d', 65536), 'x', 'x'), (repeat('e', 65537), 'x', 'x')`)
+    const declared = [
+      column.identifier('id', 'drop-row'),
+      column.string('note'),
+      { ...column.string('remark'), invalidValue: { kind: 'drop-row' } } as const,
+    ]
+    const unit = { kind: 'person', column: 'id', maxRows: 2 } as const
+    const given = await tableOf('long', declared)
+    const dataset: Dataset = { ...given.dataset, privacyUnit: unit }
+    const table: TableDataset = { ...given, dataset, unit: { ...unit, key: 'ab'.repeat(32) } }
+    expect(await engine.inspect(table)).toMatchObject({ rowsRead: 5, rowsStored: 3, people: 3 })
+    engine.open(table)
+    const isMissing = { kind: 'is-null', column: 'note' } as const
+    const counting = {
+      groupBy: [],
+      bounding: { kind: 'rows', rows: 2 },
+      statistics: [{ kind: 'count' }, { kind: 'count-people', where: isMissing }],
+    } as const
+    expect(await engine.aggregate(dataset, counting)).toEqual([[3n], [1n]])
   })
 
   it('are not queried once the role may no longer read a column, or the table is gone', async () => {

@@ -111,7 +111,10 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     if (table === undefined) throw new EngineFailure('EngineUnavailable')
     reach()
     requireColumns(table.columns, (await describe(table.table)) ?? [])
-    const { sql, parameters } = print({ ...dialect, relation: () => printRelation(dialect, table) })
+    const { sql, parameters } = print({
+      ...dialect,
+      relation: (_, bind) => printRelation(dialect, table, bind),
+    })
     return read((await connection.runAndReadAll(sql, [...parameters])).getRows())
   }
 
