@@ -70,29 +70,7 @@ const TRY_AGAIN: readonly number[] = [429, 502, 503, 504]
 /** Opens a client. It does not reach the cluster. */
 export function openTrinoClient(connection: TrinoConnection, limits: ClientLimits = LIMITS): TrinoClient {
   const send = createSender(connection, limits)
-
-  /**
-   * Sends a request until it is answered. A page may be requested again if its connection broke, a statement may not.
-   * @param signal stops the repetitions
-   * @param sent stops a request that was sent
-   */
-  async function exchange(request: Exchange, signal: AbortSignal, sent = signal): Promise<Page> {
-    const idempotent = request.method === 'GET'
-    const firstMs = performance.now()
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      signal.throwIfAborted()
-      const answer = await send(request, sent).catch((error: unknown) => {
-        signal.throwIfAborted()
-        if (!idempotent || error instanceof TrinoFailure) throw new TrinoFailure()
-        return undefined
-      })
-      if (answer?.status === 200) return pageOf(answer.body)
-      const again = answer === undefined || TRY_AGAIN.includes(answer.status)
-      const waitMs = Math.max(pauseMs, answer?.retryAfterMs ?? 0)
-      if (!again || performance.now() + waitMs > firstMs + limits.retryMs) throw new TrinoFailure()
-      await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
-    }
-  }
+  const exchange = createExchange(send, limits)
 
   async function cancel(nextUri: string): Promise<void> {
     await send({ method: 'DELETE', url: nextUri }, AbortSignal.timeout(CANCEL_MS)).catch(() => undefined)
@@ -147,6 +125,34 @@ export function openTrinoClient(connection: TrinoConnection, limits: ClientLimit
   }
 
   return { run, close: send.close }
+}
+
+type Sender = ReturnType<typeof createSender>
+
+/** Creates the function that sends a request until it is answered. */
+function createExchange(send: Sender, { retryMs }: ClientLimits) {
+  /**
+   * Sends a request until it is answered. A page may be requested again if its connection broke, a statement may not.
+   * @param signal stops the repetitions
+   * @param sent stops a request that was sent
+   */
+  return async function exchange(request: Exchange, signal: AbortSignal, sent = signal): Promise<Page> {
+    const idempotent = request.method === 'GET'
+    const firstMs = performance.now()
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      signal.throwIfAborted()
+      const answer = await send(request, sent).catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (!idempotent || error instanceof TrinoFailure) throw new TrinoFailure()
+        return undefined
+      })
+      if (answer?.status === 200) return pageOf(answer.body)
+      const again = answer === undefined || TRY_AGAIN.includes(answer.status)
+      const waitMs = Math.max(pauseMs, answer?.retryAfterMs ?? 0)
+      if (!again || performance.now() + waitMs > firstMs + retryMs) throw new TrinoFailure()
+      await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
 }
 
 interface Exchange {
