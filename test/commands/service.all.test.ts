@@ -6,6 +6,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { startTestService, type TestService } from '../e2e/service.ts'
+import { createFakeDatabase } from '../engines/tables/fake-database.ts'
 import { command, runIn } from './command-folder.ts'
 
 let service: TestService
@@ -207,4 +208,53 @@ test('the name of an upload is the name of the file', async () => {
   const { output } = await sotto(['draft', name, '--json'])
   const { declaration } = JSON.parse(output)
   expect(declaration).toMatchObject({ title: 'Größe  2023', source: { upload: name } })
+})
+
+test('datasets are listed with their state: open, unreachable, or suspended with the reason', async () => {
+  const database = await createFakeDatabase()
+  const connections =
+    'lake: {engine: postgres, host: 127.0.0.1, user: u, password: p, database: d, schema: main}'
+  const other = await startTestService(
+    { SOTTO_CONNECTIONS: 'connections.yaml' },
+    { parts: { tableEngines: () => database.engine }, files: { 'connections.yaml': connections } },
+  )
+  try {
+    for (const id of ['one', 'two']) {
+      await database.run(`CREATE TABLE ${id} AS SELECT 1 AS age`)
+      const registration = {
+        ...{ id, title: 'Ages', privacyUnit: { kind: 'row' }, neighbours: 'add-remove', timing: 'off' },
+        source: { kind: 'table', connection: 'lake', table: id },
+        columns: [{ name: 'age', type: 'integer', lower: 0, upper: 120 }],
+        budget: { epsilon: 1 },
+      }
+      await other.as('custodian').post('/v1/datasets').send(registration).expect(201)
+    }
+    await database.run('ALTER TABLE two ALTER age TYPE BIGINT')
+    await other
+      .as('analyst')
+      .post('/v1/datasets/two/queries')
+      .send({ kind: 'count', epsilon: 0.1 })
+      .expect(500)
+    const listed = (role: 'custodian' | 'analyst') =>
+      sotto(['datasets'], { SOTTO_URL: other.url, SOTTO_KEY: other.keyOf(role) })
+    const { code, output } = await listed('custodian')
+    expect(code).toBe(0)
+    expect(output).toMatch(/^one +1 +open /m)
+    expect(output).toMatch(/^two +1 +suspended /m)
+    expect(output).toMatch(
+      /^two is suspended: .*the column "age" was INTEGER and is BIGINT\. Restore the columns/m,
+    )
+    const shown = (await listed('analyst')).output
+    expect(shown).toMatch(/^two +1 +open /m)
+    expect(shown).not.toMatch(/suspended|BIGINT/)
+
+    database.fail('EngineUnavailable')
+    await other.restart()
+    const unreachable = (await listed('custodian')).output
+    expect(unreachable).toMatch(/^one +1 +unreachable /m)
+    expect(unreachable).toMatch(/^two +1 +suspended /m)
+    expect(unreachable).toMatch(/^two is suspended: .*cannot be asked at present/m)
+  } finally {
+    await other.close()
+  }
 })
