@@ -1,5 +1,4 @@
 import {
-  Client,
   type ClientConfig,
   type CustomTypesConfig,
   DatabaseError,
@@ -14,7 +13,7 @@ import { createLimiter, type Place } from '../../concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
-import { clientConfig } from './client-config.ts'
+import { clientConfig, IsolatedClient } from './client-config.ts'
 
 /** A row of a result. */
 export type Row = readonly (string | null)[]
@@ -112,7 +111,13 @@ const TEXTS: CustomTypesConfig = { getTypeParser: () => (text: unknown) => text 
 export function openTransactions(connection: PostgresConnection): Transactions {
   const { connections } = connection.limits
   const config = clientConfig(connection, CONNECT_TIMEOUT_MS)
-  const pool = new Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, maxLifetimeSeconds: 3_600 })
+  const pool = new Pool({
+    ...config,
+    Client: IsolatedClient,
+    max: connections,
+    idleTimeoutMillis: 60_000,
+    maxLifetimeSeconds: 3_600,
+  })
   // A connection that fails in use rejects its statement. An idle one is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -352,7 +357,7 @@ async function guarded<Answer>(
  * once it notices that the client is gone, or at its own time limit.
  */
 async function cancel(backend: string, config: ClientConfig): Promise<void> {
-  const client = new Client({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
+  const client = new IsolatedClient({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
   client.on('error', () => {})
   try {
     await client.connect()

@@ -1,5 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
+import { LARGEST_MESSAGE_BYTES } from '../../../src/engines/postgres/client-config.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 
 /* Servers that no test can install: hostile, too old, or with another encoding. */
@@ -40,18 +41,28 @@ const READY = message('Z', 'T')
 const ENDED = message('C', 'SELECT 1\0')
 const ROWS = Buffer.concat(Array.from({ length: 1_000 }, () => row('age', 'integer', 'f', 't')))
 
+/** The head of a row that is longer than a message may be, and a part of it. */
+const TOO_LARGE = Buffer.concat([Buffer.from('D'), int32(LARGEST_MESSAGE_BYTES + 5)])
+const CHUNK = Buffer.alloc(2 ** 20)
+
 /** Starts a server with some facts, whose descriptions of tables never end. */
-async function startFakeServer({ encoding = 'UTF8', version = '160000' } = {}) {
+async function startFakeServer({ encoding = 'UTF8', version = '160000', hasLargeRow = false } = {}) {
   let sent = 0
   const endless = (socket: Socket) => {
     if (socket.destroyed || sent > 200_000) return
     sent += 1_000
     socket.write(ROWS, () => endless(socket))
   }
+  let bytes = 0
+  const large = (socket: Socket) => {
+    if (socket.destroyed || bytes > 2 * LARGEST_MESSAGE_BYTES) return
+    bytes += CHUNK.length
+    socket.write(CHUNK, () => large(socket))
+  }
   const server = createServer((socket) => {
     socket.on('error', () => {})
-    socket.on('data', (bytes) => {
-      const text = bytes.toString('latin1')
+    socket.on('data', (received) => {
+      const text = received.toString('latin1')
       if (text.includes('application_name')) socket.write(Buffer.concat([message('R', int32(0)), READY]))
       else if (text.includes('server_encoding'))
         socket.write(Buffer.concat([ENDED, description(3), row('1', encoding, version), ENDED, READY]))
@@ -61,13 +72,14 @@ async function startFakeServer({ encoding = 'UTF8', version = '160000' } = {}) {
       else if (text.includes('pg_cancel_backend')) socket.destroy()
       else if (text.includes('pg_attribute')) {
         socket.write(description(4))
-        endless(socket)
+        if (hasLargeRow) socket.write(TOO_LARGE, () => large(socket))
+        else endless(socket)
       }
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   close = () => new Promise((resolve) => void server.close(() => resolve()))
-  return { port: (server.address() as AddressInfo).port }
+  return { port: (server.address() as AddressInfo).port, sentBytes: () => bytes }
 }
 
 const engineOf = (port: number) =>
@@ -86,6 +98,14 @@ const engineOf = (port: number) =>
 test('attack: a result that never ends is refused at the rows that it can have', async () => {
   const engine = engineOf((await startFakeServer()).port)
   await expect(engine.describe({ name: 'visits' })).rejects.toMatchObject({ name: 'EngineFailure' })
+  await engine.close()
+})
+
+test('attack: a message that is too large is refused before it is received', async () => {
+  const server = await startFakeServer({ hasLargeRow: true })
+  const engine = engineOf(server.port)
+  await expect(engine.describe({ name: 'visits' })).rejects.toMatchObject({ name: 'EngineFailure' })
+  expect(server.sentBytes()).toBeLessThan(LARGEST_MESSAGE_BYTES / 2)
   await engine.close()
 })
 
