@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { dataset, datasetList, datasetParameters, versionList } from '../schemas/dataset.ts'
+import { dataset, datasetList, datasetParameters } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse, type Principal } from '../src/access/principal.ts'
@@ -18,7 +18,7 @@ export interface DatasetsOptions {
   readonly connections: Pick<WatchedConnections, 'isReachable'>
 }
 
-/** Public facts of datasets and their versions. */
+/** Public facts of datasets. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
   { authenticator, catalog, ledger, connections },
@@ -75,27 +75,6 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     async (request) => {
       const principal = principalOf(request)
       return presentFacts(requireDataset(catalog, principal, request.params.dataset), principal)
-    },
-  )
-
-  app.get(
-    '/v1/datasets/:dataset/versions',
-    {
-      onRequest,
-      schema: {
-        tags,
-        operationId: 'listVersions',
-        summary: 'List the versions of a dataset',
-        description:
-          'The versions since the registration. The number of rows is listed only where it is public.',
-        security,
-        params: datasetParameters,
-        response: { 200: versionList, ...problemResponses },
-      },
-    },
-    async (request) => {
-      const { versions } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      return { versions: versions.toReversed() }
     },
   )
 }

@@ -2,15 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
-  changedDatasetParameters,
-  newVersion,
-  publishedVersion,
   registeredDataset,
   registration,
   registrationQuery,
   triedRegistration,
-  triedVersion,
-  versionQuery,
+  type versionQuery,
 } from '../schemas/dataset.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
@@ -24,28 +20,26 @@ import type { Custodian, Registry } from '../src/registration/registry.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
 import { publicFacts } from './datasets.ts'
-import { permittedDataset, requireAllowedToSeparate, requireOwnSource } from './require-dataset.ts'
+import { requireAllowedToSeparate, requireOwnSource } from './require-dataset.ts'
 
 export interface RegistrationsOptions {
   readonly authenticator: Authenticator
-  readonly registry: Pick<Registry, 'register' | 'tryRegistration' | 'publishVersion' | 'tryVersion'>
+  readonly registry: Pick<Registry, 'register' | 'tryRegistration'>
 }
 
-/** Registrations of datasets and of new versions of their rows. */
+/** Registration of datasets. */
 export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = async (
   app,
   { authenticator, registry },
 ) => {
   const { onRequest, security } = accessFor(authenticator, 'custodian')
   const tags = ['Datasets']
-  // Before the schema, which names the first broken rule of each part only.
-  const preValidation = async (request: FastifyRequest) => requireAnswered(request.body)
 
   app.post(
     '/v1/datasets',
     {
       onRequest,
-      preValidation,
+      preValidation: requireAnsweredBody,
       schema: {
         tags,
         operationId: 'registerDataset',
@@ -81,52 +75,21 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       return reply.code(created ? 201 : 200).send({ ...registeredFacts(entry), disclosureRisk })
     },
   )
-
-  app.post(
-    '/v1/datasets/:dataset/versions',
-    {
-      onRequest,
-      preValidation,
-      schema: {
-        tags,
-        operationId: 'publishVersion',
-        summary: 'Publish a new version of a dataset',
-        description:
-          'Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version ' +
-          'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
-        security,
-        params: changedDatasetParameters,
-        querystring: versionQuery,
-        body: newVersion,
-        response: {
-          200: z
-            .union([publishedVersion, triedVersion])
-            .describe('The present version has these rows and this declaration, or `dryRun` is true.'),
-          201: publishedVersion.describe('The version was published.'),
-          ...problemResponses,
-        },
-      },
-    },
-    async (request, reply) => {
-      const principal = principalOf(request)
-      const { body, query, params } = request
-      const id = permittedDataset(principal, params.dataset)
-      const { custodian, isDryRun } = admit(principal, reply, body, query)
-      if (isDryRun) {
-        const { ingestion, isUnchanged } = await registry.tryVersion(id, body, custodian)
-        return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })
-      }
-      const { entry, created } = await registry.publishVersion(id, body, custodian)
-      return reply.code(created ? 201 : 200).send(registeredFacts(entry))
-    },
-  )
 }
 
 /**
- * Describes the custodian of a registration, whose key may be limited. Call it before the first await.
+ * Refuses the open questions of a draft, before the schema, which names the first broken rule of each part only.
+ * @throws Refusal `invalid-request`
+ */
+export async function requireAnsweredBody({ body }: Pick<FastifyRequest, 'body'>): Promise<void> {
+  requireAnswered(body)
+}
+
+/**
+ * Describes the custodian of a registration or version, whose key may be limited. Call it before the first await.
  * @throws Refusal `forbidden` for a source or a separate budget that the key does not permit.
  */
-function admit(
+export function admit(
   principal: Principal,
   reply: FastifyReply,
   { source, separateBudget }: Pick<VersionRequest, 'source' | 'separateBudget'>,
@@ -149,7 +112,7 @@ function registrationForbidden(): Refusal {
 }
 
 /** Facts of a registration with the exact counts of its ingestion, which custodians see. */
-function registeredFacts(entry: CatalogEntry) {
+export function registeredFacts(entry: CatalogEntry) {
   const { ingestion } = entry
   return { ...publicFacts(entry), ...(ingestion === undefined ? {} : { ingestion }) }
 }

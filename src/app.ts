@@ -34,6 +34,7 @@ import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
 import { suspensionRoutes } from '../routes/suspension.ts'
+import { versionsRoutes } from '../routes/versions.ts'
 import { ruleOf } from '../schemas/rule.ts'
 import type { Authenticator } from './access/authenticator.ts'
 import type { KeyActRecorder } from './access/key-acts.ts'
@@ -133,6 +134,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, dependencies)
   await app.register(registrationsRoutes, dependencies)
+  await app.register(versionsRoutes, dependencies)
   await app.register(datasetChangesRoutes, dependencies)
   await app.register(ingestionsRoutes, dependencies)
   await app.register(connectionsRoutes, dependencies)
