@@ -16,6 +16,9 @@ export const LARGEST_OFFSET_SECONDS = 2n * 86_400n
 
 const ONE_NANO = 1_000_000_000n
 
+/** The lists by column: those of 10,000 years take a second, and every statement needs them. */
+const known = new WeakMap<TimestampColumn, readonly LocalOffset[]>()
+
 /**
  * Lists the offsets of the local times of a column's time zone, in their order, for all instants near its bounds. The list makes
  * every local time one instant: a time that the clock skipped is read with the offset before the change, and a time
@@ -24,7 +27,13 @@ const ONE_NANO = 1_000_000_000n
  *
  * Instants up to {@link LARGEST_OFFSET_SECONDS} beyond the bounds are included.
  */
-export function localOffsets({
+export function localOffsets(column: TimestampColumn): readonly LocalOffset[] {
+  const offsets = known.get(column) ?? computeOffsets(column)
+  known.set(column, offsets)
+  return offsets
+}
+
+function computeOffsets({
   timeZone,
   lowerIndex,
   upperIndex,
