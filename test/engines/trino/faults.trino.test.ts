@@ -28,7 +28,7 @@ const classOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof Error ? error.name : error),
   )
 
-const RUNNING = `SELECT query_id FROM system.runtime.queries WHERE source = 'sotto' AND state = 'RUNNING' AND query LIKE '%sf1000%sotto_checked_rows%'`
+const RUNNING = `SELECT query_id FROM system.runtime.queries WHERE source = 'sotto' AND state = 'RUNNING' AND query LIKE '%sf1000%sotto_kept_rows%'`
 
 /** Waits until a slow query runs, and returns its id. */
 async function slowQuery({ query }: SharedTrino): Promise<string> {

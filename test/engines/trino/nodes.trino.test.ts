@@ -16,7 +16,7 @@ describeTrino('a cluster of two nodes', (trino) => {
     expect(await engine.aggregate(table.dataset, COUNT_AND_SUM)).toEqual(TINY_ANSWER)
     const tasks = await trino.query(
       'SELECT query_id, node_id, sum(processed_input_rows) FROM system.runtime.tasks JOIN system.runtime.queries USING (query_id) ' +
-        `WHERE "user" = 'two-nodes' AND query LIKE '%sotto_checked_rows%' GROUP BY 1, 2`,
+        `WHERE "user" = 'two-nodes' AND query LIKE '%sotto_kept_rows%' GROUP BY 1, 2`,
     )
     expect(new Set(tasks.map(([id]) => id)).size).toBe(1)
     expect(new Set(tasks.map(([, node]) => node))).toEqual(new Set(['coordinator', 'worker']))
