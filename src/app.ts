@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { SecureContextOptions } from 'node:tls'
 import fastifySwagger from '@fastify/swagger'
@@ -284,9 +285,16 @@ function drainBeforeClose(
   { ledger, engine, registry, disk, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
+  const sockets = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   app.addHook('preClose', async () => {
     stopping = true
     await setTimeout(drainMs)
+    // Node closes idle connections, but waits a minute for the first request of one that a client opened in advance.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     // Requests that wait for a computation or an ingestion would delay the stop, some by minutes.
     await Promise.all([registry, riskPool, evaluationPool, plotPool].map((each) => each.close()))
   })
