@@ -139,6 +139,24 @@ const COUNTED = { of: 'rows', bounding: { kind: 'one-row-each' } } as const
 
 const NORMS = ['l0', 'l1', 'l2Squared', 'lInfinity'] as const
 
+/** The kinds of query and statistic of which some person must reach the stability in every norm. */
+const REACHED = [
+  'count count',
+  'sum affine-sum',
+  ...['mean', 'groupBy'].flatMap((asked) => [`${asked} affine-sum`, `${asked} count`]),
+  ...['variance', 'standardDeviation', 'groupBy'].map((asked) => `${asked} affine-square-sum`),
+  ...['covariance', 'correlation', 'linearRegression'].flatMap((asked) => [
+    `${asked} affine-product-sum`,
+    `${asked} affine-sum`,
+  ]),
+  'correlation affine-square-sum',
+  'proportion count',
+  'histogram count',
+  'topGroups count',
+  'contingency count',
+  'countDistinct count-distinct',
+]
+
 const magnitude = (value: bigint) => (value < 0n ? -value : value)
 const inOrder = (values: readonly bigint[]) => values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 
@@ -166,20 +184,23 @@ function distances(a: readonly bigint[], b: readonly bigint[]) {
   }
 }
 
-/** Checks every neighbour of random rows. */
+/**
+ * Checks every neighbour of random rows. Where not everything that rows can reach was reached in the given
+ * number of runs, which is rare, as many runs follow, at most nine times.
+ */
 function forNeighbours(
   query: fc.Arbitrary<Query>,
   dataset: Dataset,
   runs: number,
   check: (asked: Query, here: readonly StoredRow[], there: readonly StoredRow[]) => void,
+  reachedAll = () => true,
 ) {
   const rows = fc.array(rowOf(dataset), { minLength: 1, maxLength: 6 })
-  fc.assert(
-    fc.property(query, rows, rowOf(dataset), (asked, here, replacement) => {
-      for (const there of neighboursOf(here, dataset.neighbours, replacement)) check(asked, here, there)
-    }),
-    { numRuns: runs },
-  )
+  const property = fc.property(query, rows, rowOf(dataset), (asked, here, replacement) => {
+    for (const there of neighboursOf(here, dataset.neighbours, replacement)) check(asked, here, there)
+  })
+  for (let round = 0; round === 0 || (round < 10 && !reachedAll()); round++)
+    fc.assert(property, { numRuns: runs })
 }
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
@@ -188,7 +209,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
   const reach = (name: string, norm: string) => reached.set(name, (reached.get(name) ?? new Set()).add(norm))
 
   test('no person moves any statistic of any query by more than its stability, to which its noise is calibrated', () => {
-    forNeighbours(estimateQuery, dataset, 3000, (asked, here, there) => {
+    const check = (asked: Query, here: readonly StoredRow[], there: readonly StoredRow[]) => {
       const { aggregate, measurements } = planFor('additive', plan(asked, dataset, LIMITS))
       const [before, after] = [aggregateRows(aggregate, here), aggregateRows(aggregate, there)]
       for (const [index, statistic] of aggregate.statistics.entries()) {
@@ -201,28 +222,15 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (kind) => {
           if (moved[norm] === stability[norm]) reach(`${asked.kind} ${statistic.kind}`, norm)
         }
       }
-    })
+    }
+    forNeighbours(estimateQuery, dataset, 3000, check, () =>
+      REACHED.every((name) => reached.get(name)?.size === NORMS.length),
+    )
   })
 
   // A stability that is too large would pass the test above; one that is reached is exact.
   test('some person moves each statistic by exactly its stability, in every norm', () => {
-    const expected = [
-      'count count',
-      'sum affine-sum',
-      ...['mean', 'groupBy'].flatMap((asked) => [`${asked} affine-sum`, `${asked} count`]),
-      ...['variance', 'standardDeviation', 'groupBy'].map((asked) => `${asked} affine-square-sum`),
-      ...['covariance', 'correlation', 'linearRegression'].flatMap((asked) => [
-        `${asked} affine-product-sum`,
-        `${asked} affine-sum`,
-      ]),
-      'correlation affine-square-sum',
-      'proportion count',
-      'histogram count',
-      'topGroups count',
-      'contingency count',
-      'countDistinct count-distinct',
-    ]
-    for (const name of expected) expect([...(reached.get(name) ?? [])].sort(), name).toEqual([...NORMS])
+    for (const name of REACHED) expect([...(reached.get(name) ?? [])].sort(), name).toEqual([...NORMS])
   })
 
   test('no person moves a count by more than its stability, and monotonic counts move in one direction', () => {
