@@ -14,7 +14,7 @@ export interface TableState {
    */
   readonly state: 'as-registered' | 'changed' | 'missing' | 'unknown'
   readonly changes: readonly ColumnChange[]
-  /** What differs, and what the custodian of a suspended dataset can do. */
+  /** The differences, and how the custodian can end the suspension. */
   readonly message: string
 }
 

@@ -83,7 +83,7 @@ export function clientConfig(connection: PostgresConnection, connectTimeoutMs: n
             // `pg` replaces `servername` by the host.
             checkServerIdentity: (_, certificate) => checkServerIdentity(tls.servername ?? host, certificate),
           },
-    // What is absent here, `pg` reads from the environment.
+    // Given here because `pg` would otherwise read these three from the environment.
     application_name: 'sotto',
     client_encoding: 'UTF8',
     sslnegotiation: 'postgres',

@@ -1,6 +1,6 @@
 import { standardSql } from '../dialect.ts'
 import type { TableDialect } from '../tables/relation.ts'
-import { compareSource } from './encodings/compare.ts'
+import { comparisonsOf } from './encodings/comparisons.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { int4, int8, textLiteral } from './encodings/literals.ts'
 
@@ -33,7 +33,7 @@ export const postgresDialect: TableDialect = {
   // UUIDs are ordered as their hexadecimal digits are, whatever the collation, and take half the memory of the text.
   md5Order: (text) => [`CAST(md5(${text}) AS UUID)`],
   encode: encodeValue,
-  compare: compareSource,
+  comparisons: comparisonsOf,
   literal: (value, column) => {
     switch (typeof value) {
       case 'bigint':

@@ -1,6 +1,6 @@
 import type { Column, DateColumn, NumericColumn, TableColumn } from '../../catalog/dataset.ts'
+import type { Predicate } from '../../planner/aggregate.ts'
 import { divideRoundingUp } from '../../privacy/rational.ts'
-import type { ComparisonOf } from './relation.ts'
 
 /** A value of a table's column, as SQL. */
 export interface Source {
@@ -32,6 +32,9 @@ export type Order =
   | { readonly kind: 'decimals'; readonly literal: (decimal: string) => string }
   /** Dates, as an expression. The literal is that of a number of days since 1970-01-01. */
   | { readonly kind: 'days'; readonly date: string; readonly literal: (days: bigint) => string }
+
+/** A predicate that compares the values of one column. */
+export type ComparisonOf = Exclude<Predicate, { readonly kind: 'and' | 'or' | 'not' | 'is-null' }>
 
 const NANO = 10n ** 9n
 

@@ -10,6 +10,7 @@ import {
   RANK_COLUMN,
   requireKey,
 } from '../person-rows.ts'
+import { type ComparisonOf, type Comparisons, printComparison } from './comparisons.ts'
 import type { TableDataset, TableName } from './table-engine.ts'
 
 /** The SQL of a database whose tables are read in place. */
@@ -20,15 +21,8 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
    * @param source the name of the value
    */
   encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
-  /**
-   * Prints a condition on the source that is TRUE for exactly the values that fit and whose stored value satisfies a
-   * predicate; it may also be TRUE for values that do not fit. `undefined` if there is no such condition.
-   */
-  compare(
-    column: Column,
-    source: TableColumn & { readonly sql: string },
-    predicate: ComparisonOf,
-  ): string | undefined
+  /** Returns the exact comparisons with the values of a table's column. */
+  comparisons(source: TableColumn & { readonly sql: string }): Comparisons
   /** Prints the replacement for values that do not fit, as a literal with its type. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }
@@ -50,9 +44,6 @@ export interface EncodedValue {
     readonly stored: string
   }
 }
-
-/** A predicate that compares the values of one column. */
-export type ComparisonOf = Exclude<Predicate, { readonly kind: 'and' | 'or' | 'not' | 'is-null' }>
 
 /** A declared column with the SQL of its values. */
 interface EncodedColumn extends EncodedValue {
@@ -167,9 +158,18 @@ function printOnSource(
       if (found === undefined || !(alwaysFits(found) || removesMisfits(found))) return undefined
       if (predicate.kind === 'is-null')
         return found.notNull || !acceptsNull(found) ? 'FALSE' : `(${found.source} IS NULL)`
-      return dialect.compare(found.column, { ...found.found, sql: found.source }, predicate)
+      return compareSource(dialect, found, predicate)
     }
   }
+}
+
+function compareSource(
+  dialect: TableDialect,
+  { column, found, source }: EncodedColumn,
+  predicate: ComparisonOf,
+): string | undefined {
+  const compared = { ...found, sql: source }
+  return printComparison(column, compared, predicate, dialect.comparisons(compared))
 }
 
 /** True if rows whose value does not fit are left out. */

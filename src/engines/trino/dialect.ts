@@ -1,6 +1,6 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
 import type { TableDialect } from '../tables/relation.ts'
-import { compareSource } from './encodings/compare.ts'
+import { comparisonsOf } from './encodings/comparisons.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
 import { printWideQuotient } from './encodings/numeric.ts'
@@ -42,7 +42,7 @@ export const trinoDialect: TableDialect = {
   countedInteger: (counted) => `CAST(${counted} AS DOUBLE)`,
   md5Order: (digested) => [`md5(to_utf8(${digested}))`],
   encode: encodeValue,
-  compare: compareSource,
+  comparisons: comparisonsOf,
   literal: (value, column) => {
     if (typeof value === 'number') return integer(BigInt(value))
     if (typeof value !== 'string') return printValue(value, 'bigint')

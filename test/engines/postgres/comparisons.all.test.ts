@@ -1,75 +1,31 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Column } from '../../../src/catalog/dataset.ts'
-import { compareSource } from '../../../src/engines/postgres/encodings/compare.ts'
+import { comparisonsOf } from '../../../src/engines/postgres/encodings/comparisons.ts'
 import { encodeValue } from '../../../src/engines/postgres/encodings/encode.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
+import { printComparison } from '../../../src/engines/tables/comparisons.ts'
 import type { TableEngine } from '../../../src/engines/tables/table-engine.ts'
 import type { Aggregate, Predicate } from '../../../src/planner/aggregate.ts'
 import { describePostgres } from '../../postgres.ts'
+import { comparisonGrids } from '../comparison-grids.ts'
 import { column, datasetOf } from '../fixture.ts'
 import { connectionOf } from './tables.ts'
 
-const NANO = 1_000_000_000n
 const refuse = { nullable: false, invalidValue: { kind: 'refuse' } } as const
 
-/** Columns with types of the table and values at, just below and just above the edges between indexes. */
-const GRIDS: readonly (readonly [
-  Extract<Column, { lowerIndex: bigint }>,
-  readonly string[],
-  readonly string[],
-])[] = [
-  [
-    column.number('v', 10_000_000n, -3n, 5n) as Extract<Column, { type: 'number' }>,
-    ['numeric', 'numeric(15,2)', 'numeric(20,12)', 'integer'],
-    [-4, -3, -2, -1, 0, 1, 4, 5, 6].flatMap((index) => around(index / 100 - 0.005, 0.000000000001)),
-  ],
-  [
-    column.number('v', 1n, -3n, 5n) as Extract<Column, { type: 'number' }>,
-    ['numeric', 'numeric(20,12)'],
-    [-3, -2, 0, 1, 5, 6].flatMap((index) => around(index * 1e-9 - 5e-10, 1e-12)),
-  ],
-  [
-    column.number('v', 30_000_000n, -3n, 5n) as Extract<Column, { type: 'number' }>,
-    ['numeric', 'numeric(20,12)', 'bigint', 'smallint'],
-    [-3, -2, 0, 1, 5, 6].flatMap((index) => around(index * 0.03 - 0.015, 1e-12)),
-  ],
-  [
-    column.number('v', 250n * NANO, -3n, 5n) as Extract<Column, { type: 'number' }>,
-    ['smallint', 'integer', 'bigint', 'numeric', 'numeric(5,0)', 'numeric(7,-2)'],
-    [-3, -2, 0, 1, 5, 6].flatMap((index) => around(index * 250 - 125, 1)),
-  ],
-  [
-    { ...column.integer('v', -3n, 12n), stepNano: 7n * NANO },
-    ['smallint', 'integer', 'bigint', 'numeric', 'numeric(9,3)'],
-    [-3, -2, 0, 1, 5, 12, 13].flatMap((index) => [...around(index * 7 - 3.5, 0.5), ...around(index * 7, 1)]),
-  ],
-  [
-    { ...column.integer('v', -(2n ** 40n), 2n ** 40n), stepNano: NANO * NANO },
-    ['bigint', 'numeric'],
-    ['9223372036854775807', '-9223372036854775808', '1000000000', '499999999', '500000000', '500000001', '0'],
-  ],
-  ...[1n, 7n, 2n].map(
-    (step) =>
-      [
-        column.date('v', '1969-12-01', '2001-03-01', { step }),
-        ['date', 'timestamp without time zone', 'timestamp with time zone'],
-        [
-          ...['infinity', '-infinity', '4713-01-01 BC', '0001-01-01', '1969-11-30 23:59:59.999999'],
-          ...Array.from({ length: 24 }, (_, day) => `1969-12-${String(day + 1).padStart(2, '0')} 00:00`),
-          ...Array.from(
-            { length: 24 },
-            (_, day) => `2001-02-${String(day + 1).padStart(2, '0')} 23:59:59.999`,
-          ),
-          ...['2001-03-01', '2001-03-02', '2001-03-20'],
-        ],
-      ] as const,
-  ),
-]
-
-function around(edge: number, distance: number): readonly string[] {
-  return [edge - distance, edge, edge + distance].map((value) => value.toFixed(12))
-}
+const GRIDS = comparisonGrids(
+  {
+    hundredths: ['numeric', 'numeric(15,2)', 'numeric(20,12)', 'integer'],
+    nanos: ['numeric', 'numeric(20,12)'],
+    threeHundredths: ['numeric', 'numeric(20,12)', 'bigint', 'smallint'],
+    by250: ['smallint', 'integer', 'bigint', 'numeric', 'numeric(5,0)', 'numeric(7,-2)'],
+    by7: ['smallint', 'integer', 'bigint', 'numeric', 'numeric(9,3)'],
+    byBillion: ['bigint', 'numeric'],
+    dates: ['date', 'timestamp without time zone', 'timestamp with time zone'],
+  },
+  ['infinity', '-infinity', '4713-01-01 BC', '0001-01-01'],
+)
 
 describePostgres('conditions on the values in a table', ({ createDatabase }) => {
   let admin: Client
@@ -97,7 +53,7 @@ describePostgres('conditions on the values in a table', ({ createDatabase }) => 
     const counts = predicates.map(([predicate, onStored]) => {
       if (predicate.kind !== 'index-between' && predicate.kind !== 'category-in')
         throw new Error('no comparison')
-      const onSource = compareSource(declared, source, predicate) ?? 'no condition'
+      const onSource = printComparison(declared, source, predicate, comparisonsOf(source)) ?? 'no condition'
       const fits = `(${stored}) IS NOT NULL`
       return (
         `count(*) FILTER (WHERE (t.v IS NULL OR ${fits}) AND ((${onSource}) IS TRUE) <> ((${onStored.replaceAll('$', `(${stored})`)}) IS TRUE)), ` +

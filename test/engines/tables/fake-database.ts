@@ -66,7 +66,7 @@ const dialect: TableDialect = {
         return undefined
     }
   },
-  compare: () => undefined,
+  comparisons: () => ({}),
   literal: (value) => (typeof value === 'string' ? textOf(value) : String(value)),
 }
 

@@ -1,67 +1,33 @@
 import { expect, it } from 'vitest'
 import type { Column } from '../../../src/catalog/dataset.ts'
-import type { ComparisonOf } from '../../../src/engines/tables/relation.ts'
-import { compareSource } from '../../../src/engines/trino/encodings/compare.ts'
+import { type ComparisonOf, printComparison } from '../../../src/engines/tables/comparisons.ts'
+import { comparisonsOf } from '../../../src/engines/trino/encodings/comparisons.ts'
 import { encodeValue } from '../../../src/engines/trino/encodings/encode.ts'
 import { describeTrino } from '../../trino.ts'
+import { comparisonGrids } from '../comparison-grids.ts'
 import { column } from '../fixture.ts'
 
-const NANO = 1_000_000_000n
-
-type GridColumn = Extract<Column, { lowerIndex: bigint }>
-
 const WHOLE = ['tinyint', 'smallint', 'integer', 'bigint'] as const
-const number = (stepNano: bigint, lower: bigint, upper: bigint) =>
-  column.number('v', stepNano, lower, upper) as GridColumn
 
-/** Columns with types of the table and values at, just below and just above the edges between indexes. */
-const GRIDS: readonly (readonly [GridColumn, readonly string[], readonly string[]])[] = [
-  [
-    number(10_000_000n, -3n, 5n),
-    ['decimal(15,2)', 'decimal(20,12)', 'decimal(38,0)', 'decimal(38,38)', 'decimal(1,0)', ...WHOLE],
-    [-4, -3, -2, -1, 0, 1, 4, 5, 6].flatMap((index) => around(index / 100 - 0.005, 0.000000000001)),
-  ],
-  [
-    number(30_000_000n, -3n, 5n),
-    ['decimal(20,12)', 'decimal(38,10)', 'decimal(5,3)', 'bigint'],
-    [-3, -2, 0, 1, 5, 6].flatMap((index) => around(index * 0.03 - 0.015, 1e-12)),
-  ],
-  [
-    number(250n * NANO, -3n, 5n),
-    ['tinyint', 'smallint', 'integer', 'bigint', 'decimal(5,0)', 'decimal(12,9)'],
-    [-3, -2, 0, 1, 5, 6].flatMap((index) => around(index * 250 - 125, 1)),
-  ],
-  [
-    { ...column.integer('v', -3n, 12n), stepNano: 7n * NANO } as GridColumn,
-    ['tinyint', 'integer', 'bigint', 'decimal(9,3)'],
-    [-3, -2, 0, 1, 5, 12, 13].flatMap((index) => [...around(index * 7 - 3.5, 0.5), ...around(index * 7, 1)]),
-  ],
-  [
-    { ...column.integer('v', -(2n ** 40n), 2n ** 40n), stepNano: NANO * NANO } as GridColumn,
-    ['bigint', 'decimal(38,0)', 'decimal(10,2)'],
-    ['9223372036854775807', '-9223372036854775808', '1000000000', '499999999', '500000000', '500000001', '0'],
-  ],
-  ...[1n, 7n, 2n].map(
-    (step) =>
-      [
-        column.date('v', '1969-12-01', '2001-03-01', { step }) as GridColumn,
-        ['date', 'timestamp(3)', 'timestamp(12)', 'timestamp(6) with time zone'],
-        [
-          ...['0001-01-01', '9999-12-31', '1969-11-30 23:59:59.999999'],
-          ...Array.from({ length: 24 }, (_, day) => `1969-12-${String(day + 1).padStart(2, '0')} 00:00:00`),
-          ...Array.from(
-            { length: 24 },
-            (_, day) => `2001-02-${String(day + 1).padStart(2, '0')} 23:59:59.999`,
-          ),
-          ...['2001-03-01', '2001-03-02', '2001-03-20'],
-        ],
-      ] as const,
-  ),
-]
-
-function around(edge: number, distance: number): readonly string[] {
-  return [edge - distance, edge, edge + distance].map((value) => value.toFixed(12))
-}
+const GRIDS = comparisonGrids(
+  {
+    hundredths: [
+      'decimal(15,2)',
+      'decimal(20,12)',
+      'decimal(38,0)',
+      'decimal(38,38)',
+      'decimal(1,0)',
+      ...WHOLE,
+    ],
+    nanos: ['decimal(20,12)'],
+    threeHundredths: ['decimal(20,12)', 'decimal(38,10)', 'decimal(5,3)', 'bigint'],
+    by250: [...WHOLE, 'decimal(5,0)', 'decimal(12,9)'],
+    by7: ['tinyint', 'integer', 'bigint', 'decimal(9,3)'],
+    byBillion: ['bigint', 'decimal(38,0)', 'decimal(10,2)'],
+    dates: ['date', 'timestamp(3)', 'timestamp(12)', 'timestamp(6) with time zone'],
+  },
+  ['0001-01-01', '9999-12-31'],
+)
 
 /** Prints a value of a type; NULL if it does not fit into the type. */
 function printCast(value: string, type: string): string {
@@ -82,7 +48,7 @@ describeTrino('conditions on the values in a table', (trino) => {
     const { stored = '' } = encodeValue(declared, { type, sql: 't.v' }) ?? {}
     const counts = predicates.flatMap(([predicate, onStored]) => {
       const source = { name: 'v', type, notNull: false, sql: 't.v' }
-      const onSource = `coalesce(${compareSource(declared, source, predicate) ?? 'no condition'}, FALSE)`
+      const onSource = `coalesce(${printComparison(declared, source, predicate, comparisonsOf(source)) ?? 'no condition'}, FALSE)`
       const differs = `${onSource} <> coalesce(${onStored}, FALSE)`
       return [`count_if((v IS NULL OR stored IS NOT NULL) AND ${differs})`, `count_if(${onSource})`]
     })

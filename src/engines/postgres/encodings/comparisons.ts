@@ -1,27 +1,18 @@
-import type { Column, TableColumn } from '../../../catalog/dataset.ts'
-import { type Comparisons, printComparison, type Source } from '../../tables/comparisons.ts'
-import type { ComparisonOf } from '../../tables/relation.ts'
+import type { TableColumn } from '../../../catalog/dataset.ts'
+import type { Comparisons, Source } from '../../tables/comparisons.ts'
 import { int8 } from './literals.ts'
-import { type SourceType, sourceTypeOf } from './source.ts'
+import { sourceTypeOf } from './source.ts'
 import { dateAt, dateOf } from './temporal.ts'
 import { compareText } from './text.ts'
 
 const LARGEST_INT8 = 2n ** 63n - 1n
 
-/** Prints a comparison with the value in a table of PostgreSQL, as {@link printComparison} does. */
-export function compareSource(
-  column: Column,
-  source: TableColumn & { readonly sql: string },
-  predicate: ComparisonOf,
-): string | undefined {
+/** Returns the exact comparisons with the values of a column of PostgreSQL; none for a type that is not supported. */
+export function comparisonsOf(source: Source & Pick<TableColumn, 'type'>): Comparisons {
   const type = sourceTypeOf(source.type)
-  return type === undefined
-    ? undefined
-    : printComparison(column, source, predicate, comparisonsOf(source, type))
-}
-
-function comparisonsOf(source: Source, type: SourceType): Comparisons {
-  switch (type.kind) {
+  switch (type?.kind) {
+    case undefined:
+      return {}
     case 'integer':
       return {
         order: { kind: 'units', unitsPerOne: 1n, largest: LARGEST_INT8, literal: int8 },

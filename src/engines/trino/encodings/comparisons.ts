@@ -1,27 +1,20 @@
-import type { Column, TableColumn } from '../../../catalog/dataset.ts'
-import { type Comparisons, printComparison } from '../../tables/comparisons.ts'
-import type { ComparisonOf } from '../../tables/relation.ts'
+import type { TableColumn } from '../../../catalog/dataset.ts'
+import type { Comparisons } from '../../tables/comparisons.ts'
 import { bigint } from './literals.ts'
 import { decimal } from './numeric.ts'
-import { type SourceType, sourceTypeOf } from './source.ts'
+import { sourceTypeOf } from './source.ts'
 import { dateAt, dateOf } from './temporal.ts'
 import { compareText } from './text.ts'
 
 const LARGEST_BIGINT = 2n ** 63n - 1n
 
-/** Prints a comparison with the value in a table that Trino reads, as {@link printComparison} does. */
-export function compareSource(
-  column: Column,
-  source: TableColumn & { readonly sql: string },
-  predicate: ComparisonOf,
-): string | undefined {
-  const type = sourceTypeOf(source.type)
-  return type === undefined
-    ? undefined
-    : printComparison(column, source, predicate, comparisonsOf(source.sql, type))
-}
-
-function comparisonsOf(sql: string, type: SourceType): Comparisons {
+/** Returns the exact comparisons with the values of a column that Trino reads; none for a type that is not supported. */
+export function comparisonsOf({
+  sql,
+  type: typeName,
+}: Pick<TableColumn, 'type'> & { readonly sql: string }): Comparisons {
+  const type = sourceTypeOf(typeName)
+  if (type === undefined) return {}
   const among = (texts: readonly string[]) => compareText(sql, type, texts)
   switch (type.kind) {
     case 'integer':
