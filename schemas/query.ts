@@ -215,6 +215,20 @@ const rows = {
     ),
 }
 
+const delta = z.number().meta({
+  description:
+    'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
+  minimum: 0,
+  exclusiveMaximum: 1,
+})
+
+const postprocess = z
+  .strictObject({
+    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
+    nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
+  })
+  .describe('Post-processing of noisy values. It costs nothing.')
+
 const additive = {
   ...rows,
   mechanism: z
@@ -227,19 +241,8 @@ const additive = {
     .describe(
       'Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.',
     ),
-  delta: z.number().default(0).meta({
-    description:
-      'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
-    minimum: 0,
-    exclusiveMaximum: 1,
-  }),
-  postprocess: z
-    .strictObject({
-      round: z.boolean().default(false).describe('Round to the nearest whole number.'),
-      nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
-    })
-    .default({ round: false, nonNegative: false })
-    .describe('Post-processing of noisy values. It costs nothing.'),
+  delta: delta.default(0),
+  postprocess: postprocess.default({ round: false, nonNegative: false }),
 }
 
 const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...additive }).meta({
@@ -283,6 +286,18 @@ const supposed = z
   })
 
 const supposable = { ...additive, supposed: supposed.optional() }
+
+/** Fields that requests have in common for all kinds of query, each absent unless it is given. */
+export const requestTerms = {
+  epsilon: rows.epsilon,
+  accuracy: rows.accuracy,
+  mechanism: additive.mechanism,
+  calibration: additive.calibration,
+  delta: delta.optional(),
+  contribution: rows.contribution,
+  supposed: supposed.optional(),
+  postprocess: postprocess.optional(),
+}
 
 const meanQuery = z
   .strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...supposable })

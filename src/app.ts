@@ -34,6 +34,7 @@ import { registrationsRoutes } from '../routes/registrations.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
+import { sqlRoutes } from '../routes/sql.ts'
 import { suspensionRoutes } from '../routes/suspension.ts'
 import { versionsRoutes } from '../routes/versions.ts'
 import { ruleOf } from '../schemas/rule.ts'
@@ -87,6 +88,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly evaluationPool: ComputationPool
   /** Draws plots, in a separate pool because most plots need no key. */
   readonly plotPool: ComputationPool
+  /** Parses SQL statements. */
+  readonly sqlPool: ComputationPool
   readonly requestLimits: RequestLimits
   readonly logger: FastifyBaseLogger
   /** Certificate and key for HTTPS; absent for HTTP. */
@@ -148,6 +151,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(keysRoutes, dependencies)
   await app.register(administrationRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
+  await app.register(sqlRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)
   await app.register(mechanismsRoutes, dependencies)
   await app.register(riskRoutes, dependencies)
@@ -282,7 +286,7 @@ async function createServer(dependencies: AppDependencies) {
  */
 function drainBeforeClose(
   app: FastifyInstance,
-  { ledger, engine, registry, disk, riskPool, evaluationPool, plotPool, drainMs }: AppDependencies,
+  { ledger, engine, registry, disk, riskPool, evaluationPool, plotPool, sqlPool, drainMs }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
   const sockets = new Set<Socket>()
@@ -296,7 +300,7 @@ function drainBeforeClose(
     // Node closes idle connections, but waits a minute for the first request of one that a client opened in advance.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     // Requests that wait for a computation or an ingestion would delay the stop, some by minutes.
-    await Promise.all([registry, riskPool, evaluationPool, plotPool].map((each) => each.close()))
+    await Promise.all([registry, riskPool, evaluationPool, plotPool, sqlPool].map((each) => each.close()))
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     // A connection that is kept alive would delay the stop until it times out.

@@ -49,6 +49,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/catalog',
     'src/engines type',
   ],
+  'src/sql': ['src/catalog', 'src/planner', 'src/privacy', 'schemas type'],
   'src/workers': [
     'src/concurrency',
     'src/evaluation',
@@ -57,6 +58,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/plots',
     'src/privacy',
     'src/risk',
+    'src/sql',
   ],
   'src/http': [
     'src/access',
@@ -92,6 +94,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/evaluation',
     'src/plots type',
     'src/http',
+    'src/sql',
   ],
 }
 

@@ -48,6 +48,7 @@ export const PROBLEMS = {
   'too-many-worlds': { status: 422, title: 'Too many possible worlds' },
   'risk-below-prior': { status: 422, title: 'Risk below the prior' },
   'query-does-not-fit': { status: 422, title: 'Query does not fit the dataset' },
+  'sql-not-supported': { status: 422, title: 'SQL not supported' },
   'mechanism-not-applicable': { status: 422, title: 'Mechanism not applicable' },
   'unsupported-under-zcdp': { status: 422, title: 'Query not supported under zcdp accounting' },
   'allotment-insufficient': { status: 403, title: 'Allotment insufficient' },
@@ -247,7 +248,7 @@ interface ValidationIssue {
 /** Issue within one variant of a union, in zod's format. */
 interface NestedIssue {
   readonly code: string
-  readonly path: readonly (string | number)[]
+  readonly path: readonly PropertyKey[]
   readonly message: string
   readonly keys?: unknown
   readonly errors?: unknown
@@ -257,8 +258,13 @@ function fieldErrors({ instancePath, message, params }: ValidationIssue): readon
   return errorsAt(instancePath.split('/').filter(Boolean), message ?? 'is not valid', params ?? {})
 }
 
+/** Returns the fields that zod's issues are about, and the rules that they break. */
+export function fieldErrorsOf(issues: readonly NestedIssue[]): readonly FieldError[] {
+  return issues.flatMap((issue) => errorsAt(issue.path, issue.message, issue))
+}
+
 function errorsAt(
-  path: readonly (string | number)[],
+  path: readonly PropertyKey[],
   rule: string,
   { keys, errors }: { readonly keys?: unknown; readonly errors?: unknown },
 ): readonly FieldError[] {

@@ -27,6 +27,7 @@ export type RefusalCode =
   | 'too-many-worlds'
   | 'risk-below-prior'
   | 'query-does-not-fit'
+  | 'sql-not-supported'
   | 'mechanism-not-applicable'
   | 'unsupported-under-zcdp'
   | 'budget-insufficient'

@@ -93,6 +93,7 @@ export function openComputationPool(limits: PoolLimits): ComputationPool {
     let timer = setTimeout(() => limit.abort(waitedTooLong(waitMs)), waitMs)
     receiver.on('message', (message: computations.WorkerMessage) => {
       if (message.kind === 'progress') return onProgress?.(message.progress)
+      if (message.kind === 'damaged') return limit.abort(new Refusal(...message.refused))
       clearTimeout(timer)
       timer = setTimeout(() => limit.abort(tookTooLong(timeoutMs)), timeoutMs)
     })

@@ -5,8 +5,9 @@ import type { BatchEvaluationInput, EvaluationInput } from '../evaluation/input.
 import { compareMechanisms, type Workload } from '../mechanisms/compare.ts'
 import { systemEntropy } from '../mechanisms/samplers/entropy.ts'
 import type { Theme } from '../plots/plot.ts'
-import { Refusal } from '../privacy/refusal.ts'
+import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { epsilonOfColumns, riskOfColumns } from '../risk/columns.ts'
+import { loadParser, ParserFailure, parseStatement } from '../sql/parser.ts'
 import { type Picture, plotOf } from './plots.ts'
 
 /* Computations of the thread pool. Each export is one computation. Input and result are passed as structured clones. */
@@ -32,16 +33,26 @@ interface Call<Input> {
 export type WorkerMessage =
   | { readonly kind: 'begun' }
   | { readonly kind: 'progress'; readonly progress: unknown }
+  /** The thread must be killed, because its state may be damaged. The computation never ends. */
+  | { readonly kind: 'damaged'; readonly refused: RefusalParts }
 
-/** Converts a refusal to its parts, because an error loses its class when it leaves a thread. */
-type Outcome<Result> =
-  | { readonly result: Result }
-  | { readonly refused: Required<ConstructorParameters<typeof Refusal>> }
+/** Parts of a refusal. An error loses its class when it leaves a thread. */
+type RefusalParts = Required<ConstructorParameters<typeof Refusal>>
 
-/** @param load loads the modules that the thread's first computation of its kind needs, outside its time limit */
+type Outcome<Result> = { readonly result: Result } | { readonly refused: RefusalParts }
+
+function partsOf({ code, message, errors, facts }: Refusal): RefusalParts {
+  return [code, message, errors, facts]
+}
+
+/**
+ * @param load loads the modules that the thread's first computation of its kind needs, outside its time limit
+ * @param refusalOfDamage returns the refusal for an error after which the thread must not be used again
+ */
 function computation<Input, Result>(
   compute: (input: Input, onProgress: (progress: unknown) => void) => Result | Promise<Result>,
   load: () => Promise<unknown> = async () => {},
+  refusalOfDamage: (error: unknown) => Refusal | undefined = () => undefined,
 ) {
   return async ({ input, progress }: Call<Input>): Promise<Outcome<Result>> => {
     const tell = (message: WorkerMessage) => progress.postMessage(message)
@@ -50,9 +61,11 @@ function computation<Input, Result>(
     try {
       return { result: await compute(input, (made) => tell({ kind: 'progress', progress: made })) }
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      const { code, message, errors, facts } = error
-      return { refused: [code, message, errors, facts] }
+      if (error instanceof Refusal) return { refused: partsOf(error) }
+      const damage = refusalOfDamage(error)
+      if (damage === undefined) throw error
+      tell({ kind: 'damaged', refused: partsOf(damage) })
+      return new Promise(() => {})
     }
   }
 }
@@ -95,4 +108,18 @@ export const batchEvaluation = computation(
       await evaluateBatch(input, { runs, shown, noiseSource: systemEntropy(), onProgress }),
     )
   },
+)
+
+/** Parses a SQL statement. */
+export const sql = computation(
+  ({ statement }: { readonly statement: string }) => parseStatement(statement),
+  loadParser,
+  (error) =>
+    error instanceof ParserFailure
+      ? refuseField(
+          'sql-not-supported',
+          'sql',
+          'could not be parsed. Write a shorter statement, with less nesting.',
+        )
+      : undefined,
 )

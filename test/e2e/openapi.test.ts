@@ -92,6 +92,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets/{dataset}/queries/batch/preview',
     'post /v1/datasets/{dataset}/queries/preview',
     'get /v1/releases/{id}',
+    'post /v1/datasets/{dataset}/sql',
+    'post /v1/datasets/{dataset}/sql/preview',
     'post /v1/datasets/{dataset}/sparse-vector-sessions',
     'post /v1/datasets/{dataset}/sparse-vector-sessions/preview',
     'post /v1/sparse-vector-sessions/{id}/questions',

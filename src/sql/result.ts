@@ -1,0 +1,87 @@
+import type { AccuracyReport, Result } from '../planner/report-kinds.ts'
+import { statisticName } from '../planner/statistic-names.ts'
+import type { Cell, CellType, GroupingExpression } from './grouping.ts'
+import { type Measure, statisticOf } from './measures.ts'
+
+/** A column of the rows. */
+export interface ResultColumn {
+  readonly name: string
+  readonly type: CellType
+  /** Name of the column with the half-width of this one. */
+  readonly halfWidthColumn?: string
+  /** Unit of a half-width, if it is not that of the value. */
+  readonly unit?: HalfWidthUnit
+}
+
+export type HalfWidthUnit = 'rows' | 'days' | 'seconds'
+
+/** The part of an answer that rows are made from. */
+export interface Answered {
+  readonly result: Result
+  readonly accuracy: Pick<AccuracyReport, 'halfWidth'>
+}
+
+/** A noisy value, and its half-width if it is known. */
+export interface MeasuredValue {
+  readonly value: Cell
+  readonly halfWidth: number | null
+}
+
+/** One group: the values by which it is grouped, and the values of the aggregates. */
+export interface Group {
+  readonly keys: readonly Cell[]
+  readonly measured: readonly MeasuredValue[]
+}
+
+/** Returns the groups of an answer, each with the aggregates in the order of `measures`. */
+export function groupsOf(
+  { result, accuracy: { halfWidth } }: Answered,
+  groupings: readonly GroupingExpression[],
+  measures: readonly Measure[],
+): readonly Group[] {
+  const keysIn = (key: Readonly<Record<string, Parameters<GroupingExpression['cellOf']>[0]>>) =>
+    groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null))
+  if ('value' in result) return [{ keys: [], measured: [{ value: result.value, halfWidth }] }]
+  if ('cells' in result)
+    return result.cells.map(({ key, value }) => ({ keys: keysIn(key), measured: [{ value, halfWidth }] }))
+  if ('groups' in result) {
+    const names = measures.map((measure) => {
+      const statistic = statisticOf(measure)
+      if (statistic === undefined) throw new RangeError('groups have no such statistic')
+      return statisticName(statistic)
+    })
+    return result.groups.map(({ key, values }) => ({
+      keys: keysIn(key),
+      measured: names.map((name) => required(values[name])),
+    }))
+  }
+  if ('percentiles' in result) {
+    const { percentiles } = result
+    const measured = measures.map((measure) => {
+      const found = percentiles.find(({ p }) => measure.kind === 'percentile' && p === measure.p)
+      return { value: required(found).value, halfWidth }
+    })
+    return [{ keys: [], measured }]
+  }
+  if ('intercept' in result) {
+    const { intercept, coefficients } = result
+    const measured = measures.map((measure) => {
+      const ofIntercept = measure.kind === 'linearRegression' && measure.part === 'intercept'
+      const { value, halfWidth: own } = ofIntercept ? intercept : required(coefficients[0])
+      return { value, halfWidth: own }
+    })
+    return [{ keys: [], measured }]
+  }
+  if ('keys' in result) {
+    return result.keys.map(({ key, count }) => ({
+      keys: keysIn({ [groupings[0]?.name ?? '']: key }),
+      measured: [{ value: count ?? null, halfWidth }],
+    }))
+  }
+  throw new RangeError('statements never ask for a selection')
+}
+
+function required<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new RangeError('the answer lacks a statistic of the statement')
+  return value
+}

@@ -1,0 +1,112 @@
+const ONE_TABLE = 'A statement reads the one dataset of the path: FROM names it, and nothing else.'
+const CONDITIONS = 'Conditions compare a column with constants.'
+const NO_SUBQUERIES = `subqueries are not supported. ${ONE_TABLE}`
+const NO_PATTERNS =
+  'patterns are not supported. List the values: column IN (...). GET /v1/datasets/{dataset} shows the declared categories.'
+const NO_JOINS = `joins are not supported. ${ONE_TABLE} Ask for a table that is joined to be registered as a dataset.`
+const NO_SETS =
+  'UNION, INTERSECT and EXCEPT are not supported. Send each SELECT by itself, or several queries as a batch.'
+const NO_WRITES = 'only SELECT is supported. The service never changes data.'
+const NO_CASE = 'CASE is not supported. Put the condition into WHERE, or send one statement for each case.'
+const NO_GROUPING_SETS =
+  'GROUPING SETS, ROLLUP and CUBE are not supported. Send one statement for each set of groups.'
+
+/**
+ * Rules and advice for syntax that is not supported: by kind of node, by kind and field, and by kind, field and value.
+ * What is missing here is described in general words.
+ */
+const ADVICE: Readonly<Record<string, string>> = {
+  A_ArrayExpr: 'arrays are supported only as the second argument of width_bucket.',
+  A_Indirection: 'subscripts and fields of values are not supported. Use a column.',
+  A_Star: 'SELECT * is not supported, because rows cannot be released. List aggregates, such as COUNT(*).',
+  'A_Const.bsval': 'bit strings are not supported. Use a number, a text, TRUE or FALSE.',
+  'A_Expr.kind=AEXPR_LIKE': `LIKE is not supported: ${NO_PATTERNS}`,
+  'A_Expr.kind=AEXPR_ILIKE': `ILIKE is not supported: ${NO_PATTERNS}`,
+  'A_Expr.kind=AEXPR_SIMILAR': `SIMILAR TO is not supported: ${NO_PATTERNS}`,
+  'A_Expr.kind=AEXPR_OP_ANY': 'ANY is not supported. Write column IN (...).',
+  'A_Expr.kind=AEXPR_OP_ALL': 'ALL is not supported. Write column NOT IN (...), or comparisons with AND.',
+  'A_Expr.kind=AEXPR_NULLIF': 'NULLIF is not supported. Write a condition in WHERE.',
+  'A_Expr.kind=AEXPR_BETWEEN_SYM':
+    'BETWEEN SYMMETRIC is not supported. Write BETWEEN with the smaller value first.',
+  'A_Expr.kind=AEXPR_NOT_BETWEEN_SYM':
+    'BETWEEN SYMMETRIC is not supported. Write NOT BETWEEN with the smaller value first.',
+  'Alias.colnames': `names for the columns of a table are not supported. Use the names of the dataset's columns.`,
+  CaseExpr: NO_CASE,
+  CoalesceExpr: 'COALESCE is not supported. Rows without a value are NULL: use IS NULL or IS NOT NULL.',
+  CollateClause: 'COLLATE is not supported. Texts are compared by their characters. Leave it out.',
+  CurrentOfExpr: 'CURRENT OF is not supported.',
+  'FuncCall.agg_filter':
+    'FILTER is not supported. Put the condition into WHERE, and send one statement for each condition.',
+  'FuncCall.func_variadic': 'VARIADIC is not supported.',
+  'FuncCall.over': 'window functions are not supported. Use GROUP BY.',
+  GroupingFunc: NO_GROUPING_SETS,
+  GroupingSet: NO_GROUPING_SETS,
+  JoinExpr: NO_JOINS,
+  JsonFuncExpr: 'JSON functions are not supported.',
+  MinMaxExpr: 'GREATEST and LEAST are not supported. Columns have declared bounds instead.',
+  MultiAssignRef: NO_WRITES,
+  NamedArgExpr: 'named arguments are not supported. Give the arguments by position.',
+  ParamRef: 'parameters are not supported. Write the value into the statement.',
+  RangeFunction: `functions in FROM are not supported. ${ONE_TABLE}`,
+  RangeSubselect: NO_SUBQUERIES,
+  RangeTableFunc: `functions in FROM are not supported. ${ONE_TABLE}`,
+  RangeTableSample: 'TABLESAMPLE is not supported. Answers are about all rows of the dataset. Leave it out.',
+  'RangeVar.catalogname': 'names of databases are not supported. FROM names the dataset alone.',
+  'RangeVar.schemaname': 'names of schemas are not supported. FROM names the dataset alone.',
+  RowExpr: `rows of values are not supported. ${CONDITIONS}`,
+  SQLValueFunction: 'current dates, times and users are not supported. Write the value as a constant.',
+  'SelectStmt.distinctClause':
+    'SELECT DISTINCT is not supported. Use GROUP BY, or COUNT(DISTINCT column). GET /v1/datasets/{dataset} shows the ' +
+    'declared categories.',
+  'SelectStmt.groupDistinct': NO_GROUPING_SETS,
+  'SelectStmt.intoClause': `INTO is not supported. ${NO_WRITES}`,
+  'SelectStmt.larg': NO_SETS,
+  'SelectStmt.limitOption=LIMIT_OPTION_WITH_TIES': 'WITH TIES is not supported. Write LIMIT.',
+  'SelectStmt.lockingClause': 'row locks (FOR UPDATE, FOR SHARE) are not supported. Leave the clause out.',
+  'SelectStmt.op=SETOP_EXCEPT': NO_SETS,
+  'SelectStmt.op=SETOP_INTERSECT': NO_SETS,
+  'SelectStmt.op=SETOP_UNION': NO_SETS,
+  'SelectStmt.rarg': NO_SETS,
+  'SelectStmt.all': NO_SETS,
+  'SelectStmt.valuesLists': 'VALUES is not supported. Write SELECT ... FROM the dataset.',
+  'SelectStmt.windowClause': 'window functions are not supported. Use GROUP BY.',
+  'SelectStmt.withClause': `WITH (common table expressions) is not supported. ${ONE_TABLE}`,
+  SetToDefault: 'DEFAULT is not supported.',
+  'SortBy.useOp': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
+  'SortBy.sortby_dir=SORTBY_USING': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
+  SubLink: NO_SUBQUERIES,
+  'TypeName.arrayBounds': 'array types are not supported.',
+  'TypeName.setof': 'types of sets are not supported.',
+  'TypeName.typmods': 'types with a precision are not supported. Write DATE or TIMESTAMP.',
+  XmlExpr: 'XML is not supported.',
+  XmlSerialize: 'XML is not supported.',
+}
+
+/** Tokens that begin a refused clause whose node has no place of its own. */
+export const KEYWORDS: Readonly<Record<string, string>> = {
+  JoinExpr: 'JOIN',
+  RangeTableSample: 'TABLESAMPLE',
+  'SelectStmt.distinctClause': 'DISTINCT',
+  'SelectStmt.groupDistinct': 'DISTINCT',
+  'SelectStmt.intoClause': 'INTO',
+  'SelectStmt.limitOption=LIMIT_OPTION_WITH_TIES': 'WITH',
+  'SelectStmt.lockingClause': 'FOR',
+  'SelectStmt.op=SETOP_EXCEPT': 'EXCEPT',
+  'SelectStmt.op=SETOP_INTERSECT': 'INTERSECT',
+  'SelectStmt.op=SETOP_UNION': 'UNION',
+  'SelectStmt.larg': 'SELECT',
+  'SelectStmt.valuesLists': 'VALUES',
+  'SelectStmt.windowClause': 'WINDOW',
+  'SelectStmt.withClause': 'WITH',
+  'FuncCall.agg_filter': 'FILTER',
+  'FuncCall.over': 'OVER',
+  'FuncCall.func_variadic': 'VARIADIC',
+}
+
+/** Describes what is not supported, and what to write instead. */
+export function advice(key: string): string {
+  const known = ADVICE[key]
+  if (known !== undefined) return known
+  if (!key.includes('.') && /Stmt$/.test(key)) return NO_WRITES
+  return 'this syntax is not supported. docs/sql.md lists the clauses and functions that are.'
+}

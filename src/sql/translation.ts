@@ -1,0 +1,288 @@
+import type { QueryPredicate } from '../../schemas/query.ts'
+import { columnNamed, type Dataset, isTemporal } from '../catalog/dataset.ts'
+import { Refusal } from '../privacy/refusal.ts'
+import { type AssembledQuery, assembleQuery, type Placed, placeMeasure } from './assembly.ts'
+import { createConditions, type Placing } from './conditions.ts'
+import { type Cell, type CellType, type GroupingExpression, groupingOf } from './grouping.ts'
+import { type Measure, measureOf } from './measures.ts'
+import { notesOf } from './notes.ts'
+import { refusePart } from './place.ts'
+import { compileHaving, compileOrder, type Slot, sliceOf, valueIn } from './post-processing.ts'
+import { type Answered, type Group, groupsOf, type HalfWidthUnit, type ResultColumn } from './result.ts'
+import { columnOf, isColumn, openScope, type Scope } from './scope.ts'
+import type { Expression, Statement, Target } from './statement.ts'
+
+/** A statement as a query, and its rows as post-processing of the answer. */
+export interface Translation {
+  /** The query, without the fields that a request gives by themselves, such as `epsilon`. */
+  readonly query: Readonly<Record<string, unknown>>
+  readonly columns: readonly ResultColumn[]
+  /** Differences between the answer and that of a database. */
+  readonly notes: readonly string[]
+  /** Returns the rows of an answer to the query, with their values in the order of the columns. */
+  readonly rowsOf: (answer: Answered) => readonly (readonly Cell[])[]
+  /** Returns a refusal of the query as one of the statement, with the place of the part that is at fault. */
+  readonly refusalOf: (refusal: Refusal) => Refusal
+}
+
+/**
+ * Translates a statement to the query that it means.
+ * @param text the text of the statement
+ * @throws Refusal `sql-not-supported` or `query-does-not-fit`
+ */
+export function translate(text: string, statement: Statement, dataset: Dataset): Translation {
+  const scope = openScope(text, statement, dataset)
+  const placed = new WeakMap<object, number>()
+  const place: Placing = (predicate, at) => {
+    placed.set(predicate, at)
+    return predicate
+  }
+  const { where: condition } = statement
+  const where = condition && createConditions(scope, place).whenTrue(condition)
+  const groupings = readGroupings(scope, statement)
+  const measures: Placed<Measure>[] = []
+  const slots = createSlots(scope, groupings, measures)
+  const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
+  const having = statement.having && compileHaving(scope, slots, statement.having)
+  const order = statement.orderBy.map((key) => ({
+    slot: orderSlot(scope, key.expression, outputs, slots),
+    key,
+  }))
+  const slice = sliceOf(scope, statement)
+  if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
+  const assembled = assembleQuery(scope, groupings, measures, where)
+  const columns = columnsOf(scope, outputs, groupings, measures)
+  const parts = { groupings: groupings.map(({ part }) => part), measures: measures.map(({ part }) => part) }
+  return {
+    query: assembled.query,
+    columns,
+    notes: notesOf(dataset, statement, parts),
+    rowsOf: (answer) => {
+      const groups = groupsOf(answer, parts.groupings, parts.measures)
+      const kept = having === undefined ? groups : groups.filter((group) => having(group) === true)
+      return kept
+        .toSorted(compileOrder(order))
+        .slice(slice.from, slice.from + slice.count)
+        .map((group) => outputs.flatMap(({ slot }) => cellsOf(group, slot)))
+    },
+    refusalOf: (refusal) => refusalAt(text, refusal, assembled, where, placed),
+  }
+}
+
+/** The value of a column of the SELECT list, and its half-width if it has one. */
+function cellsOf(group: Group, slot: Slot): readonly Cell[] {
+  const value = valueIn(group, slot)
+  return 'key' in slot ? [value] : [value, group.measured[slot.measure]?.halfWidth ?? null]
+}
+
+interface PlacedGrouping extends Placed<GroupingExpression> {
+  readonly signature: string
+}
+
+/** Translates GROUP BY. An expression may be given by its place or its name in the SELECT list. */
+function readGroupings(scope: Scope, { groupBy, targets }: Statement): readonly PlacedGrouping[] {
+  const groupings: PlacedGrouping[] = []
+  for (const written of groupBy) {
+    const expression = groupedExpression(scope, written, targets)
+    const signature = signatureOf(scope, expression)
+    if (groupings.some((other) => other.signature === signature)) continue
+    groupings.push({ part: groupingOf(scope, expression), at: written.at, signature })
+  }
+  return groupings
+}
+
+function groupedExpression(scope: Scope, written: Expression, targets: readonly Target[]): Expression {
+  if (written.kind === 'number') return targetAt(scope, written, targets).expression
+  // As in PostgreSQL: here a column of the table comes before an alias.
+  if (written.kind !== 'column' || written.table !== undefined || isColumn(scope, written)) return written
+  return targets.find(({ alias }) => alias === written.name)?.expression ?? written
+}
+
+function targetAt<Item>(
+  scope: Scope,
+  { text, at }: { text: string; at: number },
+  targets: readonly Item[],
+): Item {
+  const target = /^\d{1,4}$/.test(text) ? targets[Number(text) - 1] : undefined
+  if (target !== undefined) return target
+  throw scope.unsupported(at, `place ${text} is not in the SELECT list, which has ${targets.length}.`)
+}
+
+/** Returns a text that is the same for expressions with the same meaning. */
+function signatureOf(scope: Scope, expression: Expression): string {
+  if (expression.kind === 'column')
+    return JSON.stringify(isColumn(scope, expression) ? columnOf(scope, expression).name : [expression.name])
+  if (expression.kind === 'call') {
+    const { name, arguments: parts } = expression
+    return `${name === 'date_part' ? 'extract' : name}(${parts.map((part) => signatureOf(scope, part)).join()})`
+  }
+  if (expression.kind === 'array')
+    return `[${expression.elements.map((each) => signatureOf(scope, each)).join()}]`
+  if (expression.kind === 'text') return `'${JSON.stringify(expression.value.toLowerCase())}`
+  const { at: _, ...meaning } = expression
+  return JSON.stringify(meaning)
+}
+
+const GROUPING_FUNCTIONS: readonly string[] = ['date_trunc', 'date_part', 'extract', 'width_bucket']
+
+/** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
+function createSlots(
+  scope: Scope,
+  groupings: readonly PlacedGrouping[],
+  measures: Placed<Measure>[],
+): (expression: Expression) => Slot {
+  return (expression) => {
+    const { kind, at } = expression
+    if (kind === 'call' && !GROUPING_FUNCTIONS.includes(expression.name))
+      return { measure: placeMeasure(measures, measureOf(scope, expression), at) }
+    if (kind !== 'column' && kind !== 'call') {
+      const rule =
+        'only columns of GROUP BY and aggregates are supported here. Expressions cannot be computed.'
+      throw scope.unsupported(at, rule)
+    }
+    if (kind === 'column') columnOf(scope, expression)
+    const signature = signatureOf(scope, expression)
+    const key = groupings.findIndex((grouping) => grouping.signature === signature)
+    if (key !== -1) return { key }
+    const rule = 'this must be in GROUP BY or in an aggregate. Rows themselves cannot be released.'
+    throw scope.unsupported(at, rule)
+  }
+}
+
+interface Output {
+  readonly target: Target
+  readonly slot: Slot
+}
+
+/** As in PostgreSQL: a place in the SELECT list, a name of its columns, or an expression of the groups. */
+function orderSlot(
+  scope: Scope,
+  expression: Expression,
+  outputs: readonly Output[],
+  slots: (expression: Expression) => Slot,
+): Slot {
+  if (expression.kind === 'number') return targetAt(scope, expression, outputs).slot
+  if (expression.kind !== 'column' || expression.table !== undefined) return slots(expression)
+  const named = outputs.find(({ target }) => defaultName(target) === expression.name)
+  return named?.slot ?? slots(expression)
+}
+
+function refuseWithoutAggregate(scope: Scope, { targets, groupBy }: Statement): Refusal {
+  const at = (groupBy[0] ?? targets[0]?.expression)?.at ?? 0
+  const instead = groupBy.length > 0 ? 'Add COUNT(*).' : 'Ask for an aggregate, such as COUNT(*).'
+  return scope.unsupported(at, `a statement needs an aggregate. ${instead}`)
+}
+
+/** The name of a column in the result, as PostgreSQL chooses it. */
+function defaultName({ alias, expression }: Target): string {
+  if (alias !== undefined) return alias
+  return expression.kind === 'column' || expression.kind === 'call' ? expression.name : 'column'
+}
+
+/** Names and types of the columns of the rows. The half-width of a value is in the column after it. */
+function columnsOf(
+  scope: Scope,
+  outputs: readonly Output[],
+  groupings: readonly PlacedGrouping[],
+  measures: readonly Placed<Measure>[],
+): readonly ResultColumn[] {
+  const taken = new Set<string>()
+  const unique = (wanted: string): string => {
+    let name = wanted
+    for (let copy = 2; taken.has(name); copy += 1) name = `${wanted}_${copy}`
+    taken.add(name)
+    return name
+  }
+  return outputs.flatMap(({ target, slot }): readonly ResultColumn[] => {
+    const { expression, alias } = target
+    if ('key' in slot) {
+      const { name, type } = groupings[slot.key]?.part ?? { name: '', type: 'text' as const }
+      return [{ name: unique(alias ?? (expression.kind === 'column' ? name : defaultName(target))), type }]
+    }
+    const measure = measures[slot.measure]?.part
+    if (measure === undefined) throw new RangeError('each slot has a measure')
+    const { type, unit } = shownAs(scope, measure)
+    const name = unique(defaultName(target))
+    const halfWidthColumn = unique(`${name}_half_width`)
+    return [
+      { name, type, halfWidthColumn },
+      { name: halfWidthColumn, type: 'number', ...(unit === undefined ? {} : { unit }) },
+    ]
+  })
+}
+
+/** The type of an aggregate, and the unit of its half-width if it is another. */
+function shownAs(
+  { dataset }: Scope,
+  measure: Measure,
+): { readonly type: CellType; readonly unit?: HalfWidthUnit } {
+  switch (measure.kind) {
+    case 'mean':
+    case 'percentile':
+    case 'minimum':
+    case 'maximum': {
+      const column = columnNamed(dataset, measure.column)
+      const type = column !== undefined && isTemporal(column) ? column.type : 'number'
+      if (measure.kind !== 'mean') return { type, unit: 'rows' }
+      if (type === 'number') return { type }
+      return { type, unit: type === 'date' ? 'days' : 'seconds' }
+    }
+    default:
+      return { type: 'number' }
+  }
+}
+
+/** Fields and parameters that a request gives beside the statement. */
+const TERMS: readonly string[] = [
+  'candidates',
+  'epsilon',
+  'accuracy',
+  'mechanism',
+  'calibration',
+  'delta',
+  'contribution',
+  'supposed',
+  'postprocess',
+]
+
+function refusalAt(
+  text: string,
+  refusal: Refusal,
+  { places }: AssembledQuery,
+  where: QueryPredicate | undefined,
+  placed: WeakMap<object, number>,
+): Refusal {
+  const broken = refusal.errors.find(({ field }) => !TERMS.includes(field.split('.')[0] ?? ''))
+  if (broken === undefined) return refusal
+  const at = placeOfCondition(broken.field, where, placed) ?? placeOfField(broken.field, places) ?? 0
+  const { code, errors, message, facts } = refusePart(text, at, refusal.code, broken.rule)
+  return new Refusal(code, message, errors, { ...refusal.facts, ...facts })
+}
+
+/** Returns the place of the innermost predicate on the path of a field, such as `where.predicates.0.value`. */
+function placeOfCondition(
+  field: string,
+  where: QueryPredicate | undefined,
+  placed: WeakMap<object, number>,
+): number | undefined {
+  const [first, ...path] = field.split('.')
+  if (first !== 'where') return undefined
+  let at: number | undefined
+  let part: unknown = where
+  for (const name of [...path, '']) {
+    if (typeof part !== 'object' || part === null) break
+    at = placed.get(part) ?? at
+    part = (part as Readonly<Record<string, unknown>>)[name]
+  }
+  return at
+}
+
+/** Returns the place of a field, or of the closest field that it is part of. */
+function placeOfField(field: string, places: ReadonlyMap<string, number>): number | undefined {
+  const path = field.split('.')
+  for (let length = path.length; length > 0; length -= 1) {
+    const at = places.get(path.slice(0, length).join('.'))
+    if (at !== undefined) return at
+  }
+  return undefined
+}
