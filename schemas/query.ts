@@ -713,6 +713,8 @@ export const batch = z
   })
 
 export type Query = z.output<typeof query>
+/** A query as a client writes it, without the fields that have their defaults. */
+export type QueryRequest = z.input<typeof query>
 export type PairQuery = Extract<Query, { kind: 'covariance' | 'correlation' }>
 export type ContributionRequest = z.output<typeof contribution>
 export type RegressionQuery = Extract<Query, { kind: 'linearRegression' }>

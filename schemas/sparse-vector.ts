@@ -161,6 +161,10 @@ export const sessionPreview = z
 const questionAnswer = {
   session: z.string(),
   question: z.int().min(1).max(Number.MAX_SAFE_INTEGER).describe('Number of the question, starting at 1.'),
+  where: z
+    .looseObject({ op: z.string() })
+    .optional()
+    .describe('Predicate of the question, as it was first asked.'),
   datasetVersion: z
     .string()
     .optional()
@@ -200,7 +204,9 @@ export const session = z
       .array(
         z.strictObject({
           ...questionAnswer,
-          where: z.looseObject({ op: z.string() }).describe('Predicate of the question.'),
+          where: z
+            .looseObject({ op: z.string() })
+            .describe('Predicate of the question, as it was first asked.'),
         }),
       )
       .readonly()

@@ -11,6 +11,7 @@ import type {
 } from '../ledger/ledger.ts'
 import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
 import type { Aggregate, Predicate } from '../planner/aggregate.ts'
+import { normalQuestion, normalSession } from '../planner/normal-form.ts'
 import { planPredicate } from '../planner/predicate.ts'
 import {
   comparisonReport,
@@ -124,7 +125,7 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
   const purchase: Purchase = {
     principal,
     dataset,
-    request: { sparseVector: request },
+    request: { sparseVector: normalSession(request, planned) },
     price: priceOfSession(planned),
     // A session belongs to one analyst: another analyst's questions would use up its positives.
     sharing: false,
@@ -176,7 +177,7 @@ async function ask(
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger, versionUses } = dependencies
-  const request = canonicalJson({ session: session.id, where: asking.where })
+  const request = await requestOf(dependencies, session, asking.where)
   const requestHash = sha256(request)
   const identity = {
     session: session.id,
@@ -196,6 +197,37 @@ async function ask(
   const dataset = requireSessionDataset(dependencies, session)
   const next = { dataset, identity, request, open, lookUp }
   return versionUses.during(dataset, () => answerNext(dependencies, session, asking, next, recordInstant))
+}
+
+/**
+ * Returns the text that identifies a question: with the normal form of its predicate, so that no spelling of the question
+ * is answered twice. Without the declaration of its dataset a predicate has no normal form. Then it identifies the question
+ * that was asked in the same words.
+ * @throws Refusal for a predicate that does not fit the dataset.
+ */
+async function requestOf(
+  { registered, ledger }: Pick<SessionDependencies, 'registered' | 'ledger'>,
+  session: StoredSession,
+  where: Asking['where'],
+): Promise<string> {
+  const dataset = registered(session.dataset)
+  if (dataset !== undefined && isVersionOf(dataset, session))
+    return canonicalJson({ session: session.id, where: normalQuestion(where, dataset) })
+  const asked = canonicalJson(where)
+  for (let beforeQuestion = session.answered + 1; beforeQuestion > 1; ) {
+    const page = await ledger.sessionAnswers(session.id, { limit: ANSWERS_AT_ONCE, beforeQuestion })
+    const found = page.find(({ request, answer }) => canonicalJson(whereOf(request, answer)) === asked)
+    if (found !== undefined) return found.request
+    beforeQuestion = page.at(-1)?.question ?? 0
+  }
+  return canonicalJson({ session: session.id, where })
+}
+
+const ANSWERS_AT_ONCE = 500
+
+/** The predicate of an answered question as it was asked. Answers of earlier releases have it in the request. */
+function whereOf(request: string, answer: string): unknown {
+  return JSON.parse(answer).where ?? JSON.parse(request).where
 }
 
 /** The next question of a session, and the version of the dataset that it reads. */
@@ -229,7 +261,7 @@ async function answerNext(
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
   })
 
-  const described = { session: session.id, question, datasetVersion: dataset.version }
+  const described = { session: session.id, question, where: asking.where, datasetVersion: dataset.version }
   const fail = async (failure: ReturnType<typeof failureOf>): Promise<never> => {
     await recordInstant().then(turn.leave)
     await ledger.recordQuestionFailure(session.id, failure).catch(() => undefined)
@@ -346,14 +378,17 @@ function unknownYet(): Refusal {
 function requireSessionDataset({ registered }: SessionDependencies, session: StoredSession): Dataset {
   const dataset = registered(session.dataset)
   const { datasetVersion } = session
-  if (dataset !== undefined && [dataset.version, ...earlierVersions(dataset)].includes(datasetVersion))
-    return dataset
+  if (dataset !== undefined && isVersionOf(dataset, session)) return dataset
   if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion)) throw unknownYet()
   throw new Refusal(
     'session-dataset-changed',
     `The dataset ${session.dataset} was withdrawn or registered again after the session was opened. Earlier ` +
       'questions are replayed. Open another session to ask more.',
   )
+}
+
+function isVersionOf(dataset: Dataset, { datasetVersion }: StoredSession): boolean {
+  return [dataset.version, ...earlierVersions(dataset)].includes(datasetVersion)
 }
 
 function describeOpening(
@@ -418,7 +453,7 @@ export async function showSession(
     answered: session.answered,
     answers: answers.map(({ request, answer }) => ({
       ...JSON.parse(answer),
-      where: JSON.parse(request).where,
+      where: whereOf(request, answer),
     })),
     ...(more ? { next: oldest.question } : {}),
   }

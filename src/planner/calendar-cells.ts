@@ -24,21 +24,24 @@ const MOST_UNEVEN_PERIODS = 2_000
 const ONE_NANO = 1_000_000_000n
 const SECONDS_PER_DAY = 86_400n
 
+/** The periods into which a column is divided, by their numbers. */
+export interface Periods {
+  readonly period: Period
+  readonly first: number
+  readonly last: number
+  /** The periods that contain the column's bounds. */
+  readonly lowest: number
+  readonly highest: number
+}
+
 /**
- * Divides a column by the calendar, from the period that contains `from` (default: the lower bound) through the period
- * that contains `to` (default: the upper bound). Every cell is a whole period: a stored value is in the cell that
- * contains its own instant, whether or not the column's grid has a point at the edge of the cell.
- *
- * @throws Refusal `query-does-not-fit` for periods shorter than a step of the column or too many of them, and for ends
- * that are no dates, out of the bounds or reversed.
+ * Returns the periods of a column that is divided by the calendar: from the one that contains `from` (default: the lower
+ * bound) through the one that contains `to` (default: the upper bound).
+ * @throws Refusal `query-does-not-fit` for periods shorter than those of the column, and for ends that are no dates, out of
+ * the bounds or reversed.
  */
-export function planCalendarCells(
-  { by, from, to }: CalendarColumn,
-  column: TemporalColumn,
-  field: string,
-): CalendarCells {
-  const cycle = cycleOf(by)
-  const period = cycle?.period ?? (by as Period)
+export function periodsOf({ by, from, to }: CalendarColumn, column: TemporalColumn, field: string): Periods {
+  const period = cycleOf(by)?.period ?? (by as Period)
   const refuse = (part: string, rule: string) => refuseField('query-does-not-fit', `${field}.${part}`, rule)
   if (period === 'hour' && column.type === 'date')
     throw refuse('by', `must not be "hour" for ${column.name}, which is a column of dates`)
@@ -60,6 +63,24 @@ export function planCalendarCells(
   const first = end('from', from, lowest)
   const last = end('to', to, highest)
   if (last < first) throw refuse('to', 'must not be before from')
+  return { period, first, last, lowest, highest }
+}
+
+/**
+ * Divides a column by the calendar. Every cell is a whole period: a stored value is in the cell that contains its own
+ * instant, whether or not the column's grid has a point at the edge of the cell.
+ *
+ * @throws Refusal `query-does-not-fit` as {@link periodsOf}, and for periods shorter than a step of the column or too many
+ * of them.
+ */
+export function planCalendarCells(
+  division: CalendarColumn,
+  column: TemporalColumn,
+  field: string,
+): CalendarCells {
+  const cycle = cycleOf(division.by)
+  const refuse = (part: string, rule: string) => refuseField('query-does-not-fit', `${field}.${part}`, rule)
+  const { period, first, last } = periodsOf(division, column, field)
   const count = last - first + 1
   if (count > MOST_EVEN_PERIODS) throw tooMany(count, MOST_EVEN_PERIODS, period, refuse)
   const edges = Array.from({ length: count + 1 }, (_, place) =>

@@ -1,5 +1,13 @@
-import { columnNamed, type Dataset, isGrid, type QueryableColumn } from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, type QueryableColumn } from '../catalog/dataset.ts'
 import type { Predicate } from './aggregate.ts'
+import {
+  complement,
+  isEmpty,
+  presentInBoth,
+  presentInEither,
+  type Values,
+  valuesOf,
+} from './column-values.ts'
 
 /**
  * Subject of a proof of disjointness. `rows`: no row satisfies both predicates. `units`: no privacy unit has a row that
@@ -47,28 +55,6 @@ export function disjointness(
 type Region = readonly Box[]
 type Box = ReadonlyMap<string, Values>
 
-/** Values that one column can have. */
-interface Values {
-  /** True if NULL is among them. */
-  readonly missing: boolean
-  readonly present: Integers | Texts
-}
-
-/** Grid indexes, indexes into the list of categories, or 0 and 1 for false and true. */
-interface Integers {
-  readonly kind: 'integers'
-  /** Both ends included; increasing, with a gap between any two. */
-  readonly intervals: readonly Interval[]
-}
-type Interval = readonly [lowest: bigint, highest: bigint]
-
-/** The listed texts, or all others, of which there are always some. */
-interface Texts {
-  readonly kind: 'texts'
-  readonly allBut: boolean
-  readonly listed: ReadonlySet<string>
-}
-
 /** State of a search for proofs. */
 interface Search {
   readonly dataset: Dataset
@@ -77,17 +63,12 @@ interface Search {
   stepsLeft: number
 }
 
-type Combination = Extract<Predicate, { kind: 'and' | 'or' | 'not' }>
-type Comparison = Exclude<Predicate, Combination>
-
 /** Largest number of boxes of a region. A region with more is replaced by a superset with fewer. */
 const MOST_BOXES = 64
 /** Largest number of steps of one search: about a fifth of a second. */
 const MOST_STEPS = 4_000_000
 
 const EVERYWHERE: Region = [new Map()]
-const NO_INTEGERS: Integers = { kind: 'integers', intervals: [] }
-const NO_TEXTS: Texts = { kind: 'texts', allBut: false, listed: new Set() }
 
 /** A superset of the rows for which a predicate holds, or for which it does not hold. */
 function regionOf(predicate: Predicate, holds: boolean, search: Search): Region {
@@ -126,91 +107,6 @@ function isEvidence(column: QueryableColumn, { dataset, subject }: Search): bool
 
 function boxOf(column: string, values: Values): Region {
   return isEmpty(values) ? [] : [new Map([[column, values]])]
-}
-
-/** Values for which a comparison holds; `undefined` if they are not known for certain. */
-function valuesOf(comparison: Comparison, column: QueryableColumn): Values | undefined {
-  if (comparison.kind === 'is-null')
-    return { missing: column.nullable, present: column.type === 'string' ? NO_TEXTS : NO_INTEGERS }
-  const present = presentOf(comparison, column)
-  return present === undefined ? undefined : { missing: false, present }
-}
-
-function presentOf(
-  comparison: Exclude<Comparison, { kind: 'is-null' }>,
-  column: QueryableColumn,
-): Values['present'] | undefined {
-  if (column.type === 'string') {
-    if (comparison.kind !== 'string-in') return undefined
-    // An engine receives a lone surrogate as U+FFFD, which makes different texts equal.
-    if (!comparison.values.every((text) => text.isWellFormed())) return undefined
-    return { kind: 'texts', allBut: false, listed: new Set(comparison.values) }
-  }
-  const [lowest, highest] = domainOf(column)
-  const within = (intervals: readonly Interval[]): Integers => ({
-    kind: 'integers',
-    intervals: common(intervals, [[lowest, highest]]),
-  })
-  switch (comparison.kind) {
-    case 'index-between': {
-      const { lower = lowest, upper = highest } = comparison
-      if (!isGrid(column)) return undefined
-      return within(lower > upper ? [] : [[lower, upper]])
-    }
-    case 'index-in':
-      return isGrid(column) ? within(points(comparison.indexes)) : undefined
-    case 'category-in':
-      return column.type === 'category' ? within(points(comparison.indexes.map(BigInt))) : undefined
-    case 'boolean-is':
-      return column.type === 'boolean' ? within(points([comparison.value ? 1n : 0n])) : undefined
-    case 'string-in':
-      return undefined
-  }
-}
-
-/** Smallest and largest value that ingestion stores. */
-function domainOf(column: Exclude<QueryableColumn, { type: 'string' }>): Interval {
-  switch (column.type) {
-    case 'integer':
-    case 'number':
-    case 'date':
-    case 'timestamp':
-      return [column.lowerIndex, column.upperIndex]
-    case 'category':
-      return [0n, BigInt(column.categories.length) - 1n]
-    case 'boolean':
-      return [0n, 1n]
-  }
-}
-
-function points(integers: readonly bigint[]): readonly Interval[] {
-  return joined(integers.map((integer) => [integer, integer]))
-}
-
-/** All other values of the column. */
-function complement({ missing, present }: Values, column: QueryableColumn): Values {
-  return { missing: column.nullable && !missing, present: others(present, column) }
-}
-
-function others(present: Values['present'], column: QueryableColumn): Values['present'] {
-  if (present.kind === 'texts') return { ...present, allBut: !present.allBut }
-  if (column.type === 'string') throw new RangeError('a column of texts holds no integers')
-  const [lowest, highest] = domainOf(column)
-  const gaps: Interval[] = []
-  let next = lowest
-  for (const [start, end] of present.intervals) {
-    if (next < start) gaps.push([next, start - 1n])
-    next = end + 1n
-  }
-  if (next <= highest) gaps.push([next, highest])
-  return { kind: 'integers', intervals: gaps }
-}
-
-function isEmpty({ missing, present }: Values): boolean {
-  if (missing) return false
-  return present.kind === 'integers'
-    ? present.intervals.length === 0
-    : !present.allBut && present.listed.size === 0
 }
 
 /*
@@ -305,50 +201,4 @@ function either(a: Values, b: Values, search: Search): Values {
 function takeSteps(a: Values, b: Values, search: Search): void {
   for (const { present } of [a, b])
     search.stepsLeft -= 1 + (present.kind === 'integers' ? present.intervals.length : present.listed.size)
-}
-
-function presentInBoth(a: Values['present'], b: Values['present']): Values['present'] {
-  if (a.kind === 'integers' && b.kind === 'integers')
-    return { kind: 'integers', intervals: common(a.intervals, b.intervals) }
-  if (a.kind === 'integers' || b.kind === 'integers') throw new RangeError('a column holds integers or texts')
-  if (a.allBut && b.allBut) return { kind: 'texts', allBut: true, listed: a.listed.union(b.listed) }
-  if (a.allBut) return { kind: 'texts', allBut: false, listed: b.listed.difference(a.listed) }
-  if (b.allBut) return { kind: 'texts', allBut: false, listed: a.listed.difference(b.listed) }
-  return { kind: 'texts', allBut: false, listed: a.listed.intersection(b.listed) }
-}
-
-function presentInEither(a: Values['present'], b: Values['present']): Values['present'] {
-  if (a.kind === 'integers' && b.kind === 'integers') {
-    return { kind: 'integers', intervals: joined([...a.intervals, ...b.intervals]) }
-  }
-  if (a.kind === 'integers' || b.kind === 'integers') throw new RangeError('a column holds integers or texts')
-  // De Morgan.
-  const neither = presentInBoth({ ...a, allBut: !a.allBut }, { ...b, allBut: !b.allBut })
-  return neither.kind === 'texts' ? { ...neither, allBut: !neither.allBut } : neither
-}
-
-/** Intervals in increasing order, with overlapping and adjacent ones joined. */
-function joined(intervals: readonly Interval[]): readonly Interval[] {
-  const apart: Interval[] = []
-  for (const [start, end] of intervals.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) {
-    const last = apart.at(-1)
-    if (last === undefined || start > last[1] + 1n) apart.push([start, end])
-    else if (end > last[1]) apart[apart.length - 1] = [last[0], end]
-  }
-  return apart
-}
-
-/** Intersection of two lists of intervals. */
-function common(a: readonly Interval[], b: readonly Interval[]): readonly Interval[] {
-  const shared: Interval[] = []
-  let [here, there] = [0, 0]
-  for (;;) {
-    const [one, other] = [a[here], b[there]]
-    if (one === undefined || other === undefined) return shared
-    const start = one[0] > other[0] ? one[0] : other[0]
-    const end = one[1] < other[1] ? one[1] : other[1]
-    if (start <= end) shared.push([start, end])
-    if (one[1] < other[1]) here += 1
-    else there += 1
-  }
 }

@@ -2,9 +2,11 @@ import type { PairQuery, RegressionQuery } from '../../schemas/query.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { Estimate, Sources } from './additive.ts'
 import { type AffineTerm, LARGEST_SQUARED_INDEX, type Predicate } from './aggregate.ts'
+import type { Values } from './column-values.ts'
 import { columnRange } from './estimates/estimator.ts'
 import type { Moment } from './estimates/moments.ts'
 import { type MeasuredColumn, measuredColumn } from './measured-column.ts'
+import { type Rows, rowsOf } from './normal-predicate.ts'
 import { requireColumn } from './predicate.ts'
 
 /*
@@ -89,7 +91,7 @@ export function planMomentColumns(
     if (grid === undefined)
       throw refuse(`must be numeric, boolean or temporal, and ${name} is of type ${column.type}`)
     if (names.indexOf(name) < place) throw refuse('must not repeat an earlier column')
-    if (where !== undefined && isFixed(name, where))
+    if (where !== undefined && (isFixed(name, where) || hasOneValue(name, rowsOf(where, dataset))))
       throw refuse(`must not be constant, and where allows a single value of ${name}`)
     requireProducts(grid, field)
     return grid
@@ -148,6 +150,26 @@ function isFixed(name: string, predicate: Predicate): boolean {
     default:
       return false
   }
+}
+
+/** True if all rows have one value of a column, in whatever way the predicate is written. */
+function hasOneValue(name: string, rows: Rows): boolean {
+  switch (rows.kind) {
+    case 'values':
+      return rows.column.name === name && !rows.values.missing && isSingle(rows.values)
+    case 'and':
+      return rows.operands.some((operand) => hasOneValue(name, operand.rows))
+    case 'or':
+    case 'every':
+    case 'none':
+      return false
+  }
+}
+
+function isSingle({ present }: Values): boolean {
+  if (present.kind === 'texts') return false
+  const [interval, ...others] = present.intervals
+  return interval !== undefined && others.length === 0 && interval[0] === interval[1]
 }
 
 /** @throws Refusal `query-does-not-fit` for a column whose indexes are too large to be multiplied. */

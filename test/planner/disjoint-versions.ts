@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import type { Predicate } from '../../src/planner/aggregate.ts'
 import type * as asItIs from '../../src/planner/disjoint.ts'
@@ -18,12 +19,18 @@ export const LARGE_PAIRS = pairsOf(predicates(6, 4))
 export const sampled = (arbitrary: fc.Arbitrary<PredicatePair>, numRuns: number) =>
   fc.sample(arbitrary, { numRuns, seed: 20_090_629 }).map((pair) => ({ pair, overlap: overlapInTruth(pair) }))
 
+/** The search for disjoint predicates, and the sets of values that it computes with. */
+const FILES = ['planner/disjoint.ts', 'planner/column-values.ts'].map((file) => ({
+  file,
+  text: readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8'),
+}))
+
 /** A change to the search for disjoint predicates. */
-export const change = (find: string, replace: string): SourceChange => ({
-  file: 'planner/disjoint.ts',
-  find,
-  replace,
-})
+export function change(find: string, replace: string): SourceChange {
+  const [changed, ...others] = FILES.filter(({ text }) => text.includes(find))
+  if (changed === undefined || others.length > 0) throw new Error(`one file must have "${find}"`)
+  return { file: changed.file, find, replace }
+}
 /** A version that keeps two boxes. */
 export const FEW_BOXES = change('const MOST_BOXES = 64', 'const MOST_BOXES = 2')
 /** A version that ends its search after this number of steps. */
