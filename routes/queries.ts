@@ -8,20 +8,23 @@ import {
 } from '../schemas/answer.ts'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { candidates } from '../schemas/disclosure.ts'
+import { dummyAnswer, dummyBatchAnswer, practiceQuery } from '../schemas/dummy.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
 import { openedSession } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
+import { answerBatchOnDummy, answerOnDummy, type DummyDependencies } from '../src/answers/dummy.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
+import { sizeOf } from './dummy.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
-export interface QueriesOptions extends AnswerDependencies {
+export interface QueriesOptions extends AnswerDependencies, Pick<DummyDependencies, 'dummies'> {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly versionUses: VersionUses
@@ -37,15 +40,24 @@ const releaseParameters = z.strictObject({
     .meta({ description: 'The `id` of an answer or a session.', example: EXAMPLE_RELEASE }),
 })
 
-const storedAnswer = { description: 'The answer.', content: { 'application/json': { schema: answerSchema } } }
+const storedAnswer = {
+  description: 'The answer.',
+  content: { 'application/json': { schema: z.union([answerSchema, dummyAnswer]) } },
+}
 
-const storedBatch = { description: 'The answers.', content: { 'application/json': { schema: batchAnswer } } }
+const storedBatch = {
+  description: 'The answers.',
+  content: { 'application/json': { schema: z.union([batchAnswer, dummyBatchAnswer]) } },
+}
 
 /** Any charged request: an answer, a batch or the opening of a session. */
 const storedRelease = {
   description: 'The answer.',
   content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
 }
+
+const ON_DUMMY =
+  'With `on=dummy` it is answered over made-up rows for practice: nothing is charged or stored, and no data is read.'
 
 const previewQuery = z.strictObject({ candidates })
 
@@ -67,9 +79,10 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         description:
           'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of ' +
           'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `paid` is the amount that ' +
-          'was charged for the first response.',
+          `was charged for the first response. ${ON_DUMMY}`,
         security: analyst.security,
         params: datasetParameters,
+        querystring: practiceQuery,
         headers: idempotencyHeaders,
         body: query,
         response: { 200: storedAnswer, ...problemResponses },
@@ -78,6 +91,11 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
+      if (request.query.on === 'dummy') {
+        const asked = { ...caller, dataset, query: request.body, size: sizeOf(request.query) }
+        const balances = await requireBalances(ledger, principalOf(request), dataset.id)
+        return sendAnswer(reply, await answerOnDummy(dependencies, asked, balances))
+      }
       const question = { ...caller, dataset, query: request.body }
       return sendAnswer(reply, await versionUses.during(dataset, () => answer(dependencies, question)))
     },
@@ -94,9 +112,11 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         summary: 'Answer several queries for one charge',
         description:
           'Charges all queries together, or none. Queries that no person can affect together cost as much as the most ' +
-          'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer.',
+          'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer. ' +
+          ON_DUMMY,
         security: analyst.security,
         params: datasetParameters,
+        querystring: practiceQuery,
         headers: idempotencyHeaders,
         body: batch,
         response: { 200: storedBatch, ...problemResponses },
@@ -105,7 +125,13 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      const asked = { ...caller, dataset, queries: request.body.queries }
+      const { queries } = request.body
+      if (request.query.on === 'dummy') {
+        const asked = { ...caller, dataset, queries, size: sizeOf(request.query) }
+        const balances = await requireBalances(ledger, principalOf(request), dataset.id)
+        return sendAnswer(reply, await answerBatchOnDummy(dependencies, asked, balances))
+      }
+      const asked = { ...caller, dataset, queries }
       return sendAnswer(reply, await versionUses.during(dataset, () => answerBatch(dependencies, asked)))
     },
   )

@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { candidates } from '../schemas/disclosure.ts'
+import { notPractised } from '../schemas/dummy.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import {
   openedSession,
@@ -63,6 +64,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
           '(`Idempotent-Replayed: true`).',
         security: analyst.security,
         params: datasetParameters,
+        querystring: notPractised,
         headers: idempotencyHeaders,
         body: sessionRequest,
         response: { 200: opened, 201: opened, ...problemResponses },
@@ -116,6 +118,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
           '(`Idempotent-Replayed: true`). The example uses the example session.',
         security: analyst.security,
         params: parameters,
+        querystring: notPractised,
         headers: idempotencyHeaders,
         body: sessionQuestion,
         response: {

@@ -20,6 +20,7 @@ import { connectionsRoutes } from '../routes/connections.ts'
 import { datasetChangesRoutes } from '../routes/dataset-changes.ts'
 import { datasetsRoutes } from '../routes/datasets.ts'
 import { draftsRoutes } from '../routes/drafts.ts'
+import { dummyRoutes } from '../routes/dummy.ts'
 import { evaluationsRoutes } from '../routes/evaluations.ts'
 import { ingestionsRoutes } from '../routes/ingestions.ts'
 import { keysRoutes } from '../routes/keys.ts'
@@ -46,6 +47,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { VersionUses } from './catalog/version-uses.ts'
 import type { WatchedConnections } from './connections/watch.ts'
 import type { Extent } from './custody/verification.ts'
+import type { Dummies } from './dummy/dummies.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
 import { limitBodyTime } from './http/body-time.ts'
@@ -90,6 +92,9 @@ export interface AppDependencies extends AnswerDependencies {
   readonly plotPool: ComputationPool
   /** Parses SQL statements. */
   readonly sqlPool: ComputationPool
+  /** Writes made-up rows. */
+  readonly dummyPool: ComputationPool
+  readonly dummies: Dummies
   readonly requestLimits: RequestLimits
   readonly logger: FastifyBaseLogger
   /** Certificate and key for HTTPS; absent for HTTP. */
@@ -152,6 +157,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(administrationRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
   await app.register(sqlRoutes, dependencies)
+  await app.register(dummyRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)
   await app.register(mechanismsRoutes, dependencies)
   await app.register(riskRoutes, dependencies)
@@ -286,7 +292,7 @@ async function createServer(dependencies: AppDependencies) {
  */
 function drainBeforeClose(
   app: FastifyInstance,
-  { ledger, engine, registry, disk, riskPool, evaluationPool, plotPool, sqlPool, drainMs }: AppDependencies,
+  { ledger, engine, registry, disk, drainMs, ...pools }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
   const sockets = new Set<Socket>()
@@ -300,7 +306,9 @@ function drainBeforeClose(
     // Node closes idle connections, but waits a minute for the first request of one that a client opened in advance.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
     // Requests that wait for a computation or an ingestion would delay the stop, some by minutes.
-    await Promise.all([registry, riskPool, evaluationPool, plotPool, sqlPool].map((each) => each.close()))
+    const { riskPool, evaluationPool, plotPool, sqlPool, dummyPool } = pools
+    const computing = [registry, riskPool, evaluationPool, plotPool, sqlPool, dummyPool]
+    await Promise.all(computing.map((each) => each.close()))
   })
   app.addHook('onSend', (_request, reply, _payload, done) => {
     // A connection that is kept alive would delay the stop until it times out.

@@ -23,6 +23,7 @@ import { type OpenTableEngine, openConnections } from './connections/open.ts'
 import { openTableEngine } from './connections/table-engines.ts'
 import type { ConnectionState } from './connections/watch.ts'
 import { type CustodyOptions, openCustody } from './custody/custody.ts'
+import { openDummies } from './dummy/dummies.ts'
 import { openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { createDatasetEngine } from './engines/routing.ts'
 import { watchFreeSpace } from './files/free-space.ts'
@@ -127,7 +128,7 @@ async function openParts(
   const metrics = createMetrics()
   const { opened: databases, connections } = await openDatabases(config, logger, tableEngines)
   opened.defer(() => connections.close())
-  const stores = await openStores(config, { metrics, logger, databases }, opened)
+  const { temporaryDirectory, ...stores } = await openStores(config, { metrics, logger, databases }, opened)
   const { ledger } = stores
   await createFirstKeys(dataDirectory)
   const { authenticator, keys, keyActs, close } = await openIdentity({
@@ -148,9 +149,17 @@ async function openParts(
   opened.defer(() => uploads.close())
   const pools = openComputationPools()
   for (const pool of Object.values(pools)) opened.defer(() => pool.close())
+  const dummies = openDummies({
+    directory: path.join(temporaryDirectory, 'dummy'),
+    write: (input, caller) =>
+      pools.dummyPool.run('dummyFile', input, { ...caller, timeoutMs: DUMMY_TIMEOUT_MS }),
+    hasSpace: () => disk.isSufficient(),
+  })
+  opened.defer(() => dummies.close())
   return {
     ...stores,
     ...pools,
+    dummies,
     connections,
     authenticator,
     keys,
@@ -273,6 +282,7 @@ async function openStores(
   return {
     ledger,
     verification: extent,
+    temporaryDirectory,
     catalog,
     engine,
     registry,
@@ -351,6 +361,9 @@ function writtenFolders({ dataDirectory, ledgerUrl, replicated }: Config): reado
 
 /** Number of requests that may be charged or computed, per place at the engine. */
 const TURNS_PER_PLACE = 4
+
+/** Time limit for writing made-up rows, far above what the largest file needs. */
+const DUMMY_TIMEOUT_MS = 60_000
 
 /** Largest number of requests that share a scan. */
 const SEATS_PER_SCAN = 32

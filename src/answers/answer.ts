@@ -188,7 +188,7 @@ function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit
 }
 
 /** Reads the data of a plan, adds noise and describes the release. Yields to other requests between these steps. */
-async function releaseOf(
+export async function releaseOf(
   planned: Plan,
   { engine, noiseSource }: Pick<AnswerDependencies, 'engine' | 'noiseSource'>,
 ) {
@@ -206,7 +206,7 @@ async function releaseOf(
 }
 
 /** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
-function requireAllAccepted({ plans }: BatchPlan, engine: Engine): void {
+export function requireAllAccepted({ plans }: BatchPlan, engine: Pick<Engine, 'accepts'>): void {
   for (const [place, each] of plans.entries())
     withinField(`queries.${place}`, () => requireAccepted(each, engine))
 }

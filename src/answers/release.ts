@@ -121,12 +121,16 @@ export function scanOf(plan: Plan, engine: Engine): string | undefined {
  * Requires that the engine can read the data of a plan. The charge would be lost otherwise.
  * @throws Refusal `query-does-not-fit` if a statement would be too long for the database.
  */
-export function requireAccepted(plan: Plan, engine: Engine): void {
+export function requireAccepted(plan: Plan, engine: Pick<Engine, 'accepts'>): void {
   for (const reading of readingsOf(plan)) requireReadable(plan.dataset, reading, engine)
 }
 
 /** @throws Refusal as {@link requireAccepted} does. */
-export function requireReadable(dataset: Plan['dataset'], reading: Reading, engine: Engine): void {
+export function requireReadable(
+  dataset: Plan['dataset'],
+  reading: Reading,
+  engine: Pick<Engine, 'accepts'>,
+): void {
   if (engine.accepts?.(dataset, reading) === false) {
     const detail =
       'The query is too long for the database of this dataset. Compare with fewer values, or ask for fewer groups.'

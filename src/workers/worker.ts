@@ -1,5 +1,6 @@
 import { registerHooks } from 'node:module'
 import type { MessagePort } from 'node:worker_threads'
+import { writeDummyFile } from '../dummy/file.ts'
 import { evaluateBatch, evaluateQuery } from '../evaluation/evaluation.ts'
 import type { BatchEvaluationInput, EvaluationInput } from '../evaluation/input.ts'
 import { compareMechanisms, type Workload } from '../mechanisms/compare.ts'
@@ -123,3 +124,5 @@ export const sql = computation(
         )
       : undefined,
 )
+/** Writes made-up rows to a file. */
+export const dummyFile = computation(writeDummyFile)

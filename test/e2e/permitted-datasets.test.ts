@@ -208,6 +208,14 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
   expect((await register('census')).status).toBe(403)
 })
 
+test('practice finds no dataset of others', async () => {
+  const practise = (dataset: string) =>
+    answerOf('analyst', 'post', `/v1/datasets/${dataset}/queries?on=dummy`, QUERY)
+  expect(await practise('census')).toEqual(await practise('nowhere'))
+  expect((await practise('census')).status).toBe(404)
+  expect((await practise(LIMITED_TO)).status).toBe(200)
+})
+
 test('a limited custodian neither sees nor makes keys for other datasets', async () => {
   const { body } = await limited('custodian').get('/v1/keys').expect(200)
   expect(body.keys.map(({ id }: { id: string }) => id)).toEqual([

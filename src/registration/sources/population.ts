@@ -1,5 +1,4 @@
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
-import { writeDigested } from '../../files/durable-file.ts'
 import {
   choose,
   csvInChunks,
@@ -7,7 +6,8 @@ import {
   standardNormal,
   truncatedNormal,
   type Weights,
-} from './sampling.ts'
+} from '../../dummy/sampling.ts'
+import { writeDigested } from '../../files/durable-file.ts'
 import type { SourceKind, SourceOfKind } from './source.ts'
 
 /** The size and the seed of a made-up population. */

@@ -1,6 +1,15 @@
 import type { ColumnDeclaration } from '../../catalog/declaration.ts'
+import {
+  choose,
+  csvInChunks,
+  cumulativeShares,
+  placeOf,
+  seededUniform,
+  standardNormal,
+  type Uniform,
+  type Weights,
+} from '../../dummy/sampling.ts'
 import { writeDigested } from '../../files/durable-file.ts'
-import { choose, csvInChunks, seededUniform, standardNormal, type Uniform, type Weights } from './sampling.ts'
 import type { SourceKind, SourceOfKind } from './source.ts'
 
 /** The numbers of patients and of their visits, and the seed. */
@@ -106,7 +115,7 @@ export function dateOf({ day }: Pick<Visit, 'day'>): string {
 export function* generateVisits({ people, rows, seed }: Visits): Generator<Visit> {
   const uniform = seededUniform(seed)
   const patients = Array.from({ length: people }, (_, place) => patientOf(uniform, place, people))
-  const shares = cumulativeShares(people)
+  const shares = cumulativeShares(people, (place) => 1 / Math.sqrt(place))
   for (let row = 0; row < rows; row += 1) {
     const patient = patients[row < people ? row : placeOf(shares, uniform())]
     if (patient === undefined) throw new RangeError('a visit belongs to a patient')
@@ -134,26 +143,4 @@ function visitOf(uniform: Uniform, patient: Patient): Visit {
     1.6 + 0.006 * patient.age + (0.05 * day) / DAYS + (emergency ? 0.5 : 0) + 0.3 * standardNormal(uniform)
   const cost = Math.min(MOST_CENTS, Math.round(100 * 10 ** logarithm))
   return { ...patient, day, diagnosis, cost, emergency }
-}
-
-/** Sums of the shares up to each place, which end at 1. */
-function cumulativeShares(people: number): Float64Array {
-  const sums = new Float64Array(people)
-  let sum = 0
-  for (let place = 0; place < people; place += 1) {
-    sum += 1 / Math.sqrt(place + 1)
-    sums[place] = sum
-  }
-  return sums.map((each) => each / sum)
-}
-
-/** The first place whose sum is above a number, by binary search. */
-function placeOf(sums: Float64Array, number: number): number {
-  let [first, last] = [0, sums.length - 1]
-  while (first < last) {
-    const middle = (first + last) >> 1
-    if ((sums[middle] ?? 1) > number) last = middle
-    else first = middle + 1
-  }
-  return first
 }

@@ -1,6 +1,6 @@
 import seedrandom from 'seedrandom'
 
-/** Sampling of made-up people: the same seed gives the same people on every machine. Never used for privacy noise. */
+/* Sampling of made-up rows: the same seed gives the same rows on every machine. Never used for privacy noise. */
 
 /** The probability of each outcome. */
 export type Weights = Readonly<Record<string, number>>
@@ -23,6 +23,32 @@ export function choose(uniform: Uniform, weights: Weights): string {
   }
   // Rounding can leave a remainder, which goes to the last outcome.
   return outcomes.at(-1)?.[0] ?? ''
+}
+
+/**
+ * Sums of the shares of places up to each place, which end at 1. Sums and quotients of doubles are the same on every
+ * machine.
+ * @param weightOf the weight of a place, counted from 1
+ */
+export function cumulativeShares(places: number, weightOf: (place: number) => number): Float64Array {
+  const sums = new Float64Array(places)
+  let sum = 0
+  for (let place = 0; place < places; place += 1) {
+    sum += weightOf(place + 1)
+    sums[place] = sum
+  }
+  return sums.map((each) => each / sum)
+}
+
+/** Finds the first place whose sum is above a number, by binary search. */
+export function placeOf(sums: Float64Array, number: number): number {
+  let [first, last] = [0, sums.length - 1]
+  while (first < last) {
+    const middle = (first + last) >> 1
+    if ((sums[middle] ?? 1) > number) last = middle
+    else first = middle + 1
+  }
+  return first
 }
 
 /** Samples by Marsaglia's polar method, whose only transcendental function is the logarithm. */

@@ -1,0 +1,85 @@
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { datasetParameters } from '../schemas/dataset.ts'
+import { DEFAULT_SIZE, dummyFile, dummyQuery } from '../schemas/dummy.ts'
+import { problemResponses } from '../schemas/problem.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
+import type { Catalog } from '../src/catalog/catalog.ts'
+import type { DummySize } from '../src/dummy/declaration.ts'
+import type { Dummies, DummyFormat, OpenDummyFile } from '../src/dummy/dummies.ts'
+import { accessFor, principalOf } from './access.ts'
+import { givenUpSignal } from './caller.ts'
+import { requireDataset } from './require-dataset.ts'
+
+export interface DummyOptions {
+  readonly authenticator: Authenticator
+  readonly catalog: Catalog
+  readonly dummies: Pick<Dummies, 'file'>
+}
+
+const MEDIA_TYPES: Readonly<Record<DummyFormat, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  json: 'application/json; charset=utf-8',
+  parquet: 'application/vnd.apache.parquet',
+}
+
+/** Files of made-up rows to practise on. */
+export const dummyRoutes: FastifyPluginAsyncZod<DummyOptions> = async (
+  app,
+  { authenticator, catalog, dummies },
+) => {
+  const { onRequest, security } = accessFor(authenticator, 'analyst', 'custodian', 'auditor')
+  app.get(
+    '/v1/datasets/:dataset/dummy',
+    {
+      onRequest,
+      schema: {
+        tags: ['Datasets'],
+        operationId: 'getDummyRows',
+        summary: 'Get made-up rows to practise on',
+        description:
+          'Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and ' +
+          'categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header ' +
+          '`Sotto-Dummy: true`. `on=dummy` answers queries over the same rows.',
+        security,
+        params: datasetParameters,
+        querystring: dummyQuery,
+        response: { 200: dummyFile, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const givenUp = givenUpSignal(reply)
+      const principal = principalOf(request)
+      const { dataset } = requireDataset(catalog, principal, request.params.dataset)
+      const { format, ...size } = request.query
+      const caller = { principal: principal.name, givenUp }
+      const file = await dummies.file(dataset, sizeOf(size), format, caller)
+      return sendFile(reply, file, dataset.id, format)
+    },
+  )
+}
+
+/** Returns the size of made-up rows, with defaults for what a request does not state. */
+export function sizeOf({
+  rows,
+  seed,
+}: { readonly [Field in keyof DummySize]?: DummySize[Field] | undefined }): DummySize {
+  return { rows: rows ?? DEFAULT_SIZE.rows, seed: seed ?? DEFAULT_SIZE.seed }
+}
+
+function sendFile(
+  reply: FastifyReply,
+  { handle, bytes }: OpenDummyFile,
+  dataset: string,
+  format: DummyFormat,
+): FastifyReply {
+  return (
+    reply
+      .type(MEDIA_TYPES[format])
+      .header('sotto-dummy', 'true')
+      .header('content-disposition', `attachment; filename="${dataset}-dummy.${format}"`)
+      .header('content-length', bytes)
+      // The stream closes the file when it ends, or the client disconnects.
+      .send(handle.createReadStream())
+  )
+}
