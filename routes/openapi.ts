@@ -3,6 +3,7 @@ import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fast
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
 import { linkTo } from '../schemas/plots.ts'
+import { PROBLEMS } from '../src/http/problem.ts'
 import { ROLE_SCHEMES, SECURITY_SCHEMES } from './access.ts'
 
 /**
@@ -74,8 +75,8 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
     },
     transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
     transformObject: (document) => {
-      const generated = nameExamples(
-        pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document)),
+      const generated = listProblemCodes(
+        nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
       )
       return issuer === undefined ? generated : offerTokens(generated)
     },
@@ -171,5 +172,13 @@ function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<
     const examples = [whole, ...whole.oneOf.map(named)].flatMap((schema) => schema?.examples ?? [])
     media.examples = Object.fromEntries(examples.map((value) => [String(value.kind), { value }]))
   }
+  return document
+}
+
+/** Lists all problem codes as examples of a code. Not as an enumeration, because a later version may have further codes. */
+function listProblemCodes(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const code = openapi.components?.schemas?.Problem?.properties?.code
+  if (code !== undefined) Object.assign(code, { examples: Object.keys(PROBLEMS) })
   return document
 }

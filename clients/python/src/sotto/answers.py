@@ -1,0 +1,461 @@
+"""Answers as values: what was released, how accurate it is, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from . import frames, notebook
+from .values import read_half_width, read_value, show_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Privacy loss: epsilon and delta, or rho where the dataset counts its budget in rho."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"rho {self.rho:.6g}"
+        delta = f", delta {self.delta:.3g}" if self.delta else ""
+        return f"epsilon {self.epsilon:.6g}{delta}"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A budget or an allotment: exactly cap = spent + remaining."""
+
+    cap: Amount
+    spent: Amount
+    remaining: Amount
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Balance:
+        """Read a balance of the service."""
+        return cls(*(Amount(**document[part]) for part in ("cap", "spent", "remaining")))
+
+    def __str__(self) -> str:
+        return f"{self.remaining} left of {self.cap}"
+
+
+class Budget:
+    """Budget of a dataset and, for an analyst who has one, the allotment."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+        balance = Balance.read(document)
+        self.cap, self.spent, self.remaining = balance.cap, balance.spent, balance.remaining
+        self.accounting: str = document["accounting"]
+        """`basic` or `zcdp`."""
+        self.allotment = Balance.read(document["allotment"]) if "allotment" in document else None
+
+    def __repr__(self) -> str:
+        own = "" if self.allotment is None else f"; your allotment: {self.allotment}"
+        return f"Budget({self.remaining} left of {self.cap}{own})"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A noisy value. With the confidence of its answer, the noise is at most the half-width."""
+
+    value: Any
+    """Number, or Timestamp for dates and times."""
+    half_width: Any
+    """Number, Timedelta for dates and times, or None if no bound is known."""
+    unit: str | None = None
+    """`rows` or `people` if the half-width is about a rank: that of a quantile."""
+
+    @classmethod
+    def read(cls, value: Any, half_width: Any, unit: str | None = None) -> Estimate:
+        """Read a value and a half-width of the service."""
+        time_unit = unit
+        if isinstance(value, str) and unit is None:
+            time_unit = "days" if len(value) == 10 else "seconds"
+        rank_unit = unit if unit in ("rows", "people") else None
+        return cls(read_value(value), read_half_width(half_width, time_unit), rank_unit)
+
+    @property
+    def is_rank(self) -> bool:
+        """True if the half-width is a number of rows or people, not in the unit of the value."""
+        return self.unit is not None
+
+    def __str__(self) -> str:
+        shown = show_number(self.value)
+        if self.half_width is None:
+            return shown
+        if self.is_rank:
+            return f"{shown} (its rank ± {show_number(self.half_width)} {self.unit})"
+        return f"{shown} ± {show_number(self.half_width)}"
+
+    def __repr__(self) -> str:
+        return f"Estimate({self})"
+
+
+class Answer:
+    """Released answer. The subclasses hold its values."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        self.document = dict(document)
+        """The document of the service."""
+        self.question: dict[str, Any] = document.get("question", dict(question))
+        """The query that was asked, as JSON of the service."""
+        self.replayed = replayed
+        """True if a stored answer was sent, at no cost."""
+        self.id: str | None = document.get("id")
+        """Id of the release; None for an answer of a batch, and for one from dummy rows."""
+        self.dataset: str = document["dataset"]
+        self.dataset_version: str = document["datasetVersion"]
+        self.kind: str = document["kind"]
+        self.dummy: bool = document.get("dummy", False)
+        """True if the answer was computed from made-up rows."""
+        self.confidence: float = document["accuracy"]["confidence"]
+        """Probability with which the half-widths hold."""
+        self.price = Amount(**document.get("paid", document["cost"]))
+        """What the answer cost when it was first given."""
+        self.charged = Amount(**document["cost"])
+        """What this response charged: nothing if it was replayed."""
+        self.budget_left = Amount(**document["budget"]["remaining"])
+        """Budget of the dataset after the charge."""
+
+    @property
+    def half_width(self) -> Any:
+        """Half-width that all values share; None if each has its own, or no bound is known."""
+        accuracy = self.document["accuracy"]
+        return read_half_width(accuracy["halfWidth"], accuracy.get("unit"))
+
+    def _shown(self) -> str:
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the answer as a data frame: a column for each value, and one for its half-width."""
+        raise NotImplementedError
+
+    def errorbar(self, ax: Axes | None = None) -> Axes:
+        """Draw values with error bars by matplotlib (`pip install 'sotto-client[plots]'`) and return the axes."""
+        from . import drawing
+
+        return drawing.errorbar(self, ax)
+
+    def cost_line(self) -> str:
+        """Return a sentence about confidence, price and budget."""
+        confidence = f"{self.confidence * 100:.6g} % confidence"
+        if self.dummy:
+            return f"{confidence} · dummy rows: the values mean nothing · free"
+        price = f"replayed at no cost, paid: {self.price}" if self.replayed else f"price: {self.price}"
+        return f"{confidence} · {price} · left: {self.budget_left}"
+
+    def __repr__(self) -> str:
+        return f"{self._shown()}\n({self.cost_line()})"
+
+    def _repr_html_(self) -> str:
+        return notebook.answer_html(self)
+
+
+class Value(Answer):
+    """Answer that is one value."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        accuracy = document["accuracy"]
+        self.estimate = Estimate.read(document["result"]["value"], accuracy["halfWidth"], accuracy.get("unit"))
+
+    @property
+    def value(self) -> Any:
+        """The noisy value: a number, or a Timestamp for a column of dates or times."""
+        return self.estimate.value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def _shown(self) -> str:
+        return str(self.estimate)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row with the columns `value` and `half_width`."""
+        return pd.DataFrame({"value": [self.value], "half_width": [self.half_width]})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group: its label in each key column, and its statistics by name."""
+
+    key: Mapping[str, Any]
+    values: Mapping[str, Estimate]
+
+
+class Table(Answer):
+    """Answer with a row for each group or cell."""
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        question: Mapping[str, Any],
+        replayed: bool,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(document, question, replayed)
+        self.names = names
+        """Name of each statistic in the document, by its name here; None if the names are the same."""
+        result = document["result"]
+        if "cells" in result:
+            width = document["accuracy"]["halfWidth"]
+            self.rows = [Row(cell["key"], {"count": Estimate.read(cell["value"], width)}) for cell in result["cells"]]
+        else:
+            self.rows = [Row(group["key"], _values_of(group["values"], names)) for group in result["groups"]]
+
+    @property
+    def statistics(self) -> list[str]:
+        """Names of the statistics."""
+        return list(self.rows[0].values) if self.rows else []
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def _shown(self) -> str:
+        return repr(self.to_frame())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each group: its keys, each statistic, and `<statistic>_half_width`.
+
+        Categories become categoricals, booleans `boolean`, periods of the calendar `datetime64` (their first day or
+        hour), and bins intervals. The group of the rows without a value is `<NA>`.
+        """
+        return frames.table_frame(self.rows, self.question)
+
+
+def _values_of(values: Mapping[str, Any], names: Mapping[str, str] | None) -> dict[str, Estimate]:
+    estimates = {
+        name: Estimate.read(part["value"], part["halfWidth"], part.get("unit")) for name, part in values.items()
+    }
+    return estimates if names is None else {name: estimates[sent] for name, sent in names.items()}
+
+
+class Regression(Answer):
+    """Coefficients of a linear regression."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        result = document["result"]
+        self.intercept = Estimate(result["intercept"]["value"], result["intercept"]["halfWidth"])
+        self.coefficients = {
+            part["column"]: Estimate(part["value"], part["halfWidth"]) for part in result["coefficients"]
+        }
+        """Coefficients by predictor."""
+        self.ridge: float = result["ridge"]
+
+    def _shown(self) -> str:
+        parts = {"intercept": self.intercept, **self.coefficients}
+        return "\n".join(f"{name}: {estimate}" for name, estimate in parts.items())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for the intercept and for each coefficient."""
+        parts = {"intercept": self.intercept, **self.coefficients}
+        return pd.DataFrame(
+            {
+                "term": list(parts),
+                "value": [estimate.value for estimate in parts.values()],
+                "half_width": pd.array([estimate.half_width for estimate in parts.values()], dtype="Float64"),
+            }
+        )
+
+
+class Selection(Answer):
+    """Selected candidates, best first. Their counts are not released."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        self.selected: list[Any] = [part["candidate"] for part in document["result"]["selected"]]
+        """Names of the candidates; None is the group of the rows without a value."""
+        self.gaps: list[float | None] = [part.get("gap") for part in document["result"]["selected"]]
+        """Noisy numbers by which each exceeds the next one, if they were asked."""
+
+    def _shown(self) -> str:
+        return "\n".join(f"{place}. {label}" for place, label in enumerate(self.selected, 1))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each selected candidate, best first."""
+        candidates = self.question.get("candidates", {})
+        frame = pd.DataFrame(
+            {"candidate": frames.key_column(self.selected, candidates.get("column"), keep_order=False)}
+        )
+        if any(gap is not None for gap in self.gaps):
+            frame["gap"] = self.gaps
+            frame["gap_half_width"] = self.document["accuracy"].get("gapHalfWidth")
+        return frame
+
+
+class Percentiles(Answer):
+    """Percentiles of a column."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        accuracy, result = document["accuracy"], document["result"]
+        # One percentile that is not in a list is answered as one value.
+        found = result.get("percentiles") or [{"p": question.get("p"), "value": result.get("value")}]
+        self.values = {
+            part["p"]: Estimate.read(part["value"], accuracy["halfWidth"], accuracy.get("unit")) for part in found
+        }
+        """Estimates by percentage. Their half-widths are numbers of rows, or of people."""
+
+    def _shown(self) -> str:
+        return "\n".join(f"{p} %: {estimate}" for p, estimate in self.values.items())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each percentile; `rank_half_width` is a number of rows or people."""
+        return pd.DataFrame(
+            {
+                "p": list(self.values),
+                "value": [estimate.value for estimate in self.values.values()],
+                "rank_half_width": [estimate.half_width for estimate in self.values.values()],
+            }
+        )
+
+
+class Keys(Answer):
+    """Frequent values of a text column."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        self.keys: list[str] = [part["key"] for part in document["result"]["keys"]]
+        self.counts: list[float | None] = [part.get("count") for part in document["result"]["keys"]]
+        """Noisy counts, if they were asked."""
+        self.truncated: bool = document["result"]["truncated"]
+        """True if there were more keys than an answer may contain."""
+
+    def _shown(self) -> str:
+        return ", ".join(self.keys) or "no key"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each key, with its noisy count if it was asked."""
+        frame = pd.DataFrame({"key": pd.array(self.keys, dtype="string")})
+        if any(count is not None for count in self.counts):
+            frame["count"] = self.counts
+            frame["count_half_width"] = self.half_width
+        return frame
+
+
+_BY_RESULT: Mapping[str, type[Answer]] = {
+    "value": Value,
+    "cells": Table,
+    "groups": Table,
+    "intercept": Regression,
+    "selected": Selection,
+    "percentiles": Percentiles,
+    "keys": Keys,
+}
+
+
+def read_answer(
+    document: Mapping[str, Any],
+    question: Mapping[str, Any],
+    replayed: bool = False,
+    names: Mapping[str, str] | None = None,
+) -> Answer:
+    """Return an answer of the class that fits its result."""
+    if names is not None:
+        return Table(document, question, replayed, names)
+    if question.get("kind") == "percentile":
+        return Percentiles(document, question, replayed)
+    kind = next(kind for field, kind in _BY_RESULT.items() if field in document["result"])
+    return kind(document, question, replayed)
+
+
+class Batch(Sequence[Answer]):
+    """Answers to the queries of a batch, in their order, charged together."""
+
+    def __init__(self, document: Mapping[str, Any], questions: Sequence[Any], replayed: bool = False) -> None:
+        self.document = dict(document)
+        self.replayed = replayed
+        self.id: str | None = document.get("id")
+        self.dataset: str = document["dataset"]
+        self.price = Amount(**document.get("paid", document["cost"]))
+        """What the batch cost when it was first answered."""
+        self.budget_left = Amount(**document["budget"]["remaining"])
+        shared = {name: document[name] for name in ("dataset", "datasetVersion", "budget", "dummy") if name in document}
+        self.answers = [
+            read_answer({**shared, **part, "cost": part["price"]}, question, replayed)
+            for part, question in zip(document["answers"], questions, strict=True)
+        ]
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.answers[place]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.answers)
+
+    def __repr__(self) -> str:
+        lines = [f"{answer.kind}: {answer._shown()}" for answer in self.answers]
+        return "\n".join([*lines, f"(price of all: {self.price} · left: {self.budget_left})"])
+
+    def _repr_html_(self) -> str:
+        return "".join(notebook.answer_html(answer) for answer in self.answers)
+
+
+class Preview:
+    """Cost and accuracy of a query before it is asked. Nothing is charged."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+        accuracy = document.get("accuracy", {})
+        self.price = Amount(**document["cost"])
+        self.affordable: bool = document["affordable"]
+        """True if budget and allotment suffice now."""
+        self.budget_left = Amount(**document["budget"]["remaining"])
+        """Budget of the dataset now, before any charge."""
+        self.half_width = read_half_width(accuracy.get("halfWidth"), accuracy.get("unit"))
+        """Half-width of each value; None if it depends on the data or differs between values."""
+        self.risk: str = document["disclosureRisk"]["statement"]
+        """What an adversary can guess, in a sentence."""
+
+    def __repr__(self) -> str:
+        width = "depends on the data" if self.half_width is None else f"± {show_number(self.half_width)}"
+        can = "affordable" if self.affordable else "not affordable"
+        return f"Preview({width}; price: {self.price}, {can}; left: {self.budget_left})"
+
+
+class SessionAnswer:
+    """Answer to a question of a session. It is true in a condition if the count is above the threshold."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+        self.above: bool = document["above"]
+        self.gap: float | None = document.get("gap")
+        """Noisy number of rows or people above the threshold; None if below."""
+        self.positives_left: int = document["positivesLeft"]
+
+    def __bool__(self) -> bool:
+        return self.above
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap is None else f" by about {show_number(self.gap)}"
+        return f"{'above' if self.above else 'below'} the threshold{gap} ({self.positives_left} positives left)"
+
+
+class Picture:
+    """Drawing as SVG, shown by notebooks."""
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def save(self, path: str) -> None:
+        """Write the SVG to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"Picture(SVG, {len(self.svg):,} characters)"

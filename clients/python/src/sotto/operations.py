@@ -1,0 +1,290 @@
+"""What clients, datasets, groups and sessions can do, as operations without a transport.
+
+`client.py` and `aio.py` attach each operation to a synchronous and to an asynchronous method.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import quote
+
+import pandas as pd
+
+from .answers import Answer, Batch, Budget, Picture, Preview, SessionAnswer, Table, read_answer
+from .columns import Where
+from .protocol import Operation, Reply, Request, Retries, exchange
+from .queries import A, Contribution, Groups, On, Query, Subject, SupposableOptions
+from .releases import DatasetFacts, History, Release, SqlAnswer, dummy_frame
+from .values import Json, wire, wire_time
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    from typing_extensions import Unpack
+
+Asked: TypeAlias = Query[Any] | Mapping[str, Any]
+"""A query, or its JSON in the form of the service."""
+
+
+@dataclass(frozen=True)
+class ServiceOperations:
+    """Operations that concern no particular dataset."""
+
+    retries: Retries = field(default_factory=Retries)
+
+    def _get(self, path: str, **parameters: Any) -> Operation[Reply]:
+        given = {name: str(value) for name, value in parameters.items() if value is not None}
+        return exchange(Request("GET", path, parameters=given), self.retries)
+
+    def _post(
+        self, path: str, body: Json, idempotency_key: str | None = None, on: On | None = None
+    ) -> Operation[Reply]:
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        parameters = {"on": "dummy"} if on == "dummy" else {}
+        return exchange(Request("POST", path, body, parameters, headers), self.retries)
+
+    def datasets(self) -> Operation[list[DatasetFacts]]:
+        """Return the public facts of all datasets."""
+        reply = yield from self._get("/v1/datasets")
+        return [DatasetFacts(document) for document in reply.json()["datasets"]]
+
+    def release(self, id: str) -> Operation[Answer | Batch]:
+        """Return a stored answer again, at no cost."""
+        reply = yield from self._get(f"/v1/releases/{quote(id, safe='')}")
+        return Release.answer_of(reply.json(), {})
+
+    def postprocess(
+        self, release: Answer | str, *, round: bool = False, non_negative: bool = False
+    ) -> Operation[Answer]:
+        """Round the values of a paid answer, or replace negative ones by 0, at no cost."""
+        path = f"/v1/releases/{_release_id(release)}/postprocess"
+        reply = yield from self._post(path, {"round": round, "nonNegative": non_negative})
+        document = reply.json()
+        if isinstance(release, Answer):
+            names = release.names if isinstance(release, Table) else None
+            return read_answer(document, release.question, release.replayed, names)
+        return read_answer(document, document.get("question", {}))
+
+    def plot(self, release: Answer | str, *, theme: Literal["light", "dark"] = "light") -> Operation[Picture]:
+        """Draw a paid answer with error bars, at no cost. The service makes the SVG."""
+        reply = yield from self._get(f"/v1/releases/{_release_id(release)}/plot", theme=theme)
+        return Picture(reply.content.decode())
+
+    def history(
+        self,
+        *,
+        dataset: str | None = None,
+        kind: str | None = None,
+        from_: Any = None,
+        to: Any = None,
+        limit: int = 1_000,
+    ) -> Operation[History]:
+        """Return paid answers with their questions, newest first, at most `limit` of them.
+
+        Analysts see their own, auditors and custodians those of all analysts. `from_` and `to` are dates or times.
+        """
+        period = {name: _time_text(at) for name, at in (("from", from_), ("to", to)) if at is not None}
+        releases: list[Release] = []
+        cursor: str | None = None
+        while len(releases) < limit:
+            reply = yield from self._get(
+                "/v1/releases",
+                dataset=dataset,
+                kind=kind,
+                cursor=cursor,
+                limit=min(100, limit - len(releases)),
+                **period,
+            )
+            page = reply.json()
+            releases += [Release(entry) for entry in page["releases"]]
+            cursor = page.get("next")
+            if cursor is None:
+                break
+        return History(releases)
+
+
+def _release_id(release: Answer | str) -> str:
+    id = release if isinstance(release, str) else release.id
+    if id is None:
+        raise ValueError("this answer is not a release of its own")
+    return quote(id, safe="")
+
+
+def _time_text(at: Any) -> str:
+    return at if isinstance(at, str) else wire_time(at)
+
+
+@dataclass(frozen=True)
+class DatasetOperations(ServiceOperations):
+    """Operations on one dataset."""
+
+    id: str = ""
+    on: On = "data"
+
+    @property
+    def path(self) -> str:
+        """Path of the dataset."""
+        return f"/v1/datasets/{quote(self.id, safe='')}"
+
+    def describe(self) -> Operation[DatasetFacts]:
+        """Return the public facts of the dataset: columns, bounds, categories, privacy unit."""
+        reply = yield from self._get(self.path)
+        return DatasetFacts(reply.json())
+
+    def budget(self) -> Operation[Budget]:
+        """Return the budget and, if you have one, your allotment."""
+        reply = yield from self._get(f"{self.path}/budget")
+        return Budget(reply.json())
+
+    def ask(self, query: Query[A], names: Mapping[str, str] | None = None) -> Operation[A]:
+        """Answer a query, and charge it unless its answer is stored."""
+        reply = yield from self._post(f"{self.path}/queries", query.body, query.idempotency_key, query.on or self.on)
+        return cast("A", read_answer(reply.json(), query.body, reply.replayed, names))
+
+    def ask_json(self, query: Mapping[str, Any]) -> Operation[Answer]:
+        """Answer a query in the form of the service, such as `{"kind": "count", "epsilon": 0.1}`."""
+        answer: Answer = yield from self.ask(_query_of(query))
+        return answer
+
+    def batch(
+        self, queries: Iterable[Asked], *, on: On | None = None, idempotency_key: str | None = None
+    ) -> Operation[Batch]:
+        """Answer up to 100 queries for one charge, all or none. Queries about disjoint rows share a price."""
+        bodies = _bodies(queries)
+        reply = yield from self._post(f"{self.path}/queries/batch", {"queries": bodies}, idempotency_key, on or self.on)
+        return Batch(reply.json(), bodies, reply.replayed)
+
+    def sql(self, statement: str, **options: Unpack[SupposableOptions]) -> Operation[SqlAnswer]:
+        """Answer a SELECT statement over the dataset, with `epsilon=` or `half_width=`."""
+        query = Query[Any]("sql", {"sql": statement}, options)
+        body = {name: value for name, value in query.body.items() if name != "kind"}
+        reply = yield from self._post(f"{self.path}/sql", body, query.idempotency_key, query.on or self.on)
+        return SqlAnswer(reply.json(), reply.replayed)
+
+    def preview(self, query: Asked | Iterable[Asked] | str, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
+        """Return cost and accuracy of a query, of a list of queries (a batch) or of a SQL text. Nothing is charged."""
+        if isinstance(query, str):
+            sql = Query[Any]("sql", {"sql": query}, options).body
+            reply = yield from self._post(
+                f"{self.path}/sql/preview", {name: sql[name] for name in sql if name != "kind"}
+            )
+            return Preview(reply.json()["preview"])
+        if options:
+            raise TypeError("options belong to the query itself; only a SQL text takes them here")
+        if isinstance(query, Query | Mapping):
+            reply = yield from self._post(f"{self.path}/queries/preview", _query_of(query).body)
+        else:
+            reply = yield from self._post(f"{self.path}/queries/batch/preview", {"queries": _bodies(query)})
+        return Preview(reply.json())
+
+    def dummy(self, rows: int = 1_000, seed: str = "sotto") -> Operation[pd.DataFrame]:
+        """Return made-up rows to practise on, which follow from the declaration of the dataset alone."""
+        facts = yield from self.describe()
+        reply = yield from self._get(f"{self.path}/dummy", rows=rows, seed=seed, format="csv")
+        return dummy_frame(io.BytesIO(reply.content), facts, seed)
+
+    def own_history(
+        self, *, kind: str | None = None, from_: Any = None, to: Any = None, limit: int = 1_000
+    ) -> Operation[History]:
+        """Return paid answers on this dataset with their questions, newest first, at most `limit` of them."""
+        return (yield from self.history(dataset=self.id, kind=kind, from_=from_, to=to, limit=limit))
+
+
+def _query_of(query: Asked) -> Query[Any]:
+    if isinstance(query, Query):
+        return query
+    fields = {name: wire(value, name) for name, value in query.items()}
+    made = Query[Any](str(fields.pop("kind", "")), {})
+    made.body.update(fields)
+    return made
+
+
+def _bodies(queries: Iterable[Asked]) -> list[Json]:
+    made = [_query_of(query) for query in queries]
+    if any(query.on or query.idempotency_key for query in made):
+        raise ValueError("on and idempotency_key belong to the batch")
+    return [query.body for query in made]
+
+
+@dataclass(frozen=True)
+class GroupOperations:
+    """Operations on groups of rows."""
+
+    dataset: DatasetOperations
+    groups: Groups
+
+    def with_statistics(self, statistics: Mapping[str, Query[Any]]) -> GroupOperations:
+        """Return the groups with further statistics."""
+        return GroupOperations(self.dataset, self.groups.with_statistics(statistics))
+
+    def run(self, **options: Unpack[SupposableOptions]) -> Operation[Table]:
+        """Answer the statistics of all groups. All groups together cost as much as one."""
+        query, names = self.groups.query(options)
+        return (yield from self.dataset.ask(query, names))
+
+    def preview(self, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
+        """Return cost and accuracy. Nothing is charged."""
+        return (yield from self.dataset.preview(self.groups.query(options)[0]))
+
+
+class SessionOperations:
+    """Operations of a session, which is opened, and charged, on its first use."""
+
+    def __init__(self, dataset: DatasetOperations, body: dict[str, Json], idempotency_key: str | None) -> None:
+        self.dataset = dataset
+        self.body = body
+        self.idempotency_key = idempotency_key
+        self.opened: dict[str, Any] | None = None
+
+    @property
+    def positives_left(self) -> int | None:
+        """Number of answers `above` left; None before the session is opened."""
+        return None if self.opened is None else int(self.opened["positivesLeft"])
+
+    def open(self) -> Operation[None]:
+        """Open the session, and charge it unless a session with the same terms is open already."""
+        if self.opened is not None:
+            return
+        path = f"{self.dataset.path}/sparse-vector-sessions"
+        reply = yield from self.dataset._post(path, self.body, self.idempotency_key)
+        opened = reply.json()
+        if reply.replayed:
+            state = yield from self.dataset._get(f"/v1/sparse-vector-sessions/{opened['id']}", limit=1)
+            opened["positivesLeft"] = state.json()["positivesLeft"]
+        self.opened = opened
+
+    def above(self, where: Where) -> Operation[SessionAnswer]:
+        """Ask if at least `threshold` rows (or people) satisfy the condition."""
+        yield from self.open()
+        assert self.opened is not None
+        path = f"/v1/sparse-vector-sessions/{self.opened['id']}/questions"
+        reply = yield from self.dataset._post(path, {"where": wire(where)})
+        answer = SessionAnswer(reply.json())
+        # A repeated question shows the state after its first answer.
+        self.opened["positivesLeft"] = min(answer.positives_left, self.opened["positivesLeft"])
+        return answer
+
+    def preview(self) -> Operation[Preview]:
+        """Return cost and accuracy of the session. Nothing is charged."""
+        path = f"{self.dataset.path}/sparse-vector-sessions/preview"
+        reply = yield from self.dataset._post(path, self.body)
+        return Preview(reply.json())
+
+
+def session_operations(
+    dataset: DatasetOperations,
+    threshold: int,
+    positives: int,
+    epsilon: Any,
+    of: Subject | None = None,
+    contribution: Contribution | None = None,
+    idempotency_key: str | None = None,
+) -> SessionOperations:
+    """Return a session that has not been opened yet."""
+    terms = {"threshold": threshold, "positives": positives, "of": of, "contribution": contribution}
+    body = {name: value for name, value in Query[Any]("", terms, {"epsilon": epsilon}).body.items() if name != "kind"}
+    return SessionOperations(dataset, body, idempotency_key)

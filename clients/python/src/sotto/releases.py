@@ -1,0 +1,197 @@
+"""Datasets, paid releases, answers in SQL, and made-up rows, as values and data frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from .answers import Amount, Answer, Batch, read_answer
+from .values import show_number
+
+
+class DatasetFacts:
+    """Public facts of a dataset."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = dict(document)
+        self.id: str = document["id"]
+        self.title: str = document["title"]
+        self.columns: list[dict[str, Any]] = document["columns"]
+        self.privacy_unit: dict[str, Any] = document["privacyUnit"]
+        """`{"kind": "row"}`, or `{"kind": "person", "column", "maxRows"}` if a person has several rows."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each column: name, type, bounds, step, unit, categories and whether it may be NULL."""
+        shown = ["name", "type", "lower", "upper", "step", "unit", "categories", "nullable", "description"]
+        frame = pd.DataFrame(self.columns)
+        return frame[[name for name in shown if name in frame]]
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{column['name']} ({column['type']})" for column in self.columns)
+        return f"{self.id}: {self.title}\n{names}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.to_frame().to_html(index=False, border=0, na_rep="")
+        return f"<div><strong>{escape(self.id)}</strong>: {escape(self.title)}{table}</div>"
+
+
+class Release:
+    """A paid answer with its question."""
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.document = dict(entry)
+        self.id: str = entry["id"]
+        self.dataset: str = entry["dataset"]
+        self.dataset_version: str = entry["datasetVersion"]
+        self.kind: str = entry["kind"]
+        """Kind of the query, `batch` or `sparseVector`."""
+        self.analyst: str = entry["analyst"]
+        self.question: dict[str, Any] = entry.get("question") or {}
+        answered_at = entry.get("answeredAt")
+        self.answered_at = None if answered_at is None else pd.Timestamp(answered_at)
+        self.software_version: str | None = entry.get("softwareVersion")
+        self.price = Amount(**entry["price"])
+
+    @staticmethod
+    def answer_of(document: Mapping[str, Any], question: Mapping[str, Any]) -> Answer | Batch:
+        """Return the answer in a stored document.
+
+        Raises:
+            ValueError: for a session, whose answers are its questions'.
+
+        """
+        question = document.get("question", question)
+        if "answers" in document and "result" not in document:
+            queries = question.get("queries") or [{} for _ in document["answers"]]
+            return Batch(document, queries, replayed=True)
+        if "result" not in document:
+            raise ValueError("the release is a session; it has no answer of its own")
+        return read_answer(document, question, replayed=True)
+
+    @property
+    def answer(self) -> Answer | Batch | None:
+        """The answer; None for a session."""
+        document = self.document["answer"]
+        if "answers" not in document and "result" not in document:
+            return None
+        return self.answer_of(document, self.question)
+
+    def __repr__(self) -> str:
+        return f"Release({self.id[:8]}, {self.dataset}, {json.dumps(self.question)}, {self.price})"
+
+
+class History(Sequence[Release]):
+    """Paid releases, newest first."""
+
+    def __init__(self, releases: Sequence[Release]) -> None:
+        self.releases = list(releases)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.releases[place]
+
+    def __len__(self) -> int:
+        return len(self.releases)
+
+    def __iter__(self) -> Iterator[Release]:
+        return iter(self.releases)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each release: when, what was asked, what it cost, and a single value if it has one."""
+        rows = []
+        for release in self.releases:
+            answer = release.answer
+            value, width = None, None
+            if isinstance(answer, Answer) and "value" in answer.document["result"]:
+                value = answer.to_frame().iloc[0, -2]
+                width = answer.half_width
+            rows.append(
+                {
+                    "answered_at": release.answered_at,
+                    "dataset": release.dataset,
+                    "version": release.dataset_version,
+                    "kind": release.kind,
+                    "question": json.dumps(release.question, ensure_ascii=False),
+                    "value": value,
+                    "half_width": width,
+                    "epsilon": release.price.epsilon,
+                    "delta": release.price.delta,
+                    "rho": release.price.rho,
+                    "analyst": release.analyst,
+                    "id": release.id,
+                }
+            )
+        frame = pd.DataFrame(rows)
+        if rows:
+            frame["answered_at"] = pd.to_datetime(frame["answered_at"], utc=True)
+            unused = ["epsilon", "delta"] if frame["rho"].notna().all() else ["rho"]
+            frame = frame.drop(columns=[name for name in unused if frame[name].isna().all()])
+        return frame
+
+    def __repr__(self) -> str:
+        return f"History of {len(self.releases)} releases\n{self.to_frame()}"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False, border=0, na_rep=""))
+
+
+class SqlAnswer:
+    """Rows that a SELECT statement asks for, and the answer that they are made from."""
+
+    def __init__(self, document: Mapping[str, Any], replayed: bool) -> None:
+        self.document = dict(document)
+        self.query: dict[str, Any] = document["query"]
+        """The same question as JSON of the service."""
+        self.notes: list[str] = document["notes"]
+        """Where the answer differs from what a database would compute."""
+        self.answer = read_answer(document["answer"], self.query, replayed)
+        """The answer in the form of the service."""
+        self.price, self.budget_left = self.answer.price, self.answer.budget_left
+        self.replayed = replayed
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows, with a column for the half-width of each statistic."""
+        names = [column["name"] for column in self.document["columns"]]
+        frame = pd.DataFrame(self.document["rows"], columns=names)
+        for column in self.document["columns"]:
+            name, kind, unit = column["name"], column["type"], column.get("unit")
+            if kind in ("date", "timestamp"):
+                frame[name] = pd.to_datetime(frame[name], utc=kind == "timestamp")
+            elif unit in ("days", "seconds"):
+                frame[name] = pd.to_timedelta(frame[name], unit="D" if unit == "days" else "s")
+            else:
+                frame[name] = frame[name].astype(_SQL_DTYPES[kind])
+        return frame
+
+    def __repr__(self) -> str:
+        return f"{self.to_frame()}\n({self.answer.cost_line()})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.to_frame().to_html(index=False, border=0, float_format=show_number)
+        notes = "".join(f"<div><small>{escape(note)}</small></div>" for note in self.notes)
+        return f"<div>{table}{notes}<div><small>{escape(self.answer.cost_line())}</small></div></div>"
+
+
+def dummy_frame(csv: BinaryIO, facts: DatasetFacts, seed: str) -> pd.DataFrame:
+    """Return made-up rows, with the type of each declared column, marked as dummy in `attrs`."""
+    types: dict[str, Any] = {column["name"]: _DTYPES.get(column["type"], "string") for column in facts.columns}
+    for column in facts.columns:
+        if column["type"] == "category":
+            types[column["name"]] = pd.CategoricalDtype(pd.Index(column["categories"], dtype="string"))
+    frame = pd.read_csv(csv, dtype=types, keep_default_na=False, na_values=[""])
+    for column in facts.columns:
+        if column["type"] in ("date", "timestamp"):
+            name = column["name"]
+            frame[name] = pd.to_datetime(frame[name], utc=column["type"] == "timestamp")
+    frame.attrs.update(dummy=True, dataset=facts.id, seed=seed)
+    return frame
+
+
+_SQL_DTYPES = {"text": "string", "boolean": "boolean", "integer": "Int64", "number": "Float64"}
+_DTYPES = {"integer": "Int64", "number": "Float64", "boolean": "boolean"}
