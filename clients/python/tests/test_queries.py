@@ -29,8 +29,8 @@ def test_expressions_become_predicates(expression: Any, sent: Any) -> None:
 
 
 def test_chains_of_one_operator_are_one_list() -> None:
-    parts = [value == AGE for value in range(50)]
-    either: Any = parts[0]
+    parts = [AGE == value for value in range(50)]
+    either = parts[0]
     for part in parts[1:]:
         either = either | part
     assert either.to_wire() == {"op": "or", "predicates": [part.to_wire() for part in parts]}
