@@ -297,6 +297,28 @@ const shared = z
   .optional()
   .describe('Present if another analyst had already paid for this answer. Only your allotment is charged.')
 
+/** Query as it was asked, in its shortest form. */
+export const askedQuery = z.looseObject({ kind }).meta({
+  id: 'AskedQuery',
+  description:
+    'Query as it was asked, without the fields that equal their defaults. It can be sent again as it is.',
+})
+
+/** Fields of every answer that say when and by which software it was made. Absent in answers of earlier releases. */
+export const provenance = {
+  answeredAt: z.iso
+    .datetime()
+    .optional()
+    .describe(
+      'Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of ' +
+        'earlier releases.',
+    ),
+  softwareVersion: z
+    .string()
+    .optional()
+    .describe('Version of Sotto that answered. Absent in answers of earlier releases.'),
+}
+
 /** Response to a query, also of GET /v1/releases/{id}. */
 export const answer = z
   .strictObject({
@@ -308,10 +330,12 @@ export const answer = z
     noise,
     accuracy,
     contribution,
+    question: askedQuery.optional(),
     ...debit,
     paid,
     receipt,
     shared,
+    ...provenance,
   })
   .meta({
     id: 'Answer',
@@ -331,6 +355,7 @@ export const answer = z
           granularity: 1,
         },
         accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
+        question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
         cost: { epsilon: 0.1, delta: 0 },
         budget: {
           cap: { epsilon: 10, delta: 1e-5 },
@@ -341,6 +366,8 @@ export const answer = z
           sequence: 2,
           hash: '8a4b4b1a1ff1a4d5d3a3cf95e7b0a9a7c5a2f21bbd3a4a8be19fa4fa86bb2ca3',
         },
+        softwareVersion: '0.1.0',
+        answeredAt: '2026-01-01T12:00:00.000Z',
       },
     ],
   })
@@ -398,10 +425,12 @@ export const batchAnswer = z
       .array(z.strictObject({ ...queryOfBatch, result }))
       .readonly()
       .describe('Answers in the order of the queries.'),
+    question: z.strictObject({ queries: z.array(askedQuery).readonly() }).optional(),
     ...debit,
     paid,
     receipt,
     shared,
+    ...provenance,
   })
   .meta({ id: 'BatchAnswer', description: 'Noisy answers to several queries, charged together.' })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../src/privacy/loss.ts'
-import { contribution } from './answer.ts'
+import { contribution, provenance } from './answer.ts'
 import { amount, debit, paid, receipt } from './budget.ts'
 import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
@@ -133,15 +133,25 @@ const positivesLeft = z
   .max(MAX_POSITIVES)
   .describe('Number of answers `above` left in the session.')
 
+/** Request of a session as it was made, in its shortest form. */
+const askedSession = z
+  .looseObject({ threshold: terms.threshold, positives: terms.positives, epsilon: z.number() })
+  .optional()
+  .describe(
+    'Session as it was requested, without the fields that equal their defaults. Absent in sessions of earlier releases.',
+  )
+
 /** Response to the opening of a session. */
 export const openedSession = z
   .strictObject({
     id: z.string().describe('Identifies the session and the charge that paid for it.'),
     ...facts,
     positivesLeft,
+    question: askedSession,
     ...debit,
     paid,
     receipt,
+    ...provenance,
   })
   .meta({ id: 'OpenedSession', description: 'Opened session with its cost and accuracy.' })
 
@@ -181,6 +191,7 @@ const questionAnswer = {
         'the count at no further cost.',
     ),
   positivesLeft,
+  ...provenance,
   answeredAt: z.iso.datetime(),
   receipt: receipt.describe('Head of the hash chain before this answer was recorded.'),
 }
@@ -196,9 +207,11 @@ export const session = z
   .strictObject({
     id: z.string(),
     ...facts,
+    question: askedSession,
     cost: amount,
     positivesLeft,
     receipt,
+    ...provenance,
     answered: z.int().min(0).max(Number.MAX_SAFE_INTEGER).describe('Number of answered questions.'),
     answers: z
       .array(

@@ -3,6 +3,7 @@ import type { Dataset } from '../catalog/dataset.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
+import { shortestQuery } from '../planner/asked-query.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
@@ -28,6 +29,7 @@ import {
 import { describeReleaseRisk } from './disclosure.ts'
 import { release, requireAccepted, scanOf, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
+import { SOFTWARE_VERSION } from './software-version.ts'
 
 type Query = Parameters<typeof plan>[0]
 
@@ -86,9 +88,14 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const planned = plan(query, dataset, dependencies.limits)
   const price = priceOf(planned, dataset.accounting)
   requireAccepted(planned, dependencies.engine)
-  const request = { query: questionOf(query) }
+  const asked = {
+    canonical: { query: questionOf(query) },
+    question: shortestQuery(query),
+    price,
+    compute: () => releaseOf(planned, dependencies),
+  }
   const inScan = { ...question, scan: scanOf(planned, dependencies.engine) }
-  return answerUnderCharge(dependencies, inScan, request, price, () => releaseOf(planned, dependencies))
+  return answerUnderCharge(dependencies, inScan, asked)
 }
 
 /**
@@ -104,31 +111,44 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
   requireAllAccepted(planned, dependencies.engine)
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
-  const request = { batch: queries.map(questionOf) }
-  return answerUnderCharge(withLongerLease, batch, request, planned.price, async (turn) => {
+  const compute = async (turn: Turn) => {
     const answers: object[] = []
     for (const each of planned.plans) {
       if (answers.length > 0) await turn.yield()
       answers.push({ ...(await releaseOf(each, dependencies)), ...priceReport(each) })
     }
     return { answers, ...batchReport(planned) }
+  }
+  return answerUnderCharge(withLongerLease, batch, {
+    canonical: { batch: queries.map(questionOf) },
+    question: { queries: queries.map(shortestQuery) },
+    price: planned.price,
+    compute,
   })
 }
 
-/** @param canonicalRequest the part of the request that identifies it; a repeat has the same */
+/** A planned query or batch. */
+interface Asked {
+  /** The part of the request that identifies it; a repeat has the same. */
+  readonly canonical: Readonly<Record<string, unknown>>
+  /** The question as it was asked, in its shortest form. */
+  readonly question: object
+  readonly price: Amount
+  /** Computes the part of the document that depends on the query. */
+  readonly compute: (turn: Turn) => Promise<object>
+}
+
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
   { principal, dataset, givenUp, scan, idempotencyKey, maxStoredBytes, arrivedAtMs }: AnswerRequest,
-  canonicalRequest: Readonly<Record<string, unknown>>,
-  price: Amount,
-  compute: Compute,
+  asked: Asked,
 ): Promise<Answer> {
   if (givenUp?.aborted) throw disconnected()
   const purchase: Purchase = {
     principal,
     dataset,
-    request: canonicalRequest,
-    price,
+    request: asked.canonical,
+    price: asked.price,
     sharing: true,
     givenUp,
     scan,
@@ -140,21 +160,18 @@ async function answerUnderCharge(
     clock,
     { timing: dataset.timing, arrivedAtMs: arrivedAtMs ?? clock.nowMs() },
     (recordInstant) =>
-      onceAtATime(dependencies, purchase, () => answerInTurn(dependencies, purchase, compute, recordInstant)),
+      onceAtATime(dependencies, purchase, () => answerInTurn(dependencies, purchase, asked, recordInstant)),
   )
 }
-
-/** Computes the part of a document that depends on the query. */
-type Compute = (turn: Turn) => Promise<object>
 
 async function answerInTurn(
   dependencies: AnswerDependencies,
   purchase: Purchase,
-  compute: Compute,
+  { question, price, compute }: Asked,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger } = dependencies
-  const { dataset, price } = purchase
+  const { dataset } = purchase
   const { outcome, turn } = await charge(dependencies, purchase)
   if (outcome.kind === 'answered') {
     turn.leave()
@@ -168,12 +185,15 @@ async function answerInTurn(
     try {
       if (outcome.kind === 'charged') await turn.begin()
       const debit = describeDebit(dependencies, dataset.id, price, charged)
+      const facts = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
       const document =
         outcome.kind === 'shared'
-          ? describeShared(outcome.shared, charged, debit)
-          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...debit }
-      const computed = JSON.stringify(document)
-      return { body: computed, record: () => ledger.recordAnswer(id, attempt, computed) }
+          ? describeShared(outcome.shared, charged, facts)
+          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...facts }
+      return {
+        document: JSON.stringify(document),
+        record: (body) => ledger.recordAnswer(id, attempt, body),
+      }
     } finally {
       turn.leavePlace()
     }
@@ -181,10 +201,13 @@ async function answerInTurn(
   return { body, replayed: false }
 }
 
-/** Response document for a release that another analyst paid for, with this analyst's own debit. */
-function describeShared({ answer: stored }: StoredRelease, { id }: Charge, debit: object) {
-  const { allotment: _, ...document } = JSON.parse(stored)
-  return { ...document, id, ...debit, shared: true }
+/**
+ * Response document for a release that another analyst paid for, with the facts about this analyst's own request. The
+ * spelling of the other analyst's question and its time are not revealed.
+ */
+function describeShared({ answer: stored }: StoredRelease, { id }: Charge, facts: object) {
+  const { allotment: _, answeredAt: __, ...document } = JSON.parse(stored)
+  return { ...document, id, ...facts, shared: true }
 }
 
 /** Reads the data of a plan, adds noise and describes the release. Yields to other requests between these steps. */

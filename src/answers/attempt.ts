@@ -4,25 +4,28 @@ import { EntropyFailure } from '../mechanisms/samplers/entropy.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { inFlight } from './charge.ts'
 import { AnswerFailure, errorClassOf } from './failure.ts'
+import { shownTime } from './release-time.ts'
 
 /** An attempt to answer a charged request. */
 export interface Attempt {
   readonly charge: Pick<Charge, 'id' | 'attempt'>
-  readonly dataset: Pick<Dataset, 'failureLimit'>
+  readonly dataset: Pick<Dataset, 'failureLimit' | 'timing'>
   /** Resolves at the next instant at which an outcome may be recorded. */
   readonly recordInstant: () => Promise<void>
 }
 
-/** A response body that is complete but not recorded. */
+/** A response document without the time of the answer, which is known when it is recorded. */
 export interface Computed {
-  readonly body: string
-  /** Makes it durable; returns false if a later attempt holds the charge. */
-  readonly record: () => Promise<boolean>
+  /** JSON of an object. */
+  readonly document: string
+  /** Makes the body durable; returns false if a later attempt holds the charge. */
+  readonly record: (body: string) => Promise<boolean>
 }
 
 /**
  * Computes the answer of a charged request and records it, or its failure, at a record instant.
- * @returns the body
+ * @returns the body: the document with `answeredAt`, the time of the record rounded down to the slot. The end of the
+ * computation, which may depend on data, does not show in it.
  * @throws AnswerFailure if it cannot be computed or recorded. A failure that may depend on data counts towards the
  * suspension of the dataset.
  * @throws Refusal `query-in-flight` if a later attempt holds the charge. Its answer counts, and this one is discarded.
@@ -38,9 +41,11 @@ export async function completeAttempt(
     await ledger.recordFailure(id, attempt, failure).catch(() => undefined)
     throw new AnswerFailure(id, failure.errorClass)
   }
-  const { body, record } = await compute().catch((error: unknown) => fail(failureOf(error, dataset)))
+  const { document, record } = await compute().catch((error: unknown) => fail(failureOf(error, dataset)))
   await recordInstant()
-  const stored = await record().catch((error: unknown) =>
+  // Appended to the text, because serializing a large document takes longer than may pass before the release.
+  const body = `${document.slice(0, -1)},"answeredAt":"${shownTime(new Date().toISOString(), dataset.timing)}"}`
+  const stored = await record(body).catch((error: unknown) =>
     fail({ ...failureOf(error, dataset), counts: false }),
   )
   if (stored) return body

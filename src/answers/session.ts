@@ -21,6 +21,7 @@ import {
   type SessionRequest,
   sessionReport,
   sessionUnderTerms,
+  shortestSession,
   termsOfSession,
 } from '../planner/session.ts'
 import type { Counted } from '../planner/stability.ts'
@@ -47,6 +48,7 @@ import { describeReleaseRisk } from './disclosure.ts'
 import { QuestionFailure } from './failure.ts'
 import { requireReadable } from './release.ts'
 import { periodOf, releaseInTime, shownTime } from './release-time.ts'
+import { SOFTWARE_VERSION } from './software-version.ts'
 
 /** Dependencies of sessions. */
 export interface SessionDependencies extends AnswerDependencies {
@@ -136,14 +138,16 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
   const { clock } = dependencies
   const timed = { timing: dataset.timing, arrivedAtMs: opening.arrivedAtMs ?? clock.nowMs() }
   return releaseInTime(clock, timed, (recordInstant) =>
-    onceAtATime(dependencies, purchase, () => openInTurn(dependencies, purchase, planned, recordInstant)),
+    onceAtATime(dependencies, purchase, () =>
+      openInTurn(dependencies, purchase, { planned, request }, recordInstant),
+    ),
   )
 }
 
 async function openInTurn(
   dependencies: SessionDependencies,
   purchase: Purchase,
-  planned: SessionPlan,
+  { planned, request }: { readonly planned: SessionPlan; readonly request: SessionRequest },
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger, noiseSource } = dependencies
@@ -156,13 +160,21 @@ async function openInTurn(
   const charged = outcome.charge
   const { id, attempt } = charged
   const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
-    const opening = JSON.stringify(describeOpening(dependencies, planned, charged))
+    const question = shortestSession(request)
+    const opening = {
+      ...describeOpening(dependencies, planned, charged),
+      question,
+      softwareVersion: SOFTWARE_VERSION,
+    }
     const session = {
       positives: planned.measurement.positives,
       terms: canonicalJson(termsOfSession(planned)),
       thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
     }
-    return { body: opening, record: () => ledger.openSession(id, attempt, opening, session) }
+    return {
+      document: JSON.stringify(opening),
+      record: (body) => ledger.openSession(id, attempt, body, session),
+    }
   })
   return { body, replayed: false }
 }
@@ -280,6 +292,7 @@ async function answerNext(
     ...comparisonReport(answer, measurement),
     positivesLeft: positives - positivesFound - (answer.above ? 1 : 0),
     answeredAt: shownTime(new Date().toISOString(), dataset.timing),
+    softwareVersion: SOFTWARE_VERSION,
     receipt: describeReceipt(dependencies.signer, session.dataset, head),
   })
   const recorded = { ...identity, question, request, above: answer.above, answer: body }

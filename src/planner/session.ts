@@ -43,6 +43,15 @@ export interface SessionRequest {
   readonly contribution?: ContributionRequest | undefined
 }
 
+/** Returns a request as it was made, in its shortest form: without the fields that equal their defaults. */
+export function shortestSession({ of, contribution, ...request }: SessionRequest): SessionRequest {
+  return {
+    ...request,
+    ...(of === undefined || of === 'rows' ? {} : { of }),
+    ...(contribution === undefined ? {} : { contribution }),
+  }
+}
+
 /** Everything that is decided about a session before it is charged. It depends on public facts only. */
 export interface SessionPlan {
   readonly dataset: Dataset

@@ -286,6 +286,77 @@ test('a question whose client disconnects before the debit costs nothing', async
   expect(await spent()).toBe(0)
 })
 
+describe('an answer says what was asked', () => {
+  const asked = { kind: 'count', where: { column: 'Age', op: '>=', value: 18 }, epsilon: 1 }
+  const spelled = { ...asked, of: 'rows', delta: 0, postprocess: { round: false } }
+
+  test('in its shortest form, with the version of the software', async () => {
+    const { body } = await answer(
+      dependencies(async () => [[100n]]),
+      {
+        ...question,
+        query: querySchema.parse(spelled),
+      },
+    )
+    expect(JSON.parse(body)).toMatchObject({
+      question: asked,
+      softwareVersion: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    })
+  })
+
+  test('and a batch all of its queries', async () => {
+    const { dataset, principal } = question
+    const queries = [spelled, { kind: 'count', epsilon: 2 }].map((query) => querySchema.parse(query))
+    const { body } = await answerBatch(
+      dependencies(async () => [[100n]]),
+      { dataset, principal, queries },
+    )
+    expect(JSON.parse(body).question).toEqual({ queries: [asked, { kind: 'count', epsilon: 2 }] })
+  })
+
+  test('a shared answer does not reveal how and when the other analyst asked', async () => {
+    const dataset: Question['dataset'] = { ...question.dataset, sharing: true }
+    const deps = dependencies(async () => [[100n]])
+    const first = await answer(deps, { ...question, dataset, query: querySchema.parse(asked) })
+    const supposing = { kind: 'count', where: asked.where, epsilon: 1, of: 'rows' }
+    const stored = (await ledger.release(JSON.parse(first.body).id))?.answer ?? ''
+    const { answeredAt: firstAt } = JSON.parse(stored)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const second = await answer(deps, {
+      ...question,
+      dataset,
+      principal: 'another',
+      query: querySchema.parse(supposing),
+    })
+    const document = JSON.parse(second.body)
+    expect(document).toMatchObject({ shared: true, result: JSON.parse(first.body).result, question: asked })
+    expect(Date.parse(document.answeredAt)).toBeGreaterThan(Date.parse(firstAt))
+    expect(second.body).not.toContain(JSON.parse(first.body).id)
+    expect(second.body.match(/"answeredAt"/g)).toHaveLength(1)
+    expect(second.body.match(/"question"/g)).toHaveLength(1)
+  })
+
+  test('and when, at the record instant and rounded down to the slot, however long the computation took', async () => {
+    const slotMs = 400
+    const dataset: Question['dataset'] = { ...question.dataset, timing: { slotMs } }
+    const roundedDown = (ms: number) => Math.floor(ms / slotMs) * slotMs
+    let recordedMs = 0
+    const deps = dependencies(async () => [[100n]], {
+      recordAnswer: async (...call) => {
+        recordedMs = Date.now()
+        return ledger.recordAnswer(...call)
+      },
+    })
+    // The record instant is 380 ms after the arrival, and therefore in the next slot.
+    await new Promise((resolve) => setTimeout(resolve, roundedDown(Date.now()) + slotMs + 100 - Date.now()))
+    const askedMs = Date.now()
+    const { answeredAt } = JSON.parse((await answer(deps, { ...question, dataset })).body)
+    expect(Date.parse(answeredAt)).toBeGreaterThanOrEqual(roundedDown(askedMs + 370))
+    expect(Date.parse(answeredAt)).toBeLessThanOrEqual(roundedDown(recordedMs))
+    expect(Date.parse(answeredAt) % slotMs).toBe(0)
+  })
+})
+
 test('two principals do not share a release', async () => {
   const deps = dependencies(async () => [[100n]])
   await answer(deps, question)

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Query, query as querySchema } from '../../schemas/query.ts'
+import { shortestQuery } from '../../src/planner/asked-query.ts'
+
+/** The examples of all kinds of queries, with the defaults that the schema adds. */
+const examples = querySchema.options.flatMap((option) => option.meta()?.examples ?? []) as readonly object[]
+
+/** Fields that a client may spell out, with their defaults and with other values. */
+const spelledOut = fc.record(
+  {
+    delta: fc.constantFrom(0, 1e-7),
+    of: fc.constantFrom('rows', 'people'),
+    k: fc.constantFrom(1, 3, 10),
+    gap: fc.boolean(),
+    counts: fc.boolean(),
+    noise: fc.constant('laplace'),
+    mechanism: fc.constantFrom('geometric', 'gaussian'),
+    calibration: fc.constantFrom('analytic', 'classic'),
+    supposed: fc.constant({ rows: 1_000 }),
+    postprocess: fc.record({ round: fc.boolean(), nonNegative: fc.boolean() }, { requiredKeys: [] }),
+    accuracy: fc.record(
+      { halfWidth: fc.constant(2), confidence: fc.constantFrom(0.9, 0.95) },
+      { requiredKeys: ['halfWidth'] },
+    ),
+  },
+  { requiredKeys: [] },
+)
+
+const queries = fc
+  .tuple(fc.constantFrom(...examples), spelledOut)
+  .map(([example, fields]) => ({ ...example, ...fields }))
+  .map((candidate) => querySchema.safeParse(candidate))
+  .filter((parsed) => parsed.success)
+  .map((parsed) => parsed.data as Query)
+
+/** The query without the one optional default that the schema does not restore. */
+function withoutRows(query: object): object {
+  const { of, ...rest } = query as { readonly of?: string }
+  return of === 'rows' ? rest : query
+}
+
+/** Every copy of a value that lacks one field, at any depth. */
+function withOneFieldLess(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const { [name]: _, ...rest } = value as Record<string, unknown>
+    return [rest, ...withOneFieldLess(inner).map((shorter) => ({ ...value, [name]: shorter }))]
+  })
+}
+
+describe('the shortest form of a query', () => {
+  test('is the same query', () => {
+    fc.assert(
+      fc.property(queries, (query) => {
+        expect(withoutRows(querySchema.parse(shortestQuery(query)))).toEqual(withoutRows(query))
+      }),
+    )
+  })
+
+  test('has no field that could be omitted', () => {
+    fc.assert(
+      fc.property(queries, (query) => {
+        const shortest = shortestQuery(query)
+        expect(shortest).not.toHaveProperty('of', 'rows')
+        for (const shorter of withOneFieldLess(shortest)) {
+          const parsed = querySchema.safeParse(shorter)
+          expect(parsed.success ? parsed.data : undefined, JSON.stringify(shortest)).not.toEqual(query)
+        }
+      }),
+    )
+  })
+
+  test('of a query in its shortest form is the query itself', () => {
+    const query = { kind: 'count', epsilon: 0.1 }
+    expect(shortestQuery(querySchema.parse(query))).toEqual(query)
+    expect(examples.length).toBeGreaterThan(15)
+  })
+
+  test('does not name rows as the subject of a count of groups', () => {
+    const query = { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'count' }], epsilon: 1 }
+    const spelled = querySchema.parse({ ...query, statistics: [{ kind: 'count', of: 'rows' }] })
+    expect(shortestQuery(spelled)).toEqual(query)
+  })
+})
