@@ -78,9 +78,14 @@ class AsyncClient:
         self._sender = sender
         self._operations = operations
 
-    def dataset(self, id: str, *, on: On = "data") -> AsyncDataset:
-        """Return a dataset. With `on="dummy"`, made-up rows answer its queries, free of charge."""
-        return AsyncDataset(self._sender, DatasetOperations(self._operations.retries, id, on))
+    def dataset(self, id: str, *, on: On = "data", rows: int | None = None, seed: str | None = None) -> AsyncDataset:
+        """Return a dataset.
+
+        With `on="dummy"`, made-up rows answer its queries, free of charge: by default 1,000 `rows`, from a `seed`.
+        """
+        if on == "data" and (rows is not None or seed is not None):
+            raise ValueError('rows and seed are for on="dummy"')
+        return AsyncDataset(self._sender, DatasetOperations(self._operations.retries, id, on, rows, seed))
 
     datasets = runs(ServiceOperations.datasets)
     release = runs(ServiceOperations.release)

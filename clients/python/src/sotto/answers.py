@@ -110,21 +110,19 @@ class Answer:
         """The query that was asked, as JSON of the service."""
         self.replayed = replayed
         """True if a stored answer was sent, at no cost."""
-        self.id: str | None = document.get("id")
-        """Id of the release; None for an answer of a batch, and for one from dummy rows."""
+        self.dummy: bool = document.get("dummy", False)
+        """True if the answer was computed from made-up rows."""
+        self.id: str | None = None if self.dummy else document.get("id")
+        """Id of the release; None for an answer of a batch, and for one from made-up rows."""
         self.dataset: str = document["dataset"]
         self.dataset_version: str = document["datasetVersion"]
         self.kind: str = document["kind"]
-        self.dummy: bool = document.get("dummy", False)
-        """True if the answer was computed from made-up rows."""
         self.confidence: float = document["accuracy"]["confidence"]
         """Probability with which the half-widths hold."""
         self.price = Amount(**document.get("paid", document["cost"]))
-        """What the answer cost when it was first given."""
-        self.charged = Amount(**document["cost"])
-        """What this response charged: nothing if it was replayed."""
+        """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
-        """Budget of the dataset after the charge."""
+        """Budget of the dataset just after the answer was first given; `dataset.budget()` returns that of now."""
 
     @property
     def half_width(self) -> Any:
@@ -149,7 +147,7 @@ class Answer:
         """Return a sentence about confidence, price and budget."""
         confidence = f"{self.confidence * 100:.6g} % confidence"
         if self.dummy:
-            return f"{confidence} · dummy rows: the values mean nothing · free"
+            return f"{confidence} · from made-up rows, free; over the data it costs {self.price}"
         price = f"replayed at no cost, paid: {self.price}" if self.replayed else f"price: {self.price}"
         return f"{confidence} · {price} · left: {self.budget_left}"
 

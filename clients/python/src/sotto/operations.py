@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,11 +40,14 @@ class ServiceOperations:
         return exchange(Request("GET", path, parameters=given), self.retries)
 
     def _post(
-        self, path: str, body: Json, idempotency_key: str | None = None, on: On | None = None
+        self,
+        path: str,
+        body: Json,
+        idempotency_key: str | None = None,
+        parameters: Mapping[str, str] | None = None,
     ) -> Operation[Reply]:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
-        parameters = {"on": "dummy"} if on == "dummy" else {}
-        return exchange(Request("POST", path, body, parameters, headers), self.retries)
+        return exchange(Request("POST", path, body, parameters or {}, headers), self.retries)
 
     def datasets(self) -> Operation[list[DatasetFacts]]:
         """Return the public facts of all datasets."""
@@ -124,11 +126,22 @@ class DatasetOperations(ServiceOperations):
 
     id: str = ""
     on: On = "data"
+    rows: int | None = None
+    """Number of made-up rows to practise on."""
+    seed: str | None = None
+    """Seed of the made-up rows."""
 
     @property
     def path(self) -> str:
         """Path of the dataset."""
         return f"/v1/datasets/{quote(self.id, safe='')}"
+
+    def _practice(self, on: On | None) -> dict[str, str]:
+        """Return the parameters of a request that made-up rows shall answer; none if the data shall."""
+        if (on or self.on) != "dummy":
+            return {}
+        size = {"rows": self.rows, "seed": self.seed}
+        return {"on": "dummy", **{name: str(value) for name, value in size.items() if value is not None}}
 
     def describe(self) -> Operation[DatasetFacts]:
         """Return the public facts of the dataset: columns, bounds, categories, privacy unit."""
@@ -142,7 +155,9 @@ class DatasetOperations(ServiceOperations):
 
     def ask(self, query: Query[A], names: Mapping[str, str] | None = None) -> Operation[A]:
         """Answer a query, and charge it unless its answer is stored."""
-        reply = yield from self._post(f"{self.path}/queries", query.body, query.idempotency_key, query.on or self.on)
+        reply = yield from self._post(
+            f"{self.path}/queries", query.body, query.idempotency_key, self._practice(query.on)
+        )
         return cast("A", read_answer(reply.json(), query.body, reply.replayed, names))
 
     def ask_json(self, query: Mapping[str, Any]) -> Operation[Answer]:
@@ -155,14 +170,16 @@ class DatasetOperations(ServiceOperations):
     ) -> Operation[Batch]:
         """Answer up to 100 queries for one charge, all or none. Queries about disjoint rows share a price."""
         bodies = _bodies(queries)
-        reply = yield from self._post(f"{self.path}/queries/batch", {"queries": bodies}, idempotency_key, on or self.on)
+        reply = yield from self._post(
+            f"{self.path}/queries/batch", {"queries": bodies}, idempotency_key, self._practice(on)
+        )
         return Batch(reply.json(), bodies, reply.replayed)
 
     def sql(self, statement: str, **options: Unpack[SupposableOptions]) -> Operation[SqlAnswer]:
         """Answer a SELECT statement over the dataset, with `epsilon=` or `half_width=`."""
         query = Query[Any]("sql", {"sql": statement}, options)
         body = {name: value for name, value in query.body.items() if name != "kind"}
-        reply = yield from self._post(f"{self.path}/sql", body, query.idempotency_key, query.on or self.on)
+        reply = yield from self._post(f"{self.path}/sql", body, query.idempotency_key, self._practice(query.on))
         return SqlAnswer(reply.json(), reply.replayed)
 
     def preview(self, query: Asked | Iterable[Asked] | str, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
@@ -181,11 +198,14 @@ class DatasetOperations(ServiceOperations):
             reply = yield from self._post(f"{self.path}/queries/batch/preview", {"queries": _bodies(query)})
         return Preview(reply.json())
 
-    def dummy(self, rows: int = 1_000, seed: str = "sotto") -> Operation[pd.DataFrame]:
-        """Return made-up rows to practise on, which follow from the declaration of the dataset alone."""
+    def dummy(self, rows: int = 1_000, seed: str = "dummy") -> Operation[pd.DataFrame]:
+        """Return made-up rows to practise on, which follow from the declaration of the dataset alone.
+
+        The same rows answer queries with `on="dummy"`. `attrs` marks them as dummy.
+        """
         facts = yield from self.describe()
-        reply = yield from self._get(f"{self.path}/dummy", rows=rows, seed=seed, format="csv")
-        return dummy_frame(io.BytesIO(reply.content), facts, seed)
+        reply = yield from self._get(f"{self.path}/dummy", rows=rows, seed=seed, format="json")
+        return dummy_frame(reply.json(), facts, seed)
 
     def own_history(
         self, *, kind: str | None = None, from_: Any = None, to: Any = None, limit: int = 1_000
@@ -284,7 +304,14 @@ def session_operations(
     contribution: Contribution | None = None,
     idempotency_key: str | None = None,
 ) -> SessionOperations:
-    """Return a session that has not been opened yet."""
+    """Return a session that has not been opened yet.
+
+    Raises:
+        ValueError: for a dataset with `on="dummy"`. A session cannot be practised, and would be charged.
+
+    """
+    if dataset.on == "dummy":
+        raise ValueError("a session cannot be practised on made-up rows")
     terms = {"threshold": threshold, "positives": positives, "of": of, "contribution": contribution}
     body = {name: value for name, value in Query[Any]("", terms, {"epsilon": epsilon}).body.items() if name != "kind"}
     return SessionOperations(dataset, body, idempotency_key)

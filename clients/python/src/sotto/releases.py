@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import pandas as pd
 
@@ -178,20 +178,23 @@ class SqlAnswer:
         return f"<div>{table}{notes}<div><small>{escape(self.answer.cost_line())}</small></div></div>"
 
 
-def dummy_frame(csv: BinaryIO, facts: DatasetFacts, seed: str) -> pd.DataFrame:
+def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str) -> pd.DataFrame:
     """Return made-up rows, with the type of each declared column, marked as dummy in `attrs`."""
-    types: dict[str, Any] = {column["name"]: _DTYPES.get(column["type"], "string") for column in facts.columns}
+    columns: dict[str, Any] = {}
     for column in facts.columns:
-        if column["type"] == "category":
-            types[column["name"]] = pd.CategoricalDtype(pd.Index(column["categories"], dtype="string"))
-    frame = pd.read_csv(csv, dtype=types, keep_default_na=False, na_values=[""])
-    for column in facts.columns:
-        if column["type"] in ("date", "timestamp"):
-            name = column["name"]
-            frame[name] = pd.to_datetime(frame[name], utc=column["type"] == "timestamp")
+        name, kind = column["name"], column["type"]
+        values = pd.Series([row.get(name) for row in rows], dtype="object")
+        if kind in ("date", "timestamp"):
+            columns[name] = pd.to_datetime(values, utc=kind == "timestamp")
+        elif kind == "category":
+            categories = pd.Index(pd.array(list(column["categories"]), dtype="string"))
+            columns[name] = pd.Series(pd.Categorical(values, dtype=pd.CategoricalDtype(categories)))
+        else:
+            columns[name] = pd.Series(pd.array(values.tolist(), dtype=_DTYPES.get(kind, "string")))
+    frame = pd.DataFrame(columns)
     frame.attrs.update(dummy=True, dataset=facts.id, seed=seed)
     return frame
 
 
-_SQL_DTYPES = {"text": "string", "boolean": "boolean", "integer": "Int64", "number": "Float64"}
-_DTYPES = {"integer": "Int64", "number": "Float64", "boolean": "boolean"}
+_SQL_DTYPES: dict[str, Any] = {"text": "string", "boolean": "boolean", "integer": "Int64", "number": "Float64"}
+_DTYPES: dict[str, Any] = {"integer": "Int64", "number": "Float64", "boolean": "boolean"}
