@@ -2,12 +2,14 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { datasetParameters } from '../schemas/dataset.ts'
 import { candidates } from '../schemas/disclosure.ts'
+import { practiceQuery } from '../schemas/dummy.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { type Query, query as querySchema } from '../schemas/query.ts'
 import { type SqlRequest, sqlAnswer, sqlPreview, sqlRequest } from '../schemas/sql.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import type { Principal } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, preview } from '../src/answers/answer.ts'
+import { answerOnDummy, type DummyDependencies } from '../src/answers/dummy.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { Dataset } from '../src/catalog/dataset.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
@@ -17,9 +19,10 @@ import { type Translation, translate } from '../src/sql/translation.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, givenUpSignal, idempotencyHeaders, sendAnswer } from './caller.ts'
+import { sizeOf } from './dummy.ts'
 import { requireBalances, requireDataset } from './require-dataset.ts'
 
-export interface SqlOptions extends AnswerDependencies {
+export interface SqlOptions extends AnswerDependencies, Pick<DummyDependencies, 'dummies'> {
   readonly authenticator: Authenticator
   readonly catalog: Catalog
   readonly versionUses: VersionUses
@@ -47,9 +50,11 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
         description:
           'Translates a SELECT statement to a query, and answers it as POST /v1/datasets/{dataset}/queries does. The text of ' +
           'the statement never reaches a database. Statements that mean the same query are the same request: a repeat ' +
-          'replays the answer and costs nothing.',
+          'replays the answer and costs nothing. With `on=dummy` it is answered over made-up rows for practice: nothing is ' +
+          'charged or stored, and no data is read.',
         security: analyst.security,
         params: datasetParameters,
+        querystring: practiceQuery,
         headers: idempotencyHeaders,
         body: sqlRequest,
         response: {
@@ -67,9 +72,13 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const caller = callerOf(request, reply, request.headers)
       const statement = await translated(sqlPool, request.body, dataset, principal, caller.givenUp)
       const { query, shown, translation } = statement
-      const { body, replayed } = await ofStatement(translation, () =>
-        versionUses.during(dataset, () => answer(dependencies, { ...caller, dataset, query })),
-      )
+      const asked = { ...caller, dataset, query }
+      const { body, replayed } = await ofStatement(translation, async () => {
+        if (request.query.on !== 'dummy')
+          return versionUses.during(dataset, () => answer(dependencies, asked))
+        const balances = await requireBalances(ledger, principal, dataset.id)
+        return answerOnDummy(dependencies, { ...asked, size: sizeOf(request.query) }, balances)
+      })
       const { columns, notes, rowsOf } = translation
       const rows = rowsOf(JSON.parse(body))
       const facts = JSON.stringify({ query: shown, columns, rows, notes })

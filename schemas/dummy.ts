@@ -85,7 +85,6 @@ export const dummyAnswer = answer
     description:
       'Noisy answer over made-up rows. `cost` is the cost of the query over the dataset. Nothing was charged: `budget` and ' +
       '`allotment` are unchanged, and there is no receipt.',
-    examples: [],
   })
 
 /** Response to a batch with `on=dummy`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { answer, kind, preview } from './answer.ts'
+import { dummyAnswer } from './dummy.ts'
 import { requestTerms } from './query.ts'
 
 /** Largest length of a statement in characters (UTF-16 code units). PostgreSQL's parser fails on some longer ones. */
@@ -78,7 +79,9 @@ export const sqlAnswer = z
           'null if it is not known.',
       ),
     notes,
-    answer: answer.describe('Answer to the query, as POST /v1/datasets/{dataset}/queries returns it.'),
+    answer: z
+      .union([answer, dummyAnswer])
+      .describe('Answer to the query, as POST /v1/datasets/{dataset}/queries returns it.'),
   })
   .meta({ id: 'SqlAnswer', description: 'Rows of a statement, made from the noisy answer to a query.' })
 

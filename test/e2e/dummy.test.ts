@@ -4,6 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer, preview } from '../../schemas/answer.ts'
 import { dummyAnswer, dummyBatchAnswer } from '../../schemas/dummy.ts'
+import { sqlAnswer } from '../../schemas/sql.ts'
 import { createFakeDatabase, type FakeDatabase } from '../engines/tables/fake-database.ts'
 import { startTestService, type TestService, wholeText } from './service.ts'
 
@@ -310,6 +311,20 @@ describe('an answer over made-up rows', () => {
     expect(practised.cost).toEqual(body.cost)
     expect(practised.accuracy.halfWidth).toBeLessThanOrEqual(1)
   })
+})
+
+test('a SQL statement is answered over made-up rows, and nothing is charged', async () => {
+  const before = await head('two')
+  const sql = 'SELECT ward, COUNT(*) AS visits, AVG("Age") FROM two GROUP BY ward ORDER BY visits DESC'
+  const ask = (query: string) =>
+    service.as('analyst').post(`/v1/datasets/two/sql${query}`).send({ sql, epsilon: 5 })
+  const { body } = await ask('?on=dummy&rows=10000').expect(200)
+  const { answer, rows } = sqlAnswer.parse(body)
+  expect(answer).toMatchObject({ dummy: true, cost: { epsilon: 5, delta: 0 } })
+  expect(rows.map(([ward]) => ward)).toEqual(['A', 'B', 'C', null])
+  expect(rows.reduce((sum, [, visits]) => sum + Number(visits), 0)).toBeGreaterThan(9_000)
+  for (const query of ['?on=Dummy', '?rows=10']) await ask(query).expect(400)
+  expect(await head('two')).toEqual(before)
 })
 
 test('a suspended dataset can be practised on, with the answers of any other', async () => {
