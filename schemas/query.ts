@@ -100,7 +100,8 @@ const binnedColumn = z
       .min(2)
       .max(1_001)
       .describe(
-        'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both.',
+        'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its ' +
+          'edges may be equal.',
       ),
   })
   .meta({ id: 'BinnedColumn', description: 'Column of numbers, dates or timestamps divided into bins.' })
@@ -484,9 +485,10 @@ const groupByQuery = z
     kind: z.literal('groupBy'),
     keys: z
       .array(groupingColumn)
-      .min(1)
       .max(8)
-      .describe('Columns that define the groups: one group for each cell of their full cross product.'),
+      .describe(
+        'Columns that define the groups: one group for each cell of their full cross product. None: all rows are one group.',
+      ),
     statistics: z
       .array(groupStatistic)
       .min(1)

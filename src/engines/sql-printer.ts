@@ -81,7 +81,7 @@ function printTableRows(
 
 /**
  * Prints how often each index of a column occurs in each cell of a table. Each row of the result is the number of a
- * cell, an index and its count, in the order of cells and indexes.
+ * cell, an index and its count, in the order of cells and indexes. Without keys all rows are in cell 0.
  *
  * @param limit the largest number of rows in the result
  * @throws RangeError for a counting that does not fit the dataset, which planning excludes.
@@ -98,10 +98,9 @@ export function printCellCounting(
     presenceOnly: false,
     presentColumn: counting.column,
   })
-  if (rows.cell === undefined) throw new RangeError('a table has a key')
-  const columns = [rows.cell, column, 'count(*)'].map((integer) => dialect.countedInteger(integer)).join(', ')
-  const order = `${rows.cell}, ${column}`
-  const sql = `SELECT ${columns} FROM ${rows.from} GROUP BY ${order} ORDER BY ${order} LIMIT ${limit}`
+  const columns = [rows.cell ?? '0', column, 'count(*)'].map((integer) => dialect.countedInteger(integer))
+  const order = rows.cell === undefined ? column : `${rows.cell}, ${column}`
+  const sql = `SELECT ${columns.join(', ')} FROM ${rows.from} GROUP BY ${order} ORDER BY ${order} LIMIT ${limit}`
   return { sql, parameters: printer.parameters, cells }
 }
 

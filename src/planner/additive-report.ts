@@ -204,7 +204,7 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   const { groupings, estimates, query } = plan
   const releasedIn = releaser(plan)
   if (query.kind === 'linearRegression') return regressionReporter(plan, query, releasedIn)
-  if (groupings.length === 0) {
+  if (groupings.length === 0 && query.kind !== 'groupBy') {
     const parts = partsOf(plan)
     return (noisy) => {
       const { value, ...error } = firstOf(releasedIn(noisy, 0))

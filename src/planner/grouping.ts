@@ -114,7 +114,9 @@ function planEdges(edges: readonly GridValue[], column: GridColumn, field: strin
   const broken = indexes.findIndex((index, position) => {
     const [nano, nanoBefore, indexBefore] = [nanos[position], nanos[position - 1], indexes[position - 1]]
     if (nano === undefined || nanoBefore === undefined || indexBefore === undefined) return false
-    return nano <= nanoBefore || index <= indexBefore
+    // The last bin contains both of its edges, so that they may be equal.
+    const decreasing = position === edges.length - 1 ? nano < nanoBefore : nano <= nanoBefore
+    return decreasing || index <= indexBefore
   })
   if (broken !== -1) {
     throw refuseField(

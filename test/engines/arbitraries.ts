@@ -211,7 +211,7 @@ export const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCoun
 export const cellCounting: fc.Arbitrary<CellCounting> = fc.record(
   {
     where: predicate,
-    groupBy: fc.array(groupKey, { minLength: 1, maxLength: 2 }),
+    groupBy: fc.array(groupKey, { maxLength: 2 }),
     column: numericNames,
     bounding: fc.constant({ kind: 'one-row-each' } as const),
   },
@@ -339,6 +339,8 @@ export const countingOfPeople = (column: fc.Arbitrary<string>): fc.Arbitrary<Val
 /** Any counting of the values of a column in cells, in the rows of people. */
 export const cellCountingOfPeople: fc.Arbitrary<CellCounting> = fc
   .tuple(cellCounting, bounding)
+  // Without keys there are no groups to choose among.
+  .filter(([{ groupBy }, { kind }]) => groupBy.length > 0 || kind !== 'groups')
   .map(([counting, bound]) => ({ ...counting, bounding: bound }))
 
 /** Any counting of values per person. */

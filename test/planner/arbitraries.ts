@@ -84,6 +84,7 @@ export const grouping = fc.constantFrom(
   'Region',
   'Member',
   { column: 'Age', edges: [0, 18, 65] },
+  { column: 'Age', edges: [0, 65, 65] },
   { column: 'Income', edges: [10, 100, 500] },
   { column: 'Visited', edges: ['2024-02-01', '2024-02-29', '2024-04-01'] },
   { column: 'Visited', by: 'month' },
@@ -95,6 +96,9 @@ export const nameOf = (column: string | { column: string }) =>
 
 /** Keys of a group-by in their wire form, without a repeated column. */
 export const keys = fc.uniqueArray(grouping, { minLength: 1, maxLength: 2, selector: nameOf })
+
+/** Keys of a group-by in their wire form, or none, so that all rows are one group. */
+export const keysOrNone = fc.uniqueArray(grouping, { minLength: 0, maxLength: 2, selector: nameOf })
 
 /** One of the statistics of a group-by, in its wire form. */
 export const groupStatistic: fc.Arbitrary<object> = fc.oneof(

@@ -113,6 +113,34 @@ test('an accuracy in rows is reached by one quantile', () => {
   expect(accuracy).toMatchObject({ unit: 'rows', expectedAbsoluteError: null })
 })
 
+test('without keys all rows are one group', async () => {
+  const [, rows = []] = DATA
+  const planned = planFor('groups', planOf({ ...GROUPS, keys: [] }))
+  const exact = await readAggregate(
+    planned,
+    referenceEngine(() => rows),
+  )
+  expect(exact.values.map((cells) => cells.length)).toEqual([1, 1])
+  const indexes = exact.values.map(([cell]) => [BigInt(cell?.indexes[0] ?? 0)])
+  const sums = { kind: 'additive', noisy: exact.integers ?? [] } as const
+  const { result } = report(planned, { kind: 'groups', sums, indexes })
+  if (!('groups' in result)) throw new Error('groups are asked for')
+  expect(result.groups.map(({ key }) => key)).toEqual([{}])
+  expect(Object.keys(result.groups[0]?.values ?? {})).toHaveLength(4)
+})
+
+test('without keys and conditions a mean uses the public number of rows', () => {
+  const wire = { kind: 'groupBy', keys: [], statistics: [{ kind: 'mean', column: 'Age' }] }
+  const measurementsOf = (query: object, neighbours: 'add-remove' | 'change-one') =>
+    planFor('additive', planOf(query, neighbours)).measurements.length
+  expect(measurementsOf(wire, 'change-one')).toBe(1)
+  expect(measurementsOf(wire, 'add-remove')).toBe(2)
+  const some = { ...wire, where: { column: 'Sex', op: '=', value: 'F' } }
+  expect(measurementsOf(some, 'change-one')).toBe(2)
+  const { result } = report(planOf(wire, 'change-one'), { kind: 'additive', noisy: [[0n]] })
+  expect(result).toMatchObject({ groups: [{ key: {}, values: { mean_Age: {} } }] })
+})
+
 const MEDIAN = { kind: 'median', column: 'Age' }
 
 test.each([

@@ -11,7 +11,17 @@ import { epsilonNumber } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { referenceEngine, type StoredRow } from '../engines/reference-engine.ts'
 import { PERSON, RANK } from '../engines/reference-people.ts'
-import { grouping, groupStatistic, keys, measured, numeric, ordered, rowOf, where } from './arbitraries.ts'
+import {
+  grouping,
+  groupStatistic,
+  keys,
+  keysOrNone,
+  measured,
+  numeric,
+  ordered,
+  rowOf,
+  where,
+} from './arbitraries.ts'
 import { patients, people } from './people.ts'
 import { LIMITS } from './planned.ts'
 import { type Draw, drawFrom, respelled } from './spellings.ts'
@@ -67,7 +77,7 @@ const subject: fc.Arbitrary<Wire> = fc.oneof(
   fc.tuple(grouping, counted).map(([column, of]) => ({ kind: 'histogram', column, ...of })),
   fc.tuple(keys, fc.constantFrom({}, { k: 2 })).map(([each, k]) => ({ kind: 'topGroups', keys: each, ...k })),
   keys.filter(({ length }) => length === 2).map((columns) => ({ kind: 'contingency', columns })),
-  fc.record({ kind: fc.constant('groupBy'), keys, statistics }),
+  fc.record({ kind: fc.constant('groupBy'), keys: keysOrNone, statistics }),
   fc
     .tuple(candidates, fc.constantFrom<Wire>({}, { k: 2 }, { gap: true }, { noise: 'gumbel' }))
     .map(([each, noise]) => ({ kind: 'noisyMax', candidates: each, ...noise })),

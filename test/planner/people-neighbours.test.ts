@@ -78,6 +78,12 @@ const additiveQuery = asked(
       ...grouped,
     }),
     fc.record({
+      kind: fc.constant('groupBy'),
+      keys: fc.constant([]),
+      statistics: fc.uniqueArray(statistic, { minLength: 1, maxLength: 3, selector: JSON.stringify }),
+      ...bounded,
+    }),
+    fc.record({
       kind: fc.constant('contingency'),
       columns: fc.uniqueArray(grouping, { minLength: 2, maxLength: 2, selector: nameOf }),
       ...counted,

@@ -104,7 +104,7 @@ describe('refusals', () => {
     ],
     [
       'an edge twice',
-      { kind: 'histogram', column: { column: 'Age', edges: [0, 10, 10] } },
+      { kind: 'histogram', column: { column: 'Age', edges: [0, 10, 10, 20] } },
       'query-does-not-fit',
       'column.edges.2',
     ],

@@ -85,7 +85,7 @@ export function planGroups(
   requireOneTarget(query, offer)
   requireDistinctNames(query.statistics)
   const groupings = planGroupings(query, dataset, limits)
-  const bounding = planBounding(query.contribution, dataset, 'groups')
+  const bounding = planBounding(query.contribution, dataset, groupings.length === 0 ? 'one' : 'groups')
   const counted = { of: 'rows', bounding } as const
   const settings = quantileSettings(query, dataset, bounding, groupings)
   const sumsOf = sumsPart(query, dataset, limits, offer)
@@ -94,7 +94,10 @@ export function planGroups(
     Math.max(
       ...settings.map(({ setting: { score, sensitivity } }) => {
         const ofOneRow = { ...counted, bounding: ONE_ROW_PER_PERSON }
-        return quotient(sensitivity, stabilityOfRank(score, ofOneRow, dataset, 'several').sensitivity)
+        return quotient(
+          sensitivity,
+          stabilityOfRank(score, ofOneRow, dataset, cellsOfRanks(groupings)).sensitivity,
+        )
       }),
     )
   const contributionWith = (sums: AdditivePlan | undefined) => {
@@ -147,11 +150,17 @@ function quantileSettings(
     values.add(ranked, `${field}.column`)
     const { column } = ranked
     const score = percentageScore(statistic.kind === 'median' ? 50 : statistic.p, `${field}.p`)
-    const { sensitivity } = stabilityOfRank(score, { of: 'rows', bounding }, dataset, 'several')
+    const counted = { of: 'rows', bounding } as const
+    const { sensitivity } = stabilityOfRank(score, counted, dataset, cellsOfRanks(groupings))
     const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }
     const { lowerIndex, upperIndex } = column
     return [{ place, column, counting, setting: { score, sensitivity, lowerIndex, upperIndex } }]
   })
+}
+
+/** The number of cells in which one unit can move a rank. */
+function cellsOfRanks(groupings: readonly Grouping[]): 'one' | 'several' {
+  return groupings.length === 0 ? 'one' : 'several'
 }
 
 function requireOneTarget({ statistics }: GroupByQuery, { target }: Offer): void {
