@@ -4,6 +4,7 @@ import type { DummySize } from '../dummy/declaration.ts'
 import type { Dummies, DummyCaller } from '../dummy/dummies.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
+import { shortestQuery } from '../planner/asked-query.ts'
 import { batchReport, planQueries, priceReport } from '../planner/batch.ts'
 import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
@@ -12,6 +13,8 @@ import type { Amount } from '../privacy/accounting.ts'
 import { type Answer, type PreviewBalances, releaseOf, requireAllAccepted } from './answer.ts'
 import { describePrice } from './charge.ts'
 import { requireAccepted } from './release.ts'
+import { shownTime } from './release-time.ts'
+import { SOFTWARE_VERSION } from './software-version.ts'
 
 type Query = Parameters<typeof plan>[0]
 
@@ -55,7 +58,11 @@ export async function answerOnDummy(
       engine: table.engine,
       noiseSource,
     })
-    return answerOf({ ...factsOf(dataset), ...released, ...describeCost(price, balances) })
+    return answerOf(dataset, {
+      ...released,
+      question: shortestQuery(query),
+      ...describeCost(price, balances),
+    })
   })
 }
 
@@ -81,23 +88,26 @@ export async function answerBatchOnDummy(
       const released = await releaseOf(each, { engine: table.engine, noiseSource })
       answers.push({ ...released, ...priceReport(priced) })
     }
+    const question = { queries: queries.map(shortestQuery) }
     const cost = describeCost(planned.price, balances)
-    return answerOf({ ...factsOf(dataset), answers, ...batchReport(planned), ...cost })
+    return answerOf(dataset, { answers, ...batchReport(planned), question, ...cost })
   })
 }
 
-/** Facts at the beginning of a document. Its id cannot be that of a release, which has hexadecimal digits only. */
-function factsOf({ id, version }: Dataset) {
-  return {
+/**
+ * An answer with the fields of a real one, except for the receipt. It was not stored and is no replay. Its id cannot be that
+ * of a release, which has hexadecimal digits only.
+ */
+function answerOf({ id, version, timing }: Dataset, computed: object): Answer {
+  const document = {
     id: `dummy-${randomBytes(16).toString('hex')}`,
-    dummy: true as const,
+    dummy: true,
     dataset: id,
     datasetVersion: version,
+    ...computed,
+    softwareVersion: SOFTWARE_VERSION,
+    answeredAt: shownTime(new Date().toISOString(), timing),
   }
-}
-
-/** An answer that was not stored and is no replay. */
-function answerOf(document: object): Answer {
   return { body: JSON.stringify(document), replayed: false }
 }
 

@@ -198,6 +198,29 @@ describe('an answer over made-up rows', () => {
     expect((await service.as('analyst').get('/v1/datasets/one/budget').expect(200)).body).toEqual(budget)
   })
 
+  test('has the fields of a real one, except for the receipt', async () => {
+    const fields = (body: object) =>
+      Object.keys(body).filter((name) => name !== 'receipt' && name !== 'dummy')
+    await register('fields', { source: await csv('fields.csv', 50), budget: { epsilon: 100, delta: 1e-3 } })
+    for (const query of QUERIES) {
+      const [real, practised] = [
+        await ask('fields', query).expect(200),
+        await practise('fields', query).expect(200),
+      ]
+      expect(fields(practised.body), JSON.stringify(query)).toEqual(fields(real.body))
+      expect(practised.body.question).toEqual(real.body.question)
+    }
+    const batch = (on: string) =>
+      service
+        .as('analyst')
+        .post(`/v1/datasets/fields/queries/batch${on}`)
+        .send({ queries: QUERIES.slice(0, 3) })
+        .expect(200)
+    const [real, practised] = [await batch(''), await batch('?on=dummy')]
+    expect(fields(practised.body)).toEqual(fields(real.body))
+    expect(fields(practised.body.answers[0])).toEqual(fields(real.body.answers[0]))
+  })
+
   test('is close to the truth of the file with the same rows and seed', async () => {
     const records: { Age: number; ward: string | null }[] = JSON.parse(
       await fileOf('one', '?rows=20000&seed=truth&format=json'),
