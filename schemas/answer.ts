@@ -4,6 +4,26 @@ import { datasetId } from './dataset.ts'
 import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
+type QueryKind = (typeof QUERY_KINDS)[number]
+
+/** Kinds whose value is a number, whatever the type of the column. */
+const NUMBER_KINDS = [
+  'count',
+  'sum',
+  'variance',
+  'standardDeviation',
+  'covariance',
+  'correlation',
+  'proportion',
+  'countDistinct',
+] as const satisfies readonly QueryKind[]
+
+/** Kinds whose value has the type of a column: a number, or a date or timestamp. */
+const VALUE_KINDS = ['mean', 'median', 'minimum', 'maximum'] as const satisfies readonly QueryKind[]
+
+/** Kinds that return a count for each cell. */
+const TABLE_KINDS = ['histogram', 'contingency', 'topGroups'] as const satisfies readonly QueryKind[]
+
 export const kind = z.enum(QUERY_KINDS)
 
 /** A value of a column on a grid. */
@@ -28,66 +48,99 @@ const coefficient = {
     ),
 }
 
+/** Result of kinds whose value is always a number. */
+const numberResult = z
+  .strictObject({ value: z.number() })
+  .meta({ id: 'NumberResult', description: 'Noisy number.' })
+
+const valueResult = z
+  .strictObject({ value: shownValue })
+  .meta({ id: 'ValueResult', description: 'Noisy value in the unit of a column.' })
+
+const tableResult = z
+  .strictObject({ cells: z.array(z.strictObject({ key: cellKey, value: z.number() })).readonly() })
+  .meta({ id: 'TableResult', description: 'Noisy count of each cell.' })
+
+const groupsResult = z
+  .strictObject({
+    groups: z
+      .array(
+        z.strictObject({
+          key: cellKey,
+          values: z
+            .record(
+              z.string(),
+              z.strictObject({
+                value: shownValue,
+                halfWidth: z.number(),
+                unit: z
+                  .literal('rows')
+                  .optional()
+                  .describe('Present for a quantile: the half-width is a number of rows.'),
+              }),
+            )
+            .describe(
+              'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
+                'column, such as `count` and `mean_Age`.',
+            ),
+        }),
+      )
+      .readonly(),
+  })
+  .meta({ id: 'GroupsResult', description: 'Noisy statistics of each group.' })
+
+const regressionResult = z
+  .strictObject({
+    intercept: z.strictObject(coefficient),
+    coefficients: z
+      .array(z.strictObject({ column: z.string(), ...coefficient }))
+      .readonly()
+      .describe(
+        'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
+      ),
+    ridge: z.number().describe('Ridge that was added.'),
+  })
+  .meta({ id: 'RegressionResult', description: 'Coefficients of a linear regression.' })
+
+const selectionResult = z
+  .strictObject({
+    selected: z
+      .array(
+        z.strictObject({
+          candidate: cellLabel,
+          gap: z
+            .number()
+            .optional()
+            .describe('Noisy number of rows by which the candidate exceeds the next one.'),
+        }),
+      )
+      .readonly()
+      .describe('Selected candidates, best first.'),
+  })
+  .meta({ id: 'SelectionResult', description: 'Selected candidates.' })
+
+const percentilesResult = z
+  .strictObject({
+    percentiles: z.array(z.strictObject({ p: z.number(), value: shownValue })).readonly(),
+  })
+  .meta({ id: 'PercentilesResult', description: 'Percentiles, in the order of the query.' })
+
+const keysResult = z
+  .strictObject({
+    keys: z.array(z.strictObject({ key: z.string(), count: z.number().optional() })).readonly(),
+    truncated: z.boolean().describe('True if there were more keys than an answer may contain.'),
+  })
+  .meta({ id: 'KeysResult', description: 'Frequent values of a free-text column.' })
+
 export const result = z
   .union([
-    z.strictObject({ value: shownValue }),
-    z.strictObject({ cells: z.array(z.strictObject({ key: cellKey, value: z.number() })).readonly() }),
-    z.strictObject({
-      groups: z
-        .array(
-          z.strictObject({
-            key: cellKey,
-            values: z
-              .record(
-                z.string(),
-                z.strictObject({
-                  value: shownValue,
-                  halfWidth: z.number(),
-                  unit: z
-                    .literal('rows')
-                    .optional()
-                    .describe('Present for a quantile: the half-width is a number of rows.'),
-                }),
-              )
-              .describe(
-                'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
-                  'column, such as `count` and `mean_Age`.',
-              ),
-          }),
-        )
-        .readonly(),
-    }),
-    z.strictObject({
-      intercept: z.strictObject(coefficient),
-      coefficients: z
-        .array(z.strictObject({ column: z.string(), ...coefficient }))
-        .readonly()
-        .describe(
-          'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
-        ),
-      ridge: z.number().describe('Ridge that was added.'),
-    }),
-    z.strictObject({
-      selected: z
-        .array(
-          z.strictObject({
-            candidate: cellLabel,
-            gap: z
-              .number()
-              .optional()
-              .describe('Noisy number of rows by which the candidate exceeds the next one.'),
-          }),
-        )
-        .readonly()
-        .describe('Selected candidates, best first.'),
-    }),
-    z.strictObject({
-      percentiles: z.array(z.strictObject({ p: z.number(), value: shownValue })).readonly(),
-    }),
-    z.strictObject({
-      keys: z.array(z.strictObject({ key: z.string(), count: z.number().optional() })).readonly(),
-      truncated: z.boolean().describe('True if there were more keys than an answer may contain.'),
-    }),
+    valueResult,
+    tableResult,
+    groupsResult,
+    regressionResult,
+    selectionResult,
+    percentilesResult,
+    keysResult,
   ])
   .meta({
     id: 'Result',
@@ -319,58 +372,86 @@ export const provenance = {
     .describe('Version of Sotto that answered. Absent in answers of earlier releases.'),
 }
 
+/** Returns one variant of an answer: the kinds that share a result, and the fields of all answers. */
+function variant<
+  const Kinds extends readonly QueryKind[],
+  ResultSchema extends z.ZodType,
+  Fields extends z.ZodRawShape,
+>(id: string, kinds: Kinds, resultSchema: ResultSchema, fields: Fields) {
+  return z.strictObject({ kind: z.enum(kinds), result: resultSchema, ...fields }).meta({ id })
+}
+
+/**
+ * Returns the schema of an answer whose `kind` determines the type of its `result`.
+ * @param suffix end of the name of each variant in the OpenAPI document
+ * @param fields fields of all variants
+ */
+export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, fields: Fields) {
+  return z.discriminatedUnion('kind', [
+    variant(`Number${suffix}`, NUMBER_KINDS, numberResult, fields),
+    variant(`Value${suffix}`, VALUE_KINDS, valueResult, fields),
+    variant(`Table${suffix}`, TABLE_KINDS, tableResult, fields),
+    variant(`Groups${suffix}`, ['groupBy'], groupsResult, fields),
+    variant(`Regression${suffix}`, ['linearRegression'], regressionResult, fields),
+    variant(`Selection${suffix}`, ['noisyMax'], selectionResult, fields),
+    variant(`Percentiles${suffix}`, ['percentile'], z.union([percentilesResult, valueResult]), fields),
+    variant(`Keys${suffix}`, ['keySelection'], keysResult, fields),
+  ])
+}
+
+/** Fields of an answer to a query, whether it is stored or about made-up rows. */
+export const answerFacts = {
+  dataset: datasetId,
+  datasetVersion: z.string(),
+  noise,
+  accuracy,
+  contribution,
+  question: askedQuery.optional(),
+  ...debit,
+  ...provenance,
+}
+
 /** Response to a query, also of GET /v1/releases/{id}. */
-export const answer = z
-  .strictObject({
-    id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
-    dataset: datasetId,
-    datasetVersion: z.string(),
-    kind,
-    result,
-    noise,
-    accuracy,
-    contribution,
-    question: askedQuery.optional(),
-    ...debit,
-    paid,
-    receipt,
-    shared,
-    ...provenance,
-  })
-  .meta({
-    id: 'Answer',
-    description: 'Noisy answer with its cost and accuracy.',
-    examples: [
-      {
-        id: '381cd529b411c946225047deb69b2f24',
-        dataset: 'census',
-        datasetVersion: '1',
-        kind: 'count',
-        result: { value: 2531 },
-        noise: {
-          mechanism: 'geometric',
-          neighbours: 'add-remove',
-          scale: 10,
-          sensitivity: 1,
-          granularity: 1,
-        },
-        accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
-        question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
-        cost: { epsilon: 0.1, delta: 0 },
-        budget: {
-          cap: { epsilon: 10, delta: 1e-5 },
-          spent: { epsilon: 0.1, delta: 0 },
-          remaining: { epsilon: 9.9, delta: 1e-5 },
-        },
-        receipt: {
-          sequence: 2,
-          hash: '8a4b4b1a1ff1a4d5d3a3cf95e7b0a9a7c5a2f21bbd3a4a8be19fa4fa86bb2ca3',
-        },
-        softwareVersion: '0.1.0',
-        answeredAt: '2026-01-01T12:00:00.000Z',
+export const answer = answerByKind('Answer', {
+  id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+  ...answerFacts,
+  paid,
+  receipt,
+  shared,
+}).meta({
+  id: 'Answer',
+  description: 'Noisy answer with its cost and accuracy.',
+  examples: [
+    {
+      id: '381cd529b411c946225047deb69b2f24',
+      dataset: 'census',
+      datasetVersion: '1',
+      kind: 'count',
+      result: { value: 2531 },
+      noise: {
+        mechanism: 'geometric',
+        neighbours: 'add-remove',
+        scale: 10,
+        sensitivity: 1,
+        granularity: 1,
       },
-    ],
-  })
+      accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
+      question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
+      cost: { epsilon: 0.1, delta: 0 },
+      budget: {
+        cap: { epsilon: 10, delta: 1e-5 },
+        spent: { epsilon: 0.1, delta: 0 },
+        remaining: { epsilon: 9.9, delta: 1e-5 },
+      },
+      receipt: {
+        sequence: 2,
+        hash: '8a4b4b1a1ff1a4d5d3a3cf95e7b0a9a7c5a2f21bbd3a4a8be19fa4fa86bb2ca3',
+      },
+      softwareVersion: '0.1.0',
+      answeredAt: '2026-01-01T12:00:00.000Z',
+    },
+  ],
+})
 
 const affordable = z
   .boolean()
@@ -395,7 +476,6 @@ export const preview = z
   .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
 
 const queryOfBatch = {
-  kind,
   noise,
   accuracy,
   contribution,
@@ -422,7 +502,7 @@ export const batchAnswer = z
     id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
     ...batchFacts,
     answers: z
-      .array(z.strictObject({ ...queryOfBatch, result }))
+      .array(answerByKind('AnswerOfBatch', queryOfBatch))
       .readonly()
       .describe('Answers in the order of the queries.'),
     question: z.strictObject({ queries: z.array(askedQuery).readonly() }).optional(),
@@ -438,7 +518,7 @@ export const batchAnswer = z
 export const batchPreview = z
   .strictObject({
     ...batchFacts,
-    answers: z.array(z.strictObject(queryOfBatch)).readonly(),
+    answers: z.array(z.strictObject({ kind, ...queryOfBatch })).readonly(),
     ...debit,
     affordable,
     disclosureRisk: releaseRisk,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { answer, batchAnswer } from './answer.ts'
+import { answerByKind, answerFacts, batchAnswer } from './answer.ts'
 
 // A string, because a query string has no numbers.
 const rows = z
@@ -77,15 +77,12 @@ const practised = {
 const stored = { receipt: true, paid: true, shared: true } as const
 
 /** Response to a query with `on=dummy`. */
-export const dummyAnswer = answer
-  .omit(stored)
-  .extend(practised)
-  .meta({
-    id: 'DummyAnswer',
-    description:
-      'Noisy answer over made-up rows. `cost` is the cost of the query over the dataset. Nothing was charged: `budget` and ' +
-      '`allotment` are unchanged, and there is no receipt.',
-  })
+export const dummyAnswer = answerByKind('DummyAnswer', { ...answerFacts, ...practised }).meta({
+  id: 'DummyAnswer',
+  description:
+    'Noisy answer over made-up rows. `cost` is the cost of the query over the dataset. Nothing was charged: `budget` and ' +
+    '`allotment` are unchanged, and there is no receipt.',
+})
 
 /** Response to a batch with `on=dummy`. */
 export const dummyBatchAnswer = batchAnswer.omit(stored).extend(practised).meta({

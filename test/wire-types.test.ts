@@ -1,9 +1,10 @@
 import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
-import type { accuracy, cellLabel, noise, result } from '../schemas/answer.ts'
+import type { accuracy, answer, batchAnswer, cellLabel, noise, result } from '../schemas/answer.ts'
 import type { amount } from '../schemas/budget.ts'
 import type { dataset, registration } from '../schemas/dataset.ts'
 import type { batchEvaluation, evaluation } from '../schemas/evaluation.ts'
+import type { Query } from '../schemas/query.ts'
 import type { riskRequest } from '../schemas/risk.ts'
 import type { DatasetDeclaration } from '../src/catalog/declaration.ts'
 import type { EvaluatedBatch, EvaluatedQuery } from '../src/evaluation/report.ts'
@@ -35,6 +36,15 @@ test('results, noise and accuracy have the types of their schemas', () => {
   expectTypeOf<Plain<NoiseReport>>().toEqualTypeOf<Wire<typeof noise>>()
   expectTypeOf<Plain<AccuracyReport>>().toEqualTypeOf<Wire<typeof accuracy>>()
   expectTypeOf<Plain<ReturnType<typeof amountNumbers>>>().toEqualTypeOf<Wire<typeof amount>>()
+})
+
+test('the kind of an answer determines the type of its result, and every kind has an answer', () => {
+  type Answer = z.output<typeof answer>
+  type AnswerOfBatch = z.output<typeof batchAnswer>['answers'][number]
+  expectTypeOf<Answer['kind']>().toEqualTypeOf<Query['kind']>()
+  expectTypeOf<AnswerOfBatch['kind']>().toEqualTypeOf<Query['kind']>()
+  const countOf = (each: Answer) => (each.kind === 'count' ? each.result.value : undefined)
+  expectTypeOf(countOf).returns.toEqualTypeOf<number | undefined>()
 })
 
 test('evaluations have the types of their schemas', () => {
