@@ -6,7 +6,7 @@ import { problemResponses } from '../schemas/problem.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { DummySize } from '../src/dummy/declaration.ts'
-import type { Dummies, DummyFormat, OpenDummyFile } from '../src/dummy/dummies.ts'
+import type { Dummies, DummyFile, DummyFormat } from '../src/dummy/dummies.ts'
 import { accessFor, principalOf } from './access.ts'
 import { givenUpSignal } from './caller.ts'
 import { requireDataset } from './require-dataset.ts'
@@ -69,17 +69,14 @@ export function sizeOf({
 
 function sendFile(
   reply: FastifyReply,
-  { handle, bytes }: OpenDummyFile,
+  { stream, bytes }: DummyFile,
   dataset: string,
   format: DummyFormat,
 ): FastifyReply {
-  return (
-    reply
-      .type(MEDIA_TYPES[format])
-      .header('sotto-dummy', 'true')
-      .header('content-disposition', `attachment; filename="${dataset}-dummy.${format}"`)
-      .header('content-length', bytes)
-      // The stream closes the file when it ends, or the client disconnects.
-      .send(handle.createReadStream())
-  )
+  return reply
+    .type(MEDIA_TYPES[format])
+    .header('sotto-dummy', 'true')
+    .header('content-disposition', `attachment; filename="${dataset}-dummy.${format}"`)
+    .header('content-length', bytes)
+    .send(stream)
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Dataset } from '../catalog/dataset.ts'
 import {
   createLimiter,
@@ -12,7 +13,13 @@ import {
 import { convertToParquet, type ParquetColumn } from '../engines/duckdb/parquet-file.ts'
 import { type Engine, EngineFailure } from '../engines/engine.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { type DummyColumn, type DummySize, dummyDeclaration, requireFewValues } from './declaration.ts'
+import {
+  type DummyColumn,
+  type DummyDeclaration,
+  type DummySize,
+  dummyDeclaration,
+  requireFewValues,
+} from './declaration.ts'
 import type { DummyFileInput } from './file.ts'
 import { createDummyTables } from './tables.ts'
 import type { DummyTextFormat } from './text.ts'
@@ -28,9 +35,10 @@ export interface DummyCaller {
   readonly givenUp: AbortSignal
 }
 
-/** An open file that has no name any more. The caller must close it. */
-export interface OpenDummyFile {
-  readonly handle: FileHandle
+/** The bytes of a file that has no name any more. */
+export interface DummyFile {
+  /** The caller must read it to the end or destroy it. */
+  readonly stream: Readable
   readonly bytes: number
 }
 
@@ -50,7 +58,7 @@ export interface DummyTable {
 /** Made-up rows: files to send, and tables to query. Rows follow from declarations alone. */
 export interface Dummies {
   /**
-   * Makes a file of rows.
+   * Makes a file of rows. Its stream is destroyed once the client has disconnected, or has taken too long.
    * @throws Refusal `invalid-request` for too many values; `unavailable` if too many requests wait, or there is no space.
    */
   file(
@@ -58,7 +66,7 @@ export interface Dummies {
     size: DummySize,
     format: DummyFormat,
     caller: DummyCaller,
-  ): Promise<OpenDummyFile>
+  ): Promise<DummyFile>
   /**
    * Runs work that queries a table of rows. The table is kept for others with the same declaration.
    * @throws Refusal as {@link Dummies.file} does, and for a statement that failed; other errors of the work.
@@ -89,6 +97,12 @@ const PLACES = 2
 /** The number of requests that wait for a place, and the time limit for the wait. */
 const WAITS = { maxWaiting: 32, maxWaitMs: 20_000 } as const
 
+/** The number of files that are made or sent at the same time, which bounds their space. A principal has half of them. */
+const FILES = 8
+
+/** Time limit for sending a file. */
+const SENDING_MS = 600_000
+
 /** Never aborted: a table is made for everybody who waits for it. */
 const NEVER = new AbortController().signal
 
@@ -96,28 +110,47 @@ const NEVER = new AbortController().signal
 export function openDummies(options: DummiesOptions): Dummies {
   const { directory, write } = options
   const limiter = createLimiter({ concurrency: PLACES, ...WAITS })
+  const files = createLimiter({ concurrency: FILES, ...WAITS })
   const tables = createDummyTables(directory, PLACES)
+
+  /** Makes a file, opens it and removes its name. It stays readable until it is closed. */
+  const makeFile = async (
+    declaration: DummyDeclaration,
+    size: DummySize,
+    format: DummyFormat,
+    caller: DummyCaller,
+  ): Promise<FileHandle> => {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const text = path.join(directory, `${randomUUID()}.text`)
+    const converted = `${text}.parquet`
+    const temporaryDirectory = `${text}.temporary`
+    try {
+      await write({ declaration, size, format: format === 'json' ? format : 'csv', file: text }, caller)
+      if (format !== 'parquet') return await open(text)
+      const columns = declaration.columns.map(parquetColumn)
+      await inTurn(limiter, caller, () =>
+        convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory }),
+      )
+      return await open(converted)
+    } finally {
+      for (const name of [text, converted, temporaryDirectory])
+        await rm(name, { recursive: true, force: true })
+    }
+  }
+
   return {
     async file(dataset, size, format, caller) {
       const declaration = dummyDeclaration(dataset)
       requireFewValues(declaration, size)
       await requireSpace(options)
-      await mkdir(directory, { recursive: true, mode: 0o700 })
-      const text = path.join(directory, `${randomUUID()}.text`)
-      const converted = `${text}.parquet`
-      const temporaryDirectory = `${text}.temporary`
+      const place = await enter(files, caller)
       try {
-        await write({ declaration, size, format: format === 'json' ? format : 'csv', file: text }, caller)
-        if (format !== 'parquet') return await openFile(text)
-        const columns = declaration.columns.map(parquetColumn)
-        await inTurn(limiter, caller, () =>
-          convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory }),
-        )
-        return await openFile(converted)
-      } finally {
-        // An open file stays readable without its name.
-        for (const name of [text, converted, temporaryDirectory])
-          await rm(name, { recursive: true, force: true })
+        const handle = await makeFile(declaration, size, format, caller)
+        const { size: bytes } = await handle.stat()
+        return { bytes, stream: streamOf(handle, caller, place) }
+      } catch (error) {
+        place.leave()
+        throw error
       }
     },
     async query(dataset, size, caller, work) {
@@ -143,9 +176,19 @@ export function openDummies(options: DummiesOptions): Dummies {
   }
 }
 
-async function openFile(file: string): Promise<OpenDummyFile> {
-  const handle = await open(file)
-  return { handle, bytes: (await handle.stat()).size }
+/** Returns the bytes of an open file. The file is closed and the place given back when the stream ends or is destroyed. */
+function streamOf(handle: FileHandle, { givenUp }: DummyCaller, place: Place): Readable {
+  const stream = handle.createReadStream()
+  const destroy = () => stream.destroy()
+  const timer = setTimeout(destroy, SENDING_MS)
+  givenUp.addEventListener('abort', destroy, { once: true })
+  stream.once('close', () => {
+    clearTimeout(timer)
+    givenUp.removeEventListener('abort', destroy)
+    place.leave()
+  })
+  if (givenUp.aborted) destroy()
+  return stream
 }
 
 /** Rules of a registered dataset that plans and prices depend on, and its title. */
@@ -159,18 +202,13 @@ async function requireSpace({ hasSpace }: DummiesOptions): Promise<void> {
   if (!(await hasSpace())) throw unavailable('The disk has too little free space for made-up rows.')
 }
 
-/** @throws Refusal `unavailable` if no place is free in time. */
+/** @throws Refusal as {@link enter} does, and if the tables cannot be read. */
 async function inTurn<Result>(
   limiter: Limiter,
-  { principal, givenUp }: DummyCaller,
+  caller: DummyCaller,
   work: (place: Place) => Promise<Result>,
 ): Promise<Result> {
-  const place = await limiter.enter({ turn: principal, signal: givenUp }).catch((error: unknown) => {
-    if (givenUp.aborted) throw new Refusal('unavailable', 'The client disconnected.')
-    if (error instanceof LimiterFull) throw unavailable('Too many requests for made-up rows are waiting.')
-    if (error instanceof LimiterTimeout) throw unavailable('The request waited too long for its turn.')
-    throw error
-  })
+  const place = await enter(limiter, caller)
   try {
     return await work(place)
   } catch (error) {
@@ -178,6 +216,18 @@ async function inTurn<Result>(
     throw error instanceof EngineFailure ? unavailable('The made-up rows could not be read.') : error
   } finally {
     place.leave()
+  }
+}
+
+/** @throws Refusal `unavailable` if no place is free in time. */
+async function enter(limiter: Limiter, { principal, givenUp }: DummyCaller): Promise<Place> {
+  try {
+    return await limiter.enter({ turn: principal, signal: givenUp })
+  } catch (error) {
+    if (givenUp.aborted) throw new Refusal('unavailable', 'The client disconnected.')
+    if (error instanceof LimiterFull) throw unavailable('Too many requests for made-up rows are waiting.')
+    if (error instanceof LimiterTimeout) throw unavailable('The request waited too long for its turn.')
+    throw error
   }
 }
 

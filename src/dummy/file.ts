@@ -13,7 +13,7 @@ export interface DummyFileInput {
 }
 
 /** Largest size of a file. Long categories and names can make rows large. */
-const MOST_BYTES = 512 * 2 ** 20
+const MOST_BYTES = 256 * 2 ** 20
 
 /**
  * Writes made-up rows to a file, in pieces.

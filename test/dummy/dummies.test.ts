@@ -285,19 +285,19 @@ describe('rows of a dataset and made-up rows are never mixed up', () => {
 describe('a file', () => {
   test('is the text of the rows, and leaves nothing in the folder', async () => {
     for (const format of ['csv', 'json'] as const) {
-      const { handle, bytes } = await dummies.file(visits, small, format, caller())
+      const { stream, bytes } = await dummies.file(visits, small, format, caller())
       expect(await files()).toEqual([])
       const expected = [...dummyText(dummyDeclaration(visits), small, format)].join('')
-      expect(await text(handle.createReadStream())).toBe(expected)
+      expect(await text(stream)).toBe(expected)
       expect(bytes).toBe(Buffer.byteLength(expected))
     }
   })
 
   test('in Parquet has the same values, with types of their own', async () => {
-    const { handle } = await dummies.file(datasetFor(clinic), { rows: 300, seed: 's' }, 'parquet', caller())
+    const { stream } = await dummies.file(datasetFor(clinic), { rows: 300, seed: 's' }, 'parquet', caller())
     expect(await files()).toEqual([])
     const [parquet, csv] = [path.join(folder.path, 'rows.parquet'), path.join(folder.path, 'rows.csv')]
-    await writeFile(parquet, handle.createReadStream())
+    await writeFile(parquet, stream)
     await writeFile(csv, dummyText(clinic, { rows: 300, seed: 's' }, 'csv'))
     const types = await withDuckDb(
       ':memory:',
@@ -362,6 +362,25 @@ describe('one caller against others', () => {
     release.resolve()
     await Promise.all(flood)
     expect(begun.length).toBe(21)
+  })
+
+  test('attack: files of one principal that are never read leave places for another, and end when the client leaves', async () => {
+    const leaving = new AbortController()
+    const flood = { principal: 'flood', givenUp: leaving.signal }
+    const held = await Promise.all(Array.from({ length: 4 }, () => dummies.file(people, small, 'csv', flood)))
+    const waiting = dummies.file(people, small, 'csv', {
+      principal: 'flood',
+      givenUp: new AbortController().signal,
+    })
+    for (let i = 0; i < 3; i += 1) {
+      const { stream, bytes } = await dummies.file(people, small, 'csv', caller('other'))
+      expect(Buffer.byteLength(await text(stream))).toBe(bytes)
+    }
+    expect(written).toBe(7)
+    leaving.abort()
+    for (const { stream } of held) await expect(text(stream)).rejects.toThrow()
+    const { stream, bytes } = await waiting
+    expect(Buffer.byteLength(await text(stream))).toBe(bytes)
   })
 
   test('attack: requests beyond the queue are refused, those of the flood first', async () => {
