@@ -7,6 +7,6 @@ export function openComputationPools() {
     evaluationPool: openComputationPool({ threads: 1, maxWaiting: 4, waitMs: 120_000, maxPerPrincipal: 2 }),
     plotPool: openComputationPool({ threads: 1, maxWaiting: 8, waitMs: 10_000, maxPerPrincipal: 4 }),
     sqlPool: openComputationPool({ threads: 1, maxWaiting: 64, waitMs: 20_000, maxPerPrincipal: 16 }),
-    dummyPool: openComputationPool({ threads: 1, maxWaiting: 16, waitMs: 20_000, maxPerPrincipal: 4 }),
+    dummyPool: openComputationPool({ threads: 1, maxWaiting: 16, waitMs: 20_000, maxPerPrincipal: 8 }),
   }
 }
