@@ -367,7 +367,7 @@ def read_answer(
     return kind(document, question, replayed)
 
 
-class Batch(Sequence[Answer]):
+class Batch(Sequence[Any]):
     """Answers to the queries of a batch, in their order, charged together."""
 
     def __init__(self, document: Mapping[str, Any], questions: Sequence[Any], replayed: bool = False) -> None:
@@ -390,7 +390,7 @@ class Batch(Sequence[Answer]):
     def __len__(self) -> int:
         return len(self.answers)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.answers)
 
     def __repr__(self) -> str:

@@ -164,7 +164,7 @@ class SqlAnswer:
             elif unit in ("days", "seconds"):
                 frame[name] = pd.to_timedelta(frame[name], unit="D" if unit == "days" else "s")
             else:
-                frame[name] = frame[name].astype(_SQL_DTYPES[kind])
+                frame[name] = frame[name].astype(_SQL_DTYPES[kind]).convert_dtypes()
         return frame
 
     def __repr__(self) -> str:

@@ -1,0 +1,410 @@
+"""The client against a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pathlib
+import re
+import socketserver
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+import sotto
+from sotto import col
+
+from .conftest import spent
+
+ROOT = pathlib.Path(__file__).parents[3]
+FAST = sotto.Retries(first_pause_seconds=0.01)
+
+
+def visits_by_quarter_and_region(clinic: sotto.Dataset) -> sotto.Table:
+    groups = clinic.group_by(col("visited").by("quarter"), "region")
+    return groups.agg(visits=sotto.count(), patients=sotto.count(of="people")).run(
+        contribution={"groups": 4, "rows_per_group": 2}, epsilon=1
+    )
+
+
+def quartiles_of_cost(clinic: sotto.Dataset) -> sotto.Table:
+    quartiles = {
+        "low": sotto.percentile("cost", 25),
+        "middle": sotto.median("cost"),
+        "high": sotto.percentile("cost", 75),
+    }
+    bounds: Any = {"groups": 1, "rows_per_group": 5}
+    return clinic.group_by("region").agg(**quartiles).run(contribution=bounds, epsilon=1)
+
+
+# The ten questions of docs/queries.md, in their order.
+TEN_QUESTIONS: list[Callable[[sotto.Dataset], sotto.Answer]] = [
+    lambda clinic: clinic.histogram(col("visited").by("month"), contribution={"rows": 10}, epsilon=0.5),
+    visits_by_quarter_and_region,
+    lambda clinic: clinic.mean("cost", contribution={"rows": 5}, epsilon=0.5),
+    quartiles_of_cost,
+    lambda clinic: clinic.top_groups("diagnosis", of="people", k=3, epsilon=0.5),
+    lambda clinic: clinic.mean("visited", per_person="count", epsilon=0.5),
+    lambda clinic: clinic.percentile("visited", 90, per_person="count", epsilon=0.1),
+    lambda clinic: clinic.count("people", where=col("emergency") == True, epsilon=0.1),  # noqa: E712
+    lambda clinic: clinic.linear_regression("cost", ["visited", "age"], contribution={"rows": 2}, epsilon=2),
+    lambda clinic: clinic.correlation("age", "cost", contribution={"rows": 2}, epsilon=1),
+]
+
+
+def ten_questions_of_the_page() -> list[Any]:
+    page = (ROOT / "docs/queries.md").read_text()
+    section = page[page.index("## Ten questions") : page.index("## Compare mechanisms")]
+    return [json.loads(block) for block in re.findall(r"^```json visits\n(.*?)^```", section, re.DOTALL | re.MULTILINE)]
+
+
+def test_the_ten_questions_are_those_of_the_page(clinic: sotto.Dataset) -> None:
+    asked = ten_questions_of_the_page()
+    assert len(asked) == len(TEN_QUESTIONS) == 10
+    for question, ask in zip(asked, TEN_QUESTIONS, strict=True):
+        answer = ask(clinic)
+        # The same question in the form of the page replays the answer, so that both were one question.
+        again = clinic.ask(question)
+        assert again.replayed
+        assert again.document["result"] == answer.document["result"]
+        assert answer.id == again.id
+        frame = answer.to_frame()
+        assert len(frame) > 0
+        assert "<svg" in answer._repr_html_() or "<table" in answer._repr_html_()
+
+
+def test_an_answer_has_value_half_width_price_and_budget(population: sotto.Dataset) -> None:
+    before = spent(population)
+    answer = population.count(where=col("Age") >= 65, epsilon=0.1 + 0.2)
+    assert isinstance(answer.value, int)
+    assert answer.half_width == 10
+    assert str(answer.price) == "epsilon 0.3"
+    assert spent(population) == pytest.approx(before + 0.3)
+    assert answer.budget_left == population.budget().remaining
+    assert not answer.replayed
+    assert re.fullmatch(
+        r"[\d,]+ ± 10\n\(95 % confidence · price: epsilon 0.3 · left: epsilon [\d.]+, delta 0.001\)", repr(answer)
+    )
+
+
+def test_a_repeat_is_free_and_a_chosen_key_buys_a_fresh_answer_once(population: sotto.Dataset) -> None:
+    query = sotto.sum("Earnings", epsilon=0.25)
+    first = population.ask(query)
+    before = spent(population)
+    repeat = population.ask(query)
+    assert (repeat.replayed, repeat.value, repeat.id) == (True, first.value, first.id)
+    assert spent(population) == before
+    fresh = [population.sum("Earnings", epsilon=0.25, idempotency_key="python-fresh") for _ in range(2)]
+    assert fresh[0].id != first.id
+    assert fresh[0].id == fresh[1].id
+    assert spent(population) == pytest.approx(before + 0.25)
+
+
+class CuttingProxy(socketserver.ThreadingTCPServer):
+    """Forwards requests, and cuts the first responses to POST in the middle, after the service has answered."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, target: str, cuts: int) -> None:
+        super().__init__(("127.0.0.1", 0), CuttingHandler)
+        self.target, self.cuts, self.posts = target, cuts, 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class CuttingHandler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        assert isinstance(self.server, CuttingProxy)
+        method, path, _ = self.rfile.readline().decode().split(" ")
+        headers: dict[str, str] = {}
+        while line := self.rfile.readline().decode().strip():
+            name, value = line.split(": ", 1)
+            headers[name.lower()] = value
+        body = self.rfile.read(int(headers.get("content-length", 0)))
+        sent = {name: value for name, value in headers.items() if name in ("authorization", "content-type")}
+        response = httpx.request(method, self.server.target + path, headers=sent, content=body, timeout=60)
+        head = (
+            f"HTTP/1.1 {response.status_code} X\r\nContent-Type: {response.headers['content-type']}\r\n"
+            f"Content-Length: {len(response.content)}\r\nConnection: close\r\n\r\n"
+        ).encode()
+        cut = method == "POST" and self.server.posts < self.server.cuts
+        self.server.posts += method == "POST"
+        self.wfile.write(head + response.content[: len(response.content) // 2 if cut else None])
+
+
+@pytest.mark.parametrize("cuts", [1, 3])
+def test_a_connection_lost_after_the_charge_is_repeated_and_charged_once(
+    url: str, population: sotto.Dataset, cuts: int
+) -> None:
+    before = spent(population)
+    with CuttingProxy(url, cuts) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        with sotto.connect(proxy.url, retries=FAST) as lossy:
+            answer = lossy.dataset("population").count(where=col("Age") < 40 + cuts, epsilon=0.125)
+            again = lossy.release(str(answer.id))
+        assert proxy.posts == cuts + 1
+        proxy.shutdown()
+    assert spent(population) == pytest.approx(before + 0.125)
+    assert str(answer.price) == "epsilon 0.125"
+    assert isinstance(again, sotto.Value)
+    assert again.value == answer.value
+
+
+def test_a_query_that_is_being_answered_is_waited_for(population: sotto.Dataset, url: str) -> None:
+    query = sotto.contingency(["Sex", "Married", "Occupation", col("Age").bins(range(0, 121))], epsilon=0.01)
+    before = spent(population)
+
+    async def ask_together() -> list[Any]:
+        async with sotto.connect_async(url, retries=FAST) as client:
+            return await asyncio.gather(*[client.dataset("population").ask(query) for _ in range(4)])
+
+    answers = asyncio.run(ask_together())
+    assert len({answer.id for answer in answers}) == 1
+    assert spent(population) == pytest.approx(before + 0.01)
+
+
+def test_problems_of_the_service(client: sotto.Client, population: sotto.Dataset, url: str) -> None:
+    with pytest.raises(sotto.QueryDoesNotFit) as caught:
+        population.count(where=(col("Age") >= 65) & (col("Agee") == 1), epsilon=0.1)
+    assert caught.value.field == "where.predicates.1.column"
+    assert "Agee" in str(caught.value.rule)
+    with pytest.raises(sotto.InvalidRequest, match="epsilon"):
+        population.count(epsilon=-1)
+    with pytest.raises(sotto.BudgetInsufficient) as short:
+        population.count(epsilon=999)
+    assert short.value.document["asked"]["epsilon"] == 999
+    with pytest.raises(sotto.MechanismNotApplicable):
+        population.count(mechanism="gaussian", epsilon=0.1)
+    with pytest.raises(sotto.UnknownDataset):
+        client.dataset("none").budget()
+    with pytest.raises(sotto.UnknownRelease):
+        client.release("0" * 32)
+    with pytest.raises(sotto.NotFound):
+        client.dataset("none").count(epsilon=1)
+    population.count(epsilon=0.01, idempotency_key="used")
+    with pytest.raises(sotto.IdempotencyKeyReused):
+        population.count(epsilon=0.02, idempotency_key="used")
+    with sotto.connect(url, key="sotto_wrong") as stranger, pytest.raises(sotto.Unauthenticated):
+        stranger.dataset("population").budget()
+
+
+def test_a_session(population: sotto.Dataset) -> None:
+    before = spent(population)
+    with population.session(threshold=5_000, positives=2, epsilon=2) as session:
+        assert spent(population) == pytest.approx(before + 2)
+        assert session.above(col("Age") >= 0)
+        assert not session.above(col("Age") >= 100)
+        repeated = session.above(col("Age") >= 0)
+        assert repeated.above
+        assert repeated.gap == pytest.approx(5_000, abs=500)
+        assert session.positives_left == 1
+        assert session.above(col("Age") >= 1)
+        with pytest.raises(sotto.SessionUsedUp):
+            session.above(col("Age") >= 2)
+    with population.session(threshold=5_000, positives=2, epsilon=2) as same:
+        assert same.positives_left == 0
+    assert spent(population) == pytest.approx(before + 2)
+    assert population.session(threshold=1, positives=1, epsilon=1).preview().affordable
+
+
+def test_a_batch_shares_a_price(population: sotto.Dataset) -> None:
+    queries = [
+        sotto.count(where=col("Age") < 30, epsilon=0.2),
+        sotto.mean("Earnings", where=col("Age") >= 30, epsilon=0.2),
+    ]
+    assert str(population.preview(queries).price) == "epsilon 0.2"
+    young, pay = population.batch(queries)
+    assert young.value > 0
+    assert pay.half_width > 0
+    assert "price of all: epsilon 0.2" in repr(population.batch(queries))
+    assert population.batch(queries).replayed
+
+
+def test_previews(population: sotto.Dataset) -> None:
+    before = spent(population)
+    preview = population.preview(sotto.count(epsilon=0.1))
+    assert (preview.half_width, preview.affordable, str(preview.price)) == (30, True, "epsilon 0.1")
+    assert "guess" in preview.risk
+    assert population.group_by("Sex").agg(n=sotto.count()).preview(epsilon=0.1).affordable
+    assert population.preview(sotto.count(half_width=20, confidence=0.99)).half_width == 20
+    assert spent(population) == before
+
+
+def test_frames_have_names_types_and_missing_groups(mixed: sotto.Dataset) -> None:
+    groups = mixed.group_by("member", "region", col("score").bins([0, 5, 10]))
+    answer = groups.agg(n=sotto.count(), average=sotto.mean("score"), half=sotto.median("score")).run(epsilon=1_000)
+    frame = answer.to_frame()
+    assert [str(dtype) for dtype in frame.dtypes][:3] == ["boolean", "category", "interval[int64, left]"] or str(
+        frame.dtypes["score"]
+    ).startswith("interval")
+    assert list(frame.columns) == [
+        "member",
+        "region",
+        "score",
+        "n",
+        "n_half_width",
+        "average",
+        "average_half_width",
+        "half",
+        "half_rank_half_width",
+    ]
+    assert len(frame) == 27
+    assert list(frame["region"].cat.categories) == ["north", "south"]
+    # The noise is far below 0.5, so that these are the counts.
+    rows: Any = frame.itertuples()
+    sizes = {(row.member, row.region, row.score): round(row.n) for row in rows if row.n > 0.5}
+    assert sorted(sizes.values()) == [15, 30, 60]
+    missing = frame[frame["member"].isna() & frame["region"].isna() & frame["score"].isna()]
+    assert missing["n"].round().tolist() == [15]
+    assert "<NA>" in repr(missing["region"])
+    assert sizes[True, "north", pd.Interval(0, 5, closed="left")] == 60
+
+
+def test_periods_become_times(mixed: sotto.Dataset) -> None:
+    months = mixed.histogram(col("seen").by("month"), epsilon=1_000).to_frame()
+    assert months["seen"].dropna().tolist() == [pd.Timestamp(2024, month, 1) for month in (1, 2, 3)]
+    assert months.set_index("seen")["count"].tolist() == [60, 30, 0, 15][: len(months)]
+    days = mixed.histogram(col("seen").by("dayOfWeek"), epsilon=1_000).to_frame()
+    assert days["seen"].cat.ordered
+    assert days.groupby("seen", observed=False)["count"].sum()["Wednesday"] == 60
+    hours = mixed.histogram(col("seen").by("hour", "2024-01-10", "2024-01-11"), epsilon=1_000).to_frame()
+    assert hours[hours["count"] == 60]["seen"].tolist() == [pd.Timestamp("2024-01-10T05:00Z")]
+    middle = mixed.median("seen", epsilon=1_000)
+    assert middle.value == pd.Timestamp("2024-01-10T05:30Z")
+    mean = mixed.mean("seen", epsilon=1_000)
+    assert isinstance(mean.half_width, pd.Timedelta)
+    assert "seconds" in repr(mean) or "days" in repr(mean)
+
+
+def test_conditions_on_times(mixed: sotto.Dataset) -> None:
+    for bound in ("2024-02-01", pd.Timestamp("2024-02-01"), pd.Timestamp("2024-02-01T01:00", tz="Europe/Berlin")):
+        assert mixed.count(where=col("seen") >= bound, epsilon=1_000).value == 30
+    assert mixed.count(where=col("seen").is_null(), epsilon=1_000).value == 15
+    assert mixed.count(where=~(col("member") == True), epsilon=1_000).value == 45  # noqa: E712
+    assert mixed.count(where=col("member") != True, epsilon=1_000).value == 30  # noqa: E712
+
+
+def test_every_other_kind(population: sotto.Dataset, mixed: sotto.Dataset) -> None:
+    answers = [
+        population.variance("Age", epsilon=1),
+        population.standard_deviation("Age", epsilon=1, delta=1e-7, mechanism="gaussian"),
+        population.covariance("Age", "Earnings", epsilon=1),
+        population.proportion(col("Married").isin(["M", "W"]), epsilon=1),
+        population.count_distinct("Occupation", epsilon=1),
+        population.histogram(col("Age").bins([0, 18, 65, 120]), epsilon=1),
+        population.contingency(["Occupation", "Sex"], epsilon=1, postprocess={"non_negative": True}),
+        population.noisy_max("Occupation", k=2, gap=True, noise="laplace", epsilon=1),
+        population.noisy_max({"young": col("Age") < 40, "rich": col("Earnings") > 500_000}, epsilon=1),
+        population.percentile("Age", [10, 90], epsilon=1),
+        population.minimum("Age", epsilon=1),
+        population.maximum("Age", epsilon=1),
+        mixed.key_selection("note", counts=True, delta=1e-4, epsilon=10),
+    ]
+    for answer in answers:
+        frame = answer.to_frame()
+        assert len(frame) > 0, answer.kind
+        assert answer.kind in ("median", *sotto_kinds()), answer.kind
+        assert repr(answer)
+        assert str(answer.price)[:7] == "epsilon"
+        assert answer._repr_html_().startswith("<div>")
+    assert answers[-1].to_frame()["key"].tolist() == ["often"]
+    assert answers[5].to_frame()["Age"].tolist()[1] == pd.Interval(18, 65, closed="left")
+
+
+def sotto_kinds() -> list[str]:
+    text = (ROOT / "schemas/query.ts").read_text()
+    listed = text[text.index("QUERY_KINDS = [") :]
+    return re.findall(r"'(\w+)'", listed[: listed.index("]")])
+
+
+def test_several_proportions_and_repeated_statistics(population: sotto.Dataset) -> None:
+    groups = population.group_by("Sex").agg(
+        married=sotto.proportion(col("Married") == "M"),
+        retired=sotto.proportion(col("Age") >= 65),
+        n=sotto.count(),
+        people=sotto.count(),
+    )
+    frame = groups.run(epsilon=5).to_frame()
+    assert frame["n"].tolist() == frame["people"].tolist()
+    assert (frame["married"] > frame["retired"]).all()
+    before = spent(population)
+    renamed = population.group_by("Sex").agg(
+        a=sotto.proportion(col("Married") == "M"), b=sotto.proportion(col("Age") >= 65), c=sotto.count()
+    )
+    assert renamed.run(epsilon=5).replayed
+    assert spent(population) == before
+
+
+def test_sql(population: sotto.Dataset) -> None:
+    answer = population.sql("SELECT Sex, AVG(Age) AS age FROM population GROUP BY Sex ORDER BY Sex", epsilon=1)
+    frame = answer.to_frame()
+    assert list(frame.columns) == ["Sex", "age", "age_half_width"]
+    assert frame["Sex"].tolist() == ["F", "M"]
+    assert answer.query["kind"] == "groupBy"
+    assert population.group_by("Sex").agg(age=sotto.mean("Age")).run(epsilon=1).replayed
+    assert population.preview("SELECT COUNT(*) FROM population", half_width=10).half_width == 10
+    with pytest.raises(sotto.Problem) as caught:
+        population.sql("SELECT p.Age FROM population p JOIN population q ON TRUE", epsilon=1)
+    assert caught.value.field == "sql"
+    assert "line 1" in str(caught.value.rule)
+
+
+def test_practice_on_made_up_rows_is_free(client: sotto.Client, population: sotto.Dataset) -> None:
+    before = spent(population)
+    frame = population.dummy(rows=200, seed="a")
+    assert frame.attrs["dummy"] is True
+    assert len(frame) == 200
+    assert list(frame.columns) == ["Sex", "Age", "Married", "Earnings", "Occupation"]
+    assert frame["Sex"].dtype == "category"
+    pd.testing.assert_frame_equal(frame, population.dummy(rows=200, seed="a"))
+    practised = population.count(epsilon=0.1, on="dummy")
+    assert (practised.dummy, practised.id) == (True, None)
+    assert "made-up" in repr(practised)
+    practice = client.dataset("population", on="dummy", rows=200, seed="a")
+    assert practice.count(epsilon=500).value == pytest.approx(200, abs=2)
+    assert practice.group_by("Sex").agg(n=sotto.count()).run(epsilon=1).dummy
+    assert practice.batch([sotto.count(epsilon=1)])[0].dummy
+    statement = "SELECT Sex, COUNT(*) AS n FROM population GROUP BY Sex"
+    assert population.sql(statement, epsilon=1, on="dummy").answer.dummy
+    assert practice.sql(statement, epsilon=500).to_frame()["n"].sum() == pytest.approx(200, abs=4)
+    with pytest.raises(ValueError, match="practised"):
+        practice.session(threshold=1, positives=1, epsilon=1)
+    assert spent(population) == before
+
+
+def test_facts_of_datasets(client: sotto.Client, mixed: sotto.Dataset) -> None:
+    facts = mixed.describe()
+    assert facts.to_frame()["name"].tolist() == ["member", "region", "score", "seen", "note"]
+    assert "timestamp" in repr(facts)
+    assert {"clinic", "population", "mixed"} <= {dataset.id for dataset in client.datasets()}
+
+
+def test_error_bars_by_matplotlib(population: sotto.Dataset) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    axes = population.histogram("Occupation", epsilon=0.5).errorbar()
+    assert len(axes.containers) == 1
+    assert len(axes.get_yticks()) == 5
+
+
+def test_the_asynchronous_twin(url: str, population: sotto.Dataset) -> None:
+    async def ask() -> tuple[sotto.Table, sotto.SessionAnswer, Any]:
+        async with sotto.connect_async(url) as client:
+            dataset = client.dataset("population")
+            table = await dataset.group_by("Sex").agg(n=sotto.count()).run(epsilon=0.3)
+            async with dataset.session(threshold=100, positives=1, epsilon=1) as session:
+                above = await session.above(col("Age") >= 0)
+            return table, above, await dataset.budget()
+
+    table, above, budget = asyncio.run(ask())
+    assert len(table) == 2
+    assert above
+    assert budget.remaining == population.budget().remaining
