@@ -1,4 +1,4 @@
-"""Mean earnings, their accuracy and the cost of the query, with Python's standard library.
+"""Mean earnings, their accuracy and the cost of the query, with Python's standard library alone. docs/python.md shows the client.
 
 usage: python3 examples/first_query.py [url] [key file]
 """

@@ -141,7 +141,7 @@ test('every link between pages has a target', () => {
 test('every file of the project that a page names exists', () => {
   for (const name of PAGES) {
     for (const [file] of page(name).matchAll(
-      /\b(?:src|test|routes|schemas|bench|examples|docs)\/[\w./-]+\.(?:ts|py|sh|md)\b/g,
+      /\b(?:clients\/\w+\/)?(?:src|test|routes|schemas|bench|examples|docs)\/[\w./-]+\.(?:ts|py|sh|md)\b/g,
     ))
       expect(existsSync(path.join(root, file)), `${name} names ${file}`).toBe(true)
   }

@@ -23,10 +23,12 @@ const example = async (command: string, name: string) => {
   return stdout
 }
 
-test('every example has a test here', async () => {
+// The test of the Python client runs the notebook.
+test('every example has a test', async () => {
   expect((await readdir(folder)).sort()).toEqual([
     'README.md',
     'audit.py',
+    'first-hour.ipynb',
     'first-query.sh',
     'first-query.ts',
     'first_query.py',
