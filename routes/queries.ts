@@ -31,7 +31,7 @@ export interface QueriesOptions extends AnswerDependencies, Pick<DummyDependenci
 }
 
 /** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
-const EXAMPLE_RELEASE = '88fd6946a2b289ce10a9c7bcb37690b6'
+const EXAMPLE_RELEASE = '0b96cabcbffa4536112a6e1b1591dfdc'
 
 const releaseParameters = z.strictObject({
   id: z

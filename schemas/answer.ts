@@ -372,13 +372,41 @@ export const provenance = {
     .describe('Version of Sotto that answered. Absent in answers of earlier releases.'),
 }
 
+const present = z.literal(true).optional()
+
+/** Facts about released values that post-processing needs. */
+const domain = z
+  .record(
+    z.string(),
+    z.strictObject({
+      whole: present.describe('Present if the true value is a whole number.'),
+      nonNegative: present.describe('Present if the true value is never negative.'),
+      temporal: present.describe('Present if the value is a date or a timestamp.'),
+    }),
+  )
+  .optional()
+  .describe(
+    'Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. ' +
+      'These values can be post-processed.',
+  )
+
+const MEASURED = 'Values and their accuracy before post-processing. Present if the answer is post-processed.'
+
 /** Returns one variant of an answer: the kinds that share a result, and the fields of all answers. */
 function variant<
   const Kinds extends readonly QueryKind[],
   ResultSchema extends z.ZodType,
   Fields extends z.ZodRawShape,
 >(id: string, kinds: Kinds, resultSchema: ResultSchema, fields: Fields) {
-  return z.strictObject({ kind: z.enum(kinds), result: resultSchema, ...fields }).meta({ id })
+  return z
+    .strictObject({
+      kind: z.enum(kinds),
+      result: resultSchema,
+      ...fields,
+      domain,
+      measured: z.strictObject({ result: resultSchema, accuracy }).optional().describe(MEASURED),
+    })
+    .meta({ id })
 }
 
 /**
@@ -423,7 +451,7 @@ export const answer = answerByKind('Answer', {
   description: 'Noisy answer with its cost and accuracy.',
   examples: [
     {
-      id: '381cd529b411c946225047deb69b2f24',
+      id: '36503de23d9bdb96f307aa50604d79ab',
       dataset: 'census',
       datasetVersion: '1',
       kind: 'count',
@@ -436,6 +464,7 @@ export const answer = answerByKind('Answer', {
         granularity: 1,
       },
       accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
+      domain: { value: { whole: true, nonNegative: true } },
       question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
       cost: { epsilon: 0.1, delta: 0 },
       budget: {

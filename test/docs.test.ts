@@ -9,6 +9,7 @@ import { declareDataset } from '../src/catalog/declaration.ts'
 import { environmentSchema } from '../src/config.ts'
 import { PROBLEMS } from '../src/http/problem.ts'
 import { canonicalJson, chargeId, sha256 } from '../src/ledger/canonical.ts'
+import { normalForm } from '../src/planner/normal-form.ts'
 import { plan } from '../src/planner/plan.ts'
 import { lossNumbers } from '../src/privacy/loss.ts'
 import { censusRegistration } from '../src/registration/demo.ts'
@@ -41,10 +42,12 @@ test("the README's first answer has the shape and the id of an answer to its fir
   const readme = page('README.md')
   const wire = /-d '(\{.*\})'/.exec(readme)?.[1] ?? ''
   const shown = answerSchema.parse(JSON.parse(/```json\n([\s\S]*?)```/.exec(readme)?.[1] ?? ''))
+  const { budget: _, ...registration } = censusRegistration
+  const census = declareDataset(registration, '1')
   const request = canonicalJson({
     dataset: 'census',
     version: '1',
-    query: querySchema.parse(JSON.parse(wire)),
+    query: normalForm(plan(querySchema.parse(JSON.parse(wire)), census, { maxCells: 1 })),
   })
   expect(shown.id).toBe(chargeId('analyst', `sha256:${sha256(request)}`))
 })

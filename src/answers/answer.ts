@@ -5,13 +5,14 @@ import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/l
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
 import { shortestQuery } from '../planner/asked-query.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../planner/batch.ts'
+import { normalForm } from '../planner/normal-form.ts'
 import { plan } from '../planner/plan.ts'
 import type { PlanLimits } from '../planner/plan-kind.ts'
 import type { Plan } from '../planner/plan-kinds.ts'
 import { replacementLoss } from '../planner/plan-kinds.ts'
+import { domainOf } from '../planner/postprocess.ts'
 import { priceOf } from '../planner/price.ts'
-import { accuracyReport, noiseReport, report } from '../planner/report.ts'
-import { questionOf } from '../planner/suppositions.ts'
+import { accuracyReport, measuredReport, noiseReport } from '../planner/report.ts'
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { withinField } from '../privacy/refusal.ts'
@@ -27,6 +28,7 @@ import {
   type Purchase,
 } from './charge.ts'
 import { describeReleaseRisk } from './disclosure.ts'
+import { batchShown, queryShown } from './postprocessing.ts'
 import { release, requireAccepted, scanOf, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
@@ -89,10 +91,11 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const price = priceOf(planned, dataset.accounting)
   requireAccepted(planned, dependencies.engine)
   const asked = {
-    canonical: { query: questionOf(query) },
+    canonical: { query: normalForm(planned) },
     question: shortestQuery(query),
     price,
     compute: () => releaseOf(planned, dependencies),
+    show: (document: object) => queryShown(document, query),
   }
   const inScan = { ...question, scan: scanOf(planned, dependencies.engine) }
   return answerUnderCharge(dependencies, inScan, asked)
@@ -120,10 +123,11 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
     return { answers, ...batchReport(planned) }
   }
   return answerUnderCharge(withLongerLease, batch, {
-    canonical: { batch: queries.map(questionOf) },
+    canonical: { batch: planned.plans.map(normalForm) },
     question: { queries: queries.map(shortestQuery) },
     price: planned.price,
     compute,
+    show: (document) => batchShown(document, queries),
   })
 }
 
@@ -136,6 +140,8 @@ interface Asked {
   readonly price: Amount
   /** Computes the part of the document that depends on the query. */
   readonly compute: (turn: Turn) => Promise<object>
+  /** Shows a stored release as the request asks for it; an earlier request may have asked for it in another way. */
+  readonly show: (document: object) => object
 }
 
 async function answerUnderCharge(
@@ -167,7 +173,7 @@ async function answerUnderCharge(
 async function answerInTurn(
   dependencies: AnswerDependencies,
   purchase: Purchase,
-  { question, price, compute }: Asked,
+  { question, price, compute, show }: Asked,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger } = dependencies
@@ -175,7 +181,8 @@ async function answerInTurn(
   const { outcome, turn } = await charge(dependencies, purchase)
   if (outcome.kind === 'answered') {
     turn.leave()
-    return { body: describeReplay(outcome.answer), replayed: true }
+    const asked = (document: object) => ({ ...show(document), question })
+    return { body: describeReplay(outcome.answer, asked), replayed: true }
   }
   const charged = outcome.charge
   const { id, attempt } = charged
@@ -188,7 +195,7 @@ async function answerInTurn(
       const facts = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
       const document =
         outcome.kind === 'shared'
-          ? describeShared(outcome.shared, charged, facts)
+          ? show(describeShared(outcome.shared, charged, facts))
           : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...facts }
       return {
         document: JSON.stringify(document),
@@ -210,22 +217,28 @@ function describeShared({ answer: stored }: StoredRelease, { id }: Charge, facts
   return { ...document, id, ...facts, shared: true }
 }
 
-/** Reads the data of a plan, adds noise and describes the release. Yields to other requests between these steps. */
+/**
+ * Reads the data of a plan, adds noise and describes the release as the query asks for it. Yields to other requests between
+ * these steps.
+ */
 export async function releaseOf(
   planned: Plan,
   { engine, noiseSource }: Pick<AnswerDependencies, 'engine' | 'noiseSource'>,
 ) {
   const released = await release(planned, engine, noiseSource)
   await yieldIfLarge(planned)
-  const { result, accuracy } = report(planned, released)
+  const { result, accuracy } = measuredReport(planned, released)
   await yieldIfLarge(planned)
-  return {
+  const domain = domainOf(planned)
+  const measured = {
     kind: planned.query.kind,
     result,
     noise: noiseReport(planned),
     accuracy,
+    ...(domain === undefined ? {} : { domain }),
     ...contributionOf(planned),
   }
+  return queryShown(measured, planned.query)
 }
 
 /** @throws Refusal as {@link requireAccepted} does, with the place of the query. */

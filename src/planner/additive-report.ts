@@ -147,7 +147,7 @@ function foreseenErrors(
   return plan.estimates.map((estimate, place) => {
     const foreseen = estimators[place]?.foreseen(supposed)
     if (foreseen === undefined) return otherwise(estimate)
-    return { ...foreseen, halfWidth: roundedHalfWidth(plan, estimate, foreseen.halfWidth) }
+    return { ...foreseen, halfWidth: shownHalfWidth(estimate, foreseen.halfWidth) }
   })
 }
 
@@ -270,7 +270,7 @@ function regressionReporter(
 
 /**
  * Reports the groups with the largest noisy counts, largest first. Of equal counts the one that is declared first comes
- * first. The order is that before rounding.
+ * first.
  */
 function topGroupsReporter(
   plan: AdditivePlan,
@@ -316,7 +316,7 @@ export function additiveNumbers(plan: AdditivePlan): (noisy: Noisy) => readonly 
     Array.from({ length: cells }, (_, cell) => estimatesIn(noisy, cell).map(({ value }) => value)).flat()
 }
 
-/** Makes the estimates of any cell. */
+/** Makes the estimates of any cell as numbers. */
 function unprocessed(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
   const estimators = estimatorsOf(plan)
   return (noisy, cell) => {
@@ -325,7 +325,7 @@ function unprocessed(plan: AdditivePlan): (noisy: Noisy, cell: number) => readon
   }
 }
 
-/** Makes the estimates of any cell, post-processed as the query asks. */
+/** Makes the estimates of any cell. Dates and timestamps are rounded to whole days and seconds. */
 function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
   const estimatesIn = unprocessed(plan)
   return (noisy, cell) =>
@@ -333,18 +333,11 @@ function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly 
       const estimate = plan.estimates[place]
       if (estimate === undefined) throw new RangeError('each estimator belongs to an estimate')
       return {
-        value: postprocessed(plan, estimate, value),
-        halfWidth: roundedHalfWidth(plan, estimate, halfWidth),
+        value: temporalType(estimate) === undefined ? value : Math.round(value),
+        halfWidth: shownHalfWidth(estimate, halfWidth),
         expectedAbsoluteError,
       }
     })
-}
-
-function postprocessed(plan: AdditivePlan, estimate: Estimate, value: number): number {
-  const rounded = isRounded(plan, estimate) ? Math.round(value) : value
-  // Dates and timestamps are not cut at 0.
-  const cut = plan.query.postprocess.nonNegative && temporalType(estimate) === undefined
-  return cut && rounded < 0 ? 0 : rounded
 }
 
 /** Shows a number as an answer does: as a text, if the estimate is a date or a timestamp. */
@@ -353,38 +346,9 @@ function shown(estimate: Estimate | undefined, value: number): GridValue {
   return type === undefined ? value : shownValue(type, value)
 }
 
-/** True for an estimate that is rounded to a whole unit, as dates and timestamps always are. */
-function isRounded({ query }: AdditivePlan, estimate: Estimate): boolean {
-  return query.postprocess.round || temporalType(estimate) !== undefined
-}
-
-function roundedHalfWidth(plan: AdditivePlan, estimate: Estimate, halfWidth: number): number {
-  if (!isRounded(plan, estimate)) return halfWidth
-  // If the true value is a whole number within h of x, it is within floor(h + 1/2) of the rounded x. Any other true
-  // value may be half a unit further away.
-  return isWhole(estimate) ? Math.floor(halfWidth + 0.5) : halfWidth + 0.5
-}
-
-/** True for estimates whose true value is a whole number. */
-function isWhole(estimate: Estimate): boolean {
-  switch (estimate.kind) {
-    case 'count':
-    case 'count-distinct':
-      return true
-    case 'sum':
-    case 'sum-from-middle':
-      return estimate.column.type === 'integer'
-    case 'proportion':
-    case 'proportion-of-cells':
-    case 'share':
-    case 'mean':
-    case 'variance':
-    case 'standard-deviation':
-    case 'covariance':
-    case 'correlation':
-    case 'coefficient':
-      return false
-  }
+/** The half-width of an estimate as it is shown: that of a date or a timestamp includes the rounding to a whole unit. */
+function shownHalfWidth(estimate: Estimate, halfWidth: number): number {
+  return temporalType(estimate) === undefined ? halfWidth : halfWidth + 0.5
 }
 
 /**

@@ -14,7 +14,7 @@ import type { ContributionReport } from './contribution.ts'
 import { percentagesOf } from './kinds/quantile.ts'
 import { normalPredicate } from './normal-predicate.ts'
 import type { Plan } from './plan-kinds.ts'
-import { accuracyReport } from './report.ts'
+import { measuredAccuracy } from './report.ts'
 import type { SessionPlan } from './session.ts'
 
 /*
@@ -163,17 +163,12 @@ function priceOf(planned: Plan): Fields {
   if (confidence === DEFAULT_CONFIDENCE) return price
   // Another confidence changes what the answer states, so it is asked for again: by the accuracy that the plan states.
   const { epsilon: _, ...mechanism } = price
-  const { halfWidth } = accuracyReport(withoutPostprocessing(planned))
+  const { halfWidth } = measuredAccuracy(planned)
   return {
     ...mechanism,
     accuracy: { halfWidth, confidence },
     ...('supposed' in query ? { supposed: query.supposed } : {}),
   }
-}
-
-function withoutPostprocessing(planned: Plan): Plan {
-  if (planned.kind !== 'additive') return planned
-  return { ...planned, query: { ...planned.query, postprocess: { round: false, nonNegative: false } } }
 }
 
 function mechanismOf(planned: Plan): Fields {

@@ -52,11 +52,11 @@ export interface PlanKind<Plan extends PlanFacts, Release> {
   readonly replacementLoss: (plan: Plan) => PrivacyLoss
   /** Describes the noise of the answer. Public before the query is paid for. */
   readonly noise: (plan: Plan) => NoiseReport
-  /** Accuracy of the answer, computed without data. See {@link accuracyReport}. */
+  /** Accuracy of the answer before post-processing, computed without data. See {@link measuredAccuracy}. */
   readonly accuracy: (plan: Plan, supposed: Suppositions) => AccuracyReport
   /**
-   * Prepares the computation of the answer's numbers from releases: post-processing, which costs nothing. Computations
-   * that depend on the plan alone run once.
+   * Prepares the computation of the answer's numbers from releases, before the post-processing that a query asks for. It
+   * costs nothing. Computations that depend on the plan alone run once.
    */
   readonly reporter: (plan: Plan) => (release: Release) => Report
 }

@@ -10,30 +10,6 @@ export function suppositionsOf(query: Query): Suppositions {
 }
 
 /**
- * Removes what does not change the answer: the suppositions of a query that gives an epsilon, which affect only its
- * previews, and a count of rows that is spelled out. Requests that differ in these alone are the same question.
- */
-export function questionOf(query: Query): Query {
-  const question = ofRowsOmitted(query)
-  if (question.kind === 'groupBy')
-    return withoutIdleSuppositions({ ...question, statistics: question.statistics.map(ofRowsOmitted) })
-  return withoutIdleSuppositions(question)
-}
-
-function ofRowsOmitted<Counted extends object>(counted: Counted): Counted {
-  if (!('of' in counted) || counted.of !== 'rows') return counted
-  const { of: _, ...rest } = counted
-  // Rows are what is counted by default.
-  return rest as Counted
-}
-
-function withoutIdleSuppositions(query: Query): Query {
-  if (query.epsilon === undefined || !('supposed' in query)) return query
-  const { supposed: _, ...question } = query
-  return question
-}
-
-/**
  * Checks the supposed mean and standard deviation against the bounds of the column that they are about.
  * @throws Refusal `query-does-not-fit` for a query without such a column or with several, and for values that no data
  * within the bounds can have.

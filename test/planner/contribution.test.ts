@@ -6,7 +6,6 @@ import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import { accuracyReport } from '../../src/planner/report.ts'
 import { planSession, sessionReport, sessionUnderTerms, termsOfSession } from '../../src/planner/session.ts'
-import { questionOf } from '../../src/planner/suppositions.ts'
 import { epsilonNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
@@ -245,27 +244,6 @@ describe('refused, naming field and rule', () => {
   ])('where each row is a privacy unit: %j', (wire, field) => {
     expect(refusalOf(wire, people('add-remove'))).toEqual(['query-does-not-fit', [field]])
   })
-})
-
-test('`of: rows`, the default, does not make a count another question', () => {
-  const wires: readonly (readonly [object, object])[] = [
-    [{ kind: 'count' }, { kind: 'count', of: 'rows' }],
-    [
-      { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'count' }] },
-      { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'count', of: 'rows' }] },
-    ],
-  ]
-  for (const [omitted, spelled] of wires) {
-    const [one, other] = [omitted, spelled].map((wire) =>
-      questionOf(querySchema.parse({ epsilon: 1, ...wire })),
-    )
-    expect(other).toEqual(one)
-    const ofPeople = JSON.parse(JSON.stringify(spelled).replace('rows', 'people'))
-    expect(questionOf(querySchema.parse({ epsilon: 1, ...ofPeople }))).not.toEqual(one)
-  }
-  // A proportion has a predicate of this name.
-  const proportion = { kind: 'proportion', of: { column: 'Sex', op: '=', value: 'M' }, epsilon: 1 }
-  expect(questionOf(querySchema.parse(proportion))).toEqual(querySchema.parse(proportion))
 })
 
 describe('values of free text', () => {

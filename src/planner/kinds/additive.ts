@@ -25,7 +25,6 @@ import {
   type Estimate,
   planAdditive,
   requireNumericColumn,
-  temporalType,
 } from '../additive.ts'
 import { accuracyOfAdditive, additiveReporter, isForeseeable, noiseOfAdditive } from '../additive-report.ts'
 import { type Aggregate, cellCount, type Statistic } from '../aggregate.ts'
@@ -33,6 +32,7 @@ import { contributionReport, ONE_ROW_PER_PERSON, quotient, requireNoClamp } from
 import type { Grouping } from '../grouping.ts'
 import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from '../measure.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plan-kind.ts'
+import { domainOfEstimates, mayBeNegative, postprocessAccuracy } from '../postprocess.ts'
 import { priceOf, replacementLossInTwoSteps } from '../price.ts'
 import { sensitivityOf } from '../stability.ts'
 import { requireSuppositionsFit, suppositionsOf } from '../suppositions.ts'
@@ -161,7 +161,8 @@ function halfWidthOf(plan: AdditivePlan): number {
       'ask for one statistic, or give epsilon in place of accuracy'
     throw refuseField('query-does-not-fit', 'statistics', rule)
   }
-  return knownHalfWidth(accuracyOfAdditive(plan, suppositionsOf(plan.query)))
+  const measured = accuracyOfAdditive(plan, suppositionsOf(plan.query))
+  return knownHalfWidth(postprocessAccuracy(measured, domainOfEstimates(plan), plan.query.postprocess))
 }
 
 /** Price as one number to compare: rho, or epsilon, because delta is the same for all. */
@@ -178,24 +179,6 @@ function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape):
     if (reason === undefined) continue
     const rule = `needs a value that is never negative, and ${reason}`
     throw refuseField('query-does-not-fit', 'postprocess.nonNegative', rule)
-  }
-}
-
-/** Returns the reason why an estimate may be negative; `undefined` if it cannot be. */
-function mayBeNegative(estimate: Estimate): string | undefined {
-  // Dates and timestamps are not cut at 0.
-  if (temporalType(estimate) !== undefined) return undefined
-  switch (estimate.kind) {
-    case 'sum':
-    case 'sum-from-middle':
-    case 'mean':
-      return estimate.column.lowerIndex < 0n ? `${estimate.column.name} may be below 0` : undefined
-    case 'covariance':
-    case 'correlation':
-    case 'coefficient':
-      return `a ${estimate.kind} may be negative`
-    default:
-      return undefined
   }
 }
 
