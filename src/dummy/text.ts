@@ -28,7 +28,7 @@ const FORMATS: Readonly<Record<DummyTextFormat, TextFormat>> = {
   // RFC 4180 in UTF-8 with line feeds. An empty field without quotes is NULL.
   csv: {
     begin: (names) => `${names.map(csvField).join(',')}\n`,
-    row: (_, values) => `${values.map((shown) => (shown === null ? '' : csvField(shown.text))).join(',')}\n`,
+    row: (_, values) => `${values.map(csvValue).join(',')}\n`,
     separator: '',
     end: '',
   },
@@ -89,6 +89,11 @@ function shownValue(column: DummyColumn, value: DummyValue): Shown {
 function jsonValue(shown: Shown): string {
   if (shown === null) return 'null'
   return shown.isLiteral ? shown.text : JSON.stringify(shown.text)
+}
+
+function csvValue(shown: Shown): string {
+  if (shown === null) return ''
+  return shown.isLiteral ? shown.text : csvField(shown.text)
 }
 
 /** Quotes a field where it must be. An empty text needs quotes, because without them it is NULL. */
