@@ -91,6 +91,7 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
   const price = priceOf(planned, dataset.accounting)
   requireAccepted(planned, dependencies.engine)
   const asked = {
+    kind: query.kind,
     canonical: { query: normalForm(planned) },
     question: shortestQuery(query),
     price,
@@ -123,6 +124,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
     return { answers, ...batchReport(planned) }
   }
   return answerUnderCharge(withLongerLease, batch, {
+    kind: 'batch',
     canonical: { batch: planned.plans.map(normalForm) },
     question: { queries: queries.map(shortestQuery) },
     price: planned.price,
@@ -133,6 +135,7 @@ export async function answerBatch(dependencies: AnswerDependencies, batch: Batch
 
 /** A planned query or batch. */
 interface Asked {
+  readonly kind: Query['kind'] | 'batch'
   /** The part of the request that identifies it; a repeat has the same. */
   readonly canonical: Readonly<Record<string, unknown>>
   /** The question as it was asked, in its shortest form. */
@@ -173,7 +176,7 @@ async function answerUnderCharge(
 async function answerInTurn(
   dependencies: AnswerDependencies,
   purchase: Purchase,
-  { question, price, compute, show }: Asked,
+  { kind, question, price, compute, show }: Asked,
   recordInstant: () => Promise<void>,
 ): Promise<Answer> {
   const { ledger } = dependencies
@@ -199,7 +202,7 @@ async function answerInTurn(
           : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...facts }
       return {
         document: JSON.stringify(document),
-        record: (body) => ledger.recordAnswer(id, attempt, body),
+        record: (body, answeredAtMs) => ledger.recordAnswer(id, attempt, body, { kind, answeredAtMs }),
       }
     } finally {
       turn.leavePlace()

@@ -19,7 +19,7 @@ export interface Computed {
   /** JSON of an object. */
   readonly document: string
   /** Makes the body durable; returns false if a later attempt holds the charge. */
-  readonly record: (body: string) => Promise<boolean>
+  readonly record: (body: string, answeredAtMs: number) => Promise<boolean>
 }
 
 /**
@@ -44,8 +44,9 @@ export async function completeAttempt(
   const { document, record } = await compute().catch((error: unknown) => fail(failureOf(error, dataset)))
   await recordInstant()
   // Appended to the text, because serializing a large document takes longer than may pass before the release.
-  const body = `${document.slice(0, -1)},"answeredAt":"${shownTime(new Date().toISOString(), dataset.timing)}"}`
-  const stored = await record(body).catch((error: unknown) =>
+  const answeredAt = shownTime(new Date().toISOString(), dataset.timing)
+  const body = `${document.slice(0, -1)},"answeredAt":"${answeredAt}"}`
+  const stored = await record(body, Date.parse(answeredAt)).catch((error: unknown) =>
     fail({ ...failureOf(error, dataset), counts: false }),
   )
   if (stored) return body

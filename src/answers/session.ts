@@ -173,7 +173,8 @@ async function openInTurn(
     }
     return {
       document: JSON.stringify(opening),
-      record: (body) => ledger.openSession(id, attempt, body, session),
+      record: (body, answeredAtMs) =>
+        ledger.openSession(id, attempt, body, session, { kind: 'sparseVector', answeredAtMs }),
     }
   })
   return { body, replayed: false }

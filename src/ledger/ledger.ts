@@ -261,6 +261,54 @@ export interface StoredRelease {
   readonly answer: string
 }
 
+/** The facts about an answer by which the ledger lists it. */
+export interface ReleaseFacts {
+  /** Kind of the request, such as `count`. Default: the empty text. */
+  readonly kind?: string
+  /** Time that analysts see, in milliseconds since 1970. Default: the time of the store. */
+  readonly answeredAtMs?: number
+}
+
+/** A position in a list of releases, which are ordered by time and then by id. */
+export interface ReleasePosition {
+  readonly answeredAtMs: number
+  readonly id: string
+}
+
+/** A selection of releases. */
+export interface ReleaseSelection {
+  /** Only releases on these datasets. */
+  readonly datasets: readonly string[]
+  /** Only releases of this principal. Default: of all principals. */
+  readonly principal?: string
+  readonly kind?: string
+  /** The earliest time, inclusive. */
+  readonly fromMs?: number
+  /** The latest time, exclusive. */
+  readonly toMs?: number
+  /** Only releases after this position of the list. */
+  readonly after?: ReleasePosition
+  /** Largest number of releases, at most 1,000. */
+  readonly limit: number
+}
+
+/** A stored answer with the facts about its charge. */
+export interface ListedRelease extends StoredRelease, Required<ReleaseFacts> {
+  readonly datasetVersion: string
+  /** The canonical request. */
+  readonly request: string
+  readonly price: Amount
+  /** True if another analyst had paid for the release. */
+  readonly shared: boolean
+}
+
+/** A page of releases, newest first. */
+export interface ReleasePage {
+  readonly releases: readonly ListedRelease[]
+  /** Position of the last release; missing on the last page. */
+  readonly next?: ReleasePosition
+}
+
 /** The number of stored charges per dataset among those of one page. */
 export interface ChargeCounts {
   readonly counts: ReadonlyMap<string, number>
@@ -470,12 +518,18 @@ export interface Ledger {
    * Records the answer of a charge.
    * @returns false if `attempt` is not the latest or has ended; the answer must then be discarded
    */
-  recordAnswer(id: string, attempt: number, answer: string): Promise<boolean>
+  recordAnswer(id: string, attempt: number, answer: string, facts?: ReleaseFacts): Promise<boolean>
   /**
    * Records the answer of a charge and opens the session that it pays for. Both are durable, or neither is.
    * @returns false if both must be discarded, as for {@link Ledger.recordAnswer}
    */
-  openSession(id: string, attempt: number, answer: string, session: NewSession): Promise<boolean>
+  openSession(
+    id: string,
+    attempt: number,
+    answer: string,
+    session: NewSession,
+    facts?: ReleaseFacts,
+  ): Promise<boolean>
   /** Reads a session by the id of its charge. */
   session(id: string): Promise<StoredSession | undefined>
   /** Finds out how a question of a session may be answered. Changes nothing. */
@@ -525,6 +579,12 @@ export interface Ledger {
     dataset: string,
     page: { readonly limit: number; readonly afterSequence: number },
   ): Promise<readonly StoredEvent[]>
+  /**
+   * Lists releases, newest first. The releases of one time are in descending order of their ids, which does not depend on
+   * the order of the charges. A page ends early once its answers are large.
+   * @throws RangeError if the selection is out of range.
+   */
+  releases(selection: ReleaseSelection): Promise<ReleasePage>
   /** Reads the answer of a charge. */
   release(id: string): Promise<StoredRelease | undefined>
   /**

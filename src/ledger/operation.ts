@@ -79,6 +79,7 @@ export function ledgerMethods(
     acts: (...args) => submit('acts', args),
     entries: (...args) => submit('entries', args),
     events: (...args) => submit('events', args),
+    releases: (...args) => submit('releases', args),
     release: (...args) => submit('release', args),
     chargeRecords: (...args) => submit('chargeRecords', args),
     chargeCounts: (...args) => submit('chargeCounts', args),

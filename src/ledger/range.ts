@@ -29,6 +29,9 @@ export const MAX_LEASE_MS = 86_400_000
 /** Largest number of rows that one call reads. */
 export const MAX_PAGE = 1_000
 
+/** Size of the stored answers, in bytes, from which on a page of releases ends. */
+export const MAX_RELEASES_BYTES = 512 * 1024
+
 /** Number of charges that one call counts. */
 export const COUNTED_PAGE = 10_000
 
@@ -78,6 +81,12 @@ export function expectCount(name: string, value: number, largest: number): void 
   if (!Number.isSafeInteger(value) || value < 1 || value > largest) {
     throw new RangeError(`${name} must be a whole number from 1 to ${largest}`)
   }
+}
+
+/** @throws RangeError if `value` is not a time in milliseconds since 1970. */
+export function expectTime(name: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 0 || value > MAX_TIME_MS)
+    throw new RangeError(`${name} is out of range`)
 }
 
 /** @throws RangeError if these are more than one call reads. */

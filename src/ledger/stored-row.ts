@@ -9,7 +9,7 @@ import {
   type RhoPico,
   rhoPico,
 } from '../privacy/loss.ts'
-import type { ChainHead, ChargeCounts } from './ledger.ts'
+import type { ChainHead, ChargeCounts, ListedRelease } from './ledger.ts'
 import { unpackAnswer } from './packed-answer.ts'
 import type { Account, AnalystAccount, SessionRow, SourceRow, StoredCharge } from './protocol/rows.ts'
 import { COUNTED_PAGE } from './range.ts'
@@ -93,6 +93,25 @@ export function chargeFromRow(row: Row): StoredCharge {
     leaseExpiresAtMs: count(row, 'lease_expires_at_ms'),
     sharing: flag(row, 'sharing'),
     ...(row.shared_from !== null && { sharedFrom: text(row, 'shared_from') }),
+  }
+}
+
+/**
+ * Reads a release with the facts about its charge.
+ * @param row also has the accounting of the dataset
+ */
+export function listedFromRow(row: Row): ListedRelease {
+  return {
+    id: text(row, 'id'),
+    dataset: text(row, 'dataset'),
+    datasetVersion: text(row, 'dataset_version'),
+    principal: text(row, 'principal'),
+    kind: text(row, 'kind'),
+    answeredAtMs: count(row, 'answered_at_ms'),
+    request: text(row, 'request'),
+    price: amountFromRow(row, accountingFromRow(row), 'loss'),
+    shared: row.shared_from !== null,
+    answer: answerFromRow(row),
   }
 }
 

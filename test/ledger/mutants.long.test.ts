@@ -391,8 +391,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   sessions(
     'a session is opened although its answer is discarded',
-    'if (!recordAnswer(batch, id, attempt, answer)) return false',
-    'recordAnswer(batch, id, attempt, answer)',
+    'if (!recordAnswer(batch, id, attempt, answer, facts)) return false',
+    'recordAnswer(batch, id, attempt, answer, facts)',
   ),
   sessions(
     'a session allows one positive too many',

@@ -6,7 +6,8 @@ import type { OperationArguments, OperationResults, ReadName } from '../operatio
 import { beginBatch } from '../protocol/batch.ts'
 import { type Account, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
-import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE, MAX_RELEASES_BYTES } from '../range.ts'
+import { boundsOf, pageOf } from '../selection.ts'
 import {
   accountFromRow,
   accountingFromRow,
@@ -16,6 +17,7 @@ import {
   chargeFromRow,
   count,
   headFromRow,
+  listedFromRow,
   type Row,
   sessionFromRow,
   text,
@@ -141,6 +143,27 @@ export function postgresReads(look: Look): Reads {
       expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
       const found = await rows(FIND_EVENTS_AFTER, dataset, afterSequence, limit)
       return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+    },
+    async releases(selection) {
+      const { datasets, fromMs, toMs, after, kind } = boundsOf(selection)
+      const { principal, limit } = selection
+      const bounds = [
+        datasets,
+        fromMs,
+        toMs,
+        after.answeredAtMs,
+        after.id,
+        kind,
+        limit + 1,
+        MAX_RELEASES_BYTES,
+      ]
+      const found =
+        principal === undefined
+          ? await rows(FIND_RELEASES, ...bounds)
+          : await rows(FIND_RELEASES_OF_PRINCIPAL, ...bounds, principal)
+      const releases = found.slice(0, limit).map(listedFromRow)
+      const [first] = found
+      return pageOf(releases, first !== undefined && count(first, 'positions') > releases.length)
     },
     async release(id) {
       const [row] = await rows(FIND_RELEASE, id)
@@ -291,9 +314,50 @@ const FIND_EVENTS_AFTER = {
 const FIND_RELEASE = {
   name: 'find release',
   text: `
-    SELECT dataset, principal, answer, deflated FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
+    SELECT charges.dataset, charges.principal, answer, deflated FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
     WHERE releases.charge = $1
   `,
+}
+
+const WITHIN_BOUNDS = `
+  answered_at_ms >= $2 AND answered_at_ms < $3 AND (answered_at_ms, charge) < ($4, $5)
+    AND ($6 = '' OR releases.kind = $6)
+  ORDER BY answered_at_ms DESC, charge DESC LIMIT $7
+`
+
+/** Reads the releases at positions, up to a size of their answers, with the number of positions. */
+function releasesAt(positions: string): string {
+  return `
+    SELECT * FROM (
+      SELECT charges.id, charges.dataset, dataset_version, charges.principal, request, loss_epsilon_nano,
+        loss_delta_atto, loss_rho_pico, shared_from, accounting, releases.kind, releases.answered_at_ms, answer,
+        deflated, count(*) OVER () AS positions,
+        coalesce(sum(coalesce(octet_length(answer), octet_length(deflated))) OVER (
+          ORDER BY releases.answered_at_ms DESC, releases.charge DESC
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), 0) AS bytes_before
+      FROM (${positions}) AS position JOIN sotto.releases USING (charge)
+        JOIN sotto.charges ON charges.id = releases.charge JOIN sotto.budgets ON budgets.dataset = charges.dataset
+    ) AS listed WHERE bytes_before < $8 ORDER BY answered_at_ms DESC, id DESC
+  `
+}
+
+const FIND_RELEASES = {
+  name: 'find releases',
+  text: releasesAt(`
+    SELECT charge FROM unnest($1::text[]) AS selected (dataset) CROSS JOIN LATERAL (
+      SELECT charge, answered_at_ms FROM sotto.releases
+      WHERE releases.dataset = selected.dataset AND ${WITHIN_BOUNDS}
+    ) AS found ORDER BY answered_at_ms DESC, charge DESC LIMIT $7
+  `),
+}
+
+const FIND_RELEASES_OF_PRINCIPAL = {
+  name: 'find releases of principal',
+  text: releasesAt(`
+    SELECT charge FROM sotto.releases
+    WHERE releases.principal = $9 AND releases.dataset = ANY ($1::text[]) AND ${WITHIN_BOUNDS}
+  `),
 }
 
 const FIND_RECORDS = {

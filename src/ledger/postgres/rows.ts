@@ -25,9 +25,9 @@ export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', 
   'shared_rho_pico', shared_rho_pico::text,
   'stored_bytes', stored_bytes, 'denials', denials)`
 
-/** The columns that {@link chargeFromRow} reads, as a JSON object. */
-export const CHARGE_JSON = `json_build_object('id', id, 'dataset', dataset, 'dataset_version', dataset_version,
-  'principal', principal, 'idempotency_key', idempotency_key, 'request_hash', request_hash, 'accounting', accounting,
+/** The columns of `charges` and its budget that {@link chargeFromRow} reads, as a JSON object. */
+export const CHARGE_JSON = `json_build_object('id', id, 'dataset', charges.dataset, 'dataset_version', dataset_version,
+  'principal', charges.principal, 'idempotency_key', idempotency_key, 'request_hash', request_hash, 'accounting', accounting,
   'loss_epsilon_nano', loss_epsilon_nano::text, 'loss_delta_atto', loss_delta_atto::text,
   'loss_rho_pico', loss_rho_pico::text, 'state', state, 'attempt', attempt, 'created_at_ms', created_at_ms,
   'leased_at_ms', leased_at_ms, 'lease_expires_at_ms', lease_expires_at_ms, 'sharing', sharing,
@@ -69,11 +69,13 @@ export function writeArguments(changes: Changes): readonly (string | null)[] {
     ),
     rowsJson(changes.newCharges, newCharge),
     rowsJson(changes.changedCharges, movedCharge),
-    rowsJson(changes.releases, ({ charge, answer }) =>
-      'text' in answer
-        ? { charge, answer: answer.text }
-        : { charge, deflated: `\\x${Buffer.from(answer.deflated).toString('hex')}` },
-    ),
+    rowsJson(changes.releases, ({ charge, dataset, principal, kind, answeredAtMs, answer }) => ({
+      ...{ charge, dataset, principal, kind },
+      answered_at_ms: answeredAtMs,
+      ...('text' in answer
+        ? { answer: answer.text }
+        : { deflated: `\\x${Buffer.from(answer.deflated).toString('hex')}` }),
+    })),
     rowsJson(changes.sharedReleases, ({ dataset, requestHash, charge }) => ({
       dataset,
       request_hash: requestHash,

@@ -655,6 +655,46 @@ export const MIGRATIONS: readonly string[] = [
         OR NEW.cap_rho_pico < OLD.cap_rho_pico)))
   EXECUTE FUNCTION sotto.refuse('what was spent stays spent');
   `,
+  `
+  -- The facts by which releases are listed. The time of an earlier release is that of its last debit or retry, rounded
+  -- down to two minutes: analysts see no times that are finer than a slot, and no slot is longer.
+  ALTER TABLE sotto.releases
+    ADD COLUMN dataset text COLLATE "C", ADD COLUMN principal text COLLATE "C", ADD COLUMN kind text COLLATE "C",
+    ADD COLUMN answered_at_ms bigint CHECK (answered_at_ms BETWEEN 0 AND ${MAX_TIME_MS});
+
+  CREATE FUNCTION sotto.kind_of_request(request text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+  BEGIN
+    RETURN CASE WHEN request::json -> 'batch' IS NOT NULL THEN 'batch'
+      WHEN request::json -> 'sparseVector' IS NOT NULL THEN 'sparseVector'
+      ELSE coalesce(request::json #>> '{query,kind}', '') END;
+  EXCEPTION WHEN invalid_text_representation THEN
+    RETURN '';
+  END $$;
+
+  ALTER TABLE sotto.releases DISABLE TRIGGER releases_are_never_changed;
+  UPDATE sotto.releases SET dataset = charges.dataset, principal = charges.principal,
+    kind = sotto.kind_of_request(charges.request), answered_at_ms = charges.leased_at_ms / 120000 * 120000
+  FROM sotto.charges WHERE charges.id = releases.charge;
+  ALTER TABLE sotto.releases ENABLE TRIGGER releases_are_never_changed;
+  ALTER TABLE sotto.releases ALTER COLUMN dataset SET NOT NULL, ALTER COLUMN principal SET NOT NULL,
+    ALTER COLUMN kind SET NOT NULL, ALTER COLUMN answered_at_ms SET NOT NULL;
+
+  -- For replicas of an earlier release.
+  CREATE FUNCTION sotto.add_release_facts() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    SELECT charges.dataset, charges.principal, sotto.kind_of_request(charges.request),
+      charges.leased_at_ms / 120000 * 120000
+    INTO NEW.dataset, NEW.principal, NEW.kind, NEW.answered_at_ms
+    FROM sotto.charges WHERE charges.id = NEW.charge;
+    RETURN NEW;
+  END $$;
+  CREATE TRIGGER releases_have_facts BEFORE INSERT ON sotto.releases
+  FOR EACH ROW WHEN (NEW.dataset IS NULL) EXECUTE FUNCTION sotto.add_release_facts();
+
+  -- The kind is in the index, so that a search for a rare one reads no answers.
+  CREATE INDEX releases_of_dataset ON sotto.releases (dataset, answered_at_ms, charge, kind);
+  CREATE INDEX releases_of_principal ON sotto.releases (principal, answered_at_ms, charge, dataset, kind);
+  `,
 ]
 
 /**

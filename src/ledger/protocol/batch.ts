@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sha256 } from '../canonical.ts'
 import { canonicalEvent, FIRST_PREVIOUS_HASH, isCountedFailure, type LedgerEvent } from '../event.ts'
 import type { EventReference, SessionAnswer } from '../ledger.ts'
-import { type PackedAnswer, unpackAnswer } from '../packed-answer.ts'
+import { unpackAnswer } from '../packed-answer.ts'
 import { MAX_LEASE_MS, MAX_TIME_MS } from '../range.ts'
 import {
   type Account,
@@ -10,6 +10,7 @@ import {
   type Changes,
   expectRow,
   type NewEvent,
+  type NewRelease,
   newAnalyst,
   type Rows,
   type SessionAnswerRow,
@@ -36,7 +37,7 @@ export interface Batch {
   readonly requests: Map<string, string>
   readonly events: NewEvent[]
   /** New answers, by charge id. */
-  readonly releases: Map<string, PackedAnswer>
+  readonly releases: Map<string, NewRelease>
   /** Charge ids, keyed by dataset and request hash. */
   readonly sharedReleases: Map<string, string>
   readonly newSessions: Changes['sessions'][number][]
@@ -93,7 +94,7 @@ export function changesOf(batch: Batch): Changes {
       before === undefined ? [] : [{ before, after, ...requestOf(batch, after.id) }],
     ),
     events: batch.events,
-    releases: [...batch.releases].map(([id, answer]) => ({ charge: id, answer })),
+    releases: [...batch.releases.values()],
     sharedReleases: [...batch.sharedReleases].map(([key, id]) => {
       const [dataset, requestHash] = splitKey(key)
       return { dataset, requestHash, charge: id }
@@ -141,8 +142,8 @@ export function setAnalyst(batch: Batch, analyst: AnalystAccount): void {
 
 /** Reads the answer of a charge. */
 export function answerOf(batch: Batch, id: string): string | undefined {
-  const packed = batch.releases.get(id)
-  return packed === undefined ? batch.rows.answer(id) : unpackAnswer(packed)
+  const release = batch.releases.get(id)
+  return release === undefined ? batch.rows.answer(id) : unpackAnswer(release.answer)
 }
 
 /** Reads the id of the charge whose release is shared for a request. */

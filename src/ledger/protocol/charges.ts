@@ -15,6 +15,7 @@ import type {
   ChargeRequest,
   EventReference,
   Failure,
+  ReleaseFacts,
   StoredRelease,
 } from '../ledger.ts'
 import { packAnswer, packedBytes } from '../packed-answer.ts'
@@ -24,6 +25,7 @@ import {
   expectPrice,
   expectStorable,
   expectText,
+  expectTime,
   MAX_COUNT,
   MAX_LEASE_MS,
 } from '../range.ts'
@@ -76,16 +78,24 @@ export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
 }
 
 /** Decides {@link Ledger.recordAnswer}. */
-export function recordAnswer(batch: Batch, id: string, attempt: number, answer: string): boolean {
+export function recordAnswer(
+  batch: Batch,
+  id: string,
+  attempt: number,
+  answer: string,
+  { kind = '', answeredAtMs = batch.nowMs }: ReleaseFacts = {},
+): boolean {
   expectText({ id })
   expectStorable('answer', answer)
+  expectStorable('kind', kind)
+  expectTime('answeredAtMs', answeredAtMs)
   const row = currentAttempt(batch, id, attempt)
   if (row === undefined) return false
   const { dataset, principal, requestHash, sharing, sharedFrom } = row
   // Before any change, so that a call that fails has no effect.
   const packed = packAnswer(answer)
   batch.charges.set(id, { ...row, state: 'answered' })
-  batch.releases.set(id, packed)
+  batch.releases.set(id, { charge: id, dataset, principal, kind, answeredAtMs, answer: packed })
   addStoredBytes(batch, dataset, principal, packedBytes(packed))
   // Only the first release is ever shared. Sharing later ones would give fresh noise that the dataset is not charged
   // for.

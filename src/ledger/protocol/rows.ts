@@ -5,6 +5,7 @@ import type {
   ChargeRecord,
   EventReference,
   NewSession,
+  ReleaseFacts,
   SessionAnswer,
   SuspensionState,
 } from '../ledger.ts'
@@ -106,6 +107,14 @@ export interface NewEvent extends EventReference {
   readonly counted: boolean
 }
 
+/** A new answer, with the facts by which it is listed. */
+export interface NewRelease extends Required<ReleaseFacts> {
+  readonly charge: string
+  readonly dataset: string
+  readonly principal: string
+  readonly answer: PackedAnswer
+}
+
 /** The changes of a batch. A store writes all of them in one transaction. */
 export interface Changes {
   /** Ordered by dataset. `before` is missing for a new account. */
@@ -120,7 +129,7 @@ export interface Changes {
   }[]
   /** Ordered by sequence within each dataset. */
   readonly events: readonly NewEvent[]
-  readonly releases: readonly { readonly charge: string; readonly answer: PackedAnswer }[]
+  readonly releases: readonly NewRelease[]
   readonly sharedReleases: readonly {
     readonly dataset: string
     readonly requestHash: string

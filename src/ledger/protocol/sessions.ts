@@ -1,5 +1,11 @@
 import { sha256 } from '../canonical.ts'
-import type { NewSession, SessionAnswer, SessionQuestion, SessionQuestionOutcome } from '../ledger.ts'
+import type {
+  NewSession,
+  ReleaseFacts,
+  SessionAnswer,
+  SessionQuestion,
+  SessionQuestionOutcome,
+} from '../ledger.ts'
 import { expectCount, expectStorable, expectText, MAX_COUNT, MAX_THRESHOLD_NOISE } from '../range.ts'
 import { analystOf, appendEvent, type Batch, sessionAnswerOf, setSessionAnswer } from './batch.ts'
 import { recordAnswer } from './charges.ts'
@@ -13,13 +19,14 @@ export function openSession(
   attempt: number,
   answer: string,
   session: NewSession,
+  facts?: ReleaseFacts,
 ): boolean {
   const { positives, terms, thresholdNoise } = session
   expectText({ terms })
   expectCount('positives', positives, MAX_COUNT)
   if (thresholdNoise < -MAX_THRESHOLD_NOISE || thresholdNoise > MAX_THRESHOLD_NOISE)
     throw new RangeError('thresholdNoise is out of range')
-  if (!recordAnswer(batch, id, attempt, answer)) return false
+  if (!recordAnswer(batch, id, attempt, answer, facts)) return false
   const { dataset, datasetVersion, principal } = expectRow(batch.charges.get(id))
   const opened = { positives, terms, thresholdNoise }
   batch.newSessions.push({ charge: id, ...opened })

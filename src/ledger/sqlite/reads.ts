@@ -2,18 +2,20 @@ import type { DatabaseSync } from 'node:sqlite'
 import { ADMINISTRATION, actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
-import type { ChargeRecord } from '../ledger.ts'
+import type { ChargeRecord, ListedRelease, ReleaseSelection } from '../ledger.ts'
 import type { Reads } from '../operation.ts'
 import { beginBatch } from '../protocol/batch.ts'
 import { expectRow, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
-import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE } from '../range.ts'
+import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE, MAX_RELEASES_BYTES } from '../range.ts'
+import { boundsOf, pageOf } from '../selection.ts'
 import {
   answerFromRow,
   chargeCountsFromRows,
   chargeFromRow,
   count,
   headFromRow,
+  listedFromRow,
   text,
 } from '../stored-row.ts'
 import { CHARGE_COLUMNS, type sqliteRows } from './rows.ts'
@@ -37,6 +39,28 @@ export function sqliteReads(
   const findRecords = database.prepare(FIND_RECORDS)
   const countCharges = database.prepare(COUNT_CHARGES)
   const probe = database.prepare(PROBE)
+  const findPositions = database.prepare(FIND_POSITIONS)
+  const findPositionsOfPrincipal = database.prepare(FIND_POSITIONS_OF_PRINCIPAL)
+  const findListed = database.prepare(FIND_LISTED)
+
+  /** Finds the first releases of a selection, one more than its limit, without their answers. */
+  function positionsOf(selection: ReleaseSelection) {
+    const { datasets, fromMs, toMs, after, kind } = boundsOf(selection)
+    const { principal, limit } = selection
+    const bounds = { fromMs, toMs, beforeMs: after.answeredAtMs, beforeId: after.id, kind, limit: limit + 1 }
+    const rows =
+      principal === undefined
+        ? datasets.flatMap((dataset) => findPositions.all({ ...bounds, dataset }))
+        : findPositionsOfPrincipal.all({ ...bounds, principal, datasets: JSON.stringify(datasets) })
+    return rows
+      .map((row) => ({
+        charge: count(row, 'charge'),
+        answeredAtMs: count(row, 'answered_at_ms'),
+        id: text(row, 'id'),
+      }))
+      .sort((a, b) => b.answeredAtMs - a.answeredAtMs || (a.id < b.id ? 1 : -1))
+      .slice(0, limit + 1)
+  }
 
   return {
     budget: (dataset) => rows.account(dataset)?.budget,
@@ -100,6 +124,18 @@ export function sqliteReads(
       expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
       const found = findEventsAfter.all({ dataset, after: afterSequence, limit })
       return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
+    },
+    releases(selection) {
+      const positions = positionsOf(selection)
+      const releases: ListedRelease[] = []
+      let bytes = 0
+      for (const { charge } of positions.slice(0, selection.limit)) {
+        if (bytes >= MAX_RELEASES_BYTES) break
+        const row = expectRow(findListed.get({ charge }))
+        bytes += count(row, 'bytes')
+        releases.push(listedFromRow(row))
+      }
+      return pageOf(releases, positions.length > releases.length)
     },
     release(id) {
       const row = findRelease.get({ id })
@@ -172,6 +208,34 @@ const FIND_RELEASE = `
   SELECT charges.dataset, charges.principal, releases.answer, releases.deflated
   FROM charges JOIN releases ON releases.charge = charges.number
   WHERE charges.id = :id
+`
+
+const WITHIN_BOUNDS = `
+  releases.answered_at_ms BETWEEN :fromMs AND :beforeMs AND releases.answered_at_ms < :toMs
+    AND (releases.answered_at_ms < :beforeMs OR charges.id < :beforeId)
+    AND (:kind = '' OR releases.kind = :kind)
+  ORDER BY releases.answered_at_ms DESC, charges.id DESC LIMIT :limit
+`
+
+const FIND_POSITIONS = `
+  SELECT releases.charge, releases.answered_at_ms, charges.id
+  FROM releases INDEXED BY releases_of_dataset CROSS JOIN charges ON charges.number = releases.charge
+  WHERE releases.dataset = :dataset AND ${WITHIN_BOUNDS}
+`
+
+const FIND_POSITIONS_OF_PRINCIPAL = `
+  SELECT releases.charge, releases.answered_at_ms, charges.id
+  FROM releases INDEXED BY releases_of_principal CROSS JOIN charges ON charges.number = releases.charge
+  WHERE releases.principal = :principal AND releases.dataset IN (SELECT value FROM json_each(:datasets))
+    AND ${WITHIN_BOUNDS}
+`
+
+const FIND_LISTED = `
+  SELECT charges.id, charges.dataset, dataset_version, charges.principal, request, loss_epsilon_nano, loss_delta_atto,
+    loss_rho_pico, shared_from, budgets.accounting, releases.kind, releases.answered_at_ms, answer, deflated,
+    octet_length(answer) + coalesce(octet_length(deflated), 0) AS bytes
+  FROM releases JOIN charges ON charges.number = releases.charge JOIN budgets ON budgets.dataset = charges.dataset
+  WHERE releases.charge = :charge
 `
 
 const FIND_RECORDS = `

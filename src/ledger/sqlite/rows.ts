@@ -14,7 +14,7 @@ import {
 } from '../stored-row.ts'
 
 /** The columns of `charges` that {@link chargeFromRow} reads. */
-export const CHARGE_COLUMNS = `charges.id, charges.dataset, dataset_version, principal, idempotency_key, request_hash,
+export const CHARGE_COLUMNS = `charges.id, charges.dataset, dataset_version, charges.principal, idempotency_key, request_hash,
   loss_epsilon_nano, loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms,
   lease_expires_at_ms, sharing, shared_from`
 

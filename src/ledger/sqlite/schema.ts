@@ -376,6 +376,30 @@ export const MIGRATIONS: readonly string[] = [
         OR NEW.cap_rho_pico < OLD.cap_rho_pico))
   BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
   `,
+  `
+  -- The facts by which releases are listed. The time of an earlier release is that of its last debit or retry, rounded
+  -- down to two minutes: analysts see no times that are finer than a slot, and no slot is longer.
+  ALTER TABLE releases ADD COLUMN dataset TEXT NOT NULL DEFAULT '';
+  ALTER TABLE releases ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+  ALTER TABLE releases ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+  ALTER TABLE releases ADD COLUMN answered_at_ms INTEGER NOT NULL DEFAULT 0
+    CHECK (answered_at_ms BETWEEN 0 AND ${MAX_TIME_MS});
+
+  DROP TRIGGER releases_are_never_changed;
+  UPDATE releases SET dataset = charges.dataset, principal = charges.principal,
+    answered_at_ms = charges.leased_at_ms / 120000 * 120000,
+    kind = CASE WHEN NOT json_valid(charges.request) THEN ''
+      WHEN json_type(charges.request, '$.batch') IS NOT NULL THEN 'batch'
+      WHEN json_type(charges.request, '$.sparseVector') IS NOT NULL THEN 'sparseVector'
+      ELSE coalesce(json_extract(charges.request, '$.query.kind'), '') END
+  FROM charges WHERE charges.number = releases.charge;
+  CREATE TRIGGER releases_are_never_changed BEFORE UPDATE ON releases
+  BEGIN SELECT RAISE(ABORT, 'a release is never changed'); END;
+
+  -- The kind is in the index, so that a search for a rare one reads no answers.
+  CREATE INDEX releases_of_dataset ON releases (dataset, answered_at_ms, kind);
+  CREATE INDEX releases_of_principal ON releases (principal, answered_at_ms, dataset, kind);
+  `,
 ]
 
 /**

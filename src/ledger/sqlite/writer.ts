@@ -130,7 +130,8 @@ function chargeWriter(database: DatabaseSync) {
 /** Prepares the writes of answers and sessions, all of which are new rows. */
 function answerWriter(database: DatabaseSync): (changes: Changes) => void {
   const insertRelease = database.prepare(`
-    INSERT INTO releases (charge, answer, deflated) SELECT number, :answer, :deflated FROM charges WHERE id = :charge
+    INSERT INTO releases (charge, answer, deflated, dataset, principal, kind, answered_at_ms)
+    SELECT number, :answer, :deflated, dataset, principal, :kind, :answeredAtMs FROM charges WHERE id = :charge
   `)
   const insertShared = database.prepare(`
     INSERT INTO shared_releases (dataset, request_hash, charge)
@@ -146,10 +147,10 @@ function answerWriter(database: DatabaseSync): (changes: Changes) => void {
     FROM charges WHERE id = :session
   `)
   return (changes) => {
-    for (const { charge, answer } of changes.releases) {
+    for (const { charge, kind, answeredAtMs, answer } of changes.releases) {
       const columns =
         'text' in answer ? { answer: answer.text, deflated: null } : { answer: '', deflated: answer.deflated }
-      expectOneChange(insertRelease.run({ charge, ...columns }))
+      expectOneChange(insertRelease.run({ charge, kind, answeredAtMs, ...columns }))
     }
     for (const shared of changes.sharedReleases) expectOneChange(insertShared.run({ ...shared }))
     for (const session of changes.sessions) expectOneChange(insertSession.run({ ...session }))

@@ -10,6 +10,7 @@ import { CHARGES } from './charges.ts'
 import { CONCURRENCY } from './concurrency.ts'
 import { DENIALS } from './denials.ts'
 import { HISTORY } from './history.ts'
+import { RELEASES } from './releases.ts'
 import { SESSIONS } from './sessions.ts'
 import { SHARING } from './sharing.ts'
 import { SOURCES } from './sources.ts'
@@ -25,6 +26,7 @@ const CONTRACT = [
   { topic: 'allotments', tests: ALLOTMENTS },
   { topic: 'sharing', tests: SHARING },
   { topic: 'history', tests: HISTORY },
+  { topic: 'releases', tests: RELEASES },
   { topic: 'concurrency', tests: CONCURRENCY },
   { topic: 'sessions', tests: SESSIONS },
   { topic: 'suspension', tests: SUSPENSION },

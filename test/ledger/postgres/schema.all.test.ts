@@ -194,11 +194,11 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['forgotten denials', 'UPDATE sotto.analysts SET denials = 0 WHERE denials > 0'],
       [
         'an answer with two texts',
-        `INSERT INTO sotto.releases SELECT id, 'an answer', '\\x00' FROM sotto.charges WHERE state = 'charged'`,
+        `INSERT INTO sotto.releases (charge, answer, deflated) SELECT id, 'an answer', '\\x00' FROM sotto.charges WHERE state = 'charged'`,
       ],
       [
         'an answer without a text',
-        `INSERT INTO sotto.releases SELECT id, NULL, NULL FROM sotto.charges WHERE state = 'charged'`,
+        `INSERT INTO sotto.releases (charge, answer, deflated) SELECT id, NULL, NULL FROM sotto.charges WHERE state = 'charged'`,
       ],
       ['a deleted analyst', 'DELETE FROM sotto.analysts'],
       ['truncated analysts', 'TRUNCATE sotto.analysts'],
@@ -255,7 +255,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
       ['a changed answer', `UPDATE sotto.releases SET answer = 'another'`],
       [
         'a replaced answer',
-        `INSERT INTO sotto.releases SELECT charge, 'another' FROM sotto.releases
+        `INSERT INTO sotto.releases (charge, answer) SELECT charge, 'another' FROM sotto.releases
         ON CONFLICT (charge) DO UPDATE SET answer = 'another'`,
       ],
       ['a deleted answer', 'DELETE FROM sotto.releases'],

@@ -100,6 +100,17 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
       expect((await ledger.budget(dataset))?.cap.accounting).toBe('basic')
   })
 
+  it('lists the earlier releases, at times that are rounded to two minutes', async () => {
+    const { ledger, before } = migrated()
+    const stored = before.find(({ table }) => table === 'releases')?.rows.length
+    const datasets = await ledger.datasets()
+    const { releases } = await ledger.releases({ datasets, limit: 100 })
+    expect(releases).toHaveLength(stored ?? 0)
+    expect(releases.every(({ answeredAtMs }) => answeredAtMs > 0 && answeredAtMs % 120_000 === 0)).toBe(true)
+    const ofAda = await ledger.releases({ datasets: ['census'], principal: 'ada', limit: 100 })
+    expect(ofAda.releases.map(({ id }) => id)).toContain(chargeId('ada', 'answered'))
+  })
+
   it('supports replays, retries, denials and the newer operations', async () => {
     const { ledger } = migrated()
     const old = (principal: string, key: string, dataset: string, price: Amount) =>

@@ -175,7 +175,7 @@ describe('the tables refuse', () => {
     ['forgotten denials', 'UPDATE analysts SET denials = 0 WHERE denials > 0'],
     [
       'an answer with two texts',
-      "INSERT INTO releases SELECT number, 'an answer', x'00' FROM charges WHERE state = 'charged' LIMIT 1",
+      "INSERT INTO releases (charge, answer, deflated) SELECT number, 'an answer', x'00' FROM charges WHERE state = 'charged' LIMIT 1",
     ],
     ['a deleted account', 'DELETE FROM analysts'],
     ['a replaced account', 'INSERT OR REPLACE INTO analysts SELECT * FROM analysts'],
@@ -200,7 +200,10 @@ describe('the tables refuse', () => {
     ['a charge in the place of another', charge("number, replace(id, 'a', 'b')")],
     ['a changed release', "UPDATE releases SET answer = 'another'"],
     ['a deleted release', 'DELETE FROM releases'],
-    ['a replaced opening', "INSERT OR REPLACE INTO releases SELECT charge, 'another', NULL FROM releases"],
+    [
+      'a replaced opening',
+      "INSERT OR REPLACE INTO releases (charge, answer) SELECT charge, 'another' FROM releases",
+    ],
     ['another release to share', 'UPDATE shared_releases SET charge = charge + 1'],
     ['a deleted share', 'DELETE FROM shared_releases'],
     ['another source', "UPDATE sources SET digest = replace(digest, 'a', 'b')"],
