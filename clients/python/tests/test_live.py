@@ -233,6 +233,7 @@ def test_previews(population: sotto.Dataset) -> None:
     assert (preview.half_width, preview.affordable, str(preview.price)) == (30, True, "epsilon 0.1")
     assert "guess" in preview.risk
     assert population.group_by("Sex").agg(n=sotto.count()).preview(epsilon=0.1).affordable
+    assert "depends on the number of rows" in repr(population.preview(sotto.mean("Age", epsilon=0.1)))
     assert population.preview(sotto.count(half_width=20, confidence=0.99)).half_width == 20
     assert spent(population) == before
 
@@ -340,6 +341,12 @@ def test_several_proportions_and_repeated_statistics(population: sotto.Dataset) 
     )
     assert renamed.run(epsilon=5).replayed
     assert spent(population) == before
+
+
+def test_no_keys_are_one_group_of_all_rows(population: sotto.Dataset) -> None:
+    frame = population.group_by().agg(n=sotto.count(), age=sotto.mean("Age")).run(epsilon=1).to_frame()
+    assert list(frame.columns) == ["n", "n_half_width", "age", "age_half_width"]
+    assert frame["n"].tolist() == [pytest.approx(10_000, abs=100)]
 
 
 def test_sql(population: sotto.Dataset) -> None:

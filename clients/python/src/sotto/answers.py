@@ -413,14 +413,17 @@ class Preview:
         self.budget_left = Amount(**document["budget"]["remaining"])
         """Budget of the dataset now, before any charge."""
         self.half_width = read_half_width(accuracy.get("halfWidth"), accuracy.get("unit"))
-        """Half-width of each value; None if it depends on the data or differs between values."""
+        """Half-width of each value; None if it depends on the data, or differs between values."""
+        self.reason: str | None = accuracy.get("reason")
+        """Why there is no half-width, and what to do about it."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
 
     def __repr__(self) -> str:
-        width = "depends on the data" if self.half_width is None else f"± {show_number(self.half_width)}"
+        known = self.reason if self.half_width is None else f"± {show_number(self.half_width)}"
+        accuracy = "" if known is None else f"{known}; "
         can = "affordable" if self.affordable else "not affordable"
-        return f"Preview({width}; price: {self.price}, {can}; left: {self.budget_left})"
+        return f"Preview({accuracy}price: {self.price}, {can}; left: {self.budget_left})"
 
 
 class SessionAnswer:

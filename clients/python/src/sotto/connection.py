@@ -52,7 +52,7 @@ def address_of(url: str | None) -> str:
         warnings.warn(
             f"the key is sent to {parts.hostname} without encryption; use an https address",
             InsecureConnection,
-            stacklevel=4,
+            stacklevel=3,
         )
     return address
 
