@@ -14,6 +14,7 @@ import type { Catalog } from '../src/catalog/catalog.ts'
 import type { Dataset } from '../src/catalog/dataset.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
 import { fieldErrorsOf } from '../src/http/problem.ts'
+import { shortestQuery } from '../src/planner/asked-query.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { type Translation, translate } from '../src/sql/translation.ts'
 import type { ComputationPool } from '../src/workers/pool.ts'
@@ -124,7 +125,7 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
 /** A statement as a query, with all defaults and as it is shown, without them. */
 interface TranslatedRequest {
   readonly query: Query
-  readonly shown: Query
+  readonly shown: Partial<Query> & Pick<Query, 'kind'>
   readonly translation: Translation
 }
 
@@ -146,9 +147,13 @@ async function translated(
     throw new Refusal('unavailable', 'The statement could not be parsed. Retry later.')
   })
   const translation = translate(sql, statement, dataset)
-  const shown = { ...translation.query, ...terms }
-  const parsed = querySchema.safeParse(shown)
-  if (parsed.success) return { query: parsed.data, shown: shown as unknown as Query, translation }
+  const parsed = querySchema.safeParse({ ...translation.query, ...terms })
+  if (parsed.success)
+    return {
+      query: parsed.data,
+      shown: { ...shortestQuery(parsed.data), kind: parsed.data.kind },
+      translation,
+    }
   const errors = fieldErrorsOf(parsed.error.issues)
   const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
   throw translation.refusalOf(new Refusal('invalid-request', detail, errors))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { answer, kind, preview } from './answer.ts'
+import { answer, askedQuery, preview } from './answer.ts'
 import { dummyAnswer } from './dummy.ts'
 import { requestTerms } from './query.ts'
 
@@ -59,12 +59,7 @@ const notes = z
   .readonly()
   .describe('Differences between this answer and that of a database.')
 
-const translated = z
-  .looseObject({ kind })
-  .describe(
-    'Query that the statement was translated to, without fields that have their defaults. POST ' +
-      '/v1/datasets/{dataset}/queries takes it.',
-  )
+const translated = askedQuery.describe('Query that the statement was translated to.')
 
 /** Response to a statement. */
 export const sqlAnswer = z

@@ -60,5 +60,6 @@ test(`${STATEMENTS} random statements are translated or refused`, () => {
   expect([...outcomes.values()].reduce((sum, each) => sum + each, 0)).toBe(STATEMENTS)
   expect([...outcomes.keys()].filter((code) => code !== 'translated' && !CODES.includes(code))).toEqual([])
   // Every outcome is frequent.
-  for (const outcome of ['translated', ...CODES]) expect(outcomes.get(outcome), outcome).toBeGreaterThan(STATEMENTS / 50)
+  for (const outcome of ['translated', ...CODES])
+    expect(outcomes.get(outcome), outcome).toBeGreaterThan(STATEMENTS / 50)
 })
