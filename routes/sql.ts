@@ -71,15 +71,19 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const principal = principalOf(request)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      const statement = await translated(sqlPool, request.body, dataset, principal, caller.givenUp)
-      const { query, shown, translation } = statement
-      const asked = { ...caller, dataset, query }
-      const { body, replayed } = await ofStatement(translation, async () => {
-        if (request.query.on !== 'dummy')
-          return versionUses.during(dataset, () => answer(dependencies, asked))
-        const balances = await requireBalances(ledger, principal, dataset.id)
-        return answerOnDummy(dependencies, { ...asked, size: sizeOf(request.query) }, balances)
+      // The version counts as used while the statement is parsed, so that its rows are still there afterwards.
+      const { statement, answered } = await versionUses.during(dataset, async () => {
+        const statement = await translated(sqlPool, request.body, dataset, principal, caller.givenUp)
+        const asked = { ...caller, dataset, query: statement.query }
+        const answered = await ofStatement(statement.translation, async () => {
+          if (request.query.on !== 'dummy') return answer(dependencies, asked)
+          const balances = await requireBalances(ledger, principal, dataset.id)
+          return answerOnDummy(dependencies, { ...asked, size: sizeOf(request.query) }, balances)
+        })
+        return { statement, answered }
       })
+      const { shown, translation } = statement
+      const { body, replayed } = answered
       const { columns, notes, rowsOf } = translation
       const rows = rowsOf(JSON.parse(body))
       const facts = JSON.stringify({ query: shown, columns, rows, notes })
