@@ -129,7 +129,7 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
 /** A statement as a query, with all defaults and as it is shown, without them. */
 interface TranslatedRequest {
   readonly query: Query
-  readonly shown: Partial<Query> & Pick<Query, 'kind'>
+  readonly shown: { readonly kind: Query['kind']; readonly [field: string]: unknown }
   readonly translation: Translation
 }
 
