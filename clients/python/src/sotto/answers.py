@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from . import frames, notebook
-from .values import read_half_width, read_value, show_number
+from .values import read_half_width, read_value, show_estimate, show_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,8 +93,8 @@ class Estimate:
         if self.half_width is None:
             return shown
         if self.is_rank:
-            return f"{shown} (its rank ± {show_number(self.half_width)} {self.unit})"
-        return f"{shown} ± {show_number(self.half_width)}"
+            return f"{shown} (rank ± {show_number(self.half_width)} {self.unit})"
+        return show_estimate(self.value, self.half_width)
 
     def __repr__(self) -> str:
         return f"Estimate({self})"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .answers import Answer, Estimate, Table
 
 MOST_ROWS = 60
-_WIDTH, _HEIGHT, _MARGIN = 220, 16, 6
+_WIDTH, _HEIGHT, _MARGIN = 160, 16, 6
 
 
 def answer_html(answer: Answer) -> str:
@@ -37,7 +37,7 @@ def _table_html(table: Table) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in keys)
     columns = []
     for name in table.statistics:
-        head += f'<th colspan="2">{escape(name)}</th>'
+        head += f'<th colspan="2" style="text-align:center">{escape(name)}</th>'
         estimates = [row.values[name] for row in rows]
         columns.append(list(zip(estimates, error_bars(estimates), strict=True)))
     lines = []
@@ -45,7 +45,7 @@ def _table_html(table: Table) -> str:
         cells = "".join(f"<td>{escape(_label(row.key[name]))}</td>" for name in keys)
         for column in columns:
             estimate, bar = column[place]
-            cells += f'<td style="text-align:right">{escape(str(estimate))}</td><td>{bar}</td>'
+            cells += f'<td style="text-align:right;white-space:nowrap">{escape(str(estimate))}</td><td>{bar}</td>'
         lines.append(f"<tr>{cells}</tr>")
     left_out = len(table.rows) - len(rows)
     more = f"<div><small>{left_out} more rows in to_frame()</small></div>" if left_out else ""
@@ -63,9 +63,9 @@ def _label(label: Any) -> str:
 def error_bars(estimates: Sequence[Estimate]) -> list[str]:
     """Return an SVG for each estimate, all on one scale: a dot, and a line from value - to value + half-width.
 
-    An estimate whose half-width is not in the unit of its value has a dot only.
+    An estimate whose half-width is a number of ranks has none.
     """
-    spans = [_span(estimate) for estimate in estimates]
+    spans = [None if estimate.is_rank else _span(estimate) for estimate in estimates]
     ends = [end for span in spans if span is not None for end in span]
     if not ends:
         return [""] * len(estimates)
@@ -89,7 +89,7 @@ def _span(estimate: Estimate) -> tuple[float, float, float] | None:
     value = _number(estimate.value)
     if value is None:
         return None
-    width = 0.0 if estimate.is_rank else _number(estimate.half_width) or 0.0
+    width = _number(estimate.half_width) or 0.0
     return value - width, value, value + width
 
 

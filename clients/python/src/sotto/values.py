@@ -120,6 +120,14 @@ def read_half_width(half_width: Any, unit: str | None) -> Any:
     return pd.Timedelta(half_width, unit="D" if unit == "days" else "s")
 
 
+def show_estimate(value: Any, half_width: Any) -> str:
+    """Return a value and its half-width, which has at least two significant digits, with the same digits for both."""
+    if not isinstance(value, float) or not isinstance(half_width, int | float) or half_width <= 0:
+        return f"{show_number(value)} ± {show_number(half_width)}"
+    digits = max(0, 1 - math.floor(math.log10(half_width)))
+    return f"{value:,.{digits}f} ± {half_width:,.{digits}f}"
+
+
 def show_number(value: Any) -> str:
     """Return a value as people read it: thousands separated, floats with six significant digits."""
     if isinstance(value, pd.Timestamp):
