@@ -1,0 +1,234 @@
+import type { Kind } from './query.ts'
+import type { components } from './schema.ts'
+
+type Schemas = components['schemas']
+
+/** Document of an answer, as the service sends it. */
+export type AnswerDocument = Schemas['Answer'] | Schemas['DummyAnswer']
+/** Document of a batch, as the service sends it. */
+export type BatchDocument = Schemas['BatchAnswer'] | Schemas['DummyBatchAnswer']
+/** Privacy loss: epsilon and delta, or rho where the dataset counts its budget in rho. */
+export type Amount = Schemas['PrivacyLoss'] | Schemas['Rho']
+/** Category, boolean, period, bin, or null for the rows without a value. */
+export type CellLabel = Schemas['SelectionResult']['selected'][number]['candidate']
+
+/** A noisy value. With the confidence of its answer, it differs from the true value by at most the half-width. */
+export interface Estimate<Value = number | string> {
+  /** Number; ISO 8601 text in UTC for a column of dates or timestamps. */
+  readonly value: Value
+  /** Null if no bound is known. */
+  readonly halfWidth: number | null
+  /** Unit of the half-width, if it is not that of the value. For quantiles, the rank is within this number of rows. */
+  readonly unit?: 'rows' | 'people' | 'days' | 'seconds'
+}
+
+/** What every answer states. */
+interface Facts {
+  /** Identifies the release. Undefined for an answer of a batch, and for one from made-up rows. */
+  readonly id: string | undefined
+  readonly dataset: string
+  readonly datasetVersion: string
+  /** Probability with which the half-widths hold. */
+  readonly confidence: number
+  /** Half-width that all values share; null if each has its own, or none is known. */
+  readonly halfWidth: number | null
+  /** Unit of the half-width, if it is not that of the value. */
+  readonly unit?: Estimate['unit']
+  /** Amount that was charged when the answer was first given. For made-up rows, what it would cost. */
+  readonly price: Amount
+  /** Budget of the dataset just after the answer was first given. `dataset.budget()` returns that of now. */
+  readonly budgetLeft: Amount
+  /** True if a stored answer was sent, at no cost. */
+  readonly replayed: boolean
+  /** True if the answer was computed from made-up rows. */
+  readonly dummy: boolean
+  /** Document of the service: for an answer of a batch, its part of the batch. */
+  readonly raw: AnswerDocument | BatchDocument['answers'][number]
+}
+
+export interface ValueAnswer<K extends Kind, Value> extends Facts {
+  readonly kind: K
+  readonly value: Value
+}
+
+/** A row for each cell or group: its label in each key column, and its statistics by name. */
+export interface Row<Name extends string = string, Value = number | string> {
+  readonly key: Readonly<Record<string, CellLabel>>
+  readonly values: Readonly<Record<Name, Estimate<Value>>>
+}
+
+export interface TableAnswer<K extends Kind> extends Facts {
+  readonly kind: K
+  readonly rows: readonly Row<'count', number>[]
+}
+
+export interface GroupsAnswer<Name extends string = string> extends Facts {
+  readonly kind: 'groupBy'
+  readonly rows: readonly Row<Name>[]
+}
+
+export interface RegressionAnswer extends Facts {
+  readonly kind: 'linearRegression'
+  readonly intercept: Estimate<number>
+  /** Coefficients by predictor. */
+  readonly coefficients: Readonly<Record<string, Estimate<number>>>
+  readonly ridge: number
+}
+
+export interface SelectionAnswer extends Facts {
+  readonly kind: 'noisyMax'
+  /** Best first. */
+  readonly selected: readonly { readonly candidate: CellLabel; readonly gap?: number }[]
+}
+
+export interface PercentilesAnswer extends Facts {
+  readonly kind: 'percentile'
+  readonly percentiles: readonly { readonly p: number; readonly value: number | string }[]
+}
+
+export interface KeysAnswer extends Facts {
+  readonly kind: 'keySelection'
+  readonly keys: readonly { readonly key: string; readonly count?: number }[]
+  /** True if there were more keys than an answer may contain. */
+  readonly truncated: boolean
+}
+
+type NumberKind = Schemas['NumberAnswer']['kind']
+type ColumnValueKind = Schemas['ValueAnswer']['kind']
+type TableKind = Schemas['TableAnswer']['kind']
+
+/** Answer to a query of a kind. */
+export type Answer<K extends Kind = Kind> = K extends NumberKind
+  ? ValueAnswer<K, number>
+  : K extends ColumnValueKind
+    ? ValueAnswer<K, number | string>
+    : K extends TableKind
+      ? TableAnswer<K>
+      : K extends 'groupBy'
+        ? GroupsAnswer
+        : K extends 'linearRegression'
+          ? RegressionAnswer
+          : K extends 'noisyMax'
+            ? SelectionAnswer
+            : K extends 'percentile'
+              ? PercentilesAnswer
+              : KeysAnswer
+
+type Content = Pick<Schemas['Answer'], 'kind' | 'result'>
+type Asked = { readonly [field: string]: unknown }
+
+/** Returns a document of the service as an answer. */
+export function readAnswer(document: AnswerDocument, replayed: boolean, asked?: Asked): Answer {
+  const { dataset, datasetVersion, accuracy, budget } = document
+  const dummy = 'dummy' in document
+  const facts: Facts = {
+    ...accuracyOf(accuracy),
+    id: dummy ? undefined : document.id,
+    dataset,
+    datasetVersion,
+    price: priceOf(document),
+    budgetLeft: budget.remaining,
+    replayed,
+    dummy,
+    raw: document,
+  }
+  return { ...facts, ...valuesOf(document, accuracy, document.question ?? asked) } as Answer
+}
+
+/** Answers to several queries that were charged together. */
+export interface Batch<Answers = readonly Answer[]> {
+  readonly id: string | undefined
+  readonly answers: Answers
+  readonly price: Amount
+  readonly budgetLeft: Amount
+  readonly replayed: boolean
+  readonly dummy: boolean
+  readonly raw: BatchDocument
+}
+
+/** Returns a document of the service as answers. The price of each is what it would cost on its own. */
+export function readBatch(document: BatchDocument, replayed: boolean, asked?: readonly Asked[]): Batch {
+  const dummy = 'dummy' in document
+  const shared = {
+    dataset: document.dataset,
+    datasetVersion: document.datasetVersion,
+    budgetLeft: document.budget.remaining,
+    replayed,
+    dummy,
+  }
+  const questions = document.question?.queries ?? asked
+  const answers = document.answers.map((part, place) => ({
+    ...shared,
+    ...accuracyOf(part.accuracy),
+    id: undefined,
+    price: part.price,
+    raw: part,
+    ...valuesOf(part, part.accuracy, questions?.[place]),
+  }))
+  return {
+    ...shared,
+    id: dummy ? undefined : document.id,
+    price: priceOf(document),
+    answers: answers as unknown as readonly Answer[],
+    raw: document,
+  }
+}
+
+function priceOf(document: { readonly cost: Amount; readonly paid?: Amount }): Amount {
+  return document.paid ?? document.cost
+}
+
+function accuracyOf({
+  confidence,
+  halfWidth,
+  unit,
+}: Schemas['Accuracy']): Pick<Facts, 'confidence' | 'halfWidth' | 'unit'> {
+  return { confidence, halfWidth, ...(unit === undefined ? {} : { unit }) }
+}
+
+/** Returns the kind and the values of a document. A kind that this package does not know has its raw result only. */
+function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked | undefined): object {
+  const { kind } = document
+  switch (kind) {
+    case 'histogram':
+    case 'contingency':
+    case 'topGroups': {
+      const { cells } = document.result as Schemas['TableResult']
+      const { halfWidth } = accuracy
+      return { kind, rows: cells.map(({ key, value }) => ({ key, values: { count: { value, halfWidth } } })) }
+    }
+    case 'groupBy':
+      return { kind, rows: (document.result as Schemas['GroupsResult']).groups }
+    case 'linearRegression': {
+      const { intercept, coefficients, ridge } = document.result as Schemas['RegressionResult']
+      const byColumn = coefficients.map(({ column, ...estimate }) => [column, estimate])
+      return { kind, intercept, ridge, coefficients: Object.fromEntries(byColumn) }
+    }
+    case 'percentile': {
+      const result = document.result as Schemas['PercentilesResult'] | Schemas['ValueResult']
+      // One requested percentile is answered by its value alone.
+      return {
+        kind,
+        percentiles: 'value' in result ? [{ p: Number(asked?.p), value: result.value }] : result.percentiles,
+      }
+    }
+    default:
+      // A value, selected candidates, or keys: the same names here and in the document.
+      return { kind, ...document.result }
+  }
+}
+
+/** Returns rows as flat records, for tables and charts: the keys, each statistic, and `<statistic>HalfWidth`. */
+export function records(answer: {
+  readonly rows: readonly Row[]
+}): readonly Readonly<Record<string, CellLabel | number>>[] {
+  return answer.rows.map(({ key, values }) => ({
+    ...key,
+    ...Object.fromEntries(
+      Object.entries(values).flatMap(([name, { value, halfWidth }]) => [
+        [name, value],
+        [`${name}HalfWidth`, halfWidth],
+      ]),
+    ),
+  }))
+}

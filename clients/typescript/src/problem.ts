@@ -1,0 +1,120 @@
+/** Codes of the problem documents of the service, in the order of docs/problems.md. */
+export const PROBLEM_CODES = [
+  'invalid-request',
+  'malformed-json',
+  'unauthenticated',
+  'forbidden',
+  'unknown-dataset',
+  'unknown-release',
+  'unknown-session',
+  'dataset-exists',
+  'budget-account-exists',
+  'budget-spent',
+  'source-registered',
+  'unknown-source',
+  'upload-too-large',
+  'source-refused',
+  'source-unreadable',
+  'source-does-not-fit',
+  'unknown-ingestion',
+  'ingestion-too-long',
+  'ingestion-stopped',
+  'dataset-changed',
+  'not-synthetic',
+  'too-many-worlds',
+  'risk-below-prior',
+  'query-does-not-fit',
+  'sql-not-supported',
+  'mechanism-not-applicable',
+  'unsupported-under-zcdp',
+  'budget-insufficient',
+  'allotment-insufficient',
+  'allotment-below-spent',
+  'unknown-analyst',
+  'unknown-key',
+  'key-name-taken',
+  'last-custodian-key',
+  'idempotency-key-reused',
+  'query-in-flight',
+  'dataset-suspended',
+  'session-used-up',
+  'session-dataset-changed',
+  'unavailable',
+  'rate-limited',
+  'quota-exceeded',
+  'query-failed',
+  'question-failed',
+  'internal-error',
+  'path-unknown',
+  'method-not-allowed',
+  'body-too-large',
+  'media-type-unsupported',
+  'http-error',
+] as const
+
+export type ProblemCode = (typeof PROBLEM_CODES)[number]
+
+/** Problem document of the service (RFC 9457). */
+export interface ProblemDocument {
+  readonly code: string
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  readonly errors?: readonly { readonly field: string; readonly rule: string }[]
+  readonly requestId?: string
+  readonly [fact: string]: unknown
+}
+
+/** Base class of all errors of this package. */
+export class SottoError extends Error {
+  override readonly name: string = 'SottoError'
+}
+
+/**
+ * The service could not be reached or did not answer, and repeats did not help. A request may have been charged: the
+ * same request, sent again, finds its stored answer.
+ */
+export class ConnectionFailed extends SottoError {
+  override readonly name = 'ConnectionFailed'
+}
+
+/** The address answered, but not as the service does: another server, a proxy or a redirect. */
+export class UnexpectedResponse extends SottoError {
+  override readonly name = 'UnexpectedResponse'
+}
+
+/** A refusal or failure of the service. docs/problems.md explains each code, and which of them may have been charged. */
+export class Problem extends SottoError {
+  override readonly name = 'Problem'
+  /** Stable code. Services newer than this package may have further codes. */
+  readonly code: ProblemCode | (string & {})
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  /** Fields that violate a rule, as dotted paths, and the rule. */
+  readonly errors: readonly { readonly field: string; readonly rule: string }[]
+  readonly requestId: string | undefined
+  /** The whole document, with further facts such as `remaining`. */
+  readonly raw: ProblemDocument
+
+  constructor(document: ProblemDocument) {
+    super(`${document.code}: ${document.detail}`)
+    this.code = document.code
+    this.status = document.status
+    this.title = document.title
+    this.detail = document.detail
+    this.errors = document.errors ?? []
+    this.requestId = document.requestId
+    this.raw = document
+  }
+
+  /** First field at fault. */
+  get field(): string | undefined {
+    return this.errors[0]?.field
+  }
+
+  /** Rule that the first field at fault violates. */
+  get rule(): string | undefined {
+    return this.errors[0]?.rule
+  }
+}

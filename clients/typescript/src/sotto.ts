@@ -1,0 +1,60 @@
+/** The package: a client for the browser and Node, queries, expressions over columns, and errors. */
+export type {
+  Amount,
+  Answer,
+  Batch,
+  CellLabel,
+  Estimate,
+  GroupsAnswer,
+  KeysAnswer,
+  PercentilesAnswer,
+  RegressionAnswer,
+  Row,
+  SelectionAnswer,
+  TableAnswer,
+  ValueAnswer,
+} from './answers.ts'
+export { records } from './answers.ts'
+export type {
+  Client,
+  Dataset,
+  Groups,
+  HistoryFilter,
+  OpenedSession,
+  Practice,
+  Release,
+  Session,
+  SessionTerms,
+  SqlAnswer,
+  SqlOptions,
+} from './client.ts'
+export { connect } from './client.ts'
+export type { Cells, Column, ColumnName, Grouping, Period, Predicate, Value, Where } from './columns.ts'
+export { col } from './columns.ts'
+export type { ConnectionOptions, Key } from './connection.ts'
+export type { Decimal } from './decimal.ts'
+export type { ProblemCode, ProblemDocument } from './problem.ts'
+export { ConnectionFailed, PROBLEM_CODES, Problem, SottoError, UnexpectedResponse } from './problem.ts'
+export {
+  contingency,
+  correlation,
+  count,
+  countDistinct,
+  covariance,
+  histogram,
+  keySelection,
+  linearRegression,
+  maximum,
+  mean,
+  median,
+  minimum,
+  noisyMax,
+  percentile,
+  proportion,
+  standardDeviation,
+  sum,
+  topGroups,
+  variance,
+} from './queries.ts'
+export type { CallOptions, Kind, NoisyOptions, Options, Query, SupposableOptions } from './query.ts'
+export type { components } from './schema.ts'
