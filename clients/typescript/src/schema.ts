@@ -1157,7 +1157,7 @@ export interface components {
         /**
          * @description Noisy answer with its cost and accuracy.
          * @example {
-         *       "id": "381cd529b411c946225047deb69b2f24",
+         *       "id": "36503de23d9bdb96f307aa50604d79ab",
          *       "dataset": "census",
          *       "datasetVersion": "1",
          *       "kind": "count",
@@ -1175,6 +1175,12 @@ export interface components {
          *         "confidence": 0.95,
          *         "halfWidth": 30,
          *         "expectedAbsoluteError": 9.98335275729611
+         *       },
+         *       "domain": {
+         *         "value": {
+         *           "whole": true,
+         *           "nonNegative": true
+         *         }
          *       },
          *       "question": {
          *         "kind": "count",
@@ -2978,6 +2984,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["GroupsResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         GroupsAnswerOfBatch: {
             /** @enum {string} */
@@ -2988,6 +3019,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["GroupsResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         GroupsDummyAnswer: {
             /** @enum {string} */
@@ -3021,6 +3077,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["GroupsResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Noisy statistics of each group. */
         GroupsResult: {
@@ -3404,6 +3485,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["KeysResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         KeysAnswerOfBatch: {
             /** @enum {string} */
@@ -3414,6 +3520,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["KeysResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         KeysDummyAnswer: {
             /** @enum {string} */
@@ -3447,6 +3578,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["KeysResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Frequent values of a free-text column. */
         KeysResult: {
@@ -3990,6 +4146,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["NumberResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         NumberAnswerOfBatch: {
             /** @enum {string} */
@@ -4000,6 +4181,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["NumberResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Real numbers between public bounds, on a public grid. */
         NumberColumn: {
@@ -4097,6 +4303,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["NumberResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Noisy number. */
         NumberResult: {
@@ -4224,6 +4455,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         PercentilesAnswerOfBatch: {
             /** @enum {string} */
@@ -4234,6 +4490,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         PercentilesDummyAnswer: {
             /** @enum {string} */
@@ -4267,6 +4548,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Percentiles, in the order of the query. */
         PercentilesResult: {
@@ -4820,6 +5126,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["RegressionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         RegressionAnswerOfBatch: {
             /** @enum {string} */
@@ -4830,6 +5161,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["RegressionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         RegressionDummyAnswer: {
             /** @enum {string} */
@@ -4863,6 +5219,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["RegressionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Coefficients of a linear regression. */
         RegressionResult: {
@@ -5101,6 +5482,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["SelectionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         SelectionAnswerOfBatch: {
             /** @enum {string} */
@@ -5111,6 +5517,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["SelectionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         SelectionDummyAnswer: {
             /** @enum {string} */
@@ -5144,6 +5575,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["SelectionResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Selected candidates. */
         SelectionResult: {
@@ -5755,6 +6211,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["TableResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         TableAnswerOfBatch: {
             /** @enum {string} */
@@ -5765,6 +6246,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["TableResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         TableDummyAnswer: {
             /** @enum {string} */
@@ -5798,6 +6304,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["TableResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Noisy count of each cell. */
         TableResult: {
@@ -6138,6 +6669,31 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         ValueAnswerOfBatch: {
             /** @enum {string} */
@@ -6148,6 +6704,31 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         ValueDummyAnswer: {
             /** @enum {string} */
@@ -6181,6 +6762,31 @@ export interface components {
              * @constant
              */
             dummy: true;
+            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+            domain?: {
+                [key: string]: {
+                    /**
+                     * @description Present if the true value is a whole number.
+                     * @constant
+                     */
+                    whole?: true;
+                    /**
+                     * @description Present if the true value is never negative.
+                     * @constant
+                     */
+                    nonNegative?: true;
+                    /**
+                     * @description Present if the value is a date or a timestamp.
+                     * @constant
+                     */
+                    temporal?: true;
+                };
+            };
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["ValueResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
         };
         /** @description Values that a count includes. */
         ValuePredicate: {
