@@ -5846,13 +5846,8 @@ export interface components {
         };
         /** @description Rows of a statement, made from the noisy answer to a query. */
         SqlAnswer: {
-            /** @description Query that the statement was translated to, without fields that have their defaults. POST /v1/datasets/{dataset}/queries takes it. */
-            query: {
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
-            } & {
-                [key: string]: unknown;
-            };
+            /** @description Query that the statement was translated to. */
+            query: components["schemas"]["AskedQuery"];
             /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
@@ -5876,13 +5871,8 @@ export interface components {
         };
         /** @description Query that a statement is translated to, and its preview. */
         SqlPreview: {
-            /** @description Query that the statement was translated to, without fields that have their defaults. POST /v1/datasets/{dataset}/queries takes it. */
-            query: {
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
-            } & {
-                [key: string]: unknown;
-            };
+            /** @description Query that the statement was translated to. */
+            query: components["schemas"]["AskedQuery"];
             /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
