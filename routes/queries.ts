@@ -11,14 +11,11 @@ import { candidates } from '../schemas/disclosure.ts'
 import { dummyAnswer, dummyBatchAnswer, practiceQuery } from '../schemas/dummy.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { batch, query } from '../schemas/query.ts'
-import { openedSession } from '../schemas/sparse-vector.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
-import { mayUse } from '../src/access/principal.ts'
 import { type AnswerDependencies, answer, answerBatch, preview, previewBatch } from '../src/answers/answer.ts'
 import { answerBatchOnDummy, answerOnDummy, type DummyDependencies } from '../src/answers/dummy.ts'
 import type { Catalog } from '../src/catalog/catalog.ts'
 import type { VersionUses } from '../src/catalog/version-uses.ts'
-import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from './caller.ts'
 import { sizeOf } from './dummy.ts'
@@ -30,16 +27,6 @@ export interface QueriesOptions extends AnswerDependencies, Pick<DummyDependenci
   readonly versionUses: VersionUses
 }
 
-/** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
-const EXAMPLE_RELEASE = '0b96cabcbffa4536112a6e1b1591dfdc'
-
-const releaseParameters = z.strictObject({
-  id: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
-    .meta({ description: 'The `id` of an answer or a session.', example: EXAMPLE_RELEASE }),
-})
-
 const storedAnswer = {
   description: 'The answer.',
   content: { 'application/json': { schema: z.union([answerSchema, dummyAnswer]) } },
@@ -50,18 +37,12 @@ const storedBatch = {
   content: { 'application/json': { schema: z.union([batchAnswer, dummyBatchAnswer]) } },
 }
 
-/** Any charged request: an answer, a batch or the opening of a session. */
-const storedRelease = {
-  description: 'The answer.',
-  content: { 'application/json': { schema: z.union([answerSchema, batchAnswer, openedSession]) } },
-}
-
 const ON_DUMMY =
   'With `on=dummy` it is answered over made-up rows for practice: nothing is charged or stored, and no data is read.'
 
 const previewQuery = z.strictObject({ candidates })
 
-/** Queries, batches, their previews, and stored releases. */
+/** Queries, batches and their previews. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
   const { authenticator, catalog, versionUses, ledger } = dependencies
   const analyst = accessFor(authenticator, 'analyst')
@@ -183,31 +164,6 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const balances = await requireBalances(ledger, principalOf(request), dataset.id)
       return preview({ dataset, query: request.body }, dependencies, balances, request.query)
-    },
-  )
-
-  app.get(
-    '/v1/releases/:id',
-    {
-      onRequest: analyst.onRequest,
-      schema: {
-        tags: ['Queries'],
-        operationId: 'getRelease',
-        summary: 'Get a stored release',
-        description:
-          'Returns the bytes of the first response. The example is the release of the example query.',
-        security: analyst.security,
-        params: releaseParameters,
-        response: { 200: storedRelease, ...problemResponses },
-      },
-    },
-    async (request, reply) => {
-      const principal = principalOf(request)
-      const release = await ledger.release(request.params.id)
-      if (release?.principal !== principal.name || !mayUse(principal, release.dataset)) {
-        throw new Refusal('unknown-release', 'You have no release with this id.')
-      }
-      return sendAnswer(reply, { body: release.answer, replayed: false })
     },
   )
 }

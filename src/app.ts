@@ -32,6 +32,7 @@ import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
 import { queriesRoutes } from '../routes/queries.ts'
 import { registrationsRoutes } from '../routes/registrations.ts'
+import { releasesRoutes } from '../routes/releases.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
 import { sparseVectorRoutes } from '../routes/sparse-vector.ts'
@@ -156,6 +157,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(keysRoutes, dependencies)
   await app.register(administrationRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
+  await app.register(releasesRoutes, dependencies)
   await app.register(sqlRoutes, dependencies)
   await app.register(dummyRoutes, dependencies)
   await app.register(sparseVectorRoutes, dependencies)

@@ -91,6 +91,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets/{dataset}/queries/batch',
     'post /v1/datasets/{dataset}/queries/batch/preview',
     'post /v1/datasets/{dataset}/queries/preview',
+    'get /v1/releases',
     'get /v1/releases/{id}',
     'post /v1/datasets/{dataset}/sql',
     'post /v1/datasets/{dataset}/sql/preview',

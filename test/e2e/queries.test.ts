@@ -256,11 +256,12 @@ describe('preview', () => {
 })
 
 describe('releases', () => {
-  test('a stored release is returned to its owner only', async () => {
+  test('a stored release is returned to its owner, and to custodians and auditors', async () => {
     const { body, text } = await ask({ kind: 'count', epsilon: 0.004 }).expect(200)
     const again = await service.as('analyst').get(`/v1/releases/${body.id}`).expect(200)
     expect(again.text).toBe(text)
-    await service.as('custodian').get(`/v1/releases/${body.id}`).expect(403)
+    for (const role of ['custodian', 'auditor'] as const)
+      expect((await service.as(role).get(`/v1/releases/${body.id}`).expect(200)).text).toBe(text)
     const { body: refused } = await service.asColleague().get(`/v1/releases/${body.id}`).expect(404)
     expect(refused.code).toBe('unknown-release')
     const ledger = await service.asColleague().get('/v1/datasets/census/ledger').expect(200)

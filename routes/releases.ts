@@ -1,0 +1,142 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
+import { problemResponses } from '../schemas/problem.ts'
+import { releaseList, releaseParameters, releasesQuery, storedRelease } from '../schemas/releases.ts'
+import type { Authenticator } from '../src/access/authenticator.ts'
+import { mayUse, type Principal } from '../src/access/principal.ts'
+import { cursorOf, positionOf, releasesCsv, releasesJson } from '../src/answers/release-list.ts'
+import type { Ledger, ReleaseSelection } from '../src/ledger/ledger.ts'
+import { Refusal } from '../src/privacy/refusal.ts'
+import { accessFor, principalOf } from './access.ts'
+import { sendAnswer } from './caller.ts'
+import { permittedDataset, requireOpened } from './require-dataset.ts'
+
+export interface ReleasesOptions {
+  readonly authenticator: Authenticator
+  readonly ledger: Ledger
+}
+
+/** The history: paid and answered requests, also on withdrawn datasets. */
+export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app, options) => {
+  const { authenticator, ledger } = options
+  const everyone = accessFor(authenticator, 'analyst', 'auditor', 'custodian')
+
+  app.get(
+    '/v1/releases',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Queries'],
+        operationId: 'listReleases',
+        summary: 'List releases with their questions',
+        description:
+          'Returns paid and answered requests, newest first, with question, time, price and answer. Analysts see their own, ' +
+          'auditors and custodians those of all analysts on the datasets that they may see. Requests that were denied or ' +
+          'failed have no release; the ledger lists them. Releases of the same time are in the order of their ids.',
+        security: everyone.security,
+        querystring: releasesQuery,
+        response: { 200: releaseList, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
+      if (page.next !== undefined) reply.header('link', nextLink(request, cursorOf(page.next)))
+      if (!isCsv(request, request.query))
+        return sendAnswer(reply, { body: releasesJson(page), replayed: false })
+      return reply
+        .type('text/csv; charset=utf-8; header=present')
+        .header('content-disposition', 'attachment; filename="releases.csv"')
+        .send(releasesCsv(page))
+    },
+  )
+
+  app.get(
+    '/v1/releases/:id',
+    {
+      onRequest: everyone.onRequest,
+      schema: {
+        tags: ['Queries'],
+        operationId: 'getRelease',
+        summary: 'Get a stored release',
+        description:
+          'Returns the bytes of the first response. Analysts get their own releases, auditors and custodians those of all ' +
+          'analysts on the datasets that they may see. The example is the release of the example query.',
+        security: everyone.security,
+        params: releaseParameters,
+        response: { 200: storedRelease, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const release = await ledger.release(request.params.id)
+      if (release === undefined || !maySee(principalOf(request), release))
+        throw new Refusal('unknown-release', 'You have no release with this id.')
+      return sendAnswer(reply, { body: release.answer, replayed: false })
+    },
+  )
+}
+
+/** True if a principal may see a release: analysts their own, auditors and custodians all, on permitted datasets. */
+export function maySee(
+  principal: Principal,
+  release: { readonly principal: string; readonly dataset: string },
+): boolean {
+  const isOwn = release.principal === principal.name
+  return (isOwn || principal.role !== 'analyst') && mayUse(principal, release.dataset)
+}
+
+type ReleasesQuery = z.output<typeof releasesQuery>
+
+/**
+ * Selects releases that a principal may see.
+ * @throws Refusal `unknown-dataset` for a dataset that never had a budget, or that the principal may not use; `forbidden`
+ * for an analyst who asks for the releases of another.
+ */
+async function selectionOf(
+  ledger: Ledger,
+  principal: Principal,
+  { dataset, kind, analyst, from, to, cursor, limit }: ReleasesQuery,
+): Promise<ReleaseSelection> {
+  const isAnalyst = principal.role === 'analyst'
+  if (isAnalyst && analyst !== undefined && analyst !== principal.name) {
+    throw new Refusal('forbidden', 'Analysts list their own releases. Omit `analyst`.', [
+      { field: 'analyst', rule: 'must be your own name, or omitted' },
+    ])
+  }
+  const owner = isAnalyst ? principal.name : analyst
+  return {
+    datasets:
+      dataset === undefined
+        ? (principal.datasets ?? (await ledger.datasets()))
+        : [await openedDataset(ledger, principal, dataset)],
+    limit,
+    ...(owner === undefined ? {} : { principal: owner }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(from === undefined ? {} : { fromMs: sinceEpoch(from) }),
+    ...(to === undefined ? {} : { toMs: sinceEpoch(to) }),
+    ...(cursor === undefined ? {} : { after: positionOf(cursor) }),
+  }
+}
+
+async function openedDataset(ledger: Ledger, principal: Principal, id: string): Promise<string> {
+  const dataset = permittedDataset(principal, id)
+  requireOpened(await ledger.budget(dataset), dataset)
+  return dataset
+}
+
+/** Milliseconds since 1970; 0 for earlier times, at which nothing was released. */
+function sinceEpoch(time: string): number {
+  return Math.max(0, Date.parse(time))
+}
+
+function isCsv({ headers }: FastifyRequest, { format }: ReleasesQuery): boolean {
+  return (format ?? (headers.accept?.includes('text/csv') ? 'csv' : 'json')) === 'csv'
+}
+
+/** Link to the next page (RFC 8288), relative to the address of the request. */
+function nextLink({ url }: FastifyRequest, cursor: string): string {
+  const [path = '', query = ''] = url.split('?', 2)
+  const parameters = new URLSearchParams(query)
+  parameters.set('cursor', cursor)
+  return `<${path}?${parameters}>; rel="next"`
+}
