@@ -81,13 +81,15 @@ class ServiceOperations:
         *,
         dataset: str | None = None,
         kind: str | None = None,
+        analyst: str | None = None,
         from_: Any = None,
         to: Any = None,
         limit: int = 1_000,
     ) -> Operation[History]:
         """Return paid answers with their questions, newest first, at most `limit` of them.
 
-        Analysts see their own, auditors and custodians those of all analysts. `from_` and `to` are dates or times.
+        Analysts see their own, auditors and custodians those of all analysts, or of one `analyst`. They were answered at
+        `from_` or later, and before `to`: dates or times.
         """
         period = {name: _time_text(at) for name, at in (("from", from_), ("to", to)) if at is not None}
         releases: list[Release] = []
@@ -97,6 +99,7 @@ class ServiceOperations:
                 "/v1/releases",
                 dataset=dataset,
                 kind=kind,
+                analyst=analyst,
                 cursor=cursor,
                 limit=min(100, limit - len(releases)),
                 **period,
@@ -208,10 +211,17 @@ class DatasetOperations(ServiceOperations):
         return dummy_frame(reply.json(), facts, seed)
 
     def own_history(
-        self, *, kind: str | None = None, from_: Any = None, to: Any = None, limit: int = 1_000
+        self,
+        *,
+        kind: str | None = None,
+        analyst: str | None = None,
+        from_: Any = None,
+        to: Any = None,
+        limit: int = 1_000,
     ) -> Operation[History]:
         """Return paid answers on this dataset with their questions, newest first, at most `limit` of them."""
-        return (yield from self.history(dataset=self.id, kind=kind, from_=from_, to=to, limit=limit))
+        page = self.history(dataset=self.id, kind=kind, analyst=analyst, from_=from_, to=to, limit=limit)
+        return (yield from page)
 
 
 def _query_of(query: Asked) -> Query[Any]:

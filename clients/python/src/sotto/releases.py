@@ -48,8 +48,8 @@ class Release:
         self.id: str = entry["id"]
         self.dataset: str = entry["dataset"]
         self.dataset_version: str = entry["datasetVersion"]
-        self.kind: str = entry["kind"]
-        """Kind of the query, `batch` or `sparseVector`."""
+        self.kind: str | None = entry.get("kind")
+        """Kind of the query, `batch` or `sparseVector`; None for a release of an early version of the service."""
         self.analyst: str = entry["analyst"]
         self.question: dict[str, Any] = entry.get("question") or {}
         answered_at = entry.get("answeredAt")

@@ -122,7 +122,9 @@ def read_half_width(half_width: Any, unit: str | None) -> Any:
 
 def show_estimate(value: Any, half_width: Any) -> str:
     """Return a value and its half-width, which has at least two significant digits, with the same digits for both."""
-    if not isinstance(value, float) or not isinstance(half_width, int | float) or half_width <= 0:
+    are_numbers = all(isinstance(part, int | float) for part in (value, half_width))
+    are_whole = all(isinstance(part, int) for part in (value, half_width))
+    if not are_numbers or are_whole or half_width <= 0:
         return f"{show_number(value)} ± {show_number(half_width)}"
     digits = max(0, 1 - math.floor(math.log10(half_width)))
     return f"{value:,.{digits}f} ± {half_width:,.{digits}f}"
