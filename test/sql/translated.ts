@@ -1,5 +1,6 @@
 import { type Query, query as querySchema } from '../../schemas/query.ts'
 import type { Column, Dataset } from '../../src/catalog/dataset.ts'
+import { fieldErrorsOf } from '../../src/http/problem.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { parseStatement } from '../../src/sql/parser.ts'
@@ -32,8 +33,9 @@ export function translated(
   dataset = visits,
 ): Translation & { readonly asked: Query } {
   const translation = translate(sql, parseStatement(sql), dataset)
-  const asked = querySchema.parse({ ...translation.query, ...terms })
-  return { ...translation, asked }
+  const parsed = querySchema.safeParse({ ...translation.query, ...terms })
+  if (parsed.success) return { ...translation, asked: parsed.data }
+  throw translation.refusalOf(new Refusal('invalid-request', 'invalid', fieldErrorsOf(parsed.error.issues)))
 }
 
 /** The query of a statement, after it was planned. */
