@@ -51,6 +51,9 @@ function open(changes: Partial<DummiesOptions> = {}): Dummies {
 }
 
 const caller = (principal = 'analyst'): DummyCaller => ({ principal, givenUp: new AbortController().signal })
+/** Time for what other work of the machine may delay. */
+const PATIENT = { timeout: 300_000 }
+
 const small = { rows: 60, seed: 's' }
 
 /** A registered dataset of made-up visits, with the same declaration as `clinic`. */
@@ -176,7 +179,7 @@ describe('a table', () => {
       for (const size of sizes) await dummies.query(people, size, caller('other'), countOf)
       expect(await countOf(held)).toEqual([[10n]])
     })
-    await expect.poll(files).toHaveLength(4)
+    await expect.poll(files, PATIENT).toHaveLength(4)
     // The most recently used ones are kept.
     await dummies.query(people, { rows: 10, seed: 'held' }, caller(), countOf)
     await dummies.query(people, { rows: 10, seed: 's6' }, caller(), countOf)
@@ -356,7 +359,7 @@ describe('one caller against others', () => {
         if (principal === 'flood') await release.promise
       })
     const flood = Array.from({ length: 20 }, () => ask('flood'))
-    await expect.poll(() => begun).toEqual(['flood'])
+    await expect.poll(() => begun, PATIENT).toEqual(['flood'])
     await ask('other')
     expect(begun).toEqual(['flood', 'other'])
     release.resolve()
@@ -398,7 +401,7 @@ describe('one caller against others', () => {
         (error) => error.code,
       ),
     )
-    await expect.poll(() => written).toBe(1)
+    await expect.poll(() => written, PATIENT).toBe(1)
     release.resolve()
     expect(await Promise.all(others)).toEqual(['done', 'done', 'done'])
     const outcomes = await Promise.all(flood)

@@ -80,6 +80,9 @@ const practise = (id: string, body: object, query = '') =>
 const ask = (id: string, body: object) => service.as('analyst').post(`/v1/datasets/${id}/queries`).send(body)
 const head = async (id: string) =>
   (await service.as('auditor').get(`/v1/datasets/${id}/ledger/head`).expect(200)).body
+/** Time for what other work of the machine may delay. */
+const PATIENT = { timeout: 300_000 }
+
 const COUNT = { kind: 'count', epsilon: 0.25 }
 
 describe('a file of made-up rows', () => {
@@ -439,7 +442,7 @@ test('many requests at once are answered or refused, and leave a few tables behi
   const folders = await readdir(path.join(service.dataDirectory, 'temporary'))
   const left = () => readdir(path.join(service.dataDirectory, 'temporary', folders[0] ?? '', 'dummy'))
   await expect
-    .poll(async () => (await left()).filter((name) => name !== 'engine').length)
+    .poll(async () => (await left()).filter((name) => name !== 'engine').length, PATIENT)
     .toBeLessThanOrEqual(4)
   await service.restart()
   expect(
