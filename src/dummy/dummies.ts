@@ -21,7 +21,7 @@ import {
   requireFewValues,
 } from './declaration.ts'
 import type { DummyFileInput } from './file.ts'
-import { createDummyTables } from './tables.ts'
+import { createDummyTables, type TableSteps } from './tables.ts'
 import type { DummyTextFormat } from './text.ts'
 
 /** Format of a file of made-up rows. */
@@ -91,8 +91,14 @@ export interface DummiesOptions {
   readonly hasSpace: () => Promise<boolean>
 }
 
-/** The number of requests that query made-up rows, or convert them, at the same time. A principal has one of them. */
+/** The number of requests that query made-up rows at the same time. A principal has one of them. */
 const PLACES = 2
+
+/**
+ * The number of tables and Parquet files that are made at the same time. Each occupies one of libuv's threads for up to
+ * seconds, and real queries need them too.
+ */
+const BUILDERS = 1
 
 /** The number of requests that wait for a place, and the time limit for the wait. */
 const WAITS = { maxWaiting: 32, maxWaitMs: 20_000 } as const
@@ -111,6 +117,7 @@ export function openDummies(options: DummiesOptions): Dummies {
   const { directory, write } = options
   const limiter = createLimiter({ concurrency: PLACES, ...WAITS })
   const files = createLimiter({ concurrency: FILES, ...WAITS })
+  const builders = createLimiter({ concurrency: BUILDERS, ...WAITS })
   const tables = createDummyTables(directory, PLACES)
 
   /** Makes a file, opens it and removes its name. It stays readable until it is closed. */
@@ -128,7 +135,7 @@ export function openDummies(options: DummiesOptions): Dummies {
       await write({ declaration, size, format: format === 'json' ? format : 'csv', file: text }, caller)
       if (format !== 'parquet') return await open(text)
       const columns = declaration.columns.map(parquetColumn)
-      await inTurn(limiter, caller, () =>
+      await inTurn(builders, caller, () =>
         convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory }),
       )
       return await open(converted)
@@ -157,9 +164,13 @@ export function openDummies(options: DummiesOptions): Dummies {
       const declaration = dummyDeclaration(dataset)
       requireFewValues(declaration, size)
       await requireSpace(options)
-      const writeForAll = (input: DummyFileInput) => write(input, { ...caller, givenUp: NEVER })
+      const forAll = { ...caller, givenUp: NEVER }
+      const steps: TableSteps = {
+        write: (input) => write(input, forAll),
+        store: (task) => inTurn(builders, forAll, task),
+      }
       return inTurn(limiter, caller, (place) =>
-        tables.use(declaration, size, writeForAll, (facts) =>
+        tables.use(declaration, size, steps, (facts) =>
           work({
             dataset: {
               ...rulesOf(dataset),

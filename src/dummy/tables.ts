@@ -15,19 +15,27 @@ export interface DummyTableFacts {
   readonly units: Pick<Dataset, 'rows' | 'people'>
 }
 
+/** The steps of making a table that others wait for. */
+export interface TableSteps {
+  /** Writes the rows to a file. */
+  readonly write: (input: DummyFileInput) => Promise<void>
+  /** Runs the task that stores the rows of the file in a table, once it may. */
+  readonly store: <Result>(task: () => Promise<Result>) => Promise<Result>
+}
+
 /** Tables of made-up rows, made when they are first used. */
 export interface DummyTables {
   /** Reads these tables and nothing else. */
   readonly engine: Engine
   /**
    * Runs work that uses a table.
-   * @param write writes the rows of a new table to a file
-   * @throws what `write` throws, and any error of the work
+   * @param steps make the table if there is none
+   * @throws what the steps throw, and any error of the work
    */
   use<Result>(
     declaration: DummyDeclaration,
     size: DummySize,
-    write: (input: DummyFileInput) => Promise<void>,
+    steps: TableSteps,
     work: (facts: DummyTableFacts) => Promise<Result>,
   ): Promise<Result>
   /** Closes and removes all tables. */
@@ -72,7 +80,7 @@ export function createDummyTables(directory: string, connections: number): Dummy
     key: string,
     declaration: DummyDeclaration,
     size: DummySize,
-    write: (input: DummyFileInput) => Promise<void>,
+    { write, store }: TableSteps,
   ): Promise<DummyTableFacts> => {
     made += 1
     const version = `table-${made}`
@@ -83,7 +91,7 @@ export function createDummyTables(directory: string, connections: number): Dummy
     try {
       await write({ declaration, size, format: 'csv', file: sourcePath })
       const columns = declaration.columns.map(columnOf)
-      const units = await ingestRows(key, declaration, columns, sourcePath, fileOf({ version }))
+      const units = await store(() => ingestRows(key, declaration, columns, sourcePath, fileOf({ version })))
       await engine.open({ id, version })
       const privacyUnit = unitOf(declaration)
       return { dataset: { id, version, source, columns, privacyUnit, synthetic: true }, units }
@@ -111,9 +119,9 @@ export function createDummyTables(directory: string, connections: number): Dummy
 
   return {
     engine,
-    async use(declaration, size, write, work) {
+    async use(declaration, size, steps, work) {
       const key = dummyKey(declaration, size)
-      const table = tables.get(key) ?? { facts: make(key, declaration, size, write), users: 0 }
+      const table = tables.get(key) ?? { facts: make(key, declaration, size, steps), users: 0 }
       tables.set(key, table)
       table.users += 1
       try {

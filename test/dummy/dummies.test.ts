@@ -188,6 +188,27 @@ describe('a table', () => {
     expect(await readdir(folder.path)).toEqual([])
   })
 
+  test('is made once for callers who ask for it at the same time, also if the first of them leaves', async () => {
+    const leaving = new AbortController()
+    const begin = Promise.withResolvers<void>()
+    dummies = open({
+      write: async (input, { givenUp }) => {
+        written += 1
+        await begin.promise
+        givenUp.throwIfAborted()
+        await writeDummyFile(input)
+      },
+    })
+    const first = dummies.query(people, small, { principal: 'first', givenUp: leaving.signal }, countOf)
+    const second = dummies.query(people, small, caller('second'), countOf)
+    await expect.poll(() => written, PATIENT).toBe(1)
+    leaving.abort()
+    begin.resolve()
+    expect(await second).toEqual([[60n]])
+    await first
+    expect(written).toBe(1)
+  })
+
   test('that could not be made is made again by the next request', async () => {
     let fails = true
     dummies = open({
