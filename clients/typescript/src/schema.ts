@@ -690,6 +690,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/releases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List releases with their questions
+         * @description Returns paid and answered requests, newest first, with question, time, price and answer. Analysts see their own, auditors and custodians those of all analysts on the datasets that they may see. Requests that were denied or failed have no release; the ledger lists them. Releases of the same time are in the order of their ids.
+         */
+        get: operations["listReleases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/releases/{id}": {
         parameters: {
             query?: never;
@@ -699,7 +719,7 @@ export interface paths {
         };
         /**
          * Get a stored release
-         * @description Returns the bytes of the first response. The example is the release of the example query.
+         * @description Returns the bytes of the first response. Analysts get their own releases, auditors and custodians those of all analysts on the datasets that they may see. The example is the release of the example query.
          */
         get: operations["getRelease"];
         put?: never;
@@ -3719,6 +3739,41 @@ export interface components {
                 nonNegative?: boolean;
             };
         };
+        /** @description Paid and answered request with its question, price and answer. */
+        ListedRelease: {
+            /** @description Identifies the release. */
+            id: string;
+            dataset: string;
+            /** @description Version of the dataset that the release was computed from. */
+            datasetVersion: string;
+            /**
+             * @description Absent if the request of an earlier release has no known kind.
+             * @enum {string}
+             */
+            kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
+            /** @description Name of the analyst who paid for the release. */
+            analyst: string;
+            /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. For releases of earlier versions of Sotto, the stored request. */
+            question: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Time of the answer in UTC, rounded down to the `timing` of the dataset. For releases of earlier versions of Sotto, the time of the debit, rounded down to two minutes.
+             */
+            answeredAt: string;
+            /** @description Version of Sotto that answered. Absent in releases of earlier versions. */
+            softwareVersion?: string;
+            /** @description Amount that the release cost the analyst. */
+            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /**
+             * @description Present if another analyst had already paid for the answer.
+             * @constant
+             */
+            shared?: true;
+            /** @description The stored answer. */
+            answer: components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["OpenedSession"];
+        };
         /** @description Mean absolute error over the runs, with the error expected in theory. */
         MeanAbsoluteError: {
             value: number | null;
@@ -5261,6 +5316,13 @@ export interface components {
             }[];
             /** @description Ridge that was added. */
             ridge: number;
+        };
+        /** @description Releases, newest first. */
+        ReleasePage: {
+            /** @description Newest first. */
+            releases: components["schemas"]["ListedRelease"][];
+            /** @description Value of `cursor` for the next page. Absent on the last page. */
+            next?: string;
         };
         /** @description Bound on the probability that an adversary who knows everyone but one person, with all rows, guesses that person (docs/disclosure-risk.md). Computed from the privacy loss alone, without data. */
         ReleaseRisk: {
@@ -8642,6 +8704,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listReleases: {
+        parameters: {
+            query?: {
+                /** @description Returns only releases on this dataset. */
+                dataset?: string;
+                /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
+                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
+                /** @description Returns only releases of this analyst. Analysts list their own releases only. */
+                analyst?: string;
+                /** @description Returns only releases that were answered at this time or later. */
+                from?: string;
+                /** @description Returns only releases that were answered before this time. */
+                to?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+                /** @description Largest number of releases, from 1 to 200. A page with large answers has fewer. */
+                limit?: string;
+                /** @description Format of the list. Default: `csv` for a request with `Accept: text/csv`, otherwise `json`. */
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Releases, newest first. The header `Link` has the address of the next page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleasePage"];
+                    "text/csv": string;
                 };
             };
             /** @description The request was refused. */
