@@ -386,6 +386,33 @@ def test_practice_on_made_up_rows_is_free(client: sotto.Client, population: sott
     assert spent(population) == before
 
 
+def test_history_has_questions_and_answers(
+    client: sotto.Client, population: sotto.Dataset, custodian: httpx.Client, url: str
+) -> None:
+    where = col("Age") == 33
+    counted = population.count(where=where, epsilon=0.1)
+    young, _ = population.batch([sotto.count(where=where, epsilon=0.2), sotto.sum("Age", where=where, epsilon=0.2)])
+    with population.session(threshold=33, positives=1, epsilon=0.3):
+        pass
+    history = population.history(from_=pd.Timestamp.now(tz="UTC") - pd.Timedelta(hours=1), limit=3)
+    batch, session, count = sorted(history, key=lambda release: -(release.price.epsilon or 0))
+    assert session.kind == "sparseVector"
+    assert session.answer is None
+    assert batch.answer[0].value == young.value
+    assert count.question == {"kind": "count", "where": where.to_wire(), "epsilon": 0.1}
+    assert (count.id, count.answer.value) == (counted.id, counted.value)
+    again = client.release(str(counted.id))
+    assert isinstance(again, sotto.Value)
+    assert again.value == counted.value
+    assert [release.kind for release in population.history(kind="batch", limit=1)] == ["batch"]
+    frame = client.history().to_frame()
+    assert len(frame) > 3
+    assert frame["answered_at"].is_monotonic_decreasing
+    assert set(frame["dataset"]) >= {"population"}
+    with sotto.connect(url, key=custodian.headers["authorization"][7:]) as overseer:
+        assert overseer.dataset("population").history(analyst=count.analyst, limit=1)[0].analyst == count.analyst
+
+
 def test_facts_of_datasets(client: sotto.Client, mixed: sotto.Dataset) -> None:
     facts = mixed.describe()
     assert facts.to_frame()["name"].tolist() == ["member", "region", "score", "seen", "note"]

@@ -60,8 +60,8 @@ class ServiceOperations:
         return Release.answer_of(reply.json(), {})
 
     def postprocess(
-        self, release: Answer | str, *, round: bool = False, non_negative: bool = False
-    ) -> Operation[Answer]:
+        self, release: Answer | Batch | str, *, round: bool = False, non_negative: bool = False
+    ) -> Operation[Any]:
         """Round the values of a paid answer, or replace negative ones by 0, at no cost."""
         path = f"/v1/releases/{_release_id(release)}/postprocess"
         reply = yield from self._post(path, {"round": round, "nonNegative": non_negative})
@@ -69,9 +69,9 @@ class ServiceOperations:
         if isinstance(release, Answer):
             names = release.names if isinstance(release, Table) else None
             return read_answer(document, release.question, release.replayed, names)
-        return read_answer(document, document.get("question", {}))
+        return Release.answer_of(document, {})
 
-    def plot(self, release: Answer | str, *, theme: Literal["light", "dark"] = "light") -> Operation[Picture]:
+    def plot(self, release: Answer | Batch | str, *, theme: Literal["light", "dark"] = "light") -> Operation[Picture]:
         """Draw a paid answer with error bars, at no cost. The service makes the SVG."""
         reply = yield from self._get(f"/v1/releases/{_release_id(release)}/plot", theme=theme)
         return Picture(reply.content.decode())
@@ -88,8 +88,8 @@ class ServiceOperations:
     ) -> Operation[History]:
         """Return paid answers with their questions, newest first, at most `limit` of them.
 
-        Analysts see their own, auditors and custodians those of all analysts, or of one `analyst`. They were answered at
-        `from_` or later, and before `to`: dates or times.
+        Analysts see their own, auditors and custodians those of all analysts, or of one `analyst`. They were answered
+        at `from_` or later, and before `to`: dates or times.
         """
         period = {name: _time_text(at) for name, at in (("from", from_), ("to", to)) if at is not None}
         releases: list[Release] = []
@@ -112,7 +112,7 @@ class ServiceOperations:
         return History(releases)
 
 
-def _release_id(release: Answer | str) -> str:
+def _release_id(release: Answer | Batch | str) -> str:
     id = release if isinstance(release, str) else release.id
     if id is None:
         raise ValueError("this answer is not a release of its own")

@@ -74,8 +74,8 @@ class Release:
         return read_answer(document, question, replayed=True)
 
     @property
-    def answer(self) -> Answer | Batch | None:
-        """The answer; None for a session."""
+    def answer(self) -> Any:
+        """The `Answer` of the class that fits its kind, or `Batch`; None for a session."""
         document = self.document["answer"]
         if "answers" not in document and "result" not in document:
             return None
