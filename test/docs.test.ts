@@ -15,6 +15,8 @@ import { lossNumbers } from '../src/privacy/loss.ts'
 import { censusRegistration } from '../src/registration/demo.ts'
 import { visitColumns } from '../src/registration/sources/visits.ts'
 import * as limits from '../src/risk/limits.ts'
+import { loadParser, parseStatement } from '../src/sql/parser.ts'
+import { translate } from '../src/sql/translation.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 const page = (name: string) => readFileSync(path.join(root, name), 'utf8')
@@ -71,6 +73,20 @@ test('every query on the page of queries can be planned on the demo dataset with
   }
   const shown = new Set(asked.map(({ kind }) => kind))
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
+})
+
+test('every statement on the page of SQL can be planned on the demo dataset', async () => {
+  await loadParser()
+  const census = declareDataset(censusRegistration, '1')
+  const asked = [...page('docs/sql.md').matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql = '']) => sql)
+  expect(asked.length).toBeGreaterThan(3)
+  for (const sql of asked) {
+    const { query } = translate(sql, parseStatement(sql), census)
+    expect(
+      () => plan(querySchema.parse({ ...query, epsilon: 1 }), census, { maxCells: 10_000 }),
+      sql,
+    ).not.toThrow()
+  }
 })
 
 test('every query about visits on the page of queries can be planned on the made-up visits', () => {

@@ -15,7 +15,9 @@ export function notesOf(
   const notes: string[] = []
   const kinds = new Set(measures.map(({ kind }) => kind))
   if (groupings.length > 0)
-    notes.push('Every declared group has a row, also a group without rows in the dataset.')
+    notes.push(
+      'Every declared group that WHERE does not exclude has a row, also a group without rows in the dataset.',
+    )
   if (having !== undefined)
     notes.push('HAVING compares noisy values: it may keep or remove other groups than exact values would.')
   if (orderBy.length > 0)

@@ -1,3 +1,4 @@
+import type { CellLabel } from '../planner/grouping.ts'
 import type { AccuracyReport, Result } from '../planner/report-kinds.ts'
 import { statisticName } from '../planner/statistic-names.ts'
 import type { Cell, CellType, GroupingExpression } from './grouping.ts'
@@ -33,27 +34,36 @@ export interface Group {
   readonly measured: readonly MeasuredValue[]
 }
 
-/** Returns the groups of an answer, each with the aggregates in the order of `measures`. */
+type GroupLabels = Readonly<Record<string, CellLabel>>
+
+/**
+ * Returns the groups of an answer, each with the aggregates in the order of `measures`.
+ * @param isIncluded false for the groups to leave out
+ */
 export function groupsOf(
   { result, accuracy: { halfWidth } }: Answered,
   groupings: readonly GroupingExpression[],
   measures: readonly Measure[],
+  isIncluded: (key: GroupLabels) => boolean,
 ): readonly Group[] {
-  const keysIn = (key: Readonly<Record<string, Parameters<GroupingExpression['cellOf']>[0]>>) =>
-    groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null))
+  const keysIn = (key: GroupLabels) => groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null))
   if ('value' in result) return [{ keys: [], measured: [{ value: result.value, halfWidth }] }]
   if ('cells' in result)
-    return result.cells.map(({ key, value }) => ({ keys: keysIn(key), measured: [{ value, halfWidth }] }))
+    return result.cells
+      .filter(({ key }) => isIncluded(key))
+      .map(({ key, value }) => ({ keys: keysIn(key), measured: [{ value, halfWidth }] }))
   if ('groups' in result) {
     const names = measures.map((measure) => {
       const statistic = statisticOf(measure)
       if (statistic === undefined) throw new RangeError('groups have no such statistic')
       return statisticName(statistic)
     })
-    return result.groups.map(({ key, values }) => ({
-      keys: keysIn(key),
-      measured: names.map((name) => required(values[name])),
-    }))
+    return result.groups
+      .filter(({ key }) => isIncluded(key))
+      .map(({ key, values }) => ({
+        keys: keysIn(key),
+        measured: names.map((name) => required(values[name])),
+      }))
   }
   if ('percentiles' in result) {
     const { percentiles } = result

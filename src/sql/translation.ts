@@ -3,6 +3,7 @@ import { columnNamed, type Dataset, isTemporal } from '../catalog/dataset.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type AssembledQuery, assembleQuery, type Placed, placeMeasure } from './assembly.ts'
 import { createConditions, type Placing } from './conditions.ts'
+import { createGroupFilter } from './excluded-groups.ts'
 import { type Cell, type CellType, type GroupingExpression, groupingOf } from './grouping.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
@@ -58,7 +59,8 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
     columns,
     notes: notesOf(dataset, statement, parts),
     rowsOf: (answer) => {
-      const groups = groupsOf(answer, parts.groupings, parts.measures)
+      const isIncluded = createGroupFilter(where, parts.groupings, dataset)
+      const groups = groupsOf(answer, parts.groupings, parts.measures, isIncluded)
       const kept = having === undefined ? groups : groups.filter((group) => having(group) === true)
       return kept
         .toSorted(compileOrder(order))

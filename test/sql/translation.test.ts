@@ -1,7 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { plan } from '../../src/planner/plan.ts'
+import { report } from '../../src/planner/report.ts'
 import { loadParser } from '../../src/sql/parser.ts'
 import { datasetOf } from '../engines/fixture.ts'
-import { COLUMNS, meaningOf, queryOf, refusalOf, translated } from './translated.ts'
+import { COLUMNS, meaningOf, queryOf, refusalOf, translated, visits } from './translated.ts'
 
 beforeAll(loadParser)
 
@@ -240,6 +242,38 @@ describe('rows', () => {
     ['HAVING NOT (COUNT(*) IN (4, 9))', [null]],
   ])('%s', (rest, names) => {
     expect(namesOf(rest)).toEqual(names)
+  })
+
+  test.each([
+    ["Region IN ('North', 'South')", ['North', 'South']],
+    ["Region <> 'North'", ['South', "O'Hara"]],
+    ["Region IS DISTINCT FROM 'North'", ['South', "O'Hara", null]],
+    ["Region IS NULL OR (Region = 'South' AND age > 3)", ['South', null]],
+    ["Region = 'South' OR age > 3", ['North', 'South', "O'Hara", null]],
+    ["NOT (Region = 'South' OR age > 3)", ['North', "O'Hara"]],
+  ])('WHERE %s leaves out the groups that it excludes', (condition, names) => {
+    const { rowsOf } = translated(select('Region, COUNT(*), AVG(day)', `WHERE ${condition} GROUP BY 1`))
+    expect(rowsOf(answer).map(([name]) => name)).toEqual(names)
+  })
+
+  test.each([
+    ["date_trunc('month', day)", "day > '2024-01-31' AND day < '2024-03-01'", ['2024-02-01']],
+    ["date_trunc('month', day)", "day IN ('2024-01-31', '2024-03-01')", ['2024-01-01', '2024-03-01']],
+    [
+      "date_trunc('month', day)",
+      "NOT day BETWEEN '2024-02-01' AND '2024-02-29'",
+      ['2024-01-01', '2024-03-01'],
+    ],
+    ["date_trunc('month', day)", 'day IS NULL', [null]],
+    ['width_bucket(age, 0, 20, 2)', 'age = 20 OR age < 5', [1, 3]],
+    ['EXTRACT(month FROM day)', "day >= '2024-03-01'", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]],
+    ['member', 'NOT member', [false]],
+  ])('the values of %s where %s', (key, condition, values) => {
+    const { asked, rowsOf } = translated(select(`${key}, COUNT(*)`, `WHERE ${condition} GROUP BY 1`))
+    const planned = plan(asked, visits, { maxCells: 100 })
+    if (planned.kind !== 'additive') throw new Error('counts are planned')
+    const noisy = [planned.groupings[0]?.labels.map(() => 0n) ?? []]
+    expect(rowsOf(report(planned, { kind: 'additive', noisy })).map(([value]) => value)).toEqual(values)
   })
 
   test('have a column for each half-width, and names that do not repeat', () => {
