@@ -17,6 +17,7 @@ import type { Catalog } from '../src/catalog/catalog.ts'
 import type { Timing } from '../src/catalog/dataset.ts'
 import { exportLines } from '../src/ledger/exported.ts'
 import type { Ledger, LedgerEntry } from '../src/ledger/ledger.ts'
+import { type RequestCounts, verifyRequests, withBrokenRequest } from '../src/ledger/requests.ts'
 import type { HeadSigner } from '../src/ledger/signature.ts'
 import { type Verification, verifyLedger } from '../src/ledger/verification.ts'
 import { amountNumbers } from '../src/privacy/accounting.ts'
@@ -114,7 +115,8 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
         summary: 'Export all events',
         description:
           'JSON Lines, oldest first. Each line has an `event` and its `hash`, the SHA-256 of the bytes of `event` in that ' +
-          'line. Each event contains the hash of the event before it.',
+          'line. Each event contains the hash of the event before it. A line of a charged, shared or session question has ' +
+          'the `request` as well, a text whose SHA-256 is the `requestHash` of the event.',
         security: auditors.security,
         params: datasetParameters,
         response: { 200: exportedEvents, ...problemResponses },
@@ -136,7 +138,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
         tags: ['Ledger'],
         summary: 'Verify the hash chain and the balances',
         description:
-          'Recomputes every hash and every balance from the events, compares stored charges and answers with them, and ' +
+          'Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, and ' +
           'reports the first event that does not match. Events missing at the end are only detected by comparison with a ' +
           '`headHash` that was noted earlier.',
         security: auditors.security,
@@ -146,7 +148,9 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
     },
     async (request) => {
       const dataset = permittedDataset(principalOf(request), request.params.dataset)
-      return describeVerification(requireOpened(await verifyLedger(ledger, dataset), dataset))
+      const verification = requireOpened(await verifyLedger(ledger, dataset), dataset)
+      const { requests, broken } = await verifyRequests(ledger, dataset)
+      return describeVerification(withBrokenRequest(verification, broken), requests)
     },
   )
 }
@@ -159,7 +163,7 @@ export function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)
 }
 
-function describeVerification(verification: Verification) {
+function describeVerification(verification: Verification, requests: RequestCounts) {
   if (verification.kind === 'broken') {
     const { sequence, reason } = verification
     return { sound: false as const, sequence, reason }
@@ -168,6 +172,7 @@ function describeVerification(verification: Verification) {
   return {
     sound: true as const,
     events,
+    requests: requests.verified,
     headHash,
     granted: lossNumbers(budget.granted),
     cap: amountNumbers(budget.cap),

@@ -91,6 +91,11 @@ export const verification = z
     z.strictObject({
       sound: z.literal(true),
       events: z.int().min(0).max(Number.MAX_SAFE_INTEGER),
+      requests: z
+        .int()
+        .min(0)
+        .max(Number.MAX_SAFE_INTEGER)
+        .describe('Number of stored requests that match the hashes in their events.'),
       headHash: z
         .string()
         .describe(

@@ -11,6 +11,7 @@ import {
   type NotedEvent,
 } from '../ledger/exported.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { type RequestCounts, verifyRequests, withBrokenRequest } from '../ledger/requests.ts'
 import { countCharges, type Verification, verifyLedger } from '../ledger/verification.ts'
 import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { Misuse } from './command.ts'
@@ -42,7 +43,8 @@ export async function followEvents(
     for (const each of await chainsOf(ledger, dataset)) {
       const verification = await verifyLedger(ledger, each, counts)
       if (verification === undefined) throw unknownDataset(each)
-      datasets.push({ dataset: each, verification })
+      const { requests, broken } = await verifyRequests(ledger, each)
+      datasets.push({ dataset: each, verification: withBrokenRequest(verification, broken), requests })
       if (!noted.some((event) => event.dataset === each)) continue
       for await (const page of eventPages(ledger, each)) {
         for (const { canonical, hash } of page) finder.add(JSON.parse(canonical), hash)
@@ -100,8 +102,8 @@ export async function withLedger<Result>(
 
 /** Prints one line for each dataset and for the first line of an export that cannot be read. */
 export function printFindings({ datasets, badLine }: ExportFindings): void {
-  for (const { dataset, verification } of datasets) {
-    if (verification.kind === 'sound') console.log(describeSound(dataset, verification))
+  for (const { dataset, verification, requests } of datasets) {
+    if (verification.kind === 'sound') console.log(describeSound(dataset, verification, requests))
     else console.error(`${dataset}: event ${verification.sequence} is not valid: ${verification.reason}`)
   }
   if (badLine !== undefined) console.error(`line ${badLine.line}: ${badLine.reason}`)
@@ -110,10 +112,12 @@ export function printFindings({ datasets, badLine }: ExportFindings): void {
 function describeSound(
   dataset: string,
   { events, headHash, budget }: Extract<Verification, { kind: 'sound' }>,
+  { referredTo, verified }: RequestCounts,
 ): string {
   if (dataset === ADMINISTRATION) return `${dataset}: ${events} events verified, head ${headHash}`
   const balances = `spent ${describeAmount(budget.spent)} of ${describeAmount(budget.cap)}`
-  return `${dataset}: ${events} events verified, ${balances}, head ${headHash}`
+  const requests = `${verified} of ${referredTo} requests verified`
+  return `${dataset}: ${events} events verified, ${balances}, ${requests}, head ${headHash}`
 }
 
 function describeAmount(amount: Amount): string {

@@ -1,6 +1,13 @@
 import type { LedgerEvent } from './event.ts'
 import type { ChainHead, Ledger, StoredEvent } from './ledger.ts'
-
+import {
+  type EventWithRequest,
+  eventsWithRequests,
+  followRequests,
+  type RequestCounts,
+  type RequestFollower,
+  withBrokenRequest,
+} from './requests.ts'
 import { createVerifier, EVENTS_PAGE, type Verification, type Verifier } from './verification.ts'
 
 /** An event that was recorded elsewhere: a published head, or the receipt of an answer. */
@@ -37,7 +44,11 @@ export interface NotedEventFinder {
 /** The result of verifying an export. {@link isSound} summarizes it. */
 export interface ExportFindings {
   /** In the order of their first events. */
-  readonly datasets: readonly { readonly dataset: string; readonly verification: Verification }[]
+  readonly datasets: readonly {
+    readonly dataset: string
+    readonly verification: Verification
+    readonly requests: RequestCounts
+  }[]
   readonly noted: readonly NotedFinding[]
   /** The first line without an event, counted from 1. */
   readonly badLine?: { readonly line: number; readonly reason: string }
@@ -48,14 +59,18 @@ const MAX_LINE_BYTES = 1 << 24
 
 const NEWLINE = 0x0a
 
-/** Formats an event as one line of an export. The line contains the hashed text unchanged. */
-export function exportLine({ canonical, hash }: StoredEvent): string {
-  return `{"event":${canonical},"hash":"${hash}"}\n`
+/** Formats an event as one line of an export. The line contains the hashed texts of event and request unchanged. */
+export function exportLine({ canonical, hash, request }: EventWithRequest): string {
+  const question = request === undefined ? '' : `,"request":${JSON.stringify(request)}`
+  return `{"event":${canonical},"hash":"${hash}"${question}}\n`
 }
 
-/** Yields a dataset's events as JSON Lines, oldest first, in pages. */
-export async function* exportLines(ledger: Pick<Ledger, 'events'>, dataset: string): AsyncGenerator<string> {
-  for await (const page of eventPages(ledger, dataset)) yield page.map(exportLine).join('')
+/** Yields a dataset's events with their requests as JSON Lines, oldest first, in pages. */
+export async function* exportLines(
+  ledger: Pick<Ledger, 'events' | 'requests' | 'sessionAnswers'>,
+  dataset: string,
+): AsyncGenerator<string> {
+  for await (const page of eventsWithRequests(ledger, dataset)) yield page.map(exportLine).join('')
 }
 
 /** Yields a dataset's events, oldest first, in pages. */
@@ -81,7 +96,7 @@ export async function followExport(
   chunks: AsyncIterable<Uint8Array>,
   options: { readonly dataset?: string; readonly noted?: readonly NotedEvent[] } = {},
 ): Promise<ExportFindings> {
-  const verifiers = new Map<string, Verifier>()
+  const chains = new Map<string, { readonly verifier: Verifier; readonly requests: RequestFollower }>()
   const finder = findNotedEvents(options.noted ?? [])
   let badLine: ExportFindings['badLine']
   let line = 0
@@ -94,17 +109,21 @@ export async function followExport(
     }
     const { event, stored } = read
     const dataset = options.dataset ?? event.dataset
-    let verifier = verifiers.get(dataset)
-    if (verifier === undefined) {
-      verifier = createVerifier(dataset)
-      verifiers.set(dataset, verifier)
+    let chain = chains.get(dataset)
+    if (chain === undefined) {
+      chain = { verifier: createVerifier(dataset), requests: followRequests({ required: false }) }
+      chains.set(dataset, chain)
     }
-    verifier.add(stored)
+    chain.verifier.add(stored)
+    chain.requests.add(event, stored.request)
     finder.add(event, stored.hash)
   }
   if (line === 0) badLine = { line: 1, reason: 'the export is empty' }
   return {
-    datasets: [...verifiers].map(([dataset, verifier]) => ({ dataset, verification: verifier.result() })),
+    datasets: [...chains].map(([dataset, { verifier, requests: follower }]) => {
+      const { requests, broken } = follower.result()
+      return { dataset, verification: withBrokenRequest(verifier.result(), broken), requests }
+    }),
     noted: finder.result(),
     ...(badLine !== undefined && { badLine }),
   }
@@ -196,8 +215,10 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 // Invalid UTF-8 must not be read as the replacement character.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Parses a line to its event and the unchanged text of it. Returns the reason if the line is invalid. */
-function readLine(bytes: Uint8Array): { readonly event: LedgerEvent; readonly stored: StoredEvent } | string {
+/** Parses a line to its event, and the unchanged texts of it and of its request. Returns the reason if the line is invalid. */
+function readLine(
+  bytes: Uint8Array,
+): { readonly event: LedgerEvent; readonly stored: EventWithRequest } | string {
   if (bytes.length > MAX_LINE_BYTES) return 'the line is longer than any event'
   let line: string
   try {
@@ -205,7 +226,8 @@ function readLine(bytes: Uint8Array): { readonly event: LedgerEvent; readonly st
   } catch {
     return 'the line is not UTF-8'
   }
-  const [, canonical, hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/su.exec(line) ?? []
+  const [, canonical, hash, quoted] =
+    /^\{"event":(.*),"hash":"([0-9a-f]{64})"(?:,"request":(".*"))?\}$/su.exec(line) ?? []
   if (canonical === undefined || hash === undefined) return 'the line is not {"event":…,"hash":"…"}'
   let event: LedgerEvent | null
   try {
@@ -214,5 +236,18 @@ function readLine(bytes: Uint8Array): { readonly event: LedgerEvent; readonly st
     return 'the event is not JSON'
   }
   if (typeof event?.dataset !== 'string') return 'the event names no dataset'
-  return { event, stored: { canonical, hash } }
+  if (quoted === undefined) return { event, stored: { canonical, hash } }
+  const request = textOf(quoted)
+  return request === undefined
+    ? 'the request is not a JSON string'
+    : { event, stored: { canonical, hash, request } }
+}
+
+function textOf(quoted: string): string | undefined {
+  try {
+    const text: unknown = JSON.parse(quoted)
+    return typeof text === 'string' ? text : undefined
+  } catch {
+    return undefined
+  }
 }

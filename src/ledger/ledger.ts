@@ -593,6 +593,11 @@ export interface Ledger {
    */
   chargeRecords(ids: readonly string[]): Promise<readonly ChargeRecord[]>
   /**
+   * Reads the canonical requests of charges, by id. Ids that are not found, and those of denied charges, are omitted.
+   * @throws RangeError for more than 1,000 ids.
+   */
+  requests(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /**
    * Counts stored charges per dataset, including denied ones, a page at a time.
    * @param after the `next` of the page before; missing for the first page
    */

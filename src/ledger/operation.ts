@@ -81,6 +81,7 @@ export function ledgerMethods(
     events: (...args) => submit('events', args),
     releases: (...args) => submit('releases', args),
     release: (...args) => submit('release', args),
+    requests: (...args) => submit('requests', args),
     chargeRecords: (...args) => submit('chargeRecords', args),
     chargeCounts: (...args) => submit('chargeCounts', args),
     lastDatasetVersion: (...args) => submit('lastDatasetVersion', args),

@@ -198,7 +198,7 @@ describe('the live store', () => {
     const verified = await ledger('verify', { environment })
     expect(verified.errors).toBe('')
     expect(verified.output).toMatch(
-      /^census: 3 events verified, spent epsilon 0.1 and delta 0 of epsilon 1 and delta 0.5, head \w{64}\nsurvey: 1 events verified, .*\n$/,
+      /^census: 3 events verified, spent epsilon 0.1 and delta 0 of epsilon 1 and delta 0.5, 1 of 1 requests verified, head \w{64}\nsurvey: 1 events verified, .*\n$/,
     )
     const printed = await ledger('export --dataset census', { environment })
     expect(printed).toMatchObject({ code: 0, errors: '' })

@@ -14,7 +14,7 @@ test('verify: a sound export, from a file and from standard input', async () => 
     code: 0,
     errors: '',
     output: expect.stringMatching(
-      `^census: ${events.length} events verified, spent rho 0\\.\\d+ of rho 0\\.\\d+, head ${events.at(-1)?.hash}\n$`,
+      `^census: ${events.length} events verified, spent rho 0\\.\\d+ of rho 0\\.\\d+, 0 of \\d+ requests verified, head ${events.at(-1)?.hash}\n$`,
     ),
   })
   expect(await ledger('verify --export - --dataset census', { input: written(events) })).toEqual(sound)

@@ -274,6 +274,8 @@ test('a ledger is exported in pages, unchanged', async () => {
   const ledger = {
     events: async (_dataset: string, { afterSequence }: { afterSequence: number }) =>
       events.slice(afterSequence, afterSequence + 5),
+    requests: async () => new Map(),
+    sessionAnswers: async () => [],
   }
   for await (const page of exportLines(ledger, 'census')) pages.push(page)
   expect(pages).toHaveLength(Math.ceil(events.length / 5))

@@ -150,7 +150,9 @@ describe.each(STARTS)('after $name', ({ acts }) => {
               rows.charge(id(principal)),
               rows.answer(id(principal)),
             ])
-            const shares = ['hash of the question', 'dear'].map((hash) => rows.sharedRelease('census', hash))
+            const shares = [question('the question').requestHash, 'dear'].map((hash) =>
+              rows.sharedRelease('census', hash),
+            )
             return printed([results, rows.account('census'), ends, shares])
           })
           tried += found.length

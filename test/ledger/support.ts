@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
+import { sha256 } from '../../src/ledger/canonical.ts'
 import type {
   AnalystSpending,
   Charge,
@@ -70,14 +71,17 @@ export function question(idempotencyKey: string, changes: Partial<ChargeRequest>
     principal: 'ada',
     idempotencyKey,
     keyChosen: false,
-    requestHash: `hash of ${idempotencyKey}`,
-    request: `{"kind":"${idempotencyKey}"}`,
+    requestHash: sha256(changes.request ?? requestOf(idempotencyKey)),
+    request: requestOf(idempotencyKey),
     price: basic('0.1'),
     sharing: false,
     leaseMs: 1_000,
     ...changes,
   }
 }
+
+/** The request that {@link question} makes. */
+export const requestOf = (idempotencyKey: string) => `{"kind":"${idempotencyKey}"}`
 
 /** Expects the outcome `charged` and returns its charge. */
 export function chargeOf(outcome: ChargeOutcome): Charge {

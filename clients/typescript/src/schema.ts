@@ -435,7 +435,7 @@ export interface paths {
         };
         /**
          * Export all events
-         * @description JSON Lines, oldest first. Each line has an `event` and its `hash`, the SHA-256 of the bytes of `event` in that line. Each event contains the hash of the event before it.
+         * @description JSON Lines, oldest first. Each line has an `event` and its `hash`, the SHA-256 of the bytes of `event` in that line. Each event contains the hash of the event before it. A line of a charged, shared or session question has the `request` as well, a text whose SHA-256 is the `requestHash` of the event.
          */
         get: operations["exportLedger"];
         put?: never;
@@ -455,7 +455,7 @@ export interface paths {
         };
         /**
          * Verify the hash chain and the balances
-         * @description Recomputes every hash and every balance from the events, compares stored charges and answers with them, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
+         * @description Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
          */
         get: operations["verifyLedger"];
         put?: never;
@@ -6942,6 +6942,8 @@ export interface components {
             /** @constant */
             sound: true;
             events: number;
+            /** @description Number of stored requests that match the hashes in their events. */
+            requests: number;
             /** @description Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten. */
             headHash: string;
             granted: components["schemas"]["PrivacyLoss"];

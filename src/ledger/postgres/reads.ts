@@ -182,6 +182,11 @@ export function postgresReads(look: Look): Reads {
         return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
     },
+    async requests(ids) {
+      expectPage(ids)
+      const found = await rows(FIND_REQUESTS, ids)
+      return new Map(found.map((row) => [text(row, 'id'), text(row, 'request')]))
+    },
     chargeCounts: async (after = '') => chargeCountsFromRows(await rows(COUNT_CHARGES, after, COUNTED_PAGE)),
     async lastDatasetVersion(dataset) {
       const [row] = await rows(FIND_LAST_VERSION, dataset)
@@ -358,6 +363,11 @@ const FIND_RELEASES_OF_PRINCIPAL = {
     SELECT charge FROM sotto.releases
     WHERE releases.principal = $9 AND releases.dataset = ANY ($1::text[]) AND ${WITHIN_BOUNDS}
   `),
+}
+
+const FIND_REQUESTS = {
+  name: 'find requests',
+  text: "SELECT id, request FROM sotto.charges WHERE id = ANY ($1::text[]) AND state <> 'denied'",
 }
 
 const FIND_RECORDS = {

@@ -41,6 +41,7 @@ export function sqliteReads(
   const probe = database.prepare(PROBE)
   const findPositions = database.prepare(FIND_POSITIONS)
   const findPositionsOfPrincipal = database.prepare(FIND_POSITIONS_OF_PRINCIPAL)
+  const findRequests = database.prepare(FIND_REQUESTS)
   const findListed = database.prepare(FIND_LISTED)
 
   /** Finds the first releases of a selection, one more than its limit, without their answers. */
@@ -157,6 +158,11 @@ export function sqliteReads(
         )
       return records
     },
+    requests(ids) {
+      expectPage(ids)
+      const rows = findRequests.all({ ids: JSON.stringify(ids) })
+      return new Map(rows.map((row) => [text(row, 'id'), text(row, 'request')]))
+    },
     chargeCounts: (after = '') => chargeCountsFromRows(countCharges.all({ after, limit: COUNTED_PAGE })),
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
@@ -236,6 +242,11 @@ const FIND_LISTED = `
     octet_length(answer) + coalesce(octet_length(deflated), 0) AS bytes
   FROM releases JOIN charges ON charges.number = releases.charge JOIN budgets ON budgets.dataset = charges.dataset
   WHERE releases.charge = :charge
+`
+
+const FIND_REQUESTS = `
+  SELECT charges.id, request FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value
+  WHERE state <> 'denied'
 `
 
 const FIND_RECORDS = `

@@ -114,7 +114,7 @@ describe.each([1, 2])('a ledger of version %d', (version) => {
   it('supports replays, retries, denials and the newer operations', async () => {
     const { ledger } = migrated()
     const old = (principal: string, key: string, dataset: string, price: Amount) =>
-      question(key, { principal, dataset, price })
+      question(key, { principal, dataset, price, requestHash: `hash of ${key}` })
     const answer = '{"value":1,"text":"ü 💧"}'
     const again = await ledger.charge(old('ada', 'answered', 'census', nano(100_000_000n, 3n)))
     expect(again).toEqual({ kind: 'answered', id: chargeId('ada', 'answered'), answer })
