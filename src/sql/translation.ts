@@ -2,7 +2,7 @@ import type { QueryPredicate } from '../../schemas/query.ts'
 import { columnNamed, type Dataset, isTemporal } from '../catalog/dataset.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type AssembledQuery, assembleQuery, type Placed, placeMeasure } from './assembly.ts'
-import { createConditions, type Placing } from './conditions.ts'
+import { conditionOf, type Placing } from './conditions.ts'
 import { createGroupFilter } from './excluded-groups.ts'
 import { type Cell, type CellType, type GroupingExpression, groupingOf } from './grouping.ts'
 import { type Measure, measureOf } from './measures.ts'
@@ -39,7 +39,7 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
     return predicate
   }
   const { where: condition } = statement
-  const where = condition && createConditions(scope, place).whenTrue(condition)
+  const where = condition && conditionOf(scope, place, condition)
   const groupings = readGroupings(scope, statement)
   const measures: Placed<Measure>[] = []
   const slots = createSlots(scope, groupings, measures)

@@ -109,6 +109,7 @@ const DEEP = 1_300
 test.each([
   ['parentheses', `SELECT COUNT(*) FROM census WHERE ${'('.repeat(DEEP)}Age = 1${')'.repeat(DEEP)}`],
   ['negations', `SELECT COUNT(*) FROM census WHERE ${'NOT '.repeat(900)}Age = 1`],
+  ['truth tests', `SELECT COUNT(*) FROM census WHERE ${'('.repeat(50)}Age = 1${' IS UNKNOWN)'.repeat(50)}`],
   ['conjunctions', `SELECT COUNT(*) FROM census WHERE ${'Age=1 AND('.repeat(300)}Age=1${')'.repeat(300)}`],
   ['signs', `SELECT COUNT(*) FROM census WHERE Age = ${'- '.repeat(1_900)}1`],
   ['operators', `SELECT COUNT(*) FROM census WHERE Age = 1${'+1'.repeat(1_900)}`],
