@@ -31,7 +31,7 @@ export interface PlotsOptions extends EvaluationDependencies {
 }
 
 /** Time limit for drawing a plot. */
-const PLOT_TIMEOUT_MS = 5_000
+export const PLOT_TIMEOUT_MS = 5_000
 
 const LONGEST_QUESTION = 8_000
 
@@ -207,7 +207,7 @@ function keepRecent(most: number): (key: string, make: () => Promise<string>) =>
 }
 
 /** Sends a picture with a content security policy that forbids scripts and external resources. */
-function sendPicture(reply: FastifyReply, svg: string): FastifyReply {
+export function sendPicture(reply: FastifyReply, svg: string): FastifyReply {
   return (
     reply
       .type('image/svg+xml')

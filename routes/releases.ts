@@ -6,7 +6,7 @@ import { releaseList, releaseParameters, releasesQuery, storedRelease } from '..
 import type { Authenticator } from '../src/access/authenticator.ts'
 import { mayUse, type Principal } from '../src/access/principal.ts'
 import { cursorOf, positionOf, releasesCsv, releasesJson } from '../src/answers/release-list.ts'
-import type { Ledger, ReleaseSelection } from '../src/ledger/ledger.ts'
+import type { Ledger, ReleaseSelection, StoredRelease } from '../src/ledger/ledger.ts'
 import { Refusal } from '../src/privacy/refusal.ts'
 import { accessFor, principalOf } from './access.ts'
 import { sendAnswer } from './caller.ts'
@@ -68,12 +68,24 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
       },
     },
     async (request, reply) => {
-      const release = await ledger.release(request.params.id)
-      if (release === undefined || !maySee(principalOf(request), release))
-        throw new Refusal('unknown-release', 'You have no release with this id.')
-      return sendAnswer(reply, { body: release.answer, replayed: false })
+      const { answer } = await requireRelease(ledger, principalOf(request), request.params.id)
+      return sendAnswer(reply, { body: answer, replayed: false })
     },
   )
+}
+
+/**
+ * Returns a release that a principal may see.
+ * @throws Refusal `unknown-release`
+ */
+export async function requireRelease(
+  ledger: Ledger,
+  principal: Principal,
+  id: string,
+): Promise<StoredRelease> {
+  const release = await ledger.release(id)
+  if (release !== undefined && maySee(principal, release)) return release
+  throw new Refusal('unknown-release', 'You have no release with this id.')
 }
 
 /** True if a principal may see a release: analysts their own, auditors and custodians all, on permitted datasets. */

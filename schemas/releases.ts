@@ -123,3 +123,20 @@ export const releaseList = {
     },
   },
 }
+
+/** POST /v1/releases/{id}/postprocess */
+export const postprocessing = z
+  .strictObject({
+    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
+    nonNegative: z
+      .boolean()
+      .default(false)
+      .describe('Replace negative values by 0. Only for values whose true value is never negative.'),
+  })
+  .meta({
+    id: 'Postprocessing',
+    description:
+      'Post-processing of the values of a release, starting from those that were measured. Without fields, the values as ' +
+      'they were measured.',
+    examples: [{ round: true, nonNegative: true }],
+  })

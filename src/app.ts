@@ -32,6 +32,7 @@ import { operationRoutes } from '../routes/operation.ts'
 import { plotsRoutes } from '../routes/plots.ts'
 import { queriesRoutes } from '../routes/queries.ts'
 import { registrationsRoutes } from '../routes/registrations.ts'
+import { releaseViewsRoutes } from '../routes/release-views.ts'
 import { releasesRoutes } from '../routes/releases.ts'
 import { riskRoutes } from '../routes/risk.ts'
 import { sourcesRoutes, UPLOAD_TIMEOUT_MS } from '../routes/sources.ts'
@@ -165,6 +166,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(riskRoutes, dependencies)
   await app.register(evaluationsRoutes, dependencies)
   await app.register(plotsRoutes, dependencies)
+  await app.register(releaseViewsRoutes, dependencies)
   const { auditDirectory } = dependencies
   if (auditDirectory !== undefined) {
     // The ledger is left out: audits cannot reach it.

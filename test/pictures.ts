@@ -7,11 +7,11 @@ import { declareDataset } from '../src/catalog/declaration.ts'
 import type { ComparedMechanism, Workload } from '../src/mechanisms/compare.ts'
 import { uniformFromWords } from '../src/mechanisms/samplers/uniform-integers.ts'
 import { plan } from '../src/planner/plan.ts'
-import { drawPlot } from '../src/plots/draw.ts'
+import { drawPanels } from '../src/plots/draw.ts'
 import { deltaFromWire, epsilonFromWire } from '../src/privacy/loss.ts'
 import { censusRegistration } from '../src/registration/demo.ts'
 import { generatePopulation } from '../src/registration/sources/population.ts'
-import { type Picture, plotOf } from '../src/workers/plots.ts'
+import { type Picture, plotsOf } from '../src/workers/plots.ts'
 import { referenceEngine } from './engines/reference-engine.ts'
 
 /*
@@ -37,8 +37,8 @@ export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
   const drawn = Object.entries(pictures).flatMap(([name, picture]) =>
     (['light', 'dark'] as const).map(async (theme) => {
       const random = seedrandom('picture')
-      const plot = await plotOf(picture, uniformFromWords({ next: () => random.int32() >>> 0 }))
-      return [`${name}-${theme}.svg`, `${await drawPlot(plot, theme)}\n`] as const
+      const plots = await plotsOf(picture, uniformFromWords({ next: () => random.int32() >>> 0 }))
+      return [`${name}-${theme}.svg`, `${await drawPanels(plots, theme)}\n`] as const
     }),
   )
   return new Map(await Promise.all(drawn))

@@ -17,8 +17,26 @@ import { palettes } from './theme.ts'
  * @throws RangeError for a plot that cannot be drawn: too many or too few figures, or figures that are not finite.
  */
 export async function drawPlot(plot: Plot, theme: Theme): Promise<string> {
+  const figure = figureOf(plot, palettes[theme])
+  return framed([{ figure, drawing: await drawFigure(figure, theme) }])
+}
+
+/**
+ * Draws plots below each other as one SVG. See {@link drawPlot}.
+ * @param plots at least one
+ */
+export async function drawPanels(plots: readonly Plot[], theme: Theme): Promise<string> {
+  const panels: Panel[] = []
+  for (const plot of plots) {
+    const figure = figureOf(plot, palettes[theme])
+    panels.push({ figure, drawing: await drawFigure(figure, theme) })
+  }
+  return framed(panels)
+}
+
+/** Draws a figure, without a root element. */
+async function drawFigure(figure: Figure, theme: Theme): Promise<string> {
   const palette = palettes[theme]
-  const figure = figureOf(plot, palette)
   const { spec } = compile(specificationOf(figure, palette))
   // Views side by side have no common size unless it is given.
   const view = new View(parse({ ...spec, ...extentOf(figure) }), {
@@ -27,7 +45,8 @@ export async function drawPlot(plot: Plot, theme: Theme): Promise<string> {
     loader: NOTHING_TO_LOAD,
   })
   try {
-    return framed(await view.toSVG(), figure)
+    const svg = await view.toSVG()
+    return svg.slice(svg.indexOf('>') + 1, svg.lastIndexOf('</svg>'))
   } finally {
     view.finalize()
   }
@@ -37,13 +56,26 @@ const refuse = () => Promise.reject(new Error('a plot must not load external res
 
 const NOTHING_TO_LOAD: Loader = { load: refuse, sanitize: refuse, http: refuse, file: refuse }
 
-/** The drawing in a root element with title and description. */
-function framed(svg: string, figure: Figure): string {
-  const { top, bottom } = figure.margins
-  const height = extentOf(figure).height + top + bottom
-  const drawing = svg.slice(svg.indexOf('>') + 1)
+interface Panel {
+  readonly figure: Figure
+  readonly drawing: string
+}
+
+/** Drawings below each other in a root element with title and description. */
+function framed(panels: readonly Panel[]): string {
+  let height = 0
+  const drawings = panels.map(({ figure, drawing }) => {
+    const { top, bottom } = figure.margins
+    const placed = height === 0 ? drawing : `<g transform="translate(0,${height})">${drawing}</g>`
+    height += extentOf(figure).height + top + bottom
+    return placed
+  })
+  const title = [...new Set(panels.map(({ figure }) => figure.title))].join('; ')
+  const description = panels
+    .map((panel) => (panels.length === 1 ? '' : `${panel.figure.title}. `) + panel.figure.description)
+    .join(' ')
   const root = `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}">`
-  return `${root}<title>${escaped(figure.title)}</title><desc>${escaped(figure.description)}</desc>${drawing}`
+  return `${root}<title>${escaped(title)}</title><desc>${escaped(description)}</desc>${drawings.join('')}</svg>`
 }
 
 function escaped(text: string): string {

@@ -80,6 +80,50 @@ export function along({ title, from, to, round, tickCount, tickMinStep, grid = f
   })
 }
 
+/** An axis of times and its width in pixels. */
+interface TimeAxis extends Pick<Axis, 'title' | 'from' | 'to'> {
+  readonly width: number
+}
+
+/** A channel that positions instants, in milliseconds, on an axis of UTC times. */
+export function alongTime({ title, from, to, width }: TimeAxis) {
+  const apart = (hours: number) => (hours * MILLISECONDS_PER_HOUR * width) / (to - from)
+  const hours = TIME_STEPS.find((each) => apart(each) >= labelWidth(each) + LABEL_GAP)
+  const step = hours === undefined ? to - from : hours * MILLISECONDS_PER_HOUR
+  // Labels that would leave the picture at the ends of the axis are left out.
+  const edge = Math.max(0, labelWidth(hours ?? 24) / 2 - LABEL_GAP)
+  const place = (instant: number) => ((instant - from) * width) / (to - from)
+  const first = Math.ceil(from / step)
+  const values = Array.from(
+    { length: Math.max(0, Math.floor(to / step) - first + 1) },
+    (_, index) => (first + index) * step,
+  ).filter((instant) => place(instant) >= edge && place(instant) <= width - edge)
+  const format = isDay(hours ?? 24) ? '%Y-%m-%d' : '%Y-%m-%d %H:%M'
+  return (field: string) => ({
+    field,
+    type: 'quantitative' as const,
+    scale: { domain: [from, to], nice: false, zero: false },
+    axis: { title, values, grid: true, labelExpr: `utcFormat(datum.value, '${format}')` },
+  })
+}
+
+const MILLISECONDS_PER_HOUR = 3_600_000
+const LABEL_GAP = 24
+
+function isDay(hours: number): boolean {
+  return hours >= 24
+}
+
+/** Width of a label, in pixels: of a date, or of a date with the time of day. */
+function labelWidth(hours: number): number {
+  return isDay(hours) ? 84 : 128
+}
+
+/** Distances between labels of times, in hours: parts of a day, days, weeks, and about quarters, years and more. */
+const TIME_STEPS = [
+  1, 3, 6, 12, 24, 48, 96, 168, 336, 672, 2_184, 4_368, 8_766, 17_532, 43_830, 87_660, 438_300,
+]
+
 /**
  * Lines of text. They are passed as values of a data set: no text of a user appears where Vega expects an expression,
  * a field or a format.

@@ -2,6 +2,7 @@ import { requireFinite, requireNumberOf } from './checks.ts'
 import { type Figure, type Header, headerHeight, headerLayers, type LegendEntry, WIDTH } from './figure.ts'
 import {
   along,
+  alongTime,
   FONT_SIZE,
   IN_FULL_BELOW,
   type Layer,
@@ -147,20 +148,15 @@ function layoutOf({ cells, keys }: NoisyTablePlot, { categories, categoryLabels,
 }
 
 function headerOf(plot: NoisyTablePlot, styling: Styling, palette: Palette): Header {
-  const { title, cells, keys, confidence } = plot
+  const { title, cells, confidence } = plot
   const { inColour, styles, categoryLabels } = styling
   const interval = hasBars(cells) ? percentText(confidence) : undefined
   const values: readonly LegendEntry[] = inColour
     ? styles.map((point, index) => ({ label: categoryLabels[index] ?? '', point }))
-    : styles.slice(0, 1).map((point) => ({ label: 'noisy value', point }))
+    : styles.slice(0, 1).map((point) => ({ label: plot.wording?.legend ?? 'noisy value', point }))
   return {
     title,
-    subtitles: [
-      [
-        interval === undefined ? 'Noisy values' : `Noisy values with their ${interval} intervals`,
-        ...(inColour ? [`by ${plainText(keys[0] ?? '')} and ${plainText(keys.slice(1).join(' · '))}`] : []),
-      ].join(', '),
-    ],
+    subtitles: [...(plot.notes ?? []), plot.wording?.subtitle ?? subtitleOf(plot, inColour, interval)],
     legend: [
       ...values,
       ...(interval === undefined
@@ -169,6 +165,12 @@ function headerOf(plot: NoisyTablePlot, styling: Styling, palette: Palette): Hea
       ...(hasTruths(cells) ? [{ label: 'true value (synthetic data)', point: truthStyle(palette) }] : []),
     ],
   }
+}
+
+function subtitleOf({ keys }: NoisyTablePlot, inColour: boolean, interval: string | undefined): string {
+  const values = interval === undefined ? 'Noisy values' : `Noisy values with their ${interval} intervals`
+  const by = `by ${plainText(keys[0] ?? '')} and ${plainText(keys.slice(1).join(' · '))}`
+  return inColour ? `${values}, ${by}` : values
 }
 
 function hasBars(cells: readonly Cell[]): boolean {
@@ -184,9 +186,14 @@ function truthStyle({ text }: Palette): PointStyle {
 }
 
 function axisOf(plot: NoisyTablePlot, { width }: Layout) {
-  const { from, to } = reach(extremesOf(plot))
+  const { from, to } = plot.times
+    ? spanOf(extremesOf(plot))
+    : reach(extremesOf(plot), plot.name !== undefined && plot.cells.length === 1)
+  const name = plot.name === undefined ? 'Noisy value' : shortened(plot.name, 300, 13)
+  if (plot.times) return alongTime({ title: `${name} (UTC)`, from, to, width })
+  const isUnit = plot.unit === undefined || plot.unit === plot.name
   return along({
-    title: plot.unit === undefined ? 'Noisy value' : `Noisy value (${shortened(plot.unit, 200, 13)})`,
+    title: isUnit ? name : `${name} (${shortened(plot.unit ?? '', 200, 13)})`,
     from,
     to,
     round: true,
@@ -210,7 +217,7 @@ function valueLayers(plot: NoisyTablePlot, { inColour, styles }: Styling, layout
   ]
 }
 
-type AlongAxis = ReturnType<typeof along>
+type AlongAxis = ReturnType<typeof along> | ReturnType<typeof alongTime>
 
 function barLayers(rows: readonly Row[], { color }: PointStyle, x: AlongAxis): readonly Layer[] {
   const values = rows.flatMap(({ y, cell: { value, halfWidth } }) =>
@@ -298,17 +305,54 @@ function widest(name: string, labels: readonly string[]): number {
 }
 
 /** From the least to the greatest value, extended to 0 unless that would compress the values. */
-function reach(extremes: readonly number[]): { readonly from: number; readonly to: number } {
+function reach(extremes: readonly number[], single: boolean): { readonly from: number; readonly to: number } {
   const [least, greatest] = [Math.min(...extremes), Math.max(...extremes)]
   const from = least > 0 && least <= 0.75 * greatest ? 0 : least
   const to = greatest < 0 && greatest >= 0.75 * least ? 0 : greatest
-  return from < to ? { from, to } : { from: from - 1, to: to + 1 }
+  if (from === to) return { from: from - 1, to: to + 1 }
+  // The bar of a single value would otherwise fill the frame.
+  return single ? padded(from, to) : { from, to }
 }
 
-function spoken({ cells, confidence, unit }: NoisyTablePlot): string {
+function padded(from: number, to: number): { readonly from: number; readonly to: number } {
+  const margin = (to - from) / 20
+  return { from: from - margin, to: to + margin }
+}
+
+/** From the first to the last instant, or the days about a single one. */
+function spanOf(extremes: readonly number[]): { readonly from: number; readonly to: number } {
+  const [from, to] = [Math.min(...extremes), Math.max(...extremes)]
+  return from < to ? padded(from, to) : { from: from - MILLISECONDS_PER_DAY, to: to + MILLISECONDS_PER_DAY }
+}
+
+const MILLISECONDS_PER_DAY = 86_400_000
+
+function spoken(plot: NoisyTablePlot): string {
+  const { cells, confidence, unit, notes = [], times } = plot
   const bars = hasBars(cells) ? ` with their ${percentText(confidence)} intervals` : ''
   const truths = hasTruths(cells) ? ' and the true values of synthetic data' : ''
-  return `Noisy values${bars}${truths}. ${cells.map((cell) => spokenCell(cell, unit)).join(' ')}`
+  const each = cells.map((cell) => (times ? spokenTime(cell) : spokenCell(cell, unit)))
+  const sentences = notes.map((note) => (/[.!?]$/.test(note) ? note : `${note}.`))
+  const values = plot.wording === undefined ? `Noisy values${bars}${truths}` : plot.wording.subtitle
+  return [`${values}.`, ...sentences.map(plainText), ...each].join(' ')
+}
+
+function spokenTime({ key, value, halfWidth }: Cell): string {
+  const around =
+    halfWidth === null ? '' : `, from ${timeText(value - halfWidth)} to ${timeText(value + halfWidth)}`
+  return `${spokenKey(key)}: ${timeText(value)}${around}.`
+}
+
+/** An instant for display: a date, and the time of day unless it is midnight. */
+function timeText(milliseconds: number): string {
+  return new Date(Math.round(milliseconds))
+    .toISOString()
+    .replace('T00:00:00.000Z', '')
+    .replace(/\.\d+Z$/, 'Z')
+}
+
+function spokenKey(key: readonly string[]): string {
+  return key.map((part) => shortened(part, 400, FONT_SIZE)).join(', ')
 }
 
 function spokenCell({ key, value, halfWidth, truth }: Cell, unit: string | undefined): string {
@@ -316,5 +360,5 @@ function spokenCell({ key, value, halfWidth, truth }: Cell, unit: string | undef
   const near = (number: number) => numberTextNear(number, halfWidth ?? 0)
   const around = halfWidth === null ? '' : ` ± ${numberText(halfWidth)}`
   const truly = truth === undefined ? '' : `, true value ${near(truth)}`
-  return `${key.map((part) => shortened(part, 400, FONT_SIZE)).join(', ')}: ${near(value)}${around}${inUnit}${truly}.`
+  return `${spokenKey(key)}: ${near(value)}${around}${inUnit}${truly}.`
 }

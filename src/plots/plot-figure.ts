@@ -1,5 +1,6 @@
 import { answerDistributionFigure } from './answer-distribution.ts'
 import type { Figure } from './figure.ts'
+import { listFigure } from './list.ts'
 import { noiseComparisonFigure } from './noise-comparison.ts'
 import { noisyTableFigure } from './noisy-table.ts'
 import type { Plot } from './plot.ts'
@@ -21,5 +22,7 @@ export function figureOf(plot: Plot, palette: Palette): Figure {
       return answerDistributionFigure(plot, palette)
     case 'noisy-table':
       return noisyTableFigure(plot, palette)
+    case 'list':
+      return listFigure(plot, palette)
   }
 }

@@ -4,7 +4,7 @@ import type { ComparedMechanism, Criterion } from '../mechanisms/compare.ts'
 export type Theme = 'light' | 'dark'
 
 /** A plot: figures and the texts that name them, without colours or positions. */
-export type Plot = RiskPlot | NoiseComparisonPlot | AnswerDistributionPlot | NoisyTablePlot
+export type Plot = RiskPlot | NoiseComparisonPlot | AnswerDistributionPlot | NoisyTablePlot | ListPlot
 
 /** Disclosure risk of one column, by epsilon. */
 export interface RiskPanel {
@@ -81,6 +81,14 @@ export interface AnswerDistributionPlot {
 export interface NoisyTablePlot {
   readonly plot: 'noisy-table'
   readonly title: string
+  /** Name of the values on the axis. Default: noisy value. */
+  readonly name?: string
+  /** Texts of a table whose values are not noisy: the line below the title, and the legend of the values. */
+  readonly wording?: { readonly subtitle: string; readonly legend: string }
+  /** Further lines below the title. */
+  readonly notes?: readonly string[]
+  /** True for values that are instants, in milliseconds since 1970-01-01T00:00:00Z. */
+  readonly times?: true
   /** Names of the columns that form a cell's key; at least one. */
   readonly keys: readonly string[]
   /** Unit of the values, such as `rows`. */
@@ -97,6 +105,16 @@ export interface NoisyTablePlot {
   }[]
   /** Confidence of the half-widths, strictly between 0 and 1. */
   readonly confidence: number
+}
+
+/** Names in an order. */
+export interface ListPlot {
+  readonly plot: 'list'
+  readonly title: string
+  /** Lines below the title. */
+  readonly notes: readonly string[]
+  /** At most {@link MOST_CELLS}. */
+  readonly items: readonly string[]
 }
 
 /** Largest number of panels; more cannot be compared. */

@@ -40,7 +40,7 @@ export function specificationOf({ views, gaps, margins }: Figure, palette: Palet
         titleFontWeight: 'normal',
         labelPadding: 4,
       },
-      axisX: { minExtent: 20, maxExtent: 20, titlePadding: 10, labelFlush: false, labelBound: 24 },
+      axisX: { minExtent: 20, maxExtent: 20, titlePadding: 10, labelFlush: false, labelBound: 29 },
       axisY: { minExtent: 54, maxExtent: 54, titlePadding: 6 },
     },
   }

@@ -11,7 +11,6 @@ import {
 import { accuracy } from '../mechanisms/mechanism.ts'
 import { noiseDistribution } from '../mechanisms/noise-distribution.ts'
 import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
-import type { CellLabel } from '../planner/grouping.ts'
 import {
   type AnswerDistributionPlot,
   MOST_CELLS,
@@ -23,6 +22,7 @@ import {
 import { lossNumbers } from '../privacy/loss.ts'
 import { refuseField, withinField } from '../privacy/refusal.ts'
 import { type AcceptedRisk, type ColumnsQuestion, epsilonOfColumns } from '../risk/columns.ts'
+import { labelText, plotsOfRelease } from './release-plot.ts'
 
 /** A plot to draw: the question whose answer it shows. */
 export type Picture =
@@ -34,25 +34,29 @@ export type Picture =
       readonly workload: Workload
       readonly truth: number
     }
+  /** The panels of a stored release. */
+  | { readonly picture: 'release'; readonly stored: string }
   /** A table of synthetic data with fresh noise. */
   | { readonly picture: 'noisy-table'; readonly trial: EvaluationInput }
 
 /**
- * Computes the data of a plot. Takes a few seconds of processor time at most.
+ * Computes the data of the plots that a picture shows below each other. Takes a few seconds of processor time at most.
  * @throws Refusal naming a field below `question` or `query` that cannot be answered, or whose answer cannot be drawn.
  */
-export async function plotOf(picture: Picture, noiseSource: UniformSource): Promise<Plot> {
+export async function plotsOf(picture: Picture, noiseSource: UniformSource): Promise<readonly Plot[]> {
   switch (picture.picture) {
     case 'risk':
-      return withinField('question', () => plotOfRisk(picture.question))
+      return [withinField('question', () => plotOfRisk(picture.question))]
     case 'noise-comparison':
-      return withinField('question', () => plotOfNoise(picture.workload, picture.criterion))
+      return [withinField('question', () => plotOfNoise(picture.workload, picture.criterion))]
     case 'answer-distribution': {
       const { mechanism, workload, truth } = picture
-      return withinField('question', () => plotOfAnswers(mechanism, workload, truth))
+      return [withinField('question', () => plotOfAnswers(mechanism, workload, truth))]
     }
     case 'noisy-table':
-      return plotOfTable(await evaluateQuery(picture.trial, { ...ONE_RUN, noiseSource }))
+      return [plotOfTable(await evaluateQuery(picture.trial, { ...ONE_RUN, noiseSource }))]
+    case 'release':
+      return plotsOfRelease(picture.stored)
   }
 }
 
@@ -156,9 +160,4 @@ function plotOfTable(evaluated: EvaluatedQuery): NoisyTablePlot {
   })
   const unit = ['contingency', 'histogram', 'topGroups'].includes(kind) ? { unit: 'rows' } : {}
   return { plot: 'noisy-table', title: `Noisy ${what}: ${dataset}`, keys, cells, confidence, ...unit }
-}
-
-function labelText(label: CellLabel): string {
-  if (label === null) return 'no value'
-  return typeof label === 'object' ? `${label.lower} to ${label.upper}` : String(label)
 }

@@ -9,7 +9,7 @@ import type { Theme } from '../plots/plot.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { epsilonOfColumns, riskOfColumns } from '../risk/columns.ts'
 import { loadParser, ParserFailure, parseStatement } from '../sql/parser.ts'
-import { type Picture, plotOf } from './plots.ts'
+import { type Picture, plotsOf } from './plots.ts'
 
 /* Computations of the thread pool. Each export is one computation. Input and result are passed as structured clones. */
 
@@ -85,12 +85,12 @@ export const epsilon = computation(epsilonOfColumns)
 
 const loadDrawing = () => import('../plots/draw.ts')
 
-/** Draws a plot as SVG. Drawing code is loaded with the first plot. */
+/** Draws a picture as SVG. Drawing code is loaded with the first plot. */
 export const draw = computation(
   async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }) => {
-    const plot = await plotOf(picture, systemEntropy())
-    const { drawPlot } = await loadDrawing()
-    return drawPlot(plot, theme)
+    const plots = await plotsOf(picture, systemEntropy())
+    const { drawPanels } = await loadDrawing()
+    return drawPanels(plots, theme)
   },
   loadDrawing,
 )

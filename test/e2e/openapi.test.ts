@@ -109,6 +109,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'get /v1/plots/noise-comparison',
     'get /v1/plots/answer-distribution',
     'get /v1/datasets/{dataset}/plots/noisy-table',
+    'post /v1/releases/{id}/postprocess',
+    'get /v1/releases/{id}/plot',
   ])
 })
 

@@ -138,7 +138,10 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   createKey: true,
   rotateKey: true,
   deleteKey: true,
+  listReleases: true,
   getRelease: true,
+  postprocessRelease: true,
+  plotRelease: true,
   answerSessionQuestion: true,
   getSession: true,
   compareMechanisms: false,
@@ -174,6 +177,16 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
   const stored = await answerOf('analyst', 'get', `/v1/releases/${release}`)
   expect(stored).toEqual(await answerOf('analyst', 'get', `/v1/releases/${unknown}`))
   expect(stored.status).toBe(404)
+  for (const role of ROLES) {
+    const listed = await answerOf(role, 'get', '/v1/releases?dataset=census')
+    expect(listed).toEqual(await answerOf(role, 'get', '/v1/releases?dataset=nowhere'))
+    const plotted = await answerOf(role, 'get', `/v1/releases/${release}/plot`)
+    expect(plotted).toEqual(await answerOf(role, 'get', `/v1/releases/${unknown}/plot`))
+    expect(plotted.status).toBe(404)
+    const processed = await answerOf(role, 'post', `/v1/releases/${release}/postprocess`, {})
+    expect(processed).toEqual(await answerOf(role, 'post', `/v1/releases/${unknown}/postprocess`, {}))
+    expect(processed.status).toBe(404)
+  }
   const opened = await answerOf('analyst', 'get', `/v1/sparse-vector-sessions/${session}`)
   expect(opened).toEqual(await answerOf('analyst', 'get', `/v1/sparse-vector-sessions/${unknown}`))
   expect(opened.status).toBe(404)

@@ -31,7 +31,7 @@ export function flawsOf(svg: string, plot: Plot, theme: Theme): readonly string[
     return [`not well-formed: ${error instanceof Error ? error.message : error}`]
   }
   return [
-    ...rootFlaws(picture),
+    ...rootFlaws(picture, plot),
     ...safetyFlaws(picture),
     ...colourFlaws(picture, theme),
     ...textFlaws(picture),
@@ -41,7 +41,7 @@ export function flawsOf(svg: string, plot: Plot, theme: Theme): readonly string[
 
 const check = (holds: boolean, flaw: string) => (holds ? [] : [flaw])
 
-function rootFlaws({ root, width, height, texts }: Picture): readonly string[] {
+function rootFlaws({ root, width, height, texts }: Picture, { plot }: Plot): readonly string[] {
   const [title, description] = root.children
   const named = (child: typeof title, name: string) =>
     typeof child === 'object' && child.name === name && textOf(child).trim() !== ''
@@ -52,7 +52,10 @@ function rootFlaws({ root, width, height, texts }: Picture): readonly string[] {
     ...check(root.attributes.get('viewBox') === `0 0 ${width} ${height}`, 'another viewBox'),
     ...check(root.attributes.get('role') === 'img', 'no image for a reader'),
     ...check(named(title, 'title') && named(description, 'desc'), 'no title or description'),
-    ...check(titles.length > 0 && titles.every(({ text }) => text.length > 2), 'an axis without a title'),
+    ...check(
+      (titles.length > 0 || plot === 'list') && titles.every(({ text }) => text.length > 2),
+      'an axis without a title',
+    ),
   ]
 }
 
@@ -142,7 +145,10 @@ function contentFlaws(picture: Picture, plot: Plot, theme: Theme): readonly stri
     case 'answer-distribution':
       return distributionFlaws(picture, plot, theme)
     case 'noisy-table':
-      return tableFlaws(picture, plot, theme)
+      // Times have no numbers at the axis from which positions could be computed.
+      return plot.times ? says(picture, `${plot.name} (UTC)`) : tableFlaws(picture, plot, theme)
+    case 'list':
+      return plot.items.flatMap((item) => says(picture, item))
   }
 }
 
@@ -388,7 +394,7 @@ function tableFlaws(picture: Picture, plot: NoisyTablePlot, theme: Theme): reado
   const unit = /^\w+$/.test(plot.unit ?? '') ? ` (${plot.unit})` : ''
   return [
     ...flaws,
-    ...says(picture, `Noisy value${unit}`),
+    ...says(picture, `${plot.name ?? 'Noisy value'}${unit}`),
     ...check(
       plot.cells.some(({ truth }) => truth !== undefined) ===
         picture.texts.some(({ text: written }) => written === 'true value (synthetic data)'),

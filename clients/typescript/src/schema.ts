@@ -1050,6 +1050,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/releases/{id}/postprocess": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post-process a stored release
+         * @description Rounds the values of a release, cuts them at 0, or shows them as they were measured. Costs nothing, reads no data and changes nothing that is stored. Of a batch, all answers that are made from sums and counts are post-processed. Analysts post-process their own releases, auditors and custodians all.
+         */
+        post: operations["postprocessRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/releases/{id}/plot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plot a stored release
+         * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest are drawn. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
+         */
+        get: operations["plotRelease"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -4654,6 +4694,25 @@ export interface components {
             rows: number;
             /** @description A size and a seed always give the same people. */
             seed: string;
+        };
+        /**
+         * @description Post-processing of the values of a release, starting from those that were measured. Without fields, the values as they were measured.
+         * @example {
+         *       "round": true,
+         *       "nonNegative": true
+         *     }
+         */
+        Postprocessing: {
+            /**
+             * @description Round to the nearest whole number.
+             * @default false
+             */
+            round?: boolean;
+            /**
+             * @description Replace negative values by 0. Only for values whose true value is never negative.
+             * @default false
+             */
+            nonNegative?: boolean;
         };
         /** @description Condition on rows. */
         Predicate: components["schemas"]["Comparison"] | components["schemas"]["Membership"] | components["schemas"]["Range"] | components["schemas"]["Missing"] | components["schemas"]["Combination"] | components["schemas"]["Negation"];
@@ -9542,6 +9601,95 @@ export interface operations {
             path: {
                 /** @description Id of the dataset. */
                 dataset: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SVG picture, 800 pixels wide. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/svg+xml": string;
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postprocessRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `id` of an answer or a session. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Postprocessing"];
+            };
+        };
+        responses: {
+            /** @description The release with post-processed values. Its cost is the one that was paid. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"];
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plotRelease: {
+        parameters: {
+            query?: {
+                /** @description Background of the page that shows the picture. */
+                theme?: "light" | "dark";
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of an answer or a session. */
+                id: string;
             };
             cookie?: never;
         };
