@@ -153,7 +153,7 @@ describe('a file of made-up rows', () => {
 })
 
 /** One query of each kind that `one` can answer. */
-const QUERIES: readonly object[] = [
+const QUERIES = [
   COUNT,
   { kind: 'count', of: 'people', epsilon: 0.25 },
   { kind: 'sum', column: 'cost', epsilon: 0.25 },
@@ -337,6 +337,21 @@ describe('an answer over made-up rows', () => {
     expect(practised.cost).toEqual(body.cost)
     expect(practised.accuracy.halfWidth).toBeLessThanOrEqual(1)
   })
+})
+
+test('costs are in the unit of the accounting, also where the number of people is public', async () => {
+  const declared = { neighbours: 'change-one', accounting: 'zcdp', budget: { epsilon: 1, delta: 1e-6 } }
+  await register('rho', { ...declared, source: await csv('rho.csv', 90) })
+  for (const query of QUERIES.filter(({ kind }) => kind !== 'keySelection')) {
+    const practised = dummyAnswer.parse((await practise('rho', query).expect(200)).body)
+    const { body } = await service
+      .as('analyst')
+      .post('/v1/datasets/rho/queries/preview')
+      .send(query)
+      .expect(200)
+    expect(practised.cost, JSON.stringify(query)).toEqual(body.cost)
+    expect(practised.cost).toEqual({ rho: expect.any(Number) })
+  }
 })
 
 test('a SQL statement is answered over made-up rows, and nothing is charged', async () => {
