@@ -8,7 +8,7 @@ import pathlib
 import re
 import socketserver
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import httpx
@@ -105,12 +105,12 @@ def test_a_repeat_is_free_and_a_chosen_key_buys_a_fresh_answer_once(population: 
 
 
 class CuttingProxy(socketserver.ThreadingTCPServer):
-    """Forwards requests, and cuts the first responses to POST in the middle, after the service has answered."""
+    """Forwards requests, and cuts some responses to POST in the middle, after the service has answered."""
 
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, target: str, cuts: int) -> None:
+    def __init__(self, target: str, cuts: Collection[int]) -> None:
         super().__init__(("127.0.0.1", 0), CuttingHandler)
         self.target, self.cuts, self.posts = target, cuts, 0
 
@@ -134,7 +134,7 @@ class CuttingHandler(socketserver.StreamRequestHandler):
             f"HTTP/1.1 {response.status_code} X\r\nContent-Type: {response.headers['content-type']}\r\n"
             f"Content-Length: {len(response.content)}\r\nConnection: close\r\n\r\n"
         ).encode()
-        cut = method == "POST" and self.server.posts < self.server.cuts
+        cut = method == "POST" and self.server.posts in self.server.cuts
         self.server.posts += method == "POST"
         self.wfile.write(head + response.content[: len(response.content) // 2 if cut else None])
 
@@ -144,7 +144,7 @@ def test_a_connection_lost_after_the_charge_is_repeated_and_charged_once(
     url: str, population: sotto.Dataset, cuts: int
 ) -> None:
     before = spent(population)
-    with CuttingProxy(url, cuts) as proxy:
+    with CuttingProxy(url, range(cuts)) as proxy:
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         with sotto.connect(proxy.url, retries=FAST) as lossy:
             answer = lossy.dataset("population").count(where=col("Age") < 40 + cuts, epsilon=0.125)
@@ -155,6 +155,22 @@ def test_a_connection_lost_after_the_charge_is_repeated_and_charged_once(
     assert str(answer.price) == "epsilon 0.125"
     assert isinstance(again, sotto.Value)
     assert again.value == answer.value
+
+
+def test_a_session_and_its_questions_survive_lost_connections(url: str, population: sotto.Dataset) -> None:
+    before = spent(population)
+    with CuttingProxy(url, {0, 2, 4}) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        lossy = sotto.connect(proxy.url, retries=FAST)
+        with lossy.dataset("population").session(threshold=1_000, positives=3, epsilon=1.5) as session:
+            assert session.above(col("Age") >= 0)
+            assert session.positives_left == 2
+            assert not session.above(col("Age") >= 100)
+            assert session.positives_left == 2
+        lossy.close()
+        assert proxy.posts == 6
+        proxy.shutdown()
+    assert spent(population) == pytest.approx(before + 1.5)
 
 
 def test_a_query_that_is_being_answered_is_waited_for(population: sotto.Dataset, url: str) -> None:
