@@ -106,8 +106,8 @@ interface Visit {
   readonly kind: string
   readonly fields: Readonly<Record<string, unknown>>
   readonly depth: number
-  /** Byte offset of the node, or of the closest node above it that has one. */
-  readonly at: number
+  /** The node above it, which has a place if this one has none. */
+  readonly above?: Visit
 }
 
 /** A keyword in capital letters, or another token of a statement, with its byte offset. */
@@ -128,35 +128,46 @@ export function requireAllowedSyntax(statement: string, root: unknown, tokens: (
     const place = keyword === undefined ? undefined : tokens().find(({ name }) => keyword === name)
     return refusePart(statement, place?.start ?? at, 'sql-not-supported', rule)
   }
-  const waiting: Visit[] = [nodeOf(root, 0, 0)]
+  const waiting: Visit[] = [nodeOf(root, 0)]
   for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
     const { kind, fields, depth } = visit
-    const at = startOf(fields) ?? visit.at
     const allowed = Object.hasOwn(SYNTAX, kind) ? SYNTAX[kind] : undefined
-    if (allowed === undefined) throw refuse(kind, at)
+    if (allowed === undefined) throw refuse(kind, placeOf(visit))
     if (depth > MAX_DEPTH)
-      throw refuse(kind, at, `expressions must be nested at most ${MAX_DEPTH} levels deep`)
+      throw refuse(kind, placeOf(visit), `expressions must be nested at most ${MAX_DEPTH} levels deep`)
     for (const [name, value] of Object.entries(fields)) {
       const content = Object.hasOwn(allowed, name) ? allowed[name] : undefined
-      if (content === undefined) throw refuse(`${kind}.${name}`, startOf(value) ?? at)
+      if (content === undefined) throw refuse(`${kind}.${name}`, startOf(value) ?? placeOf(visit))
       if (content === NODES) {
-        for (const node of [value].flat()) waiting.push(nodeOf(node, depth + 1, at))
+        for (const node of [value].flat()) waiting.push(nodeOf(node, depth + 1, visit))
       } else if (content !== DATA && 'structure' in content) {
-        waiting.push({ kind: content.structure, fields: recordOf(value), depth: depth + 1, at })
+        waiting.push({ kind: content.structure, fields: recordOf(value), depth: depth + 1, above: visit })
       } else if (content === DATA) {
-        if (typeof value === 'object') throw refuse(`${kind}.${name}`, at)
+        if (typeof value === 'object') throw refuse(`${kind}.${name}`, placeOf(visit))
       } else if (!content.oneOf.some((each) => each === value)) {
-        throw refuse(`${kind}.${name}=${value}`, startOf(fields) ?? at)
+        throw refuse(`${kind}.${name}=${value}`, placeOf(visit))
       }
     }
   }
 }
 
+/** Returns the byte offset of a node, or of the closest node above it that has one. */
+function placeOf(visit: Visit): number {
+  let each: Visit | undefined = visit
+  while (each !== undefined) {
+    const start = startOf(each.fields)
+    if (start !== undefined) return start
+    each = each.above
+  }
+  return 0
+}
+
 /** Splits a node into its kind and its fields. */
-function nodeOf(node: unknown, depth: number, at: number): Visit {
+function nodeOf(node: unknown, depth: number, above?: Visit): Visit {
+  const place = above === undefined ? {} : { above }
   const [only, ...others] = Object.entries(recordOf(node))
-  if (only === undefined || others.length > 0) return { kind: 'unknown', fields: {}, depth, at }
-  return { kind: only[0], fields: recordOf(only[1]), depth, at }
+  if (only === undefined || others.length > 0) return { kind: 'unknown', fields: {}, depth, ...place }
+  return { kind: only[0], fields: recordOf(only[1]), depth, ...place }
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {
