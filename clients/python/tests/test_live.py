@@ -429,6 +429,21 @@ def test_history_has_questions_and_answers(
         assert overseer.dataset("population").history(analyst=count.analyst, limit=1)[0].analyst == count.analyst
 
 
+def test_post_processing_and_pictures_of_a_paid_release_are_free(population: sotto.Dataset) -> None:
+    ages = [sotto.mean("Age"), sotto.count()]
+    table = population.group_by("Occupation").agg(age=ages[0], n=ages[1]).run(epsilon=0.4, mechanism="laplace")
+    before = spent(population)
+    rounded = population.postprocess(table, round=True, non_negative=True)
+    assert rounded.statistics == ["age", "n"]
+    for one, other in zip(rounded.rows, table.rows, strict=True):
+        assert one.values["n"].value == pytest.approx(max(0, other.values["n"].value), abs=0.5)
+        assert one.values["n"].value % 1 == 0
+    pictures = [population.plot(table, theme=theme) for theme in ("light", "dark")]
+    assert all(picture.svg.startswith("<svg") for picture in pictures)
+    assert pictures[0].svg != pictures[1].svg
+    assert spent(population) == before
+
+
 def test_facts_of_datasets(client: sotto.Client, mixed: sotto.Dataset) -> None:
     facts = mixed.describe()
     assert facts.to_frame()["name"].tolist() == ["member", "region", "score", "seen", "note"]
