@@ -32,6 +32,7 @@ test('every example has a test', async () => {
     'first-query.sh',
     'first-query.ts',
     'first_query.py',
+    'verify_export.py',
   ])
 })
 
@@ -46,6 +47,31 @@ test.skipIf(!installed('python3'))('Python', async () => {
   expect(printed).toMatch(
     /mean earnings of statisticians: \d{3},\d{3}\n95% sure to be within [\d,]+\ncost: epsilon 0.2; left: epsilon [\d.]+/,
   )
+})
+
+test.skipIf(!installed('python3'))('the verification of an export finds a changed request', async () => {
+  const count = { kind: 'count', epsilon: 0.001 }
+  await service.as('analyst').post('/v1/datasets/census/queries').send(count).expect(200)
+  const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
+    headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
+  })
+  const text = await exported.text()
+  const verify = async (lines: string) => {
+    const file = path.join(service.dataDirectory, 'census.jsonl')
+    await writeFile(file, lines)
+    return run('python3', [path.join(folder, 'verify_export.py'), file]).catch((error: unknown) => error)
+  }
+  expect(await verify(text)).toMatchObject({
+    stdout: expect.stringMatching(
+      /^census: \d+ events, head \w{64}\n[1-9]\d* requests match their hashes\n$/,
+    ),
+  })
+  const changed = text.replace('\\"epsilon\\":0.001', '\\"epsilon\\":0.002')
+  expect(changed).not.toBe(text)
+  expect(await verify(changed)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^line \d+: the request does not match its hash\n$/),
+  })
 })
 
 describe.skipIf(!installed('python3'))('an audit', () => {
