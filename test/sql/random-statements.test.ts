@@ -45,7 +45,7 @@ function outcomeOf(sql: string): string {
   }
 }
 
-test(`${STATEMENTS} random statements are translated or refused`, () => {
+test('10,000 random statements are translated or refused', () => {
   const outcomes = new Map<string, number>()
   const statements = fc.oneof(
     comparable,
