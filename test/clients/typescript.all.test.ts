@@ -104,6 +104,26 @@ test('asks about groups, batches, sessions, SQL and made-up rows', async () => {
   expect(await census.dummy({ rows: 20, seed: 'lesson' })).toHaveLength(20)
 })
 
+test('lists what was asked, newest first and over several pages', async () => {
+  const census = client.dataset('census')
+  const asked: string[] = []
+  for (let age = 1; age <= 3; age += 1) {
+    const { id } = await census.count({ where: col('Age').lt(age), epsilon: 0.001 })
+    if (id !== undefined) asked.unshift(id)
+  }
+  const listed: string[] = []
+  for await (const release of census.history({ kind: 'count', limit: 2 })) {
+    listed.push(release.id)
+    if (release.id === asked[0])
+      expect(release).toMatchObject({
+        question: { kind: 'count', where: { column: 'Age', op: '<', value: 3 }, epsilon: 0.001 },
+        price: { epsilon: 0.001 },
+        answer: { id: asked[0] },
+      })
+  }
+  expect(listed.slice(0, 3)).toEqual(asked)
+})
+
 /** The questions about the clinic, in the order of the page of queries. */
 const questionsAboutVisits: readonly Query<Kind>[] = [
   histogram(col('visited').by('month'), { contribution: { rows: 10 }, epsilon: 0.5 }),
@@ -214,16 +234,10 @@ test.each([
   }
 })
 
-test('code blocks of the documentation compile and run', async () => {
-  const openapi = await readFile(path.join(root, 'openapi.yaml'), 'utf8')
-  const hasHistory = openapi.includes('\n  /v1/releases:')
-  const blocks = [...readPage('docs/typescript.md').matchAll(/^```ts( history)?\n([\s\S]*?)^```/gm)]
-    .filter(([, history]) => history === undefined || hasHistory)
-    .map(([, , code]) => code)
-  expect(blocks.length).toBeGreaterThan(8)
-  const program = path.join(built, 'page.ts')
-  const code = blocks
-    .join('\n')
+/** Compiles and runs a program that imports the package. */
+async function runProgram(name: string, text: string): Promise<string> {
+  const program = path.join(built, `${name}.ts`)
+  const code = text
     .replaceAll("'sotto-client'", "'./sotto.js'")
     .replace("'http://127.0.0.1:8080'", JSON.stringify(service.url))
   await writeFile(program, code)
@@ -231,9 +245,21 @@ test('code blocks of the documentation compile and run', async () => {
   const types = ['--types', 'node', '--typeRoots', path.join(root, 'node_modules/@types')]
   await run(process.execPath, [compiler, ...options, ...types, program])
   const environment = { ...process.env, SOTTO_KEY: service.keyOf('analyst') }
-  const { stdout } = await run(process.execPath, [program], { env: environment })
-  expect(stdout).toContain('query-does-not-fit column')
-  expect(stdout).toContain('nHalfWidth')
+  return (await run(process.execPath, [program], { env: environment })).stdout
+}
+
+test('code blocks of the documentation compile and run', async () => {
+  const openapi = await readFile(path.join(root, 'openapi.yaml'), 'utf8')
+  const hasPictures = openapi.includes('\n  /v1/releases/{id}/plot:')
+  const blocks = [...readPage('docs/typescript.md').matchAll(/^```ts( release)?\n([\s\S]*?)^```/gm)]
+    .filter(([, release]) => release === undefined || hasPictures)
+    .map(([, , code]) => code)
+  expect(blocks.length).toBeGreaterThan(8)
+  const printed = await runProgram('page', blocks.join('\n'))
+  expect(printed).toContain('query-does-not-fit column')
+  expect(printed).toContain('nHalfWidth')
+  const [, compared = ''] = /^```ts\n([\s\S]*?)^```/m.exec(readPage('docs/clients.md')) ?? []
+  expect(await runProgram('compared', compared.replace("'people'", "'census'"))).toContain('ageHalfWidth')
 })
 
 describe.skipIf(CHROMIUM === undefined)('in Chromium (skipped if it is not installed)', () => {

@@ -56,24 +56,15 @@ export interface SqlAnswer {
 }
 
 /** A stored release, as the history lists it. */
-export interface Release {
-  readonly id: string
-  readonly dataset: string
-  readonly datasetVersion: string
-  readonly kind: Kind | 'batch' | 'sparseVector'
-  readonly analyst: string
-  readonly question: { readonly [field: string]: unknown }
-  readonly answeredAt: string
-  readonly softwareVersion: string
-  readonly price: Amount
-  readonly answer: unknown
-}
+export type Release = Schemas['ListedRelease']
 
 export interface HistoryFilter {
-  readonly kind?: Release['kind']
+  readonly kind?: NonNullable<Release['kind']>
   readonly analyst?: string
   readonly from?: Date | string
   readonly to?: Date | string
+  /** Releases in one page. Default: 50. */
+  readonly limit?: number
   readonly signal?: AbortSignal
 }
 
@@ -370,7 +361,7 @@ async function* listReleases(
 ): AsyncGenerator<Release> {
   const parameters = wire(filter) as Readonly<Record<string, string>>
   for (let cursor: string | undefined; ; ) {
-    const page = jsonOf<{ readonly releases: readonly Release[]; readonly next?: string }>(
+    const page = jsonOf<Schemas['ReleasePage']>(
       await send({
         method: 'GET',
         path: '/v1/releases',
