@@ -3,14 +3,18 @@ import type { GroupingExpression } from './grouping.ts'
 import type { Measure } from './measures.ts'
 import type { Statement } from './statement.ts'
 
+interface Parts {
+  readonly groupings: readonly GroupingExpression[]
+  readonly measures: readonly Measure[]
+  /** True if ORDER BY has an aggregate. */
+  readonly sortsNoise: boolean
+}
+
 /** Returns sentences on how the answer to a statement differs from that of a database. */
 export function notesOf(
   { privacyUnit }: Dataset,
-  { having, orderBy, limit, offset }: Statement,
-  {
-    groupings,
-    measures,
-  }: { readonly groupings: readonly GroupingExpression[]; readonly measures: readonly Measure[] },
+  { having, limit, offset }: Statement,
+  { groupings, measures, sortsNoise }: Parts,
 ): readonly string[] {
   const notes: string[] = []
   const kinds = new Set(measures.map(({ kind }) => kind))
@@ -20,8 +24,7 @@ export function notesOf(
     )
   if (having !== undefined)
     notes.push('HAVING compares noisy values: it may keep or remove other groups than exact values would.')
-  if (orderBy.length > 0)
-    notes.push('ORDER BY sorts noisy values. Values that are close may be in the wrong order.')
+  if (sortsNoise) notes.push('ORDER BY sorts noisy values. Values that are close may be in the wrong order.')
   if (limit !== undefined || offset !== undefined)
     notes.push('LIMIT and OFFSET cut the rows only. The answer has all groups, at the same price.')
   if (kinds.has('minimum') || kinds.has('maximum'))

@@ -49,6 +49,7 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
     slot: orderSlot(scope, key.expression, outputs, slots),
     key,
   }))
+  const sortsNoise = order.some(({ slot }) => 'measure' in slot)
   const slice = sliceOf(scope, statement)
   if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
   const assembled = assembleQuery(scope, groupings, measures, where)
@@ -57,7 +58,7 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
   return {
     query: assembled.query,
     columns,
-    notes: notesOf(dataset, statement, parts),
+    notes: notesOf(dataset, statement, { ...parts, sortsNoise }),
     rowsOf: (answer) => {
       const isIncluded = createGroupFilter(where, parts.groupings, dataset)
       const groups = groupsOf(answer, parts.groupings, parts.measures, isIncluded)

@@ -278,6 +278,14 @@ describe('rows', () => {
     expect(rowsOf(report(planned, { kind: 'additive', noisy })).map(([value]) => value)).toEqual(values)
   })
 
+  test('have notes on what is sorted and cut by noisy values', () => {
+    const notesOf = (rest: string) =>
+      translated(select('Region, COUNT(*)', `GROUP BY 1 ${rest}`)).notes.join(' ')
+    expect(notesOf('ORDER BY 2')).toContain('ORDER BY')
+    expect(notesOf('ORDER BY 1')).not.toContain('ORDER BY')
+    expect(notesOf('HAVING COUNT(*) > 1 LIMIT 1')).toMatch(/HAVING.*LIMIT/)
+  })
+
   test('have a column for each half-width, and names that do not repeat', () => {
     const { columns, rowsOf } = translated(
       select('COUNT(*), COUNT(*), Region AS count, AVG(day)', 'GROUP BY 3'),
