@@ -312,10 +312,13 @@ describe('the ledger', () => {
     const last = JSON.parse(lines.at(-1) ?? '{}')
     const { analysts } = (await auditor.get('/v1/datasets/census/analysts').expect(200)).body
     const balances = { granted, cap, spent, analysts }
-    expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, ...balances })
+    const requests = lines.filter((line) => 'request' in JSON.parse(line)).length
+    expect(requests).toBeGreaterThan(0)
+    expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, requests, ...balances })
     // Computed from the bytes of the line alone, as any reader can.
     for (const [index, line] of lines.entries()) {
-      const [, event = '', hash] = /^\{"event":(.*),"hash":"([0-9a-f]{64})"\}$/.exec(line) ?? []
+      const [, event = '', hash] =
+        /^\{"event":(.*),"hash":"([0-9a-f]{64})"(?:,"request":.*)?\}$/.exec(line) ?? []
       expect(createHash('sha256').update(event).digest('hex')).toBe(hash)
       const previous = index === 0 ? '0'.repeat(64) : JSON.parse(lines[index - 1] ?? '{}').hash
       expect(JSON.parse(event).previousHash).toBe(previous)
