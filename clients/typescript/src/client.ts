@@ -91,7 +91,7 @@ export interface Client {
   /** Lists stored releases, newest first, page by page. */
   history(filter?: HistoryFilter & { readonly dataset?: string }): AsyncIterableIterator<Release>
   /** Rounds a stored answer, or replaces its negative values by 0, at no cost. */
-  postprocess(reference: ReleaseReference, options: Postprocessing): Promise<Answer>
+  postprocess(reference: ReleaseReference, options: Postprocessing): Promise<Answer | Batch>
   /** Returns a picture of a stored answer as SVG, at no cost. */
   plot(
     reference: ReleaseReference,
@@ -334,11 +334,10 @@ async function postprocessed(
   send: Connection,
   reference: ReleaseReference,
   { signal, ...body }: Postprocessing,
-): Promise<Answer> {
-  return readAnswer(
-    jsonOf(await send({ method: 'POST', path: `${releasePath(reference)}/postprocess`, body, signal })),
-    true,
-  )
+): Promise<Answer | Batch> {
+  const path = `${releasePath(reference)}/postprocess`
+  const document = jsonOf<AnswerDocument | BatchDocument>(await send({ method: 'POST', path, body, signal }))
+  return 'answers' in document ? readBatch(document, true) : readAnswer(document, true)
 }
 
 async function plotted(
