@@ -119,6 +119,36 @@ export function isEmpty({ missing, present }: Values): boolean {
     : !present.allBut && present.listed.size === 0
 }
 
+/** True if a set contains all values of another one. The work grows with the other one, and hardly with the set. */
+export function contains(set: Values, { missing, present }: Values): boolean {
+  if (missing && !set.missing) return false
+  if (present.kind === 'texts' || set.present.kind === 'texts') return containsTexts(set.present, present)
+  const { intervals } = set.present
+  return present.intervals.every(([start, end]) => {
+    const last = lastAtMost(intervals, start)
+    return last !== undefined && end <= last[1]
+  })
+}
+
+function containsTexts(set: Values['present'], part: Values['present']): boolean {
+  if (set.kind === 'integers' || part.kind === 'integers')
+    throw new RangeError('a column holds integers or texts')
+  if (part.allBut)
+    return set.allBut && set.listed.size <= part.listed.size && set.listed.isSubsetOf(part.listed)
+  return set.allBut ? part.listed.isDisjointFrom(set.listed) : part.listed.isSubsetOf(set.listed)
+}
+
+/** The last of increasing intervals that starts at most at an integer, by binary search. */
+function lastAtMost(intervals: readonly Interval[], start: bigint): Interval | undefined {
+  let [low, high] = [0, intervals.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((intervals[middle]?.[0] ?? start) <= start) low = middle + 1
+    else high = middle
+  }
+  return intervals[low - 1]
+}
+
 export function presentInBoth(a: Values['present'], b: Values['present']): Values['present'] {
   if (a.kind === 'integers' && b.kind === 'integers')
     return { kind: 'integers', intervals: common(a.intervals, b.intervals) }

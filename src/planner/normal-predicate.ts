@@ -8,7 +8,15 @@ import {
 } from '../catalog/dataset.ts'
 import { parseGridValue, valueOfIndex } from '../catalog/grid-value.ts'
 import type { Predicate } from './aggregate.ts'
-import { complement, type Interval, isEmpty, type Values, valuesInAny, valuesOf } from './column-values.ts'
+import {
+  complement,
+  contains,
+  type Interval,
+  isEmpty,
+  type Values,
+  valuesInAny,
+  valuesOf,
+} from './column-values.ts'
 import { planPredicate } from './predicate.ts'
 
 /*
@@ -114,12 +122,11 @@ function combined(kind: Combination, parts: readonly Rows[]): Rows {
   if (only === undefined) return { kind: neutral }
   if (others.length === 0) return only
   const sets = merged.filter(isSet).map(operandOf)
-  const texts = new Set(sets.map(({ text }) => text))
+  const isAbsorbed = absorption(kind, merged.filter(isSet))
   const combinations = new Map<string, Operand>()
   for (const rows of flat) {
     if (rows.kind !== 'and' && rows.kind !== 'or') continue
-    // Absorption: a and (a or b) is a; a or (a and b) is a.
-    if (rows.operands.some(({ text }) => texts.has(text))) continue
+    if (isAbsorbed(rows)) continue
     const operand = operandOf(rows)
     combinations.set(operand.text, operand)
   }
@@ -128,6 +135,22 @@ function combined(kind: Combination, parts: readonly Rows[]): Rows {
   )
   const [first] = operands
   return operands.length === 1 && first !== undefined ? first.rows : { kind, operands }
+}
+
+/**
+ * Returns a test of the combinations that sets of values make redundant: `a and (b or c)` is `a` if all rows of `a` are in
+ * `b`, and `a or (b and c)` is `a` if all rows of `b` are in `a`. Comparing `a` and `b` for equality would depend on the
+ * nesting: a set that is merged with others later makes the same combinations redundant, and more.
+ */
+function absorption(kind: Combination, sets: readonly SetOfValues[]) {
+  // De Morgan: a is in b if all other values than those of b are others than those of a.
+  const turned = ({ values, column }: SetOfValues) => (kind === 'or' ? values : complement(values, column))
+  const absorbing = new Map(sets.map((set) => [set.column.name, turned(set)]))
+  return ({ operands }: Extract<Rows, { kind: Combination }>): boolean =>
+    operands.some(({ rows }) => {
+      const set = isSet(rows) ? absorbing.get(rows.column.name) : undefined
+      return set !== undefined && isSet(rows) && contains(set, turned(rows))
+    })
 }
 
 function isSet(rows: Rows): rows is SetOfValues {

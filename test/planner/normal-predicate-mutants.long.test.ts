@@ -57,9 +57,14 @@ const MISTAKES: readonly {
   {
     mistake: 'a combination absorbed by any other',
     change: change(
-      'if (rows.operands.some(({ text }) => texts.has(text))) continue',
-      'if (texts.size > 1) continue',
+      'return set !== undefined && isSet(rows) && contains(set, turned(rows))',
+      'return set !== undefined',
     ),
+    flaw: 'other rows',
+  },
+  {
+    mistake: 'absorption by a larger set in a conjunction',
+    change: change("(kind === 'or' ? values : complement(values, column))", 'values'),
     flaw: 'other rows',
   },
   {

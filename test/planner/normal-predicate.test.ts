@@ -73,6 +73,16 @@ describe('the normal form is readable', () => {
     expect(normal(spelled)).toEqual(written)
   })
 
+  test('a combination that a set of values makes redundant is left out, whatever the nesting', () => {
+    const present = { column: 'Score', op: '>=', value: -0.5 } as const
+    const few = { column: 'Score', op: '<', value: 0.2 } as const
+    const redundant = any(present, age('=', 0))
+    expect(normal(all(redundant, present, few))).toEqual(normal(all(all(redundant, present), few)))
+    expect(normal(all(redundant, few))).toEqual(normal(few))
+    const other = all(few, age('=', 0))
+    expect(normal(any(other, present))).toEqual(normal(present))
+  })
+
   test('every row, and no row', () => {
     const every = normalPredicate(any(noScore, { column: 'Score', op: '>=', value: -0.5 }), small)
     expect(every).toEqual(normalPredicate(age('>=', 0), small))
