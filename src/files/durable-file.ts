@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -38,17 +37,23 @@ export async function writeDigested(
   signal?: AbortSignal,
 ): Promise<string> {
   const hash = createHash('sha256')
-  await pipeline(
-    Readable.from(chunks, { objectMode: true }),
-    async function* (read: AsyncIterable<Buffer | string>) {
-      for await (const chunk of read) {
-        signal?.throwIfAborted()
-        hash.update(chunk)
-        yield chunk
-      }
-    },
-    createWriteStream(file, { mode: 0o600 }),
-  )
+  // A stream that opens the file itself could create it after this has failed and the caller has removed it.
+  const handle = await open(file, 'w', 0o600)
+  try {
+    await pipeline(
+      Readable.from(chunks, { objectMode: true }),
+      async function* (read: AsyncIterable<Buffer | string>) {
+        for await (const chunk of read) {
+          signal?.throwIfAborted()
+          hash.update(chunk)
+          yield chunk
+        }
+      },
+      handle.createWriteStream(),
+    )
+  } finally {
+    await handle.close()
+  }
   return hash.digest('hex')
 }
 
