@@ -141,6 +141,8 @@ export function refuseTarget({ largest }: EpsilonRange): Refusal {
 /** The half-width of an accuracy report; a refusal if it depends on a number of rows that is private. */
 export function knownHalfWidth({ halfWidth }: AccuracyReport): number {
   if (halfWidth !== null) return halfWidth
-  const rule = 'is required, because the accuracy depends on the number of rows, which is private'
+  const rule =
+    'is required, because the accuracy depends on the number of rows, which is private; state the number that you ' +
+    'suppose (in each group, for groups), such as "supposed": {"rows": 1000}'
   throw refuseField('query-does-not-fit', 'supposed.rows', rule)
 }

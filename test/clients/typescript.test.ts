@@ -294,6 +294,8 @@ describe('retries', () => {
     ['a lost connection', lost()],
     ['a query in flight', problem(409, 'query-in-flight', { 'retry-after': '1' })],
     ['a rate limit', problem(429, 'rate-limited', { 'retry-after': '3' })],
+    ['a rate limit without a time', problem(429, 'rate-limited')],
+    ['a quota of requests under way', problem(429, 'quota-exceeded', { 'retry-after': '1' })],
     ['a service that stops', problem(503, 'unavailable', { 'retry-after': '1' })],
     ['a proxy without a service', new Response('Bad gateway', { status: 502 })],
   ])('repeat the very same request after %s', async (_, step) => {

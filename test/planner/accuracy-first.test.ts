@@ -313,6 +313,13 @@ describe('refusals', () => {
     expect(refusal.errors[0]?.rule.length).toBeGreaterThan(5)
   })
 
+  test('the refusal of a private number of rows states what to add', () => {
+    const [error] = refusalOf({ ...age, accuracy: { halfWidth } }).errors
+    const example = /"supposed": \{"rows": \d+\}/.exec(error?.rule ?? '')?.[0]
+    const asked = { ...age, accuracy: { halfWidth }, ...JSON.parse(`{${example}}`) }
+    expect(() => planOf(asked)).not.toThrow()
+  })
+
   // JSON has no such numbers, but callers of the planner could pass them.
   test.each([
     ['accuracy.halfWidth', { halfWidth: Number.NaN, confidence: 0.95 }],

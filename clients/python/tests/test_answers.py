@@ -50,7 +50,7 @@ def test_a_replay_shows_what_was_paid() -> None:
     document = answer_document(cost={"epsilon": 0, "delta": 0}, paid={"epsilon": 0.1, "delta": 0})
     answer = read_answer(document, {"kind": "count"}, replayed=True)
     assert str(answer.price) == "epsilon 0.1"
-    assert "replayed at no cost, paid: epsilon 0.1" in repr(answer)
+    assert "replayed at no cost, paid: epsilon 0.1 · left then: epsilon" in repr(answer)
 
 
 def test_budgets_in_rho() -> None:

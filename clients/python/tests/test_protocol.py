@@ -87,6 +87,7 @@ def test_repeats_end() -> None:
     [
         problem("query-in-flight", 409, {"retry-after": "2"}),
         problem("rate-limited", 429, {"retry-after": "2"}),
+        problem("quota-exceeded", 429, {"retry-after": "2"}),
         problem("unavailable", 503, {"retry-after": "2"}),
         httpx.Response(502, headers={"retry-after": "2"}),
         httpx.Response(504, headers={"retry-after": "2"}, text="<html>"),
@@ -96,6 +97,12 @@ def test_temporary_refusals_are_repeated_after_the_stated_time(refusal: httpx.Re
     service = Service(refusal, refusal, answered())
     assert service.census.count(epsilon=0.1).value == 2531
     assert service.pauses == [2, 2]
+
+
+def test_a_rate_limit_without_a_stated_time_is_repeated() -> None:
+    service = Service(problem("rate-limited", 429), answered())
+    assert service.census.count(epsilon=0.1).value == 2531
+    assert service.pauses == [0.25]
 
 
 def test_without_a_stated_time_the_pauses_grow_to_a_limit_and_end() -> None:
@@ -127,6 +134,7 @@ def test_a_stated_time_beyond_the_limit_is_not_waited() -> None:
         problem("budget-insufficient", 403),
         problem("dataset-suspended", 409),
         problem("session-used-up", 409),
+        problem("quota-exceeded", 429),
         problem("invalid-request", 400),
     ],
 )

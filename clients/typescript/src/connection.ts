@@ -149,7 +149,7 @@ function pauseAfter(outcome: Outcome, attempt: number, attempts: number): number
       if (code !== 'query-in-flight') return undefined
       break
     case 429:
-      // A quota of stored answers does not recover; its refusal has no Retry-After.
+      // Waiting helps against a rate limit. Of other quotas, only a Retry-After tells that it does.
       if (retryAfter === null && code !== 'rate-limited') return undefined
       break
     case 502:

@@ -148,8 +148,9 @@ class Answer:
         confidence = f"{self.confidence * 100:.6g} % confidence"
         if self.dummy:
             return f"{confidence} · from made-up rows, free; over the data it costs {self.price}"
-        price = f"replayed at no cost, paid: {self.price}" if self.replayed else f"price: {self.price}"
-        return f"{confidence} · {price} · left: {self.budget_left}"
+        if self.replayed:
+            return f"{confidence} · replayed at no cost, paid: {self.price} · left then: {self.budget_left}"
+        return f"{confidence} · price: {self.price} · left: {self.budget_left}"
 
     def __repr__(self) -> str:
         return f"{self._shown()}\n({self.cost_line()})"
@@ -395,7 +396,8 @@ class Batch(Sequence[Any]):
 
     def __repr__(self) -> str:
         lines = [f"{answer.kind}: {answer._shown()}" for answer in self.answers]
-        return "\n".join([*lines, f"(price of all: {self.price} · left: {self.budget_left})"])
+        left = "left then" if self.replayed else "left"
+        return "\n".join([*lines, f"(price of all: {self.price} · {left}: {self.budget_left})"])
 
     def _repr_html_(self) -> str:
         return "".join(notebook.answer_html(answer) for answer in self.answers)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from .problems import ConnectionFailed, QueryInFlight, SottoError, UnexpectedResponse, problem_from
+from .problems import ConnectionFailed, QueryInFlight, RateLimited, SottoError, UnexpectedResponse, problem_from
 from .values import Json
 
 T = TypeVar("T")
@@ -129,7 +129,10 @@ def exchange(request: Request, retries: Retries) -> Operation[Reply]:
 def _may_pass(reply: Reply) -> bool:
     if reply.status == 409:
         return _document(reply).get("code") == QueryInFlight.code
-    return reply.status in (429, 502, 503, 504)
+    if reply.status == 429:
+        # Waiting helps against a rate limit. Of other quotas, only a Retry-After tells that it does.
+        return "retry-after" in reply.headers or _document(reply).get("code") == RateLimited.code
+    return reply.status in (502, 503, 504)
 
 
 def _retry_after_seconds(reply: Reply) -> float:
