@@ -42,7 +42,7 @@ def fault(line, heads):
 
 def main():
     heads = {}
-    requests = 0
+    requests, verified = 0, 0
     with open(sys.argv[1], "rb") as file:
         # Only a newline ends a line.
         for number, line in enumerate(file, 1):
@@ -50,10 +50,12 @@ def main():
             reason = fault(line, heads)
             if reason is not None:
                 sys.exit(f"line {number}: {reason}")
-            requests += LINE.match(line)[3] is not None
+            text, _, request = LINE.match(line).groups()
+            requests += json.loads(text)["kind"] in REFERRING
+            verified += request is not None
     for dataset, (sequence, head) in heads.items():
         print(f"{dataset}: {sequence} events, head {head}")
-    print(f"{requests} requests match their hashes")
+    print(f"{verified} of {requests} requests match their hashes")
     sys.exit(0 if heads else 1)
 
 

@@ -64,7 +64,7 @@ test.skipIf(!installed('python3'))('the verification of an export finds a change
   }
   expect(await verify(text)).toMatchObject({
     stdout: expect.stringMatching(
-      /^census: \d+ events, head \w{64}\n[1-9]\d* requests match their hashes\n$/,
+      /^census: \d+ events, head \w{64}\n([1-9]\d*) of \1 requests match their hashes\n$/,
     ),
   })
   const changed = text.replace('\\"epsilon\\":0.001', '\\"epsilon\\":0.002')

@@ -132,7 +132,11 @@ export function requireAllowedSyntax(statement: string, root: unknown, tokens: (
   for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
     const { kind, fields, depth } = visit
     const allowed = Object.hasOwn(SYNTAX, kind) ? SYNTAX[kind] : undefined
-    if (allowed === undefined) throw refuse(kind, placeOf(visit))
+    if (allowed === undefined) {
+      // A statement of another kind begins at its first keyword, which has no node.
+      const at = visit.above === undefined ? (tokens()[0]?.start ?? 0) : placeOf(visit)
+      throw refuse(kind, at)
+    }
     if (depth > MAX_DEPTH)
       throw refuse(kind, placeOf(visit), `expressions must be nested at most ${MAX_DEPTH} levels deep`)
     for (const [name, value] of Object.entries(fields)) {

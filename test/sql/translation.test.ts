@@ -371,6 +371,7 @@ describe('refusals name the place and what to write instead', () => {
     ['SELECT COUNT(*) FROM visits LIMIT -1', 'sql-not-supported', 1, 35, 'at least 0'],
     ['SELECT COUNT(*) FROM visits; SELECT 1', 'sql-not-supported', 1, 30, 'only one'],
     ['DROP TABLE visits', 'sql-not-supported', 1, 1, 'only SELECT'],
+    [' DELETE FROM visits WHERE age > 1', 'sql-not-supported', 1, 2, 'only SELECT'],
     ['SELECT COUNT(*) FROM visits WHERE age = 1::int', 'sql-not-supported', 1, 42, 'DATE'],
     ['SELECT COUNT(*) FROM visits WHERE age > 0.1000000000000000000001', 'sql-not-supported', 1, 41, '17'],
     ['SELECT COUNT(*) FROM ONLY visits', 'sql-not-supported', 1, 27, 'ONLY'],
