@@ -460,6 +460,22 @@ def test_error_bars_by_matplotlib(population: sotto.Dataset) -> None:
     assert len(axes.get_yticks()) == 5
 
 
+def test_error_bars_of_one_statistic(population: sotto.Dataset) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib.figure import Figure
+
+    table = population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age")).run(epsilon=0.5)
+    assert len(table.errorbar(Figure().subplots()).containers) == 2
+    axes = table.errorbar(Figure().subplots(), statistic="age")
+    assert [len(axes.containers), axes.get_xlabel()] == [1, "age"]
+    with pytest.raises(KeyError):
+        table.errorbar(Figure().subplots(), statistic="other")
+    with pytest.raises(TypeError):
+        population.count(epsilon=0.5).errorbar(Figure().subplots(), statistic="count")
+
+
 def test_the_asynchronous_twin(url: str, population: sotto.Dataset) -> None:
     async def ask() -> tuple[sotto.Table, sotto.SessionAnswer, Any]:
         async with sotto.connect_async(url) as client:

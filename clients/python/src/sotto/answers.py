@@ -137,11 +137,14 @@ class Answer:
         """Return the answer as a data frame: a column for each value, and one for its half-width."""
         raise NotImplementedError
 
-    def errorbar(self, ax: Axes | None = None) -> Axes:
-        """Draw values with error bars by matplotlib (`pip install 'sotto-client[plots]'`) and return the axes."""
+    def errorbar(self, ax: Axes | None = None, statistic: str | None = None) -> Axes:
+        """Draw values with error bars by matplotlib (`pip install 'sotto-client[plots]'`) and return the axes.
+
+        `statistic` names one statistic of a table. Without it, all are drawn on one scale.
+        """
         from . import drawing
 
-        return drawing.errorbar(self, ax)
+        return drawing.errorbar(self, ax, statistic)
 
     def cost_line(self) -> str:
         """Return a sentence about confidence, price and budget."""

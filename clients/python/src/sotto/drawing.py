@@ -12,17 +12,26 @@ if TYPE_CHECKING:
     from .answers import Answer
 
 
-def errorbar(answer: Answer, ax: Axes | None = None) -> Axes:
-    """Draw the values of an answer with error bars. A table with several statistics gives each its own series."""
+def errorbar(answer: Answer, ax: Axes | None = None, statistic: str | None = None) -> Axes:
+    """Draw the values of an answer with error bars. A table with several statistics gives each its own series.
+
+    Raises:
+        KeyError: if a table has no statistic with this name.
+        TypeError: for an answer without error bars, and for a statistic of an answer that is no table.
+
+    """
     import matplotlib.pyplot as plt
 
     from .answers import Regression, Table, Value
 
+    if statistic is not None and not isinstance(answer, Table):
+        raise TypeError(f"an answer of kind {answer.kind} has one statistic")
     axes: Axes = plt.gca() if ax is None else ax
     series: dict[str, list[Any]]
     if isinstance(answer, Table):
         labels = [" / ".join(_label(label) for label in row.key.values()) for row in answer.rows]
-        series = {name: [row.values[name] for row in answer.rows] for name in answer.statistics}
+        names = answer.statistics if statistic is None else [statistic]
+        series = {name: [row.values[name] for row in answer.rows] for name in names}
     elif isinstance(answer, Value):
         labels, series = [""], {answer.kind: [answer.estimate]}
     elif isinstance(answer, Regression):
