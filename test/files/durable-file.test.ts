@@ -22,12 +22,16 @@ describe('writing chunks with their digest', () => {
 
   // Otherwise it could be created after the caller has removed it.
   test('the file is there as soon as writing fails', async () => {
-    const failing = function* (): Generator<string> {
-      throw new Error('cut')
+    const failing: Iterable<string> = {
+      [Symbol.iterator]: () => ({
+        next() {
+          throw new Error('cut')
+        },
+      }),
     }
     for (let attempt = 0; attempt < 50; attempt++) {
       const file = path.join(folder, `failed-${attempt}`)
-      await expect(writeDigested(failing(), file)).rejects.toThrow('cut')
+      await expect(writeDigested(failing, file)).rejects.toThrow('cut')
       expect(existsSync(file)).toBe(true)
     }
   })
